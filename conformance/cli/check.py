@@ -136,7 +136,7 @@ def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
 
 
 def _data(findings: _Findings) -> dict[str, Any]:
-    by_document = findings.coverage.documents.items() if findings.coverage else ()
+    coverage = findings.coverage
     return {
         "ok": not findings.problems,
         "problems": [
@@ -145,7 +145,7 @@ def _data(findings: _Findings) -> dict[str, Any]:
         ],
         "summary": _summary_with_cases(findings.spec, findings) if findings.spec else None,
         "faults": data_of_comparison(findings.compared) if findings.compared else None,
-        "coverage": {name: _count_statements(each) for name, each in by_document} if findings.coverage else None,
+        "coverage": coverage and {name: _count_statements(each) for name, each in coverage.items()},
     }
 
 
@@ -243,7 +243,7 @@ def _show_coverage(spec: Spec, coverage: Coverage | None) -> None:
         say("coverage     not verified; give the folder with the documents: conformance check --sources DIR")
         return
     header = ("document", "operation", "edition", "lines", "statements", "in rules", "in findings", "prose", "covered")
-    rows = [(*_row(spec, name), *_coverage_row(coverage.documents.get(name))) for name in spec.documents]
+    rows = [(*_row(spec, name), *_coverage_row(coverage.get(name))) for name in spec.documents]
     say(table(rows, header, range(3, 9)))
 
 

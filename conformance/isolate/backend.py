@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from .protocol.remote import Remote
 
 Isolation = Literal["worker", "case", "none"]
-_AHEAD, _SMALL = 32, 1 << 13
+_MAX_CALLS_AHEAD, _MAX_BYTES_AHEAD = 32, 1 << 13
 """Calls that are sent together to a process, and the bytes that each of them may have."""
 SmallCall = tuple[Graph, tuple[Tensor, ...], bool]
-_CHUNK = 16
-"""The least number of rows of a chunk: few enough to share evenly, many enough to be worth a thread's turn."""
+_MIN_CHUNK_ROWS = 16
+"""Few enough to share evenly, many enough to be worth a thread's turn."""
 
 
 def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
@@ -86,23 +86,24 @@ def run_rows(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: I
 def _send_ahead(
     called: Iterable[Row], rows: Sequence[Row], remote: Remote, claims: Claims, hangs: HangCounter
 ) -> Iterator[Row]:
-    """Yield the rows that are called, the first of `rows`; send the calls of those that follow each other together."""
+    """Yield the rows of `called`, the first of `rows`; send the calls of neighbouring rows together."""
     for place, row in enumerate(called):
         if not remote.ahead and not hangs.is_enough(row):
-            calls = [*takewhile(bool, map(partial(_small_call, claims), islice(rows, place, place + _AHEAD)))]
+            calls = [*takewhile(bool, map(partial(_small_call, claims), islice(rows, place, place + _MAX_CALLS_AHEAD)))]
             if len(calls) > 1:
                 remote.send_ahead([call for call in calls if call])
         yield row
 
 
 def _small_call(claims: Claims, row: Row) -> SmallCall | None:
-    """Return the call of a row if it is one and small, so that nothing called before can change it; otherwise None."""
+    """Return the call of a row if it has a single small one, which no earlier call can change; otherwise None."""
     if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.offers(row.operation):
         return None
     (step,) = row.steps
     src, shapes, may_overwrite = arguments_of(step)
     tensors = (src, *shapes)
-    return (step.graph, tensors, may_overwrite) if sum([len(each.memory) for each in tensors]) <= _SMALL else None
+    is_small = sum([len(each.memory) for each in tensors]) <= _MAX_BYTES_AHEAD
+    return (step.graph, tensors, may_overwrite) if is_small else None
 
 
 def _until_given_up(rows: Iterator[Row], remote: Remote | None) -> Iterator[Row]:
@@ -170,7 +171,7 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Split rows in their order; the rows of a case stay together, as they share compiled programs and crashes."""
     chunk: list[Row] = []
     for row in rows:
-        if len(chunk) >= _CHUNK and row.case is not chunk[-1].case:
+        if len(chunk) >= _MIN_CHUNK_ROWS and row.case is not chunk[-1].case:
             yield chunk
             chunk = []
         chunk.append(row)

@@ -52,7 +52,7 @@ def _inline(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def is_printable(name: str) -> bool:
-    """Whether a message may begin with this file name: a CI service would run some lines as commands."""
+    """Terminals and CI services take some texts for commands, and a message begins with the name of a file."""
     return name.isprintable() and "::" not in name
 
 

@@ -20,7 +20,7 @@ product = math.prod
 
 
 def agrees(dst: Sequence[int | None], declared: Sequence[int | None] | None) -> bool:
-    """Whether the known lengths of dst and the declared ones can both be right; None is a length that is not known."""
+    """A length of None is not known, and agrees with every length."""
     if declared is None:
         return True
     return len(dst) == len(declared) and all(
@@ -40,7 +40,7 @@ def narrow(dst: Sequence[int | None], declared: Sequence[int | None], target: in
 
 
 def is_solvable(dst: Sequence[int | None], declared: Sequence[int | None], target: int) -> bool:
-    """Whether the free entries of dst, some of them declared, can be chosen so that the volume is `target`."""
+    """Can the entries of dst that are neither known nor declared be chosen so that the volume is `target`?"""
     lengths = [b if a is None else a for a, b in zip(dst, declared, strict=True)]
     known = math.prod(length for length in lengths if length is not None)
     if any(length is not None and length < 0 for length in lengths):
@@ -51,7 +51,7 @@ def is_solvable(dst: Sequence[int | None], declared: Sequence[int | None], targe
 
 
 def is_within(dst: Sequence[int | None], most: int, target: int | None) -> bool:
-    """Whether no length of dst is above `most`, and free ones can be chosen so that the volume is `target`."""
+    """Can the free entries of dst be chosen so that the volume is `target`, and is then no length above `most`?"""
     known = [length for length in dst if length is not None]
     free = len(dst) - len(known)
     if any(length > most for length in known) or (free and most < 0):
@@ -62,7 +62,7 @@ def is_within(dst: Sequence[int | None], most: int, target: int | None) -> bool:
 
 @lru_cache(4096)
 def _can_split(number: int, factors: int, most: int) -> bool:
-    """Whether a number is the product of so many factors, none of them above `most`."""
+    """Is a number the product of so many factors, none of them above `most`?"""
     if number <= most:
         return True
     if factors == 1 or number > most**factors:
@@ -160,7 +160,7 @@ def _indent(lines: Iterable[str]) -> list[str]:
 
 
 def _collect(name: str, rules: Sequence[CompiledRule], test: str) -> list[str]:
-    """Lines that collect in `name` the rules whose test holds; rules about the form are tested only if there is one."""
+    """Lines that collect in `name` the rules that pass a test; rules about the form are tested only if there is one."""
 
     def lines(rule: CompiledRule) -> list[str]:
         return [test.format(text=rule.text), f"    {name} += ({rule.rule!r},)"]

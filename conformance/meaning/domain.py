@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Domain(NamedTuple):
-    """Every call whose src, shape and flag stay within bounds."""
+    """Every call with src and shape within bounds, and either flag."""
 
     ranks: int
     """Ranks of src run from 0 to this."""

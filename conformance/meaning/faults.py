@@ -25,5 +25,4 @@ class KnownFaults:
             raise Malformed(tuple(problems))
 
     def hitting(self, call: LegalCall) -> tuple[Fault, ...]:
-        """Return the faults whose condition holds for a call."""
         return tuple(fault for fault, holds in self._conditions if holds(call))

@@ -42,7 +42,7 @@ def evaluate(node: ast.expr, names: Mapping[str, Value]) -> Value:
         case ast.BoolOp(op=op, values=operands):
             return _join([_truth(evaluate(operand, names)) for operand in operands], isinstance(op, ast.Or))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _negated(_truth(evaluate(operand, names)))
+            return _not(_truth(evaluate(operand, names)))
         case ast.UnaryOp(operand=operand):
             positive = _number(evaluate(operand, names))
             return Range(-positive.high, -positive.low)
@@ -110,10 +110,10 @@ def _compare(op: ast.cmpop, a: Value, b: Value) -> bool | None:
         if not isinstance(b, Row) or b.elements is None:
             return None
         among = _join([_equal(a, element) for element in b.elements], is_or=True)
-        return among if isinstance(op, ast.In) else _negated(among)
+        return among if isinstance(op, ast.In) else _not(among)
     if isinstance(op, ast.Eq | ast.NotEq):
         same = _equal(a, b)
-        return same if isinstance(op, ast.Eq) else _negated(same)
+        return same if isinstance(op, ast.Eq) else _not(same)
     x, y = _number(a), _number(b)
     if isinstance(op, ast.Gt | ast.GtE):
         x, y = y, x
@@ -161,7 +161,7 @@ def _call(function: str, argument: ast.expr, names: Mapping[str, Value]) -> Valu
         is_or = function == "any"
         if is_or:  # any: an element counts if it is taken and true; all: unless it is taken and not true
             return _join([_join([taken, _truth(value)], is_or=False) for taken, value in elements], is_or)
-        return _join([_join([_negated(taken), _truth(value)], is_or=True) for taken, value in elements], is_or)
+        return _join([_join([_not(taken), _truth(value)], is_or=True) for taken, value in elements], is_or)
     if elements is None:
         return Range(0) if function == "product" and ast.unparse(argument) == "src" else Range()
     operation, neutral = (ast.Mult(), 1) if function == "product" else (ast.Add(), 0)
@@ -175,7 +175,7 @@ def _call(function: str, argument: ast.expr, names: Mapping[str, Value]) -> Valu
     return total
 
 
-def _negated(truth: bool | None) -> bool | None:
+def _not(truth: bool | None) -> bool | None:
     return None if truth is None else not truth
 
 

@@ -10,8 +10,8 @@ A cell is a rule and one class of each dimension:
   time; with a declaration of dst; single if none of these. A step may have several arrangements.
 
 A step fills the cells of the rules that it exercises (`exercise.py`). Rows of large tensors fill none, because a usual
-run leaves them out. Nor do rows of other element types, which repeat the same calls. Every cell can be filled but those
-that spec/cells.yaml exempts, with a reason.
+run skips them. Rows of further element types repeat the same calls, and fill none either. A case can fill every cell
+that spec/cells.yaml does not exempt with a reason.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row
 from .exercise import Exercises, rules_to_test
 
-MANY = 4096
-_SHOWN = 4
-"""Empty cells of a rule that a problem names."""
+_MIN_MANY_ELEMENTS = 4096
+_MAX_CELLS_NAMED = 4
 
 
 class Cell(NamedTuple):
@@ -66,7 +65,7 @@ class CellTable(NamedTuple):
 
 
 def table_of(plan: Plan, about: CellRules) -> CellTable:
-    """Return the table of the cases that come along; cases and documents that a folder adds do not count."""
+    """Return the table of the bundled cases; cases and documents that a folder adds do not count."""
     spec = plan.suite.spec
     cases: dict[Cell, dict[str, None]] = {cell: {} for cell in _cells(rules_to_test(spec), {})}
     exercises = Exercises(spec, about.shown)
@@ -83,8 +82,9 @@ def problems_with_cells(table: CellTable, spec: Spec, about: CellRules) -> Itera
     for cell in table.empty:
         empty.setdefault(cell.rule, []).append(cell)
     for name, cells in empty.items():
-        listed = "; ".join(map(str, cells[:_SHOWN]))
-        more = f"; and {len(cells) - _SHOWN} more, see `conformance list cells`" if len(cells) > _SHOWN else ""
+        listed = "; ".join(map(str, cells[:_MAX_CELLS_NAMED]))
+        rest = len(cells) - _MAX_CELLS_NAMED
+        more = f"; and {rest} more, see `conformance list cells`" if rest > 0 else ""
         what = f"no case exercises it at {listed}{more}; write one, or give the reason in spec/cells.yaml"
         yield Problem(spec.rules[name].place, f"rule {name!r}: {what}")
     for entry in about.exempt:
@@ -114,7 +114,6 @@ def _rows(plan: Plan) -> Iterator[Row]:
 
 
 def _cells_of(row: Row, exercises: Exercises) -> Iterator[Cell]:
-    """Yield the cells that a row fills."""
     programs = Counter(_program(row.case, step) for step in row.case.steps)
     by_classes: dict[_StepClasses, set[str]] = {}
     for at, step in enumerate(row.case.steps):
@@ -145,13 +144,13 @@ def _classes_of(row: Row, step: Step, calls: int) -> _StepClasses:
     return _StepClasses(
         tuple(name for name in DIMENSIONS["rank"] if _is_within(rank, name)),
         ("late" if row.given == "runtime" else "static",),
-        ("many" if volume_of(step.src) >= MANY else "few",),
+        ("many" if volume_of(step.src) >= _MIN_MANY_ELEMENTS else "few",),
         tuple(name for name, holds in around.items() if holds) or ("single",),
     )
 
 
 @cache
 def _is_within(rank: int, name: str) -> bool:
-    """True if a class of ranks, such as `2-4` or `1`, has a rank."""
+    """A class of ranks is named `2-4` or `1`."""
     least, _, most = name.partition("-")
     return int(least) <= rank <= int(most or least)

@@ -13,13 +13,12 @@ from ..model import RIGHT, Adapter, Case, Expected, Meaning, Place, Problem, Rul
 from ..model.types import WIDTH
 from ..plan.lower import strides_of_dst
 from ..plan.memory import volume_of
-from ..plan.rows import Plan, Row, plan_of
+from ..plan.rows import Plan, Row, plan_of, rows_of
 from ..plan.steps import RowStep
 from ..run.row import call_steps, run_row
 from ..system.files import leaves_its_folder, replace_text
 from ..system.text import format_call, format_dims, quote
 from .reasons import reason_holds, reasons
-from .witness import is_witness
 
 
 def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
@@ -39,7 +38,7 @@ def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterat
 
 
 def own_part(plan: Plan) -> Plan:
-    """Return the rows of the added cases if the suite is the bundled one but for them, otherwise the whole plan.
+    """Return the rows of the added cases if all the rest is bundled, otherwise the whole plan.
 
     The bundled cases are checked before a release, and cases beside them change nothing in them.
     """
@@ -61,7 +60,7 @@ def problems_with_expectations(plan: Plan) -> Iterator[Problem]:
             for judged in task.meanings:
                 for document in judged.documents:
                     if document in plan.suite.spec.added and row.case.id not in plan.suite.added:
-                        continue  # who wrote the case did not know that document
+                        continue  # the author of the case did not know that document
                     expected = step.expect.get(document) or step.expect.get("*")
                     what = _disagreement(rule, document, expected, judged.meaning, step)
                     if what and (row.case.id, number, document) not in reported:
@@ -73,17 +72,11 @@ def problems_with_expectations(plan: Plan) -> Iterator[Problem]:
 def _disagreement(rule: Rule, document: str, expected: Expected | None, meaning: Meaning, step: Step) -> str | None:
     if expected is None:
         return f"nothing is expected in {document}; add it, or `*` for all others"
-    binds = document in rule.documents
     if expected.kind == meaning.kind:
         if expected.kind == "legal" and expected.dims != meaning.dst:
             return f"expects {_dims(expected.dims)}, but in {document} the answer is {_dims(meaning.dst)}"
-        if (
-            binds
-            and rule.has_contract
-            and expected.kind != "legal"
-            and rule.id not in meaning.rules
-            and len(step.shapes) == 1
-        ):
+        cites_another = rule.has_contract and rule.id not in meaning.rules and len(step.shapes) == 1
+        if document in rule.documents and expected.kind != "legal" and cites_another:
             return f"cites {rule.id}, but in {document} {describe_meaning(meaning)}; cite what the call is about"
         return None
     what = f"expects {_format_expectation(expected)}, but in {document} {describe_meaning(meaning)}"
@@ -99,7 +92,6 @@ def _dims(dims: tuple[int | None, ...] | None) -> str:
 
 
 def describe_meaning(meaning: Meaning) -> str:
-    """Describe a meaning in words."""
     if meaning.kind == "legal":
         return f"the call is legal and the answer is {_dims(meaning.dst)}"
     if meaning.kind == "illegal":
@@ -119,9 +111,8 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
         verdicts = {verdict for name, verdict in result.verdicts.items() if name not in plan.suite.spec.added}
         wrong = sorted(verdicts - RIGHT)
         if wrong:
-            yield Problem(
-                row.case.place, f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong"
-            )
+            what = f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong"
+            yield Problem(row.case.place, what)
         against = any(judged.meaning.rules for step in row.steps for judged in step.meanings)
         if against or any(outcome.kind == "rejected" for outcome in result.outcomes):  # an answer needs no reason
             yield from _reasons(row, reference, plan.suite.spec.added)
@@ -176,7 +167,7 @@ def _same_call(plan: Plan) -> Iterator[Problem]:
         told.add((row.case.id, first.id))
         own = [case.id for case in (row.case, first) if case.id in plan.suite.added]
         if plan.suite.whole and plan.suite.spec.added and not own:
-            continue  # bundled cases, which are the same call for an added operation of other types alone
+            continue  # bundled cases, which are the same call only for an added operation of other types
         drop = f"drop {own[0]}, which is yours" if len(own) == 1 else "keep one"
         yield Problem(row.case.place, f"{row.case.id}: the same call as {first.id} ({first.place}); {drop}")
 
@@ -228,10 +219,8 @@ def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
                     yield Problem(case.place, f"{case.id}: `bits: all` wants 65536 elements of a 16-bit type")
             elif len(step.bits.split()) != volume:
                 yield Problem(case.place, f"{case.id}: {len(step.bits.split())} bit patterns for {volume} elements")
-            elif any(len(word) != 2 * WIDTH[step.src_type] for word in step.bits.split()):
-                yield Problem(
-                    case.place, f"{case.id}: a pattern of {step.src_type} has {2 * WIDTH[step.src_type]} digits"
-                )
+            elif any(len(word) != (digits := 2 * WIDTH[step.src_type]) for word in step.bits.split()):
+                yield Problem(case.place, f"{case.id}: a pattern of {step.src_type} has {digits} digits")
 
 
 # ── the suite ─────────────────────────────────────────────────────────────────────────────────────
@@ -241,18 +230,34 @@ def _witnesses(suite: Suite) -> Iterator[Problem]:
     whole = contracts(suite.spec)
     for rule in suite.spec.rules.values():
         if rule.has_contract and not rule.implied and not witnesses(rule, suite, whole):
-            yield Problem(
-                rule.place,
-                f"rule {rule.id!r} has no witness: deleting it changes no case; "
-                "write a case that breaks it and nothing else",
-            )
+            what = "has no witness: deleting it changes no case; write a case that breaks it and nothing else"
+            yield Problem(rule.place, f"rule {rule.id!r} {what}")
 
 
 def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> list[Case]:
     """Return the cases that cite a rule and fail without it."""
     lacking = contracts(suite.spec, without=rule.id)
     citing = [case for case in suite.cases.values() if case.rule == rule.id]
-    return [case for case in citing if is_witness(case, suite.spec, rule, whole, lacking)]
+    return [case for case in citing if _is_witness(case, suite.spec, rule, whole, lacking)]
+
+
+def _is_witness(
+    case: Case, spec: Spec, rule: Rule, whole: Mapping[str, Contract], lacking: Mapping[str, Contract]
+) -> bool:
+    """Does a call of the case mean something else without the rule, in a document that it binds?"""
+    for row, without in zip(rows_of([case], spec, whole), rows_of([case], spec, lacking), strict=True):
+        for step, other in zip(row.steps, without.steps, strict=True):
+            before = {document: meaning for meaning, documents in step.meanings for document in documents}
+            after = {document: meaning for meaning, documents in other.meanings for document in documents}
+            for document in rule.documents & before.keys():
+                if _demands_of(before[document]) != _demands_of(after[document]):
+                    return True
+    return False
+
+
+def _demands_of(meaning: Meaning) -> tuple[object, ...]:
+    """Return what a backend has to do: the kind, the answer, and whether it may reject a legal call."""
+    return meaning.kind, meaning.dst, meaning.kind == "legal" and bool(meaning.rules)
 
 
 def _findings(suite: Suite) -> Iterator[Problem]:
@@ -270,7 +275,7 @@ def _findings(suite: Suite) -> Iterator[Problem]:
 
 
 def _readings(spec: Spec) -> Iterator[Problem]:
-    """Find findings whose choice between readings no rule shows, and readings that their finding does not name."""
+    """Find findings that choose between readings without a rule, and readings that their finding does not name."""
     for finding in spec.findings.values():
         documents = {pointer.document for pointer in finding.at}
         rules = [spec.rules[name] for name in finding.rules]
@@ -290,7 +295,7 @@ def _readings(spec: Spec) -> Iterator[Problem]:
 
 
 def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
-    """Find read_lock ids that are gone, and new ids that are not read_lock."""
+    """Find locked ids that are gone, and new ids that are not locked."""
     name, known = f"{cases_path.name}/{LOCK}", read_lock(cases_path)
     if leaves_its_folder(cases_path / LOCK) and not set(known) <= (suite.added or suite.cases.keys()):
         what = "is a symbolic link to another folder, and not a list of cases that are there; its content is not shown"
@@ -298,9 +303,8 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
         return
     for line, case in enumerate(known, 1):
         if case not in (suite.added or suite.cases):
-            yield Problem(
-                Place(name, line), f"the case {quote(case)} is gone; ids are never removed, renamed or used again"
-            )
+            what = f"the case {quote(case)} is gone; ids are never removed, renamed or used again"
+            yield Problem(Place(name, line), what)
     for case in (suite.added or suite.cases.keys()) - set(known):
         yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; add --lock to lock it")
 
@@ -311,6 +315,3 @@ def lock(suite: Suite, cases_path: Path) -> int:
     new = [case for case in suite.added or suite.cases if case not in known]
     replace_text(cases_path / LOCK, "".join(f"{case}\n" for case in sorted({*known, *new})))
     return len(new)
-
-
-__all__ = ["LOCK", "Spec", "describe_meaning", "lock", "lock_problems", "problems", "reference_problems", "witnesses"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,62 +17,31 @@ from .statements import Statement, statements
 
 
 class Covered(NamedTuple):
-    """A statement and the ids of what points at it; of prose the reasons."""
+    """A statement, the ids of the rules and findings that point at it, and the reasons for which it is prose."""
 
     statement: Statement
     rules: tuple[str, ...]
     findings: tuple[str, ...]
     prose: tuple[str, ...]
 
-    @property
-    def uncovered(self) -> bool:
-        return not (self.rules or self.findings or self.prose)
-
 
 class DocumentCoverage(NamedTuple):
-    """The coverage of one document by spec/. A statement may count both for a rule and for a finding."""
+    """The statements of one document, and how many spec/ covers. One may count both for a rule and for a finding."""
 
-    document: str
     covered: tuple[Covered, ...]
-
-    @property
-    def statements(self) -> int:
-        return len(self.covered)
-
-    @property
-    def by_rule(self) -> int:
-        return sum(bool(each.rules) for each in self.covered)
-
-    @property
-    def by_finding(self) -> int:
-        return sum(bool(each.findings) for each in self.covered)
-
-    @property
-    def by_prose(self) -> int:
-        return sum(bool(each.prose) for each in self.covered)
-
-    @property
-    def uncovered(self) -> int:
-        return sum(each.uncovered for each in self.covered)
+    statements: int
+    by_rule: int
+    by_finding: int
+    by_prose: int
+    uncovered: int
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """The coverage of every document that could be read, by its id."""
-
-    documents: Mapping[str, DocumentCoverage]
-
-    @property
-    def statements(self) -> int:
-        return sum(each.statements for each in self.documents.values())
-
-    @property
-    def uncovered(self) -> int:
-        return sum(each.uncovered for each in self.documents.values())
+Coverage = Mapping[str, DocumentCoverage]
+"""The coverage of every document that could be read, by its id."""
 
 
 class _Claim(NamedTuple):
-    """A pointer with the one who makes it."""
+    """A pointer, and the rule, finding or prose that it belongs to."""
 
     kind: str
     name: str
@@ -81,20 +49,20 @@ class _Claim(NamedTuple):
     place: model.Place
 
 
-_LARGEST = 1 << 20  # a document is a page of text: larger files are not searched for one
+_MAX_SEARCHED_BYTES = 1 << 20  # a document is a page of text: larger files are not searched for one
 
 
 def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverage]:
-    """Every document of `spec` against its text in `folder`."""
+    """Compare every document of `spec` with its text in `folder`."""
     problems: list[model.Problem] = []
     covered: dict[str, DocumentCoverage] = {}
     if not folder.is_dir():
         what = f"no folder of documents at {str(folder)!r}: name the one that holds their files"
-        return [model.Problem(_sources(spec), what)], Coverage({})
+        return [model.Problem(_sources(spec), what)], {}
     claims = _claims(spec)
     for document in spec.documents.values():
         if spec.added and document.id not in spec.added:
-            continue  # those that come along were verified where they come from
+            continue  # the bundled ones were verified before a release
         text, more = _text(document, folder)
         problems += more
         if text is None:
@@ -104,19 +72,17 @@ def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverag
         mine = [claim for claim in claims if claim.pointer.document == document.id]
         covered[document.id], more = _cover(document, text.splitlines(), cut, mine)
         problems += more
-        problems += _holes(document, covered[document.id])
-    return problems, Coverage(covered)
+    return problems, covered
 
 
 def _sources(spec: model.Spec) -> model.Place:
     """Return the place for problems that concern no single document."""
-    for document in spec.documents.values():
-        return document.place._replace(line=1)
-    return model.Place("spec/sources.yaml", 1)
+    first = next(iter(spec.documents.values()), None)
+    return first.place._replace(line=1) if first else model.Place("spec/sources.yaml", 1)
 
 
 def _claims(spec: model.Spec) -> list[_Claim]:
-    """Every pointer of spec/ and whose it is."""
+    """Return every pointer of spec/."""
     claims = [_Claim("rule", r.id, pointer, r.place) for r in spec.rules.values() for pointer in r.stated]
     claims += [_Claim("finding", f.id, pointer, f.place) for f in spec.findings.values() for pointer in f.at]
     claims += [_Claim("prose", p.reason, p.pointer, p.place) for d in spec.documents.values() for p in d.prose]
@@ -124,7 +90,7 @@ def _claims(spec: model.Spec) -> list[_Claim]:
 
 
 def _text(document: model.Document, folder: Path) -> tuple[str | None, list[model.Problem]]:
-    """A document's text, found by digest or else by name, and what is wrong with the file."""
+    """Return a document's text, found by digest or else by name, and the problems with the file."""
     try:
         data = _bytes(document, folder)
     except OSError as error:
@@ -148,16 +114,16 @@ def _text(document: model.Document, folder: Path) -> tuple[str | None, list[mode
 
 
 def _bytes(document: model.Document, folder: Path) -> bytes | None:
-    """The bytes of a document's file. One of its name with other bytes yields to one with the pinned digest."""
+    """Return the bytes of a document's file. A file with the pinned digest goes before one with the right name."""
     named = folder / document.file
     data = read_bytes(named, MAX_FILE_BYTES) if named.exists() and not named.is_dir() else None
     if data is not None and hashlib.sha256(data).hexdigest() == document.sha256:
         return data
     for other in sorted(folder.iterdir()):
         try:
-            if other == named or not other.is_file() or other.stat().st_size > _LARGEST:
+            if other == named or not other.is_file() or other.stat().st_size > _MAX_SEARCHED_BYTES:
                 continue
-            candidate = read_bytes(other, _LARGEST)
+            candidate = read_bytes(other, _MAX_SEARCHED_BYTES)
         except OSError:  # a file that nobody asked for
             continue
         if hashlib.sha256(candidate).hexdigest() == document.sha256:
@@ -178,7 +144,7 @@ def _check_counts(document: model.Document, text: str, cut: tuple[Statement, ...
 def _cover(
     document: model.Document, lines: list[str], cut: tuple[Statement, ...], claims: Iterable[_Claim]
 ) -> tuple[DocumentCoverage, list[model.Problem]]:
-    """Which pointers stand on which statement, and those that stand nowhere."""
+    """Find the pointers at each statement; a pointer at none, and a statement without any, is a problem."""
     problems: list[model.Problem] = []
     pointed: list[dict[str, list[str]]] = [{"rule": [], "finding": [], "prose": []} for _ in cut]
     for claim in claims:
@@ -192,19 +158,32 @@ def _cover(
         Covered(statement, tuple(by["rule"]), tuple(by["finding"]), tuple(by["prose"]))
         for statement, by in zip(cut, pointed, strict=True)
     )
-    return DocumentCoverage(document.id, covered), problems
+    uncovered = [each.statement for each in covered if not any(each[1:])]
+    problems += [
+        model.Problem(
+            document.place,
+            f"{document.id}: line {statement.line}, {_opening(statement)!r}: nothing points at this statement: "
+            "point a rule or a finding at it, or list it under prose with a reason",
+        )
+        for statement in uncovered
+    ]
+    coverage = DocumentCoverage(
+        covered, len(covered), sum(bool(each.rules) for each in covered), sum(bool(each.findings) for each in covered),
+        sum(bool(each.prose) for each in covered), len(uncovered),
+    )  # fmt: skip
+    return coverage, problems
 
 
 def _locate(lines: list[str], cut: tuple[Statement, ...], pointer: model.Pointer) -> tuple[int | None, str]:
-    """The number of the statement that a pointer stands on, or what is wrong with the pointer."""
+    """Return the number of the statement that a pointer points at, or what is wrong with the pointer."""
     spot = f"line {pointer.line} of {pointer.document}"
     if not 1 <= pointer.line <= len(lines):
         return None, f"there is no {spot}: it has {len(lines)} lines"
     matches = list(_words(pointer.words).finditer(lines[pointer.line - 1]))
     if not matches:
-        return None, f"{pointer.words!r} does not stand on {spot}: {_elsewhere(lines, pointer)}"
+        return None, f"{pointer.words!r} is not on {spot}: {_elsewhere(lines, pointer)}"
     if len(matches) > 1:
-        return None, f"{pointer.words!r} stands {len(matches)} times on {spot}: take more words, so that it is once"
+        return None, f"{pointer.words!r} is {len(matches)} times on {spot}: take more words, so that it is there once"
     begin, end = matches[0].start() + 1, matches[0].end()
     for number, statement in enumerate(cut):
         if statement.holds(pointer.line, begin):
@@ -215,7 +194,7 @@ def _locate(lines: list[str], cut: tuple[Statement, ...], pointer: model.Pointer
 
 
 def _words(words: str) -> re.Pattern[str]:
-    """Matches these very words, whole, whatever the white space between them."""
+    """Return a pattern for exactly these words, with any white space between them."""
     body = r"\s+".join(map(re.escape, words.split()))
     before = r"(?<!\w)" if words.strip()[:1].isalnum() else ""
     after = r"(?!\w)" if words.strip()[-1:].isalnum() else ""
@@ -228,23 +207,9 @@ def _elsewhere(lines: list[str], pointer: model.Pointer) -> str:
     numbers = [str(number) for number, line in enumerate(lines, 1) if pattern.search(line)]
     if not numbers:
         return "nor on any other, so read the document again"
-    return f"it does on line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
-
-
-def _holes(document: model.Document, coverage: DocumentCoverage) -> list[model.Problem]:
-    """A problem for each statement that nothing points at."""
-    return [
-        model.Problem(
-            document.place,
-            f"{document.id}: line {each.statement.line}, {_opening(each.statement)!r}: nothing points at this statement"
-            ": point a rule or a finding at it, or list it under prose with a reason",
-        )
-        for each in coverage.covered
-        if each.uncovered
-    ]
+    return f"it is on line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
 
 
 def _opening(statement: Statement) -> str:
-    """The first few words of a statement."""
     words = statement.text.split()
     return " ".join(words[:6]) + (" …" if len(words) > 6 else "")

@@ -1,11 +1,11 @@
-"""Find the rules that a step exercises: those that a wrong answer, or a wrong rejection, of the call would break.
+"""Find the rules that a step exercises: a wrong answer to the call, or a wrong rejection, would break them.
 
 A step exercises
 
 - the rule that its case cites, if it is legal, or illegal and the rule has no contract;
-- the rule that makes it illegal, if it breaks no other one, since a backend may reject it for the sake of any of them;
+- the rule that makes it illegal, if it breaks no other rule, since a backend may reject it because of any of them;
 - the rules that give the lengths of dst, if it is legal, and those that oblige a backend to take the call (`offers`);
-- the rules of which `shown` in spec/cells.yaml says that such a call exercises them.
+- the rules that such a call exercises according to `shown` in spec/cells.yaml.
 
 Only documents in which a rule binds count, and only rules that an answer can break: levels `must` and `decided`.
 """
@@ -28,7 +28,7 @@ CellClasses = Mapping[str, Sequence[str]]
 
 
 def rules_to_test(spec: Spec) -> tuple[str, ...]:
-    """Return the ids of the rules that a backend can break, of the documents that come along."""
+    """Return the ids of the rules of the bundled documents that a backend can break."""
     return tuple(
         rule.id
         for rule in spec.rules.values()
@@ -96,7 +96,7 @@ def _condition_of(shown: Shown) -> Condition:
 
 
 def _are_among(classes: CellClasses, allowed: Classes) -> bool:
-    """True if a step has one of the allowed classes in every dimension that names some."""
+    """A step needs one of the allowed classes in every dimension that names some."""
     return all(set(classes[dimension]) & set(names) for dimension, names in allowed.items())
 
 

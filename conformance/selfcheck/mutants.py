@@ -20,11 +20,11 @@ from ..plan.rows import Row
 from ..plan.steps import GREAT
 from ..run.row import call_steps, run_row
 from .check_cases import witnesses
-from .mutate_source import Mutant, mutants, source_of
+from .mutate_source import Mutant, mutants
 from .reasons import reason_holds
 
-LONGEST = 20.0
-"""Seconds of this process that a mutant may take for all rows."""
+_MAX_SECONDS = 20.0
+"""Time of this process that a mutant may take for all rows."""
 
 _SAME_BYTES = (
     "a flat row and a reshaped array are two ways to the same dims and bytes; which one is taken shows nowhere"
@@ -72,7 +72,7 @@ EQUIVALENTS: Mapping[str, str] = {
 
 
 def rows_to_run(rows: Iterable[Row]) -> list[Row]:
-    """All but the large ones, which want gigabytes; of a case of many elements one row is enough."""
+    """Drop large rows, which need gigabytes; keep one row of a case of many elements."""
     seen: set[str] = set()
     kept = []
     for row in rows:
@@ -83,8 +83,8 @@ def rows_to_run(rows: Iterable[Row]) -> list[Row]:
     return kept
 
 
-def is_noticed(row: Row, backend: Adapter) -> bool:
-    """True if a row fails or errs in some document."""
+def fails(row: Row, backend: Adapter) -> bool:
+    """A row fails if its verdict in some document is not a right one."""
     return not RIGHT.issuperset(run_row(row, backend).verdicts.values())
 
 
@@ -105,7 +105,7 @@ class Planted(NamedTuple):
 
     @property
     def wrong(self) -> str | None:
-        """Why the suite, or the backend, is not as it should be."""
+        """The problem with the suite or with the backend."""
         failed, rows = self.elsewhere
         if self.breaks not in self.killers:
             seen = f"only by cases of {', '.join(self.killers)}" if self.killers else "by no case at all"
@@ -116,18 +116,18 @@ class Planted(NamedTuple):
 
 
 def broken_backends() -> Mapping[str, Any]:
-    """The planted backends by name."""
+    """Return the planted backends by name."""
     backends: Mapping[str, Any] = importlib.import_module("conformance.adapters.broken").BROKEN
     return backends
 
 
 def drawn_rows(suite: Suite) -> list[Row]:
-    """The rows that a run draws for a backend that claims everything."""
+    """Return the rows that a run draws for a backend that claims everything."""
     return list(Drawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, 500)))
 
 
 def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Planted:
-    """Run a backend over the rows that a person wrote; over generated and drawn ones only if none of those notices it.
+    """Run a backend over the hand-written rows. Only if none of them notices it, try generated and drawn rows.
 
     Generated rows have many steps, and there are many planted backends.
     """
@@ -137,7 +137,7 @@ def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Plant
     for row in rows:
         if row.case.generated:
             continue
-        bad = is_noticed(row, adapter)
+        bad = fails(row, adapter)
         rule = row.case.rule
         if bad:
             killers.setdefault(rule, {})[row.case.id] = None
@@ -145,7 +145,7 @@ def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Plant
             failed, others = failed + bad, others + 1
     if backend.breaks not in killers:
         rest = chain((row for row in rows if row.case.generated), drawn)
-        found = next((row for row in rest if row.case.rule == backend.breaks and is_noticed(row, adapter)), None)
+        found = next((row for row in rest if row.case.rule == backend.breaks and fails(row, adapter)), None)
         killers |= {backend.breaks: {found.case.id: None}} if found else {}
     belief = inspect.getdoc(backend) or ""
     by_rule = {rule: tuple(cases) for rule, cases in killers.items()}
@@ -175,9 +175,9 @@ class Deleted(NamedTuple):
 
     rule: str
     cases: tuple[str, ...]
-    """The cases whose expectation no longer holds."""
+    """The cases that expect something else."""
     proof: str | None
-    """Why nothing can change, where the rule is implied by the others."""
+    """Why nothing can change, if the other rules imply it."""
 
     @property
     def wrong(self) -> str | None:
@@ -185,7 +185,7 @@ class Deleted(NamedTuple):
 
 
 def delete(suite: Suite, rule_id: str, domain: Domain = SMALL_DOMAIN) -> Deleted:
-    """Deletes one rule that has a contract, and sees which cases disagree."""
+    """Delete one rule that has a contract, and find the cases that disagree."""
     rule = suite.spec.rules[rule_id]
     whole = contracts(suite.spec)
     if not rule.implied:
@@ -208,7 +208,7 @@ class MutantResult(NamedTuple):
     killer: str | None
     """The row that notices it."""
     by_reason: bool
-    """True if that row passes, and only the reason for its rejection does not hold."""
+    """Whether that row passes, and only the reason for its rejection is wrong."""
     proof: str | None
 
     @property
@@ -220,13 +220,13 @@ class MutantResult(NamedTuple):
         return "no row notices it; write the case, or prove in conformance/selfcheck/mutants.py that no call can"
 
 
-UNTOUCHED = frozenset({"identity", "claims", "Decided"})
+_UNTOUCHED = frozenset({"identity", "claims", "Decided"})
 """Parts of the reference that describe itself, or a type; no row depends on them."""
 
 
 def reference_mutants() -> Iterator[Mutant]:
-    """Every mutant of the reference."""
-    yield from mutants(source_of(importlib.import_module("conformance.adapters.reference")), UNTOUCHED)
+    """Yield every mutant of the reference."""
+    yield from mutants(inspect.getsource(importlib.import_module("conformance.adapters.reference")), _UNTOUCHED)
 
 
 def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
@@ -235,15 +235,15 @@ def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
         yield f"conformance/selfcheck/mutants.py: {name!r} is proved equivalent, but is no mutant; take it off the list"
 
 
-SOON = 500
-"""The rows in which nearly every wrong verdict is found."""
+_FIRST_ROWS = 500
+"""These rows find nearly every wrong verdict."""
 
 
 class KillerSearch:
-    """Finds rows that notice mutants; rows that noticed one before are tried first, and generated cases last.
+    """Finds rows that notice mutants. It tries rows that noticed one before first, and generated cases last.
 
     It seeks a wrong verdict in the first rows, then a wrong reason in all that may be rejected, then a verdict in all.
-    The reference treats all types alike, so that of a generated case the rows of one type are enough.
+    The reference treats all types alike, so one type of each generated case is enough.
     """
 
     def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
@@ -255,8 +255,12 @@ class KillerSearch:
 
     @cached_property
     def by_reason(self) -> list[Row]:
-        """The rows that may be rejected; the steps of every row are lowered for it."""
-        return [row for row in self._in_order if _may_be_rejected(row)]
+        """The rows with a call that is not legal: a backend may reject it and pass, so its reason can be checked."""
+        return [
+            row
+            for row in self._in_order
+            if any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
+        ]
 
     def find_killer(self, mutant: Mutant) -> MutantResult:
         """Find the first row that notices a mutant, or its proof."""
@@ -267,27 +271,22 @@ class KillerSearch:
         for rows, notices, most in self._stages(mutant.of_text):
             killer = _killer(backend, rows, notices, most)
             if killer:
-                only_reason = notices is gives_wrong_reason and not is_noticed(rows[0], backend)
+                only_reason = notices is gives_wrong_reason and not fails(rows[0], backend)
                 return MutantResult(mutant, killer, only_reason, proof)
         return MutantResult(mutant, None, False, proof)
 
     def _stages(self, of_text: bool) -> Iterator[tuple[list[Row], Callable[[Row, Any], bool], int | None]]:
         """Yield rows, what they may notice, and how many of them are tried; a text of the reference is a reason."""
         if not of_text:
-            yield self.by_verdict, is_noticed, SOON
+            yield self.by_verdict, fails, _FIRST_ROWS
         yield self.by_reason, gives_wrong_reason, None
-        yield self.by_verdict, is_noticed, None
-
-
-def _may_be_rejected(row: Row) -> bool:
-    """True if a backend may reject this row and still pass it, so that its reason can be checked."""
-    return any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
+        yield self.by_verdict, fails, None
 
 
 def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool], most: int | None) -> str | None:
-    """The first of the rows, at most so many, that notices a backend; it goes to the front and may notice the next."""
+    """Return the first of at most so many rows that notices a backend, and move it to the front for the next one."""
     tried: list[Row] = []
-    with time_limit(LONGEST) as late:
+    with time_limit(_MAX_SECONDS) as late:
         for row in rows[:most]:
             tried.append(row)
             if notices(row, backend):
@@ -305,7 +304,7 @@ def _backend(mutant: Mutant) -> Any:
 
 
 def gives_wrong_reason(row: Row, backend: Adapter) -> bool:
-    """True if a row is rejected for a reason that does not hold."""
+    """A reason is wrong if the call does not break the rule that it names."""
     return not all(map(reason_holds, row.steps, call_steps(row, backend)))
 
 

@@ -27,10 +27,10 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.FloorDiv: ast.Mult,
     ast.Mod: ast.FloorDiv,
 }
-ELSEWHERE = "~"
+_SUFFIX = "~"
 """Appended to a text to change it."""
 _UNRUN = {"annotation", "returns", "decorator_list", "type_params"}
-"""Fields that do nothing at run time."""
+"""Fields without effect at run time."""
 
 
 class Mutant(NamedTuple):
@@ -45,11 +45,11 @@ class Mutant(NamedTuple):
     """The change: `== became !=`."""
     code: CodeType
     of_text: bool
-    """True if a text was changed: the reason of a rejection, not its condition."""
+    """Whether a text was changed: the reason of a rejection, not its condition."""
 
     @property
     def name(self) -> str:
-        """The line and the change, so that it is stable while the line is: `known != volume · != became ==`."""
+        """The line and the change, which stay while the line does: `known != volume · != became ==`."""
         return f"{self.text} · {self.change}"
 
     def module(self) -> ModuleType:
@@ -107,7 +107,7 @@ def _child_nodes(parent: ast.AST, field: str, value: Any) -> Iterator[tuple[Any,
 
 
 def _is_left_alone(node: ast.AST, leave: frozenset[str]) -> bool:
-    """True if a node is not mutated: docstrings, assertions, imports, and assignments to names in `leave`."""
+    """Docstrings, assertions, imports and assignments to names in `leave` are not mutated."""
     if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom)):
         return True
     if isinstance(node, ast.Expr) and _is_text(node.value):
@@ -171,13 +171,13 @@ def _boolean(node: ast.BoolOp) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _values(node: ast.Constant) -> tuple[Any, ...]:
-    """Return constants to put in place of one."""
+    """Return constants that may replace one."""
     value = node.value
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int):
         return (value + 1, value - 1) if value else (1,)
-    return (value + ELSEWHERE,) if isinstance(value, str) else ()
+    return (value + _SUFFIX,) if isinstance(value, str) else ()
 
 
 def _at(old: ast.AST, new: ast.AST) -> ast.AST:
@@ -193,10 +193,3 @@ _WORDS: dict[str, str] = {
 
 def _word(operator: ast.AST) -> str:
     return _WORDS[type(operator).__name__]
-
-
-def source_of(module: ModuleType) -> str:
-    """Read the source of a module."""
-    assert module.__file__ is not None
-    with open(module.__file__, encoding="utf-8") as file:
-        return file.read()

@@ -7,14 +7,14 @@ from ..plan.steps import RowStep
 
 
 def reason_holds(task: RowStep, outcome: Outcome, unknown: frozenset[str] = frozenset()) -> bool:
-    """True if the outcome is no rejection, or names a rule that speaks against the call."""
+    """A rejection must name a rule that speaks against the call."""
     return outcome.kind != "rejected" or outcome.message in reasons(task, unknown)
 
 
 def reasons(task: RowStep, unknown: frozenset[str] = frozenset()) -> set[str]:
     """Return the rules that a call breaks, or else those that leave it unspecified, or else those of capacity.
 
-    Documents that are unknown do not count.
+    Unknown documents do not count.
     """
     by_kind: dict[str, set[str]] = {"illegal": set(), "unspecified": set(), "legal": set()}
     for judged in task.meanings:

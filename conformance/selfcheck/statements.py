@@ -31,7 +31,7 @@ class Statement(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Neighbouring lines that are read as one text: numbers of the first and the last, counted from 0."""
+    """Neighbouring lines that are read as one text; the first and the last are counted from 0."""
 
     first: int
     last: int
@@ -40,13 +40,13 @@ class _Block(NamedTuple):
 
 
 def statements(text: str) -> tuple[Statement, ...]:
-    """The document cut mechanically, so that every character that is neither blank nor a ruler is in exactly one."""
+    """Cut a document into statements. Each character that is neither blank nor in a ruler is in exactly one."""
     lines = text.splitlines()
     return tuple(statement for block in _blocks(lines) for statement in _cut(lines, block))
 
 
 def _blocks(lines: list[str]) -> Iterator[_Block]:
-    """Paragraphs, list items, headings, directives and table rows, in order."""
+    """Yield paragraphs, list items, headings, directives and table rows, in order."""
     begun: int | None = None
     table = False
     for number, line in enumerate(lines):
@@ -60,7 +60,8 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
             yield _Block(begun, number - 1, lines[begun].lstrip().startswith("|"))
             begun = None
         if ruler:
-            table = _SIMPLE_TABLE.fullmatch(bare) is not None and not _closes(lines, number)
+            ends = number + 1 == len(lines) or not lines[number + 1].strip()
+            table = _SIMPLE_TABLE.fullmatch(bare) is not None and not ends
         elif not bare:
             table = False
         elif alone or table:
@@ -71,13 +72,7 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
         yield _Block(begun, len(lines) - 1, lines[begun].lstrip().startswith("|"))
 
 
-def _closes(lines: list[str], number: int) -> bool:
-    """True if the ruler ends a simple table: a blank line or the end of the text follows."""
-    return number + 1 == len(lines) or not lines[number + 1].strip()
-
-
 def _cut(lines: list[str], block: _Block) -> Iterator[Statement]:
-    """The statements of one block."""
     text = "\n".join(lines[block.first : block.last + 1])
     starts = [0]  # of each line, in text
     for line in lines[block.first : block.last]:
@@ -109,14 +104,14 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _marker(text: str) -> int:
-    """The length of the bullet or number that opens a list item."""
+    """Return the length of the bullet or number that opens a list item, with the blanks around it."""
     indent = len(text) - len(text.lstrip())
     match = _BULLET.match(text, indent)
     return match.end() if match else indent
 
 
 def _plain(text: str) -> str:
-    """A statement's text for people: one line, without bullet, hashes or the bars of a table."""
+    """Return a statement's text for people: one line, without bullet, hashes or the bars of a table."""
     if text.startswith("|"):
         columns = [re.sub(r"\s+", " ", cell).strip() for cell in _cells(text.splitlines())]
         return " | ".join(filter(None, columns))
@@ -125,7 +120,7 @@ def _plain(text: str) -> str:
 
 
 def _cells(rows: list[str]) -> list[str]:
-    """The cells of a grid table's row; a bar is a border where every line of the row has one."""
+    """Return the cells of a grid table's row; a bar is a border where every line of the row has one."""
     rows = [row.strip() for row in rows]
     borders = [at for at in range(min(map(len, rows))) if all(row[at] == "|" for row in rows)]
     return [" ".join(row[a + 1 : b] for row in rows) for a, b in pairwise(borders)]

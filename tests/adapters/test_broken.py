@@ -22,8 +22,8 @@ from conformance.selfcheck.mutants import (
     Planted,
     broken_backends,
     drawn_rows,
+    fails,
     find_unopposed_rules,
-    is_noticed,
     rows_to_run,
 )
 
@@ -61,7 +61,7 @@ def of_rule(rule: str) -> list[Row]:
 def test_a_belief_is_caught_by_a_case_of_the_rule_it_breaks(name: str) -> None:
     backend = BROKEN[name]
     adapter = backend()
-    assert any(is_noticed(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
+    assert any(fails(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_a_belief_passes_most_rows_of_the_other_rules(name: str) -> None:
     """Asks every third row, those of few elements first, and none once enough have passed."""
     adapter, breaks = BROKEN[name](), BROKEN[name].breaks
     others = [row for row in by_size() if row.case.rule != breaks]
-    passed = (row for row in others if not is_noticed(row, adapter))
+    passed = (row for row in others if not fails(row, adapter))
     enough = len(others) - len(others) // 2
     assert "R" in BROKEN[name].classes or len(list(islice(passed, enough))) == enough
 
@@ -85,7 +85,7 @@ def test_a_belief_does_the_same_every_time(name: str) -> None:
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_reference_itself_is_not_caught(step: int) -> None:
     reference = load_adapter("reference")
-    assert [row.id for row in rows()[::step] if is_noticed(row, reference)] == []
+    assert [row.id for row in rows()[::step] if fails(row, reference)] == []
 
 
 def test_every_rule_that_obliges_and_every_class_of_bug_has_an_enemy() -> None:

@@ -239,7 +239,7 @@ def test_what_is_said_instead_of_a_result_is_the_outcome_and_the_process_goes_on
 @pytest.mark.parametrize("fault", SAID)
 def test_a_result_of_a_program_that_was_not_compiled_is_none(fault: str) -> None:
     backend = remote(fault, "compile")
-    assert_outcome(outcome(backend), "error", "whose compilation did not succeed")
+    assert_outcome(outcome(backend), "error", "although the program was not compiled")
 
 
 def test_a_reply_before_its_request_is_never_taken_for_one() -> None:

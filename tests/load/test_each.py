@@ -62,7 +62,7 @@ def test_an_entry_is_put_into_each_place_in_turn(tmp_path: Path) -> None:
     assert [step.shapes[0] for step in case.steps] == [(-1, 3, 4), (2, -1, 4), (2, 3, -1)]
 
 
-def test_a_zero_is_put_only_where_the_other_name_has_the_same_length(tmp_path: Path) -> None:
+def test_a_zero_is_put_only_where_like_has_the_same_length(tmp_path: Path) -> None:
     each = "{before: [[2, 3, 4]], after: [[2, 4, 3], [2, 3, 1, 4]], asked: {put: 0, in: after, like: before}}"
     case = case_of(tmp_path, "T[before]", "[asked]", "T[after]", each)
     assert [step.shapes[0] for step in case.steps] == [(0, 4, 3), (0, 3, 1, 4), (2, 0, 1, 4)]

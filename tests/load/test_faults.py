@@ -22,7 +22,7 @@ ENTRY = """faults:
 CALL = LegalCall("f32", (2, 0), (7, -1), False, (7, 0))
 
 
-def known(folder: Path, text: str) -> KnownFaults:
+def load_text(folder: Path, text: str) -> KnownFaults:
     path = folder / "faults.yaml"
     path.write_text(text, encoding="utf-8")
     return KnownFaults(load_faults(path))
@@ -41,7 +41,7 @@ def test_each_bundled_fault_is_of_a_bundled_backend() -> None:
     ],
 )  # fmt: skip
 def test_a_condition_reads_the_call_its_answer_and_its_type(tmp_path: Path, when: str, holds: bool) -> None:
-    assert bool(known(tmp_path, ENTRY.format(when=f'"{when}"')).hitting(CALL)) is holds
+    assert bool(load_text(tmp_path, ENTRY.format(when=f'"{when}"')).hitting(CALL)) is holds
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_a_condition_reads_the_call_its_answer_and_its_type(tmp_path: Path, when
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(Malformed) as error:
-        known(tmp_path, text)
+        load_text(tmp_path, text)
     assert what in str(error.value)
     assert "/faults.yaml:" in str(error.value)

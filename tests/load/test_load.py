@@ -1,4 +1,4 @@
-"""Whatever is wrong with a specification is said with path and line, all at once, and nothing is half-loaded."""
+"""Every problem with a specification is reported at once, with path and line; a specification loads whole or not."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write
 MUST = TINY["rules"]
 
 
-def swapped(file: str, old: str, new: str) -> dict[str, str]:
+def replace_in(file: str, old: str, new: str) -> dict[str, str]:
     """A tiny file with some text replaced."""
-    assert TINY[file].count(old) == 1, f"{old!r} stands {TINY[file].count(old)} times in {file}"
+    assert TINY[file].count(old) == 1, f"{old!r} occurs {TINY[file].count(old)} times in {file}"
     return {file: TINY[file].replace(old, new)}
 
 
-def silent(*lines: str) -> dict[str, str]:
+def silent_rule(*lines: str) -> dict[str, str]:
     return {"rules": one_rule(*lines).replace("must:", "silent:")}
 
 
-def decided(*lines: str) -> dict[str, str]:
+def decided_rule(*lines: str) -> dict[str, str]:
     return {"rules": one_rule(*lines).replace("must:", "decided:")}
 
 
-SWAPPED = {
-    # name: (file, what stands there, what is written instead, line of the first problem, words of the message)
+REPLACED = {
+    # name: (file, old text, new text, line of the first problem, words of the message)
     "a duplicate key": (
         "rules", "    stated:\n", "    must: Again.\n    stated:\n", 4,
         "the key 'must' occurs twice, first on line 3; remove one"),
@@ -112,25 +112,26 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
         {"rules": MUST + MUST.removeprefix("rules:\n")}, "rules.yaml:7", "the id 'one-infer' is taken by line 2"),
     "an unknown document in decided_for": (
         {"rules": one_rule("decided_for:", "  onyl: Because.")}, "rules.yaml:7", "did you mean 'only'?"),
-    "an unknown document in documents": (silent("documents:", "  - onyl"), "rules.yaml:7", "did you mean 'only'?"),
+    "an unknown document in documents": (silent_rule("documents:", "  - onyl"), "rules.yaml:7", "did you mean 'only'?"),
     "a document that its operation does not list": (
         {"sources": TINY["sources"] + TINY["sources"].removeprefix("documents:\n").replace("only", "other")},
         "sources.yaml:12", "'other' defines StaticReshape, and the entry of that does not list it"),
     "no level": (
         {"rules": MUST.replace("    must: At most one entry of shape is -1.\n", "")}, "rules.yaml:2", "exactly one of"),
     "two levels": ({"rules": one_rule("may: Also.")}, "rules.yaml:6", "exactly one of"),
-    "a ruling without a reason": (decided("requires: special_zero"), "rules.yaml:2", "our ruling without a reason"),
+    "a ruling without a reason": (
+        decided_rule("requires: special_zero"), "rules.yaml:2", "our ruling without a reason"),
     "documents of a must": (
         {"rules": one_rule("documents: [only]")}, "rules.yaml:2", "`documents` goes with silent and decided"),
     "decided_for of a silence": (
-        silent("decided_for:", "  only: So."), "rules.yaml:2", "`decided_for` goes with must and may"),
+        silent_rule("decided_for:", "  only: So."), "rules.yaml:2", "`decided_for` goes with must and may"),
     "stated and decided": (
         {"rules": one_rule("decided_for:", "  only: So.")}, "rules.yaml:2", "both stated in only and decided for it"),
     "two forms": ({"rules": one_rule("requires: special_zero", "ensures: product(dst) == 1")}, "rules.yaml:2", "takes"),
     "where alone": ({"rules": one_rule("where: d > 0")}, "rules.yaml:2", "gives"),
     "gives alone": ({"rules": one_rule('gives: "d"')}, "rules.yaml:2", "where"),
     "when of a must": ({"rules": one_rule("when: special_zero")}, "rules.yaml:2", "a must rule takes"),
-    "requires of a silence": (silent("requires: special_zero"), "rules.yaml:2", "a silent rule takes when"),
+    "requires of a silence": (silent_rule("requires: special_zero"), "rules.yaml:2", "a silent rule takes when"),
     "an expression of a freedom": (
         {"rules": one_rule("requires: special_zero").replace("must:", "may:")}, "rules.yaml:2",
         "a may rule takes no expression"),
@@ -148,14 +149,14 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
         {"findings": TINY["findings"] + "    example: {src: [1], shape: [1], special_zero: 1}\n"}, "findings.yaml:10",
         "1 is no boolean; write true or false"),
     **{
-        name: (swapped(file, old, new), f"{file}.yaml:{line}", words)
-        for name, (file, old, new, line, words) in SWAPPED.items()
+        name: (replace_in(file, old, new), f"{file}.yaml:{line}", words)
+        for name, (file, old, new, line, words) in REPLACED.items()
     },
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
+def test_a_problem_with_the_specification_has_path_and_line(tmp_path: Path, name: str) -> None:
     files, where, words = WRONG[name]
     problems = problems_of(write_tiny_spec(tmp_path, **files))
     assert problems, "nothing was found"
@@ -166,7 +167,7 @@ def test_what_is_wrong_is_said_with_path_and_line(tmp_path: Path, name: str) -> 
     assert all(len(str(problem)) < 400 for problem in problems)
 
 
-def test_the_tiny_specification_is_whole_and_a_copy_of_the_bundled_one_is_that_one(tmp_path: Path) -> None:
+def test_a_copy_of_the_bundled_specification_equals_it(tmp_path: Path) -> None:
     assert problems_of(write_tiny_spec(tmp_path)) == ()
     (tmp_path / "copy").mkdir()
     copy, original = load_spec(copy_bundled_spec(tmp_path / "copy")), load_spec()
@@ -179,13 +180,13 @@ def test_problems_of_every_file_are_said_at_once(tmp_path: Path) -> None:
     files = {file: TINY[file] + "x: y\n" for file in SPEC_FILES}
     paths = [problem.place.path for problem in problems_of(write_tiny_spec(tmp_path, **files))]
     assert paths == [f"spec/{file}.yaml" for file in SPEC_FILES]
-    files = swapped("findings", "[one-infer]", "[a, b]") | swapped("rules", "only:", "onyl:")
-    files |= swapped("sources", "operation: StaticReshape", "operation: X")
+    files = replace_in("findings", "[one-infer]", "[a, b]") | replace_in("rules", "only:", "onyl:")
+    files |= replace_in("sources", "operation: StaticReshape", "operation: X")
     where = {str(problem.place) for problem in problems_of(write_tiny_spec(tmp_path, **files))}
     assert where >= {"spec/findings.yaml:9", "spec/rules.yaml:5", "spec/sources.yaml:3"}
 
 
-SPOILT: dict[str, tuple[Callable[[Path, bytes], object], str]] = {
+SPOILS: dict[str, tuple[Callable[[Path, bytes], object], str]] = {
     "missing": (lambda path, _: None, "No such file"),
     "folder": (lambda path, _: path.mkdir(), "directory"),
     "loop": (lambda path, _: path.symlink_to(path), "link"),
@@ -195,12 +196,12 @@ SPOILT: dict[str, tuple[Callable[[Path, bytes], object], str]] = {
 
 
 @pytest.mark.parametrize("file", SPEC_FILES)
-@pytest.mark.parametrize("spoil", SPOILT)
+@pytest.mark.parametrize("spoil", SPOILS)
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, spoil: str) -> None:
     path = write_tiny_spec(tmp_path) / f"{file}.yaml"
     content = path.read_bytes()
     path.unlink()
-    act, words = SPOILT[spoil]
+    act, words = SPOILS[spoil]
     act(path, content)
     (problem,) = problems_of(path.parent)
     line = content.count(b"\n") + 1 if spoil in ("latin", "nul") else 1
@@ -209,14 +210,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, spoil: s
 
 
 @pytest.mark.parametrize("name", ["nowhere", "spec/rules.yaml"])
-def test_a_folder_that_is_none_is_named(tmp_path: Path, name: str) -> None:
+def test_a_missing_folder_is_named(tmp_path: Path, name: str) -> None:
     write_tiny_spec(tmp_path)
     (problem,) = problems_of(tmp_path / name)
     assert problem.what.startswith("is not a folder; ")
     assert problem.place.path == str(tmp_path / name)
 
 
-def test_the_folder_one_stands_in_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_working_directory_has_a_name_in_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write_tiny_spec(tmp_path, rules="rules: 1\n"))
     (problem,) = problems_of(Path())
     assert problem.place == ("spec/rules.yaml", 1)
@@ -242,7 +243,7 @@ def test_the_digest_knows_every_byte_and_name(tmp_path: Path) -> None:
     assert len({first, second, digest_of([folder])}) == 3
 
 
-def spoilt(text: str, rng: random.Random) -> str:
+def spoil_text(text: str, rng: random.Random) -> str:
     """A file with one slip of the hand in it."""
     lines = text.splitlines(keepends=True)
     at = rng.randrange(len(lines))
@@ -275,7 +276,7 @@ def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str, slip
     refused = 0
     folder = write_tiny_spec(tmp_path)
     for _ in range(slips):
-        (folder / f"{file}.yaml").write_text(spoilt(TINY[file], rng), encoding="utf-8", newline="")
+        (folder / f"{file}.yaml").write_text(spoil_text(TINY[file], rng), encoding="utf-8", newline="")
         problems = problems_of(folder)
         assert all(known_place(problem, folder) for problem in problems), problems
         refused += bool(problems)
@@ -289,7 +290,7 @@ def test_no_slip_in_the_bundled_rules_ends_in_a_traceback(tmp_path: Path, slips:
     for file in itertools.islice(itertools.cycle(SPEC_FILES), slips):
         path = folder / f"{file}.yaml"
         whole = path.read_text(encoding="utf-8")
-        path.write_text(spoilt(whole, rng), encoding="utf-8", newline="")
+        path.write_text(spoil_text(whole, rng), encoding="utf-8", newline="")
         assert all(known_place(problem, folder) for problem in problems_of(folder))
         path.write_text(whole, encoding="utf-8", newline="")
 
@@ -332,7 +333,7 @@ cases:
     expect: T[2, 3]
 """
 WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
-    # name: (what stands there, what is written instead, line, words of the message)
+    # name: (old text, new text, line, words of the message)
     "an id twice": (CASE[19:], CASE[19:] + CASE[19:], 9, "the id 'stays' is taken by"),
     "no such rule": ("one-infer", "two-infers", 4, "unknown rule 'two-infers'; did you mean 'one-infer'?"),
     "no such document": (
@@ -361,7 +362,7 @@ WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_CASES)
-def test_what_is_wrong_with_a_case_is_said_with_path_and_line(tmp_path: Path, name: str) -> None:
+def test_a_problem_with_a_case_has_path_and_line(tmp_path: Path, name: str) -> None:
     old, new, line, words = WRONG_CASES[name]
     assert CASE.count(old) == 1
     spec = load_spec(write_tiny_spec(tmp_path))
@@ -375,7 +376,7 @@ def test_what_is_wrong_with_a_case_is_said_with_path_and_line(tmp_path: Path, na
     assert problem.what.startswith(words)
 
 
-def test_an_id_that_two_files_have_is_said_and_neither_case_is_dropped(tmp_path: Path) -> None:
+def test_an_id_in_two_files_is_reported(tmp_path: Path) -> None:
     spec = load_spec(write_tiny_spec(tmp_path))
     (tmp_path / "a.yaml").write_text(CASE, encoding="utf-8")
     (tmp_path / "b.yaml").write_text(CASE, encoding="utf-8")

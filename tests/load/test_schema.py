@@ -62,7 +62,7 @@ def test_a_run_says_what_its_bundled_case_lacks(cli: Cli, cases: Path) -> None:
     cli("run", "reference", "-k", "there-and-back").expect(2, err="src: 7 is no")
 
 
-def test_a_file_that_differs_from_the_checked_one_is_checked(tmp_path: Path) -> None:
+def test_a_file_of_a_user_is_checked_against_its_schema(tmp_path: Path) -> None:
     path = tmp_path / "operations.yaml"
     text = (spec_folder() / "operations.yaml").read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Nothing in a YAML file is silently taken for something else, and every complaint is on the right line."""
+"""The strict reader rejects ambiguous YAML, and each problem names the right line."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_plain_values_are_what_they_look_like(text: str, value: object) -> None:
     assert type(content["a"]) is type(value)
 
 
-def test_what_is_as_deep_as_it_may_be_is_read() -> None:
+def test_the_deepest_allowed_nesting_is_read() -> None:
     assert parse("a: " + "[" * 39 + "]" * 39 + "\n", "x.yaml")[1] == []
     assert parse("".join(" " * n + "a:\n" for n in range(39)) + " " * 39 + "a: 1\n", "x.yaml")[1] == []
     assert parse("a: [[1]]\n" + "# [[]]\n" * 300, "x.yaml")[1] == []
@@ -194,7 +194,7 @@ def test_a_byte_order_mark_in_front_is_allowed(tmp_path: Path) -> None:
         (b"\x7fELF\x02\x01\x01\n\n", 1, "character '\\x7f'"),
     ],
 )
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path, content: bytes, line: int, words: str) -> None:
+def test_bytes_that_are_no_text_are_rejected(tmp_path: Path, content: bytes, line: int, words: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(content)
     value, (problem,) = read(path, "x.yaml")
@@ -221,7 +221,7 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
         gc.enable()
 
 
-def test_whatever_a_file_holds_it_is_read_or_refused() -> None:
+def test_random_text_is_read_or_rejected() -> None:
     rng = random.Random(7)
     alphabet = [
         "a", "b: ", ": ", "\n", "\n", "  ", "- ", "[", "]", "{", "}", ",", "'", '"', "|", ">", "&x ", "*x", "!t ",

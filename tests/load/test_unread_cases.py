@@ -21,7 +21,7 @@ FILES = sorted(cases_folder().glob("*.yaml"))
 
 
 @pytest.fixture(autouse=True)
-def _files_are_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def _do_not_remember_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_find_unread", unwrap(loading._find_unread))
 
 
@@ -44,7 +44,7 @@ def whole() -> dict[str, Case]:
         return dict(load_cases(cases_folder(), SPEC))
 
 
-def test_each_bundled_case_is_the_same_read_alone_as_with_its_file(
+def test_a_case_read_alone_equals_the_case_read_with_its_file(
     whole: dict[str, Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = count_reads(monkeypatch)
@@ -84,7 +84,7 @@ def test_a_bundled_file_with_an_id_twice_is_read_whole(tmp_path: Path, monkeypat
         load_cases(tmp_path, SPEC)
 
 
-def test_a_changed_file_is_read_whole_and_its_problem_is_reported(tmp_path: Path) -> None:
+def test_a_problem_in_a_changed_file_is_reported(tmp_path: Path) -> None:
     text = (cases_folder() / "zero.yaml").read_text(encoding="utf-8")
     shutil.copy(cases_folder() / "chain.yaml", tmp_path)
     (tmp_path / "zero.yaml").write_text(text.replace("rule: zero-literal", "rule: zero-litteral", 1), encoding="utf-8")
@@ -99,7 +99,7 @@ def test_a_copy_of_a_file_beside_it_is_reported(tmp_path: Path) -> None:
         load_cases(tmp_path, SPEC)
 
 
-def test_a_folder_whose_name_could_be_taken_for_output_is_reported_also_if_its_files_are_known(tmp_path: Path) -> None:
+def test_a_folder_with_a_name_like_a_ci_command_is_rejected(tmp_path: Path) -> None:
     folder = tmp_path / "::error::"
     folder.mkdir()
     shutil.copy(cases_folder() / "chain.yaml", folder)
@@ -107,9 +107,7 @@ def test_a_folder_whose_name_could_be_taken_for_output_is_reported_also_if_its_f
         load_cases(folder, SPEC)
 
 
-def test_a_file_beside_those_of_the_specification_is_no_part_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_file_in_spec_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "spec"
     shutil.copytree(spec_folder(), folder)
     (folder / "rules (copy).yaml").write_text("rules: []\n", encoding="utf-8")

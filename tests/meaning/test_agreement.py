@@ -66,18 +66,18 @@ def read(spec: Spec, domain: Iterable[Plain]) -> Iterator[Read]:
 
 @pytest.fixture(scope="module")
 def part(spec: Spec) -> list[Read]:
-    """Every small call, and every so manieth of the whole domain."""
+    """Every small call, and one in SLICE of the whole domain."""
     return list(read(spec, itertools.chain(calls(SMALL_DOMAIN), itertools.islice(calls(FULL_DOMAIN), 0, None, SLICE))))
 
 
 @pytest.fixture(scope="module")
 def whole(spec: Spec) -> list[Read]:
-    """Every call of the whole domain; what is equal is kept once, for there are millions."""
+    """Every call of the whole domain. Equal meanings are kept once, since there are millions of calls."""
     known: dict[tuple[Meaning, ...], tuple[Meaning, ...]] = {}
     return [(call, known.setdefault(meanings, meanings)) for call, meanings in read(spec, calls(FULL_DOMAIN))]
 
 
-def resolved(call: Plain, zero_may_meet_infer: bool) -> tuple[str, Any]:
+def resolve_call(call: Plain, zero_may_meet_infer: bool) -> tuple[str, Any]:
     try:
         return "dst", resolve(*call, zero_may_meet_infer)
     except Illegal as illegal:
@@ -87,7 +87,7 @@ def resolved(call: Plain, zero_may_meet_infer: bool) -> tuple[str, Any]:
 
 
 def agree(meaning: Meaning, kind: str, answer: Any, rules: frozenset[str]) -> bool:
-    """Whether the reference's answer is what the contract means, with the same reason where the reason binds."""
+    """The reference must give the answer that the contract means; a rejection needs the same reason where it binds."""
     if kind == "dst":
         return meaning.kind != "illegal" and meaning.dst == answer and "zero-past-rank" not in meaning.rules
     if kind == "illegal":  # it serves three pages of StaticReshape, and may name a rule that one of them lacks
@@ -99,7 +99,7 @@ def agree(meaning: Meaning, kind: str, answer: Any, rules: frozenset[str]) -> bo
 def disagreements(spec: Spec, domain: Sequence[Read]) -> Iterator[str]:
     groups = readings(spec)
     for call, meanings in domain:
-        answers = {may: resolved(call, may) for may in {group.zero_may_meet_infer for group in groups}}
+        answers = {may: resolve_call(call, may) for may in {group.zero_may_meet_infer for group in groups}}
         for group, meaning in zip(groups, meanings, strict=True):
             kind, answer = answers[group.zero_may_meet_infer]
             if not agree(meaning, kind, answer, group.rules):
@@ -116,7 +116,7 @@ def test_contract_and_reference_agree_on_a_slice_of_the_domain(spec: Spec, part:
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-def test_contract_and_reference_agree_on_every_call_of_the_domain(spec: Spec, whole: list[Read]) -> None:
+def test_contract_and_reference_agree_on_the_whole_domain(spec: Spec, whole: list[Read]) -> None:
     assert len(whole) == EVERY_CALL
     assert list(itertools.islice(disagreements(spec, whole), 5)) == []
 
@@ -150,11 +150,11 @@ def signature(meanings: dict[str, Meaning]) -> Signature | None:
     return tuple((document, f"{each.kind} {answers.index(each.dst)}") for document, each in sorted(meanings.items()))
 
 
-def meant(spec: Spec, call: Plain, form: Form | None = None) -> dict[str, Meaning]:
+def meanings_of(spec: Spec, call: Plain, form: Form | None = None) -> dict[str, Meaning]:
     return {document: contract.meaning(*call, form) for document, contract in contracts(spec).items()}
 
 
-def partings(spec: Spec, domain: Iterable[Read]) -> dict[Signature, Plain]:
+def differences(spec: Spec, domain: Iterable[Read]) -> dict[Signature, Plain]:
     """Every way in which documents part, with the first call that shows it."""
     groups = readings(spec)
     found: dict[Signature, Plain] = {}
@@ -172,39 +172,39 @@ def shown_by_findings(spec: Spec) -> dict[Signature, str]:
     shown: dict[Signature, str] = {}
     for finding in spec.findings.values():
         if finding.example:
-            of_example = signature(meant(spec, finding.example))
+            of_example = signature(meanings_of(spec, finding.example))
             if of_example is not None:
                 shown.setdefault(of_example, finding.id)
     return shown
 
 
 def assert_found(spec: Spec, domain: Iterable[Read]) -> None:
-    found, shown = partings(spec, domain), shown_by_findings(spec)
+    found, shown = differences(spec, domain), shown_by_findings(spec)
     assert found, "the documents part nowhere, which they do"
     missing = {call: parting for parting, call in found.items() if parting not in shown}
     assert not missing, f"no finding has an example of what these calls show: {missing}"
 
 
-def test_every_way_in_which_documents_part_is_a_finding(spec: Spec, part: list[Read]) -> None:
+def test_every_difference_between_documents_is_a_finding(spec: Spec, part: list[Read]) -> None:
     assert_found(spec, part)
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-def test_every_way_in_which_documents_part_in_the_whole_domain_is_a_finding(spec: Spec, whole: list[Read]) -> None:
+def test_every_difference_in_the_whole_domain_is_a_finding(spec: Spec, whole: list[Read]) -> None:
     assert_found(spec, whole)
 
 
-def test_a_disagreement_with_an_example_is_shown_by_it_or_by_the_text_alone(spec: Spec) -> None:
+def test_a_finding_with_an_example_names_a_rule_that_differs(spec: Spec) -> None:
     """An example of a disagreement that the rules see must name a rule that not all documents have."""
     for finding in spec.findings.values():
-        if finding.example and signature(meant(spec, finding.example)) is not None:
+        if finding.example and signature(meanings_of(spec, finding.example)) is not None:
             partial = [name for name in finding.rules if spec.rules[name].documents not in ({*spec.documents}, set())]
             assert partial, f"{finding.id}: its example parts the documents, but it names no rule that only some have"
 
 
 # ── silence has a name ────────────────────────────────────────────────────────────────────────────
-def assert_silence_is_named(spec: Spec, domain: Sequence[Read]) -> None:
+def assert_rules_are_named(spec: Spec, domain: Sequence[Read]) -> None:
     silent = {name for name, rule in spec.rules.items() if rule.level == "silent"}
     kinds = set()
     for (number, reading), (call, meanings) in itertools.product(enumerate(readings(spec)), domain):
@@ -224,9 +224,9 @@ def assert_silence_is_named(spec: Spec, domain: Sequence[Read]) -> None:
 
 
 def test_every_meaning_names_its_rules(spec: Spec, part: list[Read]) -> None:
-    assert_silence_is_named(spec, part)
+    assert_rules_are_named(spec, part)
 
 
 @pytest.mark.slow
 def test_every_meaning_of_the_whole_domain_names_its_rules(spec: Spec, whole: list[Read]) -> None:
-    assert_silence_is_named(spec, whole)
+    assert_rules_are_named(spec, whole)

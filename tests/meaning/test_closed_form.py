@@ -40,7 +40,7 @@ def of_form(rule: Rule) -> bool:
 
 
 class Search:
-    """What a call means, found by trying every dst: nothing of the compiled function is used."""
+    """Find the meaning of a call by trying every dst, without the compiled function."""
 
     def __init__(self, rules: list[Rule], types: tuple[str, ...] = (), shape_types: tuple[str, ...] = ()) -> None:
         self.rules = rules
@@ -76,7 +76,7 @@ class Search:
         )
 
     def has_unknown_entry(self, src: tuple[int, ...], shape: tuple[int, ...], zero: bool) -> bool:
-        """True if no rule says what some entry stands for."""
+        """An entry is unexplained if no rule gives it a meaning."""
         names = {**self.functions, "src": src, "shape": shape, "special_zero": zero}
         wheres = [r.where for r in self.rules if r.where]
         return not all(any(self.value(w, names, i=i, d=d) for w in wheres) for i, d in enumerate(shape))
@@ -227,7 +227,7 @@ def test_the_closed_form_of_any_rules_says_what_a_search_says(seed: int) -> None
         ((2**61 - 1,), (-1,) * 60, "illegal"),
     ],
 )  # fmt: skip
-def test_a_call_is_illegal_if_each_dst_has_a_length_above_the_largest(
+def test_a_call_is_illegal_if_every_dst_has_too_large_a_length(
     src: tuple[int, ...], shape: tuple[int, ...], kind: str
 ) -> None:
     volume = rule("volume", ensures="product(dst) == product(src)")

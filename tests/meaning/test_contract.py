@@ -1,4 +1,4 @@
-"""What contracts promise beyond the domain of a search, and that every rule counts."""
+"""Contracts are exact beyond the domain of a search, and every rule changes some call."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tests.builders import DOCUMENTS
 from .rules import CONTRACTED, FORM, IMPLIED, binding, forms, inferred, literal, rule, spec, volume
 
 __all__ = ["spec"]
-LARGE = 2**63 - 1
+LARGEST_LENGTH = 2**63 - 1
 
 
 # ── what the closed form promises beyond the domain ───────────────────────────────────────────────
 @pytest.mark.parametrize(
     ("src", "shape", "want"),
     [
-        ((LARGE,), (-1, 7), (LARGE // 7, 7)),
-        ((LARGE - 1,), (-1, 7), None),
-        ((LARGE,), (LARGE, 1), (LARGE, 1)),
-        ((LARGE,), (LARGE - 1,), None),
+        ((LARGEST_LENGTH,), (-1, 7), (LARGEST_LENGTH // 7, 7)),
+        ((LARGEST_LENGTH - 1,), (-1, 7), None),
+        ((LARGEST_LENGTH,), (LARGEST_LENGTH, 1), (LARGEST_LENGTH, 1)),
+        ((LARGEST_LENGTH,), (LARGEST_LENGTH - 1,), None),
         ((2**62, 3), (-1, 2), (3 * 2**61, 2)),
-        ((LARGE, LARGE), (-1, LARGE), (LARGE, LARGE)),
-        ((LARGE, LARGE), (-1, LARGE - 1), None),
+        ((LARGEST_LENGTH, LARGEST_LENGTH), (-1, LARGEST_LENGTH), (LARGEST_LENGTH, LARGEST_LENGTH)),
+        ((LARGEST_LENGTH, LARGEST_LENGTH), (-1, LARGEST_LENGTH - 1), None),
         ((2**63, 2**63, 2**63), (2**126, -1), (2**126, 2**63)),
         ((2**53 + 1,), (2**53,), None),
         ((2**53 + 1,), (-1,), (2**53 + 1,)),
@@ -77,7 +77,7 @@ def every_so_manieth_call() -> list[Any]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_a_definite_breach_is_never_excused_by_a_silence(spec: Spec, document: str) -> None:
+def test_a_silence_never_excuses_a_breach(spec: Spec, document: str) -> None:
     rules = binding(spec, document)
     loud = Contract([each for each in rules if each.level != "silent"])
     mute = Contract([*rules, rule("everything", "silent", when="len(src) >= 0")])
@@ -168,7 +168,7 @@ def candidates(domain: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def witness(spec: Spec, name: str, domain: Any) -> tuple[str, tuple[Any, ...]] | None:
-    """A document and a call in it whose meaning changes when a rule is deleted."""
+    """Find a document, and a call that means something else there when a rule is deleted."""
     whole, partial = contracts(spec), contracts(spec, without=name)
     seen = set()
     for document in spec.documents:
@@ -183,7 +183,7 @@ def witness(spec: Spec, name: str, domain: Any) -> tuple[str, tuple[Any, ...]] |
 
 
 def due(meaning: Meaning) -> tuple[Any, ...]:
-    """What a backend has to do, and whether it may reject a legal call."""
+    """Return what a backend has to do, and whether it may reject a legal call."""
     return meaning.kind, meaning.dst, meaning.kind == "legal" and bool(meaning.rules)
 
 
@@ -193,14 +193,14 @@ def test_a_rule_with_a_contract_is_witnessed_by_a_call(spec: Spec, name: str) ->
 
 
 @pytest.mark.parametrize("name", IMPLIED)
-def test_a_rule_marked_implied_changes_no_call(spec: Spec, name: str) -> None:
+def test_an_implied_rule_changes_no_call(spec: Spec, name: str) -> None:
     assert witness(spec, name, SMALL_DOMAIN) is None, "the rule counts, so it is not implied"
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("name", IMPLIED)
-def test_a_rule_marked_implied_changes_no_call_of_the_whole_domain(spec: Spec, name: str) -> None:
+def test_an_implied_rule_changes_no_call_of_the_whole_domain(spec: Spec, name: str) -> None:
     assert witness(spec, name, FULL_DOMAIN) is None, "the rule counts, so it is not implied"
 
 
@@ -208,13 +208,13 @@ def test_only_rules_with_a_contract_are_marked_implied(spec: Spec) -> None:
     assert [name for name, each in spec.rules.items() if each.implied and not each.has_contract] == []
 
 
-def test_documents_whose_rules_and_types_are_the_same_share_a_contract(spec: Spec) -> None:
+def test_documents_with_equal_rules_and_types_share_a_contract(spec: Spec) -> None:
     known = contracts(spec)
     assert known["static-graph-v0.9"] is known["static-spec-v0.9"]
     assert known["static-oneapi"] is not known["static-graph-v0.9"]
 
 
-def test_numbers_and_names_of_an_entry_have_their_own_doors() -> None:
+def test_only_an_expression_on_entries_may_use_d_and_i() -> None:
     assert isinstance(parse("d", CALL_NAMES | ENTRY_NAMES, NUMBER), ast.Name)
     with pytest.raises(Invalid, match="where a number is wanted"):
         parse("special_zero", CALL_NAMES, NUMBER)

@@ -1,4 +1,4 @@
-"""-1 has its length by a rule of its own, and capacity excuses a rejection but no wrong answer."""
+"""A separate rule gives -1 its length, and capacity excuses a rejection but no wrong answer."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ NAMES = CALL_NAMES | FORM_NAMES
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: repr(text)[:60])
 @pytest.mark.filterwarnings("error")
-def test_an_expression_outside_of_the_language_is_refused(text: str) -> None:
+def test_an_expression_outside_of_the_language_is_rejected(text: str) -> None:
     with pytest.raises(Invalid) as refused:
         parse(text, NAMES)
     assert REFUSED[text] in str(refused.value)
@@ -45,7 +45,7 @@ def test_a_refusal_at_load_says_path_and_line(tmp_path: Path, key: str, level: s
         assert REFUSED[text] in problem.what
 
 
-def test_every_refused_expression_of_a_folder_is_named_with_its_own_line(tmp_path: Path) -> None:
+def test_every_invalid_expression_is_named_with_its_line(tmp_path: Path) -> None:
     rules = one_rule("where: x > 0", "gives: z")
     wrong = {"a": "requires: z", "b": "ensures: product(dst) == dst", "c": "ensures: product(dst) == w"}
     rules += "".join(
@@ -56,7 +56,7 @@ def test_every_refused_expression_of_a_folder_is_named_with_its_own_line(tmp_pat
     assert [problem.place.line for problem in problems] == [6, 12, 17, 22]
 
 
-def test_what_is_refused_in_one_document_does_not_hide_what_is_in_another(spec: Spec) -> None:
+def test_invalid_rules_of_all_documents_are_reported(spec: Spec) -> None:
     wrong = [
         replace(rule(name, requires="x"), documents=frozenset({document}))
         for name, document in {"a": "static-oneapi", "b": "reshape-spec-v0.7"}.items()
@@ -66,7 +66,7 @@ def test_what_is_refused_in_one_document_does_not_hide_what_is_in_another(spec: 
     assert [problem.what[:9] for problem in malformed.value.problems] == ["rule 'a':", "rule 'b':"]
 
 
-def test_a_gives_is_refused_at_its_own_line(tmp_path: Path) -> None:
+def test_an_invalid_gives_is_reported_at_its_line(tmp_path: Path) -> None:
     (problem,) = problems_of(write_tiny_spec(tmp_path, rules=one_rule("where: d > 0", "gives: special_zero")))
     assert str(problem) == (
         "spec/rules.yaml:7: rule 'one-infer': 'special_zero' is true or false, where a number is wanted"
@@ -81,7 +81,7 @@ def test_a_gives_is_refused_at_its_own_line(tmp_path: Path) -> None:
     "all(n <= len(dst) for n in dst)", "all(n <= 3 for n in dst if n > 1)", "all(n < 3 for n in dst)",
     "all(n <= 3 for n in shape)", "any(n <= 3 for n in dst)", "all(n <= 3 <= 4 for n in dst)",
 ])  # fmt: skip
-def test_a_condition_on_the_answer_without_closed_form_is_refused(text: str) -> None:
+def test_an_ensures_without_closed_form_is_rejected(text: str) -> None:
     with pytest.raises(Malformed, match=r"spec/rules\.yaml:1: rule 'a': "):
         Contract([rule("a", ensures=text)])
 
@@ -119,7 +119,7 @@ def test_an_index_is_a_number_and_no_truth() -> None:
     assert contract.meaning((0,), (0, 0), False).dst == (0, 0)
 
 
-def test_a_loop_in_a_rule_does_not_mix_its_names_with_those_around_it() -> None:
+def test_names_of_a_loop_do_not_hide_others() -> None:
     contract = Contract([
         rule("a", requires="all(volume != product(src) for volume in shape)"),
         rule("b", requires="all(rank < 9 for rank in shape)"),
@@ -130,7 +130,7 @@ def test_a_loop_in_a_rule_does_not_mix_its_names_with_those_around_it() -> None:
     assert contract.meaning((6,), (6,), False).rules == ("a",)
 
 
-def test_a_name_in_quotes_that_looks_like_an_expression_stays_text() -> None:
+def test_a_quoted_expression_stays_text() -> None:
     contract = Contract([rule("a", requires="src_type == 'product(src)'")])
     assert contract.meaning((), (), False, FORM._replace(src_type="product(src)")).kind == "legal"
 
@@ -147,7 +147,7 @@ def random_expression(rng: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", some_slow(("1", "2", "3"), ("1",)))
-def test_whatever_is_written_is_refused_or_can_be_evaluated(seed: str) -> None:
+def test_a_random_expression_is_rejected_or_evaluated(seed: str) -> None:
     rng = random.Random(seed)
     accepted = 0
     for _ in range(10_000):

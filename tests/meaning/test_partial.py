@@ -1,4 +1,4 @@
-"""Calls of which parts are not known: a decision holds for every value of those parts."""
+"""A decision about a call with unknown parts holds for every value of those parts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_no_length_can_mend_is_illegal() -> None:
     assert kind(decide(None, (2, 3))) is None
 
 
-def test_a_document_without_a_rule_about_the_volume_allows_another_one() -> None:
+def test_without_a_volume_rule_another_volume_is_legal() -> None:
     rules = [rule for rule in SPEC.rules.values() if "static-graph-v0.9" in rule.documents and rule.id != "same-volume"]
     contract = PartialContract(rules, COMPILED["static-graph-v0.9"], ("f32",), ("s64",))
     assert contract.decide(PartialCall(("batch", 3), (7,), True, FORM)).dst == (7,)
@@ -96,7 +96,7 @@ def test_a_type_that_is_not_known_leaves_a_call_undecided() -> None:
     assert kind(decide((2, 3), (-1, -1), form=FORM._replace(src_type="", dst_type=""))) == "illegal"
 
 
-def test_declared_dims_that_contradict_are_illegal_and_may_leave_open() -> None:
+def test_contradictory_declared_dims_are_illegal() -> None:
     assert kind(decide(("batch", 6), (0, 2, 3), form=FORM._replace(declared=(None, 3, 2)))) == "illegal"
     assert kind(decide(("batch", 6), (0, 2, 3), form=FORM._replace(declared=(None, None, 3)))) == "legal"
     assert kind(decide(("batch", 6), (0, 2, 3), form=FORM._replace(declared=(1, 2, 3)))) is None

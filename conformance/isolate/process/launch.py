@@ -42,22 +42,22 @@ class Limits(NamedTuple):
     seconds: float = 20.0
     """For one request."""
     start_seconds: float = 120.0
-    """To start and to describe itself."""
+    """To start, and to describe itself."""
     memory: int = 16 << 30
     """Bytes of address space; 0: no limit."""
     stop_seconds: float = 2.0
     """To end after a request to stop, or after it closed its output."""
     budget: float = 1800.0
-    """Seconds that calls may spend on timeouts, in one process and those started in its place."""
+    """Seconds that calls may spend on timeouts, in all processes of a backend together."""
     maxhang: int = 3
-    """Rows of a case and operation that hang before the next are not called; 0: no limit."""
+    """Rows of a case and operation that may hang; the next are not called. 0: no limit."""
 
 
 DEFAULT_LIMITS = Limits()
 
 
 class Child(Protocol):
-    """A child process: `subprocess.Popen`, or a copy that a parent process forked."""
+    """A child process: `subprocess.Popen`, or a forked worker."""
 
     stdin: IO[bytes] | None
     stdout: IO[bytes] | None
@@ -76,7 +76,7 @@ class ProcessHandle(NamedTuple):
     """The command as a person would type it; for our own workers, the backend."""
     child: Child
     lifeline: int
-    """Our end of a pipe: once it is closed, as when we are killed, the kernel kills the process."""
+    """Our end of a pipe. Once it is closed, as when we are killed, the kernel kills the process."""
     mark: str
     """A text in the environment of all that it starts."""
     parent: int = 0
@@ -89,15 +89,17 @@ def start(
     env: Mapping[str, str] | None = None,
     streams: tuple[int, int, int] = (subprocess.PIPE,) * 3,
 ) -> ProcessHandle:
-    """Start a command as the leader of a session of its own."""
+    """Start a command as the leader of a new session."""
     if sys.platform == "win32":
         raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
     mark = os.urandom(16).hex()
+    env = os.environ if env is None else env
+    marked = {**env, _MARK: f"{env.get(_MARK, '')} {mark}".strip()}  # this process may have a mark itself
     lifeline, our_end = os.pipe()
     try:
         popen = subprocess.Popen(
             command, stdin=streams[0], stdout=streams[1], stderr=streams[2], bufsize=0,
-            start_new_session=True, env=_add_mark(os.environ if env is None else env, mark), pass_fds=(lifeline,),
+            start_new_session=True, env=marked, pass_fds=(lifeline,),
         )  # fmt: skip
         orphans.register(popen.pid, mark)
         kill_on_hangup(lifeline, -popen.pid)
@@ -119,10 +121,6 @@ def start(
 
 _MARK = "RESHAPE_CONFORMANCE_PROCESS"
 """The environment variable that marks the children of a process, whatever session they are in."""
-
-
-def _add_mark(env: Mapping[str, str], mark: str) -> dict[str, str]:
-    return {**env, _MARK: f"{env.get(_MARK, '')} {mark}".strip()}  # this process may have a mark itself
 
 
 def kill_tree(handle: ProcessHandle) -> None:

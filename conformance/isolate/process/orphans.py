@@ -18,7 +18,7 @@ _ROUNDS = 40
 _PAUSE = 0.002
 
 
-class Entry(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A process as /proc shows it."""
 
     pid: int
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     start_time: str
     """With the pid it identifies one process; a pid alone may be used again."""
     over: bool
-    """True if it has ended and waits to be reaped."""
+    """Whether it has ended and waits to be reaped."""
 
 
 class _KnownChildren(NamedTuple):
@@ -46,7 +46,7 @@ _lock = threading.Lock()
 
 
 def adopt() -> None:
-    """Make the kernel give us the orphans of our workers. Only for a process that runs nothing else: it kills them."""
+    """Become the reaper of our workers' orphans and kill them. Call it only in a process that runs nothing else."""
     if sys.platform != "linux" or _adopting == [os.getpid()]:
         return
     with contextlib.suppress(OSError, AttributeError):
@@ -58,23 +58,22 @@ def adopt() -> None:
 
 
 def register(pid: int, mark: str) -> None:
-    """Register a worker, so that it is never taken for an orphan."""
+    """Register a worker, so that it never counts as an orphan."""
     with _lock:
         _known_children.alive[pid] = mark
 
 
 def forget(pid: int) -> None:
-    """Unregister a worker that was killed."""
     with _lock:
         _known_children.alive.pop(pid, None)
 
 
-def find_descendants(pid: int) -> set[Entry]:
+def find_descendants(pid: int) -> set[ProcessEntry]:
     """Return the children of a process, their children, and so on."""
     return _descendants_of({pid}, _processes())
 
 
-def kill_family(family: Iterable[Entry], pid: int, mark: str, spare: int) -> None:
+def kill_family(family: Iterable[ProcessEntry], pid: int, mark: str, spare: int) -> None:
     """Kill what a worker leaves until none is left: a known family, processes with its mark, and its orphans.
 
     `spare` is the pid of a process with the same mark that goes on.
@@ -86,7 +85,9 @@ def kill_family(family: Iterable[Entry], pid: int, mark: str, spare: int) -> Non
         family |= _descendants_of({entry.pid for entry in family}, now)
         family |= {now[marked] for marked in find_marked_pids(mark) if marked in now}
         family |= _find_orphans(now, (pid, spare), mark)
-        family = {entry for entry in family if entry.pid not in (spare, os.getpid()) and _needs_kill(now[entry.pid])}
+        me = os.getpid()
+        family = {entry for entry in family if entry.pid not in (spare, me)}
+        family = {e for e in family if not now[e.pid].over or now[e.pid].parent == me}  # others reap the rest
         if not family:
             return
         for entry in family:
@@ -119,15 +120,10 @@ def _kill(pid: int, parent: int) -> None:
             os.waitpid(pid, os.WNOHANG)
 
 
-def _needs_kill(entry: Entry) -> bool:
-    """True unless it has ended already and another process has to reap it."""
-    return not entry.over or entry.parent == os.getpid()
+def _find_orphans(now: dict[int, ProcessEntry], sessions: tuple[int, int], mark: str) -> set[ProcessEntry]:
+    """Find the adopted orphans of a worker.
 
-
-def _find_orphans(now: dict[int, Entry], sessions: tuple[int, int], mark: str) -> set[Entry]:
-    """Find adopted processes of a worker whose own parent has ended.
-
-    One that another living worker may have left is spared. It is killed with the last worker.
+    An orphan that another living worker may have left is spared. It is killed with the last worker.
     """
     me = os.getpid()
     if _adopting != [me]:
@@ -144,11 +140,11 @@ def _find_orphans(now: dict[int, Entry], sessions: tuple[int, int], mark: str) -
     return {entry for entry in orphans if entry.session in sessions} if others_alive else orphans
 
 
-def _descendants_of(pids: set[int], now: dict[int, Entry]) -> set[Entry]:
-    children: dict[int, list[Entry]] = {}
+def _descendants_of(pids: set[int], now: dict[int, ProcessEntry]) -> set[ProcessEntry]:
+    children: dict[int, list[ProcessEntry]] = {}
     for entry in now.values():
         children.setdefault(entry.parent, []).append(entry)
-    descendants: set[Entry] = set()
+    descendants: set[ProcessEntry] = set()
     waiting = list(pids)
     while waiting:
         for entry in children.get(waiting.pop(), ()):
@@ -158,28 +154,28 @@ def _descendants_of(pids: set[int], now: dict[int, Entry]) -> set[Entry]:
     return descendants
 
 
-def _processes() -> dict[int, Entry]:
+def _processes() -> dict[int, ProcessEntry]:
     """Return every process by its pid; none unless this is Linux."""
     processes = {}
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                with contextlib.suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-                    entry = Entry(
-                        int(name), int(fields[1]), int(fields[3]), fields[19].decode(), fields[0] in (b"Z", b"X")
-                    )
-                    processes[entry.pid] = entry
+    for pid in _pids():
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/stat", "rb") as file:
+            state, parent, _, session, *rest = file.read().rpartition(b")")[2].split()
+            over = state in (b"Z", b"X")
+            processes[pid] = ProcessEntry(pid, int(parent), int(session), rest[15].decode(), over)
     return processes
 
 
 def find_marked_pids(mark: str) -> list[int]:
     """Return the pids of our processes that were started with the mark; none unless this is Linux."""
     pids = []
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                    if mark.encode() in file.read():
-                        pids.append(int(name))
+    for pid in _pids():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+            if mark.encode() in file.read():
+                pids.append(pid)
     return pids
+
+
+def _pids() -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return []

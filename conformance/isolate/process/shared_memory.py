@@ -18,7 +18,7 @@ _BLOCK = 1 << 20
 _KEEP_BELOW = 1 << 27
 """Shared memory of fewer bytes is kept for the next call."""
 TRIM, MMAP = 1 << 28, 1 << 25
-"""Bytes that glibc keeps for the next large tensor: mapping pages anew takes ten times as long as copying them."""
+"""Bytes that glibc keeps for the next large tensor: mapping pages again takes ten times as long as copying them."""
 
 
 class SharedMemory:

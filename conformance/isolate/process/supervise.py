@@ -27,7 +27,7 @@ _ENDS = (signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
 
 
 def install_signal_handlers() -> None:
-    """Make signals end this process as an interrupt does; a second signal does not cut cleaning up short."""
+    """Make signals end this process as an interrupt does; a second signal does not interrupt the cleanup."""
     last = 0.0
 
     def end(number: int, frame: object) -> None:

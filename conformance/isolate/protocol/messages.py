@@ -19,7 +19,7 @@ VERSION = "reshape-conformance/1"
 LONGEST_LINE = 1 << 20
 """Bytes in which any header fits; a longer line is a fault."""
 _EXACT = 2**53
-"""Integers from here on are sent as decimal text, for readers whose numbers are doubles."""
+"""Integers from here on are sent as decimal text, for readers that store numbers as doubles."""
 _WHOLE = re.compile(r"-?[0-9]{1,39}")
 
 
@@ -47,7 +47,6 @@ _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def encode_line(record: Mapping[str, Any]) -> bytes:
-    """Encode a header as a line."""
     return _encode(record).encode() + b"\n"
 
 

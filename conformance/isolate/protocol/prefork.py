@@ -1,4 +1,4 @@
-"""A parent process imports a backend, or only the worker, and forks copies of itself, so that this is paid for once.
+"""A parent process imports a backend, or only the worker, once, and forks copies of itself.
 
 It makes no copy if the import left a second thread or a child process, which a fork would not copy. A copy has the same
 pipes and limits as a process that was started, and ends in the same ways; its parent reports how it ended.
@@ -170,7 +170,8 @@ def _fork_at_requests(arguments: Sequence[str], import_backend: Callable[[], Non
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     import_backend()
-    if not _has_one_thread():
+    # A fork copies neither threads nor children; outside of Linux libraries break when forked.
+    if sys.platform != "linux" or len(os.listdir("/proc/self/task")) > 1 or _has_children():
         return 1
     _send(control, 0)
     gc.freeze()  # the collector then does not write to these pages, which every copy shares
@@ -194,14 +195,8 @@ def _fork_at_requests(arguments: Sequence[str], import_backend: Callable[[], Non
     return 0
 
 
-def _has_one_thread() -> bool:
-    """True if this is Linux, and the process has one thread and no children. Elsewhere libraries break when forked."""
-    return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1 and not _has_children()
-
-
 def _has_children() -> bool:
-    """True if there is a child, even one that has just begun and whose environment cannot be read yet."""
-    try:
+    try:  # this sees even a child that has just begun and has no readable environment yet
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return False

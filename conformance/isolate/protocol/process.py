@@ -51,7 +51,7 @@ class Process:
         self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self._allowed = limits.seconds
         self.replies_due = 0
-        """Calls behind the next one whose replies will come without another request."""
+        """Calls that were sent behind the next one; their replies come without another request."""
         self._child = handle.child
         assert self._child.stdin is not None
         assert self._child.stdout is not None
@@ -223,8 +223,9 @@ class Process:
                     useful = True
                 elif descriptor == self._in:
                     useful = True
-                else:
-                    self._read_stderr()
+                elif not self._read_stderr():
+                    self._reading.unregister(self._err)
+                    self._writing.unregister(self._err)
             if useful:
                 return
             if left <= 0:
@@ -234,17 +235,16 @@ class Process:
             if not ready and self._child.poll() is not None:
                 raise Crashed(self._describe_end(what))
 
-    def _read_stderr(self) -> None:
+    def _read_stderr(self) -> bool:
+        """Read some of the standard error, and keep its end; return whether more may come."""
         content = os.read(self._err, _READ)
         self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
-        if not content:
-            self._reading.unregister(self._err)
-            self._writing.unregister(self._err)
+        return bool(content)
 
     # ── the end ──
 
     def _describe_end(self, what: str) -> str:
-        """Wait for the process to end, and say how it ended, with the last that it wrote to the standard error."""
+        """Wait for the process to end, and say how it ended, with the end of its standard error."""
         try:
             code = self._child.wait(self.limits.stop_seconds)
         except subprocess.TimeoutExpired:
@@ -252,8 +252,7 @@ class Process:
             return f"{what}: it closed its output without ending{self._stderr_tail()}"
         with contextlib.suppress(OSError):
             for _ in range(_LAST_READS):  # not until the end: a child of it may go on writing for ever
-                content = os.read(self._err, _READ)
-                self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
+                self._read_stderr()
         self.end()
         if code < 0:
             return f"{what}: the process died of {signal_name(-code)}{self._stderr_tail()}"

@@ -1,4 +1,4 @@
-"""An adapter whose backend runs in another process; it is called over the protocol, like any other adapter."""
+"""An adapter for a backend in another process, called over the protocol."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from functools import partial
 from typing import NamedTuple
 
 from ...adapter import CannotStart
-from ...model import Claims, Crashed, Graph, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ...model import Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
 from ...run.at_once import ProgramRun, settle
 from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.shared_memory import MMAP, TRIM, SharedMemory
+from .calls import CompiledGraph, PendingReply, UnreportedChange
 from .messages import Fault
 from .prefork import Prefork
 from .process import Process
-from .sent import Compiled, PendingReply, UnreportedChange
-from .session import SHARED_FROM, Session
+from .session import FAILURES, SHARED_FROM, Run, Session
 
 _TRIES = 3
 """Starts that may fail one after another before the backend is given up."""
@@ -52,7 +52,7 @@ class Remote:
         """Calls that were sent before their turn, with their programs."""
         self._ahead_error: Exception | None = None
         self.calls_alone = False
-        """True if no call is sent before its turn."""
+        """Whether no call is sent before its turn."""
         self.identity, self.claims = self._start_session().description
 
     def compile(self, graph: Graph) -> RemoteProgram:
@@ -75,7 +75,7 @@ class Remote:
         requests = [(program, call[1], call[2]) for program, call in zip(programs, calls, strict=True)]
         try:
             self.ahead.extend(zip(programs, session.send_ahead(requests), strict=False))
-        except Unsupported:  # each of them is asked for alone, and told so
+        except Unsupported:  # each call is then made alone, and raises this
             return
         except (Fault, Crashed, TimedOut, MemoryError) as error:
             self._ahead_error = error
@@ -118,7 +118,7 @@ class Remote:
         session = self.session()
         if not session.has_threads:
             raise Unsupported("threads")
-        ready: list[tuple[tuple[Compiled, Sequence[Tensor], bool], Future[Tensor]]] = []
+        ready: list[tuple[Run, Future[Tensor]]] = []
         for (program, src, shapes, may_overwrite), future in zip(runs, futures, strict=True):
             assert isinstance(program, RemoteProgram)
             program.join(session)
@@ -197,7 +197,7 @@ class Remote:
         return self._session
 
 
-class RemoteProgram(Compiled):
+class RemoteProgram(CompiledGraph):
     """A graph compiled in the process; compiled again in a new process, or if it was rejected before."""
 
     def __init__(self, remote: Remote, graph: Graph) -> None:
@@ -241,16 +241,16 @@ class Example(NamedTuple):
 class ForkServer:
     """Sessions in forked copies of a process that has imported what they need, so that each of them starts fast.
 
-    There are two such processes: one has imported the backend, the other only the worker, and its copies import the
-    backend themselves. Copies of the first are used once a process that is not a copy has answered a call, and only if
-    a copy gives the same answer.
+    There are two such processes: one has imported the backend; copies of the other import the backend themselves.
+    Copies of the first are used only after a process that is not a copy has answered a call, and if a copy gives the
+    same answer.
     """
 
     def __init__(self, command: Sequence[str], fresh: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
         self._commands, self.limits, self.env = {False: command, True: fresh}, limits, env
         self.example: Example | None = None
         self._preforks: dict[bool, Prefork] = {}
-        """By whether their copies are fresh: whether these import the backend themselves."""
+        """By whether their copies import the backend themselves."""
 
     def keep_example(self, graph: Graph, tensors: Sequence[Tensor], dst: Tensor) -> None:
         """Keep a call as the example, unless it is large or its answer is empty."""
@@ -269,7 +269,7 @@ class ForkServer:
                 if self.example is not None and not fresh:
                     self._check_copy(prefork, shared, self.example)
             return self._start_copy(prefork, shared, description)
-        except _FAILURES:
+        except (CannotStart, *FAILURES):  # failures that only forking may cause: a fresh process is tried
             if fresh in self._preforks:
                 self._preforks[fresh].close()
             return None
@@ -294,7 +294,7 @@ class ForkServer:
         """Raise RemoteError unless a copy gives the answer of the example; that copy is then ended."""
         session = self._start_copy(prefork, shared)
         try:
-            dst = session.run(Compiled(example.graph, session.new_program()), example.tensors, False)
+            dst = session.run(CompiledGraph(example.graph, session.new_program()), example.tensors, False)
         finally:
             session.process.end()
         if vars(dst) != vars(example.dst):
@@ -306,8 +306,6 @@ class ForkServer:
             prefork.close()
 
 
-_FAILURES = (CannotStart, Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
-"""Ways in which a copy fails where a process that is not a copy may not."""
 _START = "from conformance.isolate.protocol.{} import {} as main; sys.exit(main(sys.argv[1:]))"
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -315,7 +313,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 def worker(backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) -> Remote:
-    """Start a Python adapter in a process of its own."""
+    """Start a process for a Python adapter."""
     path = os.pathsep.join(p for p in sys.path if p)
     env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path}
     code = import_code()

@@ -15,22 +15,26 @@ from ...system.text import LONGEST_TEXT, quote, shorten
 from ..process.process_memory import MemoryReader
 from ..process.shared_memory import SharedMemory
 from . import messages
+from .calls import Call, CompiledGraph, PendingReply, UnreportedChange, WatchedMemory
 from .messages import Fault
 from .process import Bytes, Process
 from .reply import addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
-from .sent import Call, Compiled, PendingReply, UnreportedChange, WatchedMemory
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory rather than through the pipe."""
 _PAGE = 4096
-_MOST, _DROPPED = 1 << 26, 1 << 20
+_MIN_ANSWER_LIMIT, _MAX_DROPPED = 1 << 26, 1 << 20
 """Bytes of an answer that are always read; bytes of a contradictory answer that are read and dropped."""
-_WIDEST = 8
-"""Bytes of the widest element type."""
+_MAX_ELEMENT_BYTES = 8
 _CHANGES = ("wrote", "changed", "overwrote")
 """The keys under which a reply reports changes of memory."""
 _CLOSE_AT_ONCE = 16
 """Number of unused programs that are closed together; after a large call they are closed at once."""
+Run = tuple[CompiledGraph, Sequence[Tensor], bool]
+"""A program, its tensors, and whether it may overwrite src."""
+Reply = Mapping[str, Any]
+FAILURES = (Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
+"""Ways in which a process that should start can fail."""
 
 
 class Session:
@@ -44,20 +48,21 @@ class Session:
         """Programs to be closed with the next request."""
         self._programs, self._large = 0, False
         self._until = 0.0
-        """The time by which the call whose replies are read must be answered."""
+        """The time by which the replies that are being read must have come."""
         self._reader: MemoryReader | None = None
         try:
             self.description = self._begin(shared)
         except CannotStart:
             self.process.end()
             raise
-        except (Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError) as error:
-            raise self._make_cannot_start(error) from None
+        except FAILURES as error:
+            self.process.end()
+            what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
+            raise CannotStart(f"{self.process.name}: {shorten(what, LONGEST_TEXT)}") from None
 
     @property
     def can_send_ahead(self) -> bool:
-        """True if the process takes calls ahead of their turn; the first call of a backend is made alone."""
-        return self._takes_ahead and not self._patient
+        return self._takes_ahead and not self._patient  # the first call of a backend is made alone
 
     def new_program(self) -> int:
         self._programs += 1
@@ -89,28 +94,26 @@ class Session:
 
     def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
         """Send a request without payloads, and return the result in its reply."""
-        deadline = self.process.start_clock(self.process.limits.start_seconds)
         number = self.process.new_id()
-        self.process.send([messages.encode_line({"id": number, **request})], deadline, what)
+        deadline = self.process.start_clock(self.process.limits.start_seconds)
+        return self._exchange(number, messages.encode_line({"id": number, **request}), deadline, what)
+
+    def _exchange(self, number: int, line: bytes, deadline: float, what: str) -> dict[str, Any]:
+        self.process.send([line], deadline, what)
         reply = self.process.read_reply(number, deadline, what)
         self.process.expect_no_more(what)
         return self._result(reply, what)
 
-    def _make_cannot_start(self, error: Exception) -> CannotStart:
-        self.process.end()
-        what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
-        return CannotStart(f"{self.process.name}: {shorten(what, LONGEST_TEXT)}")
-
     # ── a call ──
 
-    def run(self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
+    def run(self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
         """Run a program. One write sends all that this needs: programs to close, one to compile, one to run."""
         self._until = self._deadline()
         sent, parts = self._request(program, tensors, may_overwrite)
         self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
         return self._read_replies(sent)
 
-    def send_ahead(self, calls: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> list[PendingReply]:
+    def send_ahead(self, calls: Sequence[Run]) -> list[PendingReply]:
         """Send small calls in one write, to be read one after another with `read_ahead`.
 
         Only the first of them are sent if the pipe has no room for all: writing must not wait for what is called.
@@ -137,13 +140,14 @@ class Session:
             self.process.replies_due = 0
 
     def _request(
-        self, program: Compiled, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None = None
+        self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None = None
     ) -> tuple[PendingReply, list[Bytes]]:
         """Return a call, and the parts of the requests that it takes."""
         new_id = self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
         if len(self.closing) >= _CLOSE_AT_ONCE or (self._large and self.closing):
-            for fields in self._take_unused_programs():
+            unused, self.closing = self.closing, []
+            for fields in [{"programs": unused}] if self._close_many else [{"program": each} for each in unused]:
                 closes.append(new_id())
                 parts.append(messages.encode_line({"id": closes[-1], "do": "close", **fields}))
         if program.session is None:
@@ -151,11 +155,15 @@ class Session:
             parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
         call = Call(new_id(), tensors, places, room, may_overwrite)
-        more = "" if behind is None else messages.behind(behind)
-        parts.append(messages.run_line(call.id, program.number, may_overwrite, tensors, places, room, more))
-        parts += [tensor.memory for tensor, at in zip(tensors, places, strict=True) if at is None]
-        program.sources[call.id] = tensors[0]
+        parts += self._run_request(program, call, "" if behind is None else messages.behind(behind))
         return PendingReply(program, call, closes, compiling, behind), parts
+
+    def _run_request(self, program: CompiledGraph, call: Call, more: str) -> list[Bytes]:
+        program.sources[call.id] = call.tensors[0]
+        line = messages.run_line(
+            call.id, program.number, call.may_overwrite, call.tensors, call.places, call.room, more
+        )
+        return [line, *(tensor.memory for tensor, at in zip(call.tensors, call.places, strict=True) if at is None)]
 
     def _read_replies(self, sent: PendingReply) -> Tensor:
         program, call, closes, compiling, behind = sent
@@ -167,55 +175,40 @@ class Session:
         answer = program.answers[call.id] = self._read_answer(program, call, bool(behind), behind is not None)
         return answer
 
-    def _compile_line(self, number: int, program: Compiled) -> bytes:
-        """Encode the request to compile a program; Unsupported for a fork that would be taken for a chain."""
+    def _compile_line(self, number: int, program: CompiledGraph) -> bytes:
+        """Encode the request to compile a program; Unsupported if the process would read a fork as a chain."""
         if not self._has_forks and any(node.takes_src for node in program.graph.nodes):
             raise Unsupported("shared-src")
         return messages.compile_line(number, program.number, program.graph)
 
-    def compile(self, program: Compiled) -> None:
+    def compile(self, program: CompiledGraph) -> None:
         """Compile a program without running it."""
         number, deadline = self.process.new_id(), self._deadline()
-        self.process.send([self._compile_line(number, program)], deadline, "compile")
-        reply = self.process.read_reply(number, deadline, "compile")
-        self.process.expect_no_more("compile")
-        self._result(reply, "compile")
+        self._exchange(number, self._compile_line(number, program), deadline, "compile")
         program.session = self
 
-    def run_at_once(self, runs: Sequence[tuple[Compiled, Sequence[Tensor], bool]]) -> Iterator[Callable[[], Tensor]]:
+    def run_at_once(self, runs: Sequence[Run]) -> Iterator[Callable[[], Tensor]]:
         """Run compiled programs at the same time. Call what is yielded to read each answer, in this order."""
         calls, parts, self._until = list[Call](), list[Bytes](), self._deadline()
         self._large = False  # the tensors go through the pipe
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
-            places = [None] * len(tensors)
-            call = Call(self.process.new_id(), tensors, places, 0, may_overwrite)
-            more = messages.WITH_NEXT if number < len(runs) else ""
-            parts.append(messages.run_line(call.id, program.number, may_overwrite, tensors, places, 0, more))
-            parts += [tensor.memory for tensor in tensors]
-            program.sources[call.id] = tensors[0]
-            calls.append(call)
+            calls.append(Call(self.process.new_id(), tensors, [None] * len(tensors), 0, may_overwrite))
+            parts += self._run_request(program, calls[-1], messages.WITH_NEXT if number < len(runs) else "")
         self.process.send(parts, self._until, "run")
         for number, ((program, _, _), call) in enumerate(zip(runs, calls, strict=True), 1):
             yield partial(self._read_answer, program, call, number < len(runs))
-
-    def _take_unused_programs(self) -> list[dict[str, Any]]:
-        """Return the fields of the requests that close the programs no longer used, and forget these programs."""
-        programs, self.closing = self.closing, []
-        return [{"programs": programs}] if self._close_many else [{"program": program} for program in programs]
 
     def _deadline(self) -> float:
         patient, self._patient = self._patient, False
         return self.process.start_clock(self.process.limits.start_seconds if patient else None)
 
-    def _check_compile_reply(self, program: Compiled, reply: Mapping[str, Any], call: Call, with_next: bool) -> None:
+    def _check_compile_reply(self, program: CompiledGraph, reply: Reply, call: Call, with_next: bool) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
         try:
             self._result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
             if "result" in self.process.read_reply(call.id, self._until, "run"):
-                raise self.process.make_fault(
-                    "run: a result from a program whose compilation did not succeed"
-                ) from None
+                raise self.process.make_fault("run: a result, although the program was not compiled") from None
             if not with_next:
                 self.process.expect_no_more("run")
             raise
@@ -238,7 +231,7 @@ class Session:
                     room[at : at + size] = tensor.memory
         return places, end
 
-    def _read_answer(self, program: Compiled, call: Call, with_next: bool = False, sent_ahead: bool = False) -> Tensor:
+    def _read_answer(self, program: CompiledGraph, call: Call, with_next: bool, sent_ahead: bool = False) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
         reply = self.process.read_reply(call.id, self._until, "run")
         try:
@@ -263,7 +256,7 @@ class Session:
             raise answer or RemoteError("no tensor came")
         return answer
 
-    def _apply_changes(self, program: Compiled, reply: Mapping[str, Any], call: Call) -> None:
+    def _apply_changes(self, program: CompiledGraph, reply: Reply, call: Call) -> None:
         """Apply the changes of memory that a reply to run reports."""
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
@@ -276,7 +269,7 @@ class Session:
                     raise Fault(f"{key!r} names the call {quote(number)}, which is none of this program")
                 self._replace(earlier.memory, changed)
 
-    def _expect_no_unreported_change(self, reader: MemoryReader, reply: Mapping[str, Any], call: Call) -> None:
+    def _expect_no_unreported_change(self, reader: MemoryReader, reply: Reply, call: Call) -> None:
         """Raise UnreportedChange if src or a shape of a call sent ahead is not in the worker's memory as in ours."""
         addressed = addressed_tensors(reply, call.tensors)
         contents = reader.read([(at, len(tensor.memory)) for at, tensor in addressed]) if addressed else None
@@ -284,7 +277,7 @@ class Session:
             raise UnreportedChange
 
     def _find_unreported_changes(
-        self, reader: MemoryReader, program: Compiled, reply: Mapping[str, Any], call: Call, answer: object
+        self, reader: MemoryReader, program: CompiledGraph, reply: Reply, call: Call, answer: object
     ) -> None:
         """Find changes that the worker did not report: read src, shapes and the tensors of earlier calls in its memory.
 
@@ -308,7 +301,7 @@ class Session:
                 data = bytearray(answer.memory)
                 program.watched.append(WatchedMemory(address, len(data), data, "changed", call.id, answer))
 
-    def _check_watched_memory(self, program: Compiled, reply: Mapping[str, Any], contents: Sequence[bytearray]) -> None:
+    def _check_watched_memory(self, program: CompiledGraph, reply: Reply, contents: Sequence[bytearray]) -> None:
         """Compare the tensors of earlier calls in the worker's memory with their content when they were last read."""
         reported = {(key, call) for key in ("changed", "overwrote") for call, _ in listed_objects(reply, key, "call")}
         for number, (memory, content) in enumerate(zip(program.watched, contents, strict=True)):
@@ -317,7 +310,7 @@ class Session:
                 if (memory.key, memory.call) not in reported:
                     memory.tensor.memory[:] = content
 
-    def _read_tensor(self, result: Mapping[str, Any], call: Call) -> Tensor | RemoteError:
+    def _read_tensor(self, result: Reply, call: Call) -> Tensor | RemoteError:
         """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0 or (limit and size > limit):
@@ -337,11 +330,11 @@ class Session:
     def _check_size(self, announced: tuple[str, tuple[int, ...]] | RemoteError, size: int, call: Call) -> None:
         """Raise Fault if a payload is larger than any answer to this call can be."""
         if isinstance(announced, RemoteError):
-            if size > _DROPPED:
+            if size > _MAX_DROPPED:
                 raise Fault(f"{announced}; a payload of {size} bytes is not read for that")
             return
         src = call.tensors[0].dims
-        most = max(_MOST, 2 * _WIDEST * (0 if has_no_memory(src) else volume_of(src)))
+        most = max(_MIN_ANSWER_LIMIT, 2 * _MAX_ELEMENT_BYTES * (0 if has_no_memory(src) else volume_of(src)))
         if size > most:
             type_, dims = announced
             raise Fault(f"the result {type_}{quote(list(dims))} has {size} bytes, where at most {most} are read")
@@ -368,7 +361,7 @@ class Session:
             raise Fault(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {len(memory)}")
         memory[:] = self.process.read_payload(len(memory), self._until, "run")
 
-    def _result(self, reply: Mapping[str, Any], what: str) -> dict[str, Any]:
+    def _result(self, reply: Reply, what: str) -> dict[str, Any]:
         try:
             return result_of(reply)
         except Fault as fault:

@@ -38,7 +38,16 @@ class Answer:
         self.call, self.value, self.data = call, value, data
 
 
-class Received(NamedTuple):
+class ServedProgram(NamedTuple):
+    """A compiled program, and what its later calls must not change."""
+
+    program: Program
+    answers: list[Answer]
+    sources: list[tuple[int, Tensor, bytes]]
+    """Request, tensor and content of each src that must stay as it is."""
+
+
+class ReceivedRun(NamedTuple):
     """A request to run a program, its tensors, and what is needed to find what the call changes."""
 
     request: Mapping[str, Any]
@@ -50,15 +59,13 @@ class Received(NamedTuple):
 
 
 class Server:
-    """One adapter, its compiled programs, and their answers so far."""
+    """One adapter and its compiled programs."""
 
     def __init__(self, adapter: Adapter, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self.adapter, self.stdin, self.stdout = adapter, stdin, stdout
         self.pid = os.getpid()
         self.file = getattr(sys.modules.get(type(adapter).__module__), "__file__", None)
-        self.programs: dict[int, Program] = {}
-        self.answers: dict[int, list[Answer]] = {}
-        self.sources: dict[int, list[tuple[int, Tensor, bytes]]] = {}
+        self.programs: dict[int, ServedProgram] = {}
         self.shared_file: int | None = None
         self._shared: mmap.mmap | None = None
         self.latest: list[Tensor] = []
@@ -93,7 +100,7 @@ class Server:
             self.stdout.write(payload)
 
     def reply_to_all(self, request: Mapping[str, Any]) -> None:
-        """Reply to a run and to those after it that belong to it, made at the same time in threads of their own."""
+        """Reply to a run and to those after it that belong to it. Each is made in its own thread, at the same time."""
         runs = [self.receive(request)]
         while request.get("with_next"):
             request = messages.parse_line(self.stdin.readline(messages.LONGEST_LINE)[:-1])
@@ -114,8 +121,6 @@ class Server:
             case "close":
                 for program in request.get("programs") or (request["program"],):
                     self.programs.pop(program, None)
-                    self.answers.pop(program, None)
-                    self.sources.pop(program, None)
                 return DONE, ()
             case "hello":
                 return self.hello(request), ()
@@ -153,11 +158,9 @@ class Server:
             return {"error": {"message": f"{type(error).__name__}: {as_text(error)}{where}"}}, ()
 
     def compile(self, request: Mapping[str, Any]) -> Reply:
-        number = request["program"]
-        self.programs.pop(number, None)
-        self.programs[number] = self.adapter.compile(messages.graph_of(request["graph"]))
-        self.answers[number] = []
-        self.sources[number] = []
+        self.programs.pop(request["program"], None)
+        program = self.adapter.compile(messages.graph_of(request["graph"]))
+        self.programs[request["program"]] = ServedProgram(program, [], [])
         return DONE, ()
 
     # ── one call ──
@@ -170,21 +173,23 @@ class Server:
         self.behind = request.get("behind", 0)
         return self.report(run, reply)
 
-    def receive(self, request: Mapping[str, Any]) -> Received:
+    def receive(self, request: Mapping[str, Any]) -> ReceivedRun:
         """Read the tensors of a run."""
         before: list[bytes | None] = []
         tensors = [self.tensor(record, before) for record in request["tensors"]]
         addresses = [0 if was is None else _address(tensor.memory) for tensor, was in zip(tensors, before, strict=True)]
-        return Received(request, tensors, before, addresses, len(self.answers.get(request["program"], ())))
+        program = self.programs.get(request["program"])
+        return ReceivedRun(request, tensors, before, addresses, len(program.answers) if program else 0)
 
-    def report(self, run: Received, reply: Reply) -> Reply:
+    def report(self, run: ReceivedRun, reply: Reply) -> Reply:
         """Add to a reply what the call changed beside its answer: the memory of its tensors, and earlier answers."""
         request, tensors, before, addresses, count = run
-        if request["program"] not in self.programs:
+        program = self.programs.get(request["program"])
+        if program is None:
             return reply
         record, payloads = reply
         record["addresses"] = addresses
-        sent, earlier = list(payloads), self.answers[request["program"]]
+        sent = list(payloads)
         wrote = []
         for place, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
             if was is not None and tensor.memory != was:  # type: ignore[comparison-overlap]
@@ -193,13 +198,12 @@ class Server:
         if wrote:
             record["wrote"] = wrote
         if count:
-            self.add_changed_answers(earlier[:count], record, sent)
-        sources = self.sources[request["program"]]
-        if sources:
-            self.add_overwritten_sources(sources, record, sent)
+            self.add_changed_answers(program.answers[:count], record, sent)
+        if program.sources:
+            self.add_overwritten_sources(program.sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
             now = _content(tensors[0].memory, before[0]) if wrote else before[0]
-            sources.append((request["id"], tensors[0], now))
+            program.sources.append((request["id"], tensors[0], now))
         return record, sent
 
     def add_overwritten_sources(
@@ -219,7 +223,7 @@ class Server:
     def add_changed_answers(
         self, earlier: Sequence[Answer], record: dict[str, Any], sent: list[bytes | memoryview]
     ) -> None:
-        """Add the earlier answers whose content has changed."""
+        """Add the earlier answers that have changed."""
         changed = []
         for answer in earlier:
             try:
@@ -236,9 +240,10 @@ class Server:
             record["changed"] = changed
 
     def answer(self, request: Mapping[str, Any], tensors: list[Tensor]) -> Reply:
-        if request["program"] not in self.programs:
+        program = self.programs.get(request["program"])
+        if program is None:
             return {"error": {"message": f"there is no program {request['program']}"}}, ()
-        value = self.programs[request["program"]].run(tensors[0], tuple(tensors[1:]), request["may_overwrite"])
+        value = program.program.run(tensors[0], tuple(tensors[1:]), request["may_overwrite"])
         if isinstance(value, np.generic):
             value = np.asarray(value)
         type_ = named_type(value)
@@ -249,11 +254,10 @@ class Server:
         result = {"type": type_, "dims": [encode_integer(index(n)) for n in dims], "bytes": len(data)}
         if data and _shares_memory(value, tensors[0].memory):
             result["shares"] = True
-        lost = (
-            bool(data) and self._shared is not None and _shares_memory(value, self._shared)
-        )  # where the next src will lie
+        # The next src will lie in the shared memory, so an answer that lies there is lost anyway.
+        lost = bool(data) and self._shared is not None and _shares_memory(value, self._shared)
         if not request["may_overwrite"] and not lost:
-            self.answers[request["program"]].append(Answer(request["id"], value, data))
+            program.answers.append(Answer(request["id"], value, data))
             if data and (address := _address_of_answer(value)):
                 result["address"] = address
         room = request.get("answer")
@@ -288,7 +292,7 @@ class Server:
 
 
 def _address(memory: bytearray | memoryview) -> int:
-    """Return the address of a memory of ours; 0 if it is empty."""
+    """Return the address of a tensor's memory; 0 if it is empty."""
     return ctypes.addressof(ctypes.c_char.from_buffer(memory)) if len(memory) else 0
 
 
@@ -308,12 +312,11 @@ def _content(memory: bytearray | memoryview, was: bytes) -> bytes:
 
 
 def _flip_bits(data: bytes | memoryview) -> bytes:
-    """Return the input with every bit flipped."""
     return bytes(byte ^ 0xFF for byte in data)
 
 
 def _shares_memory(value: Tensor | Array, memory: Any) -> bool:
-    """True if an answer lies in a memory, through whatever object it refers to it."""
+    """An answer may refer to the memory through other objects, such as views."""
     if isinstance(value, Tensor):
         if value.memory is memory:
             return True

@@ -42,7 +42,7 @@ def one_case(folder: Path, **keys: Any) -> Path:
     return path
 
 
-def filled(cli: Cli, cases: Path, rule: str | None = None) -> set[tuple[str, ...]]:
+def filled_cells(cli: Cli, cases: Path, rule: str | None = None) -> set[tuple[str, ...]]:
     """The cells with a case: rule, rank, shape, elements, arrangement."""
     words = ["list", "cells", "--cases", cases, "--json", *([rule] if rule else [])]
     return {
@@ -55,7 +55,7 @@ def filled(cli: Cli, cases: Path, rule: str | None = None) -> set[tuple[str, ...
 
 # ── check ─────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
-def test_a_cell_whose_only_case_is_removed_is_named(tmp_path: Path) -> None:
+def test_a_cell_without_its_only_case_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__"))
     path, removed = folder / "table-legal.yaml", "an-inferred-length-of-a-vector-of-many-elements"
@@ -113,7 +113,7 @@ def test_a_specification_without_cells_has_no_table(cli: Cli, spec: Path, tmp_pa
 
 # ── the cells of a case ───────────────────────────────────────────────────────────────────────────
 
-_EACH = {"src": "T[count]", "shape": ["count"], "expect": "T[count]"}
+OF_COUNT = {"src": "T[count]", "shape": ["count"], "expect": "T[count]"}
 
 
 @pytest.mark.parametrize(
@@ -134,30 +134,32 @@ _EACH = {"src": "T[count]", "shape": ["count"], "expect": "T[count]"}
             {("2-4", "few", "chain"), ("2-4", "few", "declared")},
         ),
         (
-            {**_EACH, "each": {"count": [6, 5000]}},
+            {**OF_COUNT, "each": {"count": [6, 5000]}},
             {("1", "few", "sequence"), ("1", "many", "sequence")},
         ),
         (
-            {**_EACH, "each": {"count": [[6], [2, 3]]}},
+            {**OF_COUNT, "each": {"count": [[6], [2, 3]]}},
             {("1", "few", "single"), ("2-4", "few", "single")},
         ),
     ],
 )  # fmt: skip
-def test_a_case_fills_the_cells_of_its_rank_elements_and_arrangement(
+def test_the_cells_that_a_case_fills(
     cli: Cli, tmp_path: Path, keys: dict[str, Any], cells: set[tuple[str, ...]]
 ) -> None:
-    found = filled(cli, one_case(tmp_path, **keys), "literal-lengths")
+    found = filled_cells(cli, one_case(tmp_path, **keys), "literal-lengths")
     assert {(rank, elements, arrangement) for _, rank, _, elements, arrangement in found} == cells
     assert {shape for _, _, shape, _, _ in found} == ({"static", "late"} if cells else set())
 
 
 def test_a_case_without_rows_of_late_shape_fills_no_late_cell(cli: Cli, tmp_path: Path) -> None:
-    found = filled(cli, one_case(tmp_path, src="f32[2, 3]", expect="f32[6]", once="for-each-type"), "literal-lengths")
+    found = filled_cells(
+        cli, one_case(tmp_path, src="f32[2, 3]", expect="f32[6]", once="for-each-type"), "literal-lengths"
+    )
     assert {shape for _, _, shape, _, _ in found} == {"static"}
 
 
-def test_a_constant_and_a_runtime_shape_of_one_operation_fill_different_cells(cli: Cli, tmp_path: Path) -> None:
-    found = filled(cli, one_case(tmp_path), "constant-and-runtime")
+def test_constant_and_runtime_shapes_fill_different_cells(cli: Cli, tmp_path: Path) -> None:
+    found = filled_cells(cli, one_case(tmp_path), "constant-and-runtime")
     assert {shape for _, _, shape, _, _ in found} == {"static", "late"}
 
 
@@ -176,16 +178,16 @@ def test_a_constant_and_a_runtime_shape_of_one_operation_fill_different_cells(cl
         ({"layout": "transposed"}, {"layout-is-no-content"}, {"each-call-alone"}),
     ],
 )  # fmt: skip
-def test_a_call_exercises_the_rules_that_a_wrong_outcome_would_break(
+def test_a_call_exercises_the_rules_that_it_may_break(
     cli: Cli, tmp_path: Path, keys: dict[str, Any], exercised: set[str], others: set[str]
 ) -> None:
-    found = {rule for rule, *_ in filled(cli, one_case(tmp_path, **keys))}
+    found = {rule for rule, *_ in filled_cells(cli, one_case(tmp_path, **keys))}
     assert exercised <= found
     assert not others & found
 
 
 # ── what the table rests on ───────────────────────────────────────────────────────────────────────
-def test_no_drawn_call_fills_a_cell_that_is_said_to_be_impossible() -> None:
+def test_no_drawn_call_fills_an_exempt_cell() -> None:
     suite = load_suite()
     about = load_cells(None, suite.spec)
     assert about

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-class Compiled:
-    """A graph, and its state in the session in which it was compiled."""
+class CompiledGraph:
+    """A graph, and its state in the session that compiled it."""
 
     session: Session | None = None
     """None if it has to be compiled with the next call."""
@@ -32,7 +32,7 @@ class Compiled:
 
 
 class WatchedMemory(NamedTuple):
-    """Memory in the worker that must not change, and our tensor that stands for it."""
+    """Memory in the worker that must not change, and our copy of it."""
 
     address: int
     size: int
@@ -58,13 +58,13 @@ class Call(NamedTuple):
 
 
 class UnreportedChange(Exception):
-    """Memory of a call that was sent ahead changed, and no reply says so; a call behind it may have done that."""
+    """Memory of a call that was sent ahead changed, and no reply says so. A later call may have changed it."""
 
 
 class PendingReply(NamedTuple):
     """A call that was sent, and what is needed to read its replies."""
 
-    program: Compiled
+    program: CompiledGraph
     call: Call
     closes: Sequence[int]
     """The ids of the requests to close programs that were sent with it."""

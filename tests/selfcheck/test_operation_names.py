@@ -38,5 +38,5 @@ def test_no_module_of_the_suite_spells_an_operation() -> None:
     assert {path.name: names for path, names in found.items() if names} == {}
 
 
-def test_an_operation_in_a_text_is_found_and_one_in_a_docstring_is_not() -> None:
+def test_operations_are_found_in_texts_not_in_docstrings() -> None:
     assert [*find_operation_names('"""Like StaticReshape."""\nname = f"the {1} Reshape-1"')] == [" Reshape-1"]

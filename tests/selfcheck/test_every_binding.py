@@ -20,7 +20,7 @@ def the_suite() -> Suite:
 
 
 def bindings() -> list[tuple[str, str]]:
-    """Every rule with a contract of its own, with each of its documents."""
+    """Return every rule that has a contract and is not implied, with each of its documents."""
     rules = the_suite().spec.rules.values()
     return [
         (rule.id, document)
@@ -31,7 +31,7 @@ def bindings() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("rule", "document"), bindings(), ids=lambda name: name)
-def test_unbinding_a_rule_in_one_document_contradicts_a_case_that_cites_it(rule: str, document: str) -> None:
+def test_a_rule_that_no_longer_binds_contradicts_a_case(rule: str, document: str) -> None:
     suite = the_suite()
     unbound = replace(suite.spec.rules[rule], documents=suite.spec.rules[rule].documents - {document})
     spec = replace(suite.spec, rules={**suite.spec.rules, rule: unbound})

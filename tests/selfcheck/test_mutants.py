@@ -1,4 +1,4 @@
-"""Nothing can be taken from the contracts or changed in the reference without a case that notices."""
+"""A case notices every deleted rule and every change to the reference."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def rows() -> tuple[Row, ...]:
     return tuple(rows_to_run(plan_of(suite()).rows))
 
 
-# ── turning ───────────────────────────────────────────────────────────────────────────────────────
-TURNED = {
+# ── changes ───────────────────────────────────────────────────────────────────────────────────────
+CHANGES = {
     "x = a == b": ["the statement dropped", "== became !="],
     "x = a < b": ["the statement dropped", "< became <=", "< became >="],
     "x = a in b": ["the statement dropped", "in became not in"],
@@ -75,9 +75,9 @@ TURNED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("source", TURNED)
-def test_each_thing_is_turned_alone(source: str) -> None:
-    assert [mutant.change for mutant in mutants(source, frozenset({"left"}))] == TURNED[source]
+@pytest.mark.parametrize("source", CHANGES)
+def test_each_mutant_has_one_change(source: str) -> None:
+    assert [mutant.change for mutant in mutants(source, frozenset({"left"}))] == CHANGES[source]
 
 
 def test_a_mutant_says_where_it_is_and_can_be_run() -> None:
@@ -87,7 +87,7 @@ def test_a_mutant_says_where_it_is_and_can_be_run() -> None:
     assert [mutant.module().number for mutant in found if mutant.line == 3] == [5, 9, 3, 8, 4]
 
 
-def test_a_change_made_twice_in_lines_that_read_the_same_has_two_names() -> None:
+def test_equal_changes_in_equal_lines_have_different_names() -> None:
     names = [mutant.name for mutant in mutants("x = 0\nx = 0\n")]
     assert len(set(names)) == len(names) == 4
 
@@ -122,7 +122,7 @@ LEGAL = Meaning("legal", (1,), ())
         ((LEGAL,), "one-infer", False),
     ],
 )
-def test_a_refusal_names_a_rule_that_speaks_against_the_call(
+def test_a_rejection_names_a_rule_that_the_call_breaks(
     meanings: tuple[Meaning, ...], message: str, holds: bool
 ) -> None:
     assert reason_holds(task(*meanings), Outcome("rejected", stage="run", message=message)) is holds
@@ -150,54 +150,56 @@ def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -
 
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("rule", WITH_CONTRACT)
-def test_a_rule_deleted_is_missed_by_a_case(rule: str) -> None:
+def test_deleting_a_rule_contradicts_a_case(rule: str) -> None:
     deleted = delete(suite(), rule)
     assert deleted.wrong is None
     assert bool(deleted.proof) == suite().spec.rules[rule].implied
 
 
-def test_a_rule_deleted_whose_cases_are_gone_is_not_missed() -> None:
+def test_deleting_a_rule_without_cases_is_a_problem() -> None:
     cases = {name: case for name, case in suite().cases.items() if case.rule != "one-infer"}
     assert "write a witness" in (delete(Suite(suite().spec, Cases(cases), ""), "one-infer").wrong or "")
 
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────
-def named(words: str) -> Mutant:
+def find_mutant(words: str) -> Mutant:
     return next(mutant for mutant in reference_mutants() if words in mutant.name)
 
 
 @pytest.mark.slow
-def test_every_mutant_of_the_reference_is_noticed_or_proved_equivalent() -> None:
+def test_every_mutant_is_noticed_or_proved_equivalent() -> None:
     hunt = KillerSearch(rows())
     assert [(mutant.line, mutant.name) for mutant in reference_mutants() if hunt.find_killer(mutant).wrong] == []
 
 
-def test_every_proof_is_of_a_mutant_that_there_is() -> None:
+def test_every_proof_is_of_an_existing_mutant() -> None:
     assert list(find_outdated_proofs(reference_mutants())) == []
     assert len(list(find_outdated_proofs(list(reference_mutants())[:1]))) >= len(EQUIVALENTS) - 1
 
 
 def test_a_mutant_is_known_by_the_row_that_notices_it() -> None:
-    found = KillerSearch(rows()).find_killer(named("no length is None · != became =="))
+    found = KillerSearch(rows()).find_killer(find_mutant("no length is None · != became =="))
     assert found.killer
     assert not found.by_reason
     assert found.wrong is None
 
 
-def test_a_mutant_that_only_says_another_reason_is_noticed_by_that() -> None:
+def test_a_mutant_with_another_reason_is_noticed_by_it() -> None:
     few = [row for row in rows() if row.case.rule == "one-infer"]
-    found = KillerSearch(few).find_killer(named("'one-infer' became 'one-infer~'"))
+    found = KillerSearch(few).find_killer(find_mutant("'one-infer' became 'one-infer~'"))
     assert found.killer
     assert found.by_reason
 
 
-def test_a_mutant_that_nothing_notices_and_nobody_proved_is_a_problem() -> None:
+def test_a_mutant_without_row_and_proof_is_a_problem() -> None:
     few = [row for row in rows() if row.case.rule == "zero-copies"]
-    assert "no row notices it" in (KillerSearch(few).find_killer(named("free > 1: · the body dropped")).wrong or "")
+    assert "no row notices it" in (
+        KillerSearch(few).find_killer(find_mutant("free > 1: · the body dropped")).wrong or ""
+    )
 
 
 def test_a_proof_of_a_mutant_that_is_noticed_is_a_problem() -> None:
-    mutant = named("free > 1: · the body dropped")
+    mutant = find_mutant("free > 1: · the body dropped")
     found = KillerSearch(rows(), {mutant.name: "nobody would write two"}).find_killer(mutant)
     assert "take it off the list" in (found.wrong or "")
 
@@ -207,7 +209,7 @@ def test_a_mutant_that_cannot_be_imported_is_noticed() -> None:
     assert KillerSearch(rows()).find_killer(broken).killer == "ZeroDivisionError when it is imported"
 
 
-def test_what_never_ends_is_ended() -> None:
+def test_an_endless_loop_is_ended() -> None:
     with time_limit(0.05) as late:
         while True:
             pass
@@ -229,5 +231,5 @@ def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) ->
     assert any(each.startswith("adapters/reference.py:") and "no row notices it" in each for each in problems)
 
 
-def test_the_command_with_nothing_to_do_says_so(cli: Cli) -> None:
+def test_a_selection_of_nothing_is_a_usage_error(cli: Cli) -> None:
     cli("check", "--mutants", "no-such-thing").expect(2, err="--mutants 'no-such-thing' is in no name")
