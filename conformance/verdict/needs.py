@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from ..meaning.chains import fill_unknown
@@ -42,7 +43,11 @@ class Needs:
     """How often a backend answered calls with a need rightly, and how often it did not answer them."""
 
     def __init__(self, rules: Iterable[Rule], rows: Iterable[Row] = (), results: Mapping[str, Result] | None = None):
-        self._offers = [rule for rule in rules if rule.offered_facets or rule.offered_calls]
+        self._offers = [(at, rule) for at, rule in enumerate(rules) if rule.offered_facets or rule.offered_calls]
+        self._of_calls = [
+            (at, Need(rule.id), condition(rule.offered_calls.text)) for at, rule in self._offers if rule.offered_calls
+        ]
+        self._of_facets: dict[str, list[tuple[int, Need]]] = {}
         self._met: Counter[tuple[str, Need]] = Counter()
         self._unmet: Counter[tuple[str, Need]] = Counter()
         for row in rows:
@@ -74,13 +79,10 @@ class Needs:
         needs = [Need(ALONE)] if earlier_steps(row, at) else []
         if step.special_zero[0] and _another_index_forbids(step.src, step.shapes[0]):
             needs.append(Need(SAME_INDEX))
-        for rule in self._offers:
-            if rule.offered_calls and condition(rule.offered_calls.text)(*call):
-                needs.append(Need(rule.id))
-            for facet in row.facets:
-                family = facet.partition(":")[0]
-                if facet in rule.offered_facets or family in rule.offered_facets:
-                    needs.append(Need(rule.id, facet))
+        offered = [(at, need) for at, need, is_about in self._of_calls if is_about(*call)]
+        for facet in row.facets:
+            offered += self._offers_for(facet)
+        needs += [need for _, need in sorted(offered, key=itemgetter(0))]  # in the order of the rules
         src, entries = entries_of(row, at, document)
         if len(src) != len(entries):
             needs.append(Need(SAME_RANK))
@@ -88,6 +90,15 @@ class Needs:
             if entry.rule and not (only_telling and entry.length == 0 and src[k : k + 1] == (0,)):
                 needs.append(Need(entry.rule))
         return list(dict.fromkeys(needs))
+
+    def _offers_for(self, facet: str) -> list[tuple[int, Need]]:
+        """Return the needs of calls with a facet, each with the position of its rule. Rows share a few facets."""
+        if facet not in self._of_facets:
+            names = {facet, facet.partition(":")[0]}
+            self._of_facets[facet] = [
+                (at, Need(rule.id, facet)) for at, rule in self._offers if not names.isdisjoint(rule.offered_facets)
+            ]
+        return self._of_facets[facet]
 
     def is_never_met(self, operation: str, need: Need) -> bool:
         """Ask whether the backend answered no call with a need."""
