@@ -142,24 +142,22 @@ def conclude(
             unlisted.append(group)
     deaths = describe_failures_in_unclaimed_types(each for each in unclaimed if fails(each.verdicts.values()))
     waived = describe_failures_in_unclaimed_types(each for each in unclaimed if not fails(each.verdicts.values()))
+    waived = waived and f"waived: {waived}"
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
+    code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths)
+    if waived and code == CONFORMS:
+        why += f"; {waived}"
+    code, why = _limit_to_suite(plan.suite, code, why)
     if escaped:
-        code, why = (
-            UNTRUSTED,
-            f"our own planted fault was not caught: {', '.join(escaped)}; no verdict of this run is reliable",
-        )
-    else:
-        code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths)
-        why += f"; waived: {waived}" if waived and code == CONFORMS else ""
-        code, why = _limit_to_suite(plan.suite, code, why)
+        code = UNTRUSTED
+        why = f"our own planted fault was not caught: {', '.join(escaped)}; no verdict of this run is reliable"
     if code in VOIDS_VERDICTS:
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
     sentences = tuple(write_sentences(standings, claims, target, limit))
     notes = (
-        *([deaths] if deaths and deaths != why else []),
-        *([f"waived: {waived}"] if waived else []),
+        *(remark for remark in (deaths, waived) if remark and remark not in why),
         *note_unclaimed_operations(plan.suite.spec.operations, claims, target),
         *note_unclaimed_passes(groups, claims),
         *note_failures_in_unlisted_types(unlisted),

@@ -88,6 +88,7 @@ def test_a_waived_crash_in_a_type_that_is_not_claimed_is_said(
     path = waivers(command.folder, {"case": None, "row": "*f16*"})
     said = command.run(mini("LeavesOutHalf"), "--waivers", path, "--json").expect(0)
     assert re.search(r"; waived: \d+ rows in f16, which is not claimed, crash", said.data["why"])
+    assert not any("waived" in note for note in said.data["notes"]), "it is said once"
     statement = _statement(command)
     assert statement["result"] == "WARNED"
 
