@@ -18,7 +18,7 @@ from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
-from .needs import ALONE, COPIES, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of
+from .needs import ALONE, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
@@ -97,12 +97,8 @@ class Blamer:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
         if _is_of_earlier_step(row, at, document, outcome):
             return _ruling(ALONE)
-        names: Sequence[str] = meaning.rules
-        if _copies_another_index(row, at, document, outcome.dims or ()) and not self.needs.copies_no_zero(
-            row.operation
-        ):
-            names = [SAME_INDEX]
-        broken = self._strongest(names, document)
+        copies_another_index = self._copies_another_index(row, at, document, outcome.dims or ())
+        broken = self._strongest([SAME_INDEX] if copies_another_index else meaning.rules, document)
         if broken.authority == "our ruling":
             return Blamed(_RULING, broken)
         step = row.case.steps[at]
@@ -145,14 +141,48 @@ class Blamer:
         if diagnosis == "wrong dims" and outcome.dims is not None and due is not None:
             if _is_of_earlier_step(row, at, document, outcome):
                 return [ALONE]
-            rules = [*_rules_of_dims(row, at, document, outcome.dims, due)]
-            return [
-                COPIES if rule == SAME_INDEX and self.needs.copies_no_zero(row.operation) else rule for rule in rules
-            ]
+            return list(self._rules_of_dims(row, at, document, outcome.dims, due))
         if outcome.kind in NO_ANSWER and not outcome.faults:
             return list(dict.fromkeys(entry.rule for entry in entries_of(row, at, document)[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))
         return [rule for name in names for rule in self.broken_by.get(name, ())]
+
+    def _rules_of_dims(
+        self, row: Row, at: int, document: str, got: Sequence[int], due: Sequence[int | None]
+    ) -> Iterator[str]:
+        """Yield the rules that say what the wrong lengths of an answer should be."""
+        src, entries = entries_of(row, at, document)
+        if len(got) != len(due) or len(entries) != len(got):
+            yield SAME_RANK
+            return
+        wrong = [k for k, (length, other) in enumerate(zip(got, due, strict=True)) if other not in (None, length)]
+        fixed = [k for k in wrong if entries[k].length is not None or entries[k].source is not None]
+        keeps_volume = volume_of(tuple(got)) == volume_of(src)
+        for k in fixed if fixed and keeps_volume else wrong:  # an inferred length follows others
+            if entries[k].source is None:
+                yield entries[k].rule or SAME_RANK
+            elif len(row.case.steps[at].shapes) > 1:
+                yield _NODES  # it is copied from a tensor that no document speaks of
+            else:
+                yield SAME_INDEX if self._is_of_another_index(row, k, got[k], src) else entries[k].rule or SAME_RANK
+        if not wrong and min(got, default=0) < 0:
+            yield _NO_NEGATIVE
+
+    def _is_of_another_index(self, row: Row, k: int, length: int, src: Sequence[int]) -> bool:
+        """Ask whether a backend that copies lengths gave entry k the length of another dimension of src."""
+        if self.needs.copies_no_zero(row.operation):
+            return False
+        return length in (*src[:k], *src[k + 1 :]) and length not in src[k : k + 1]
+
+    def _copies_another_index(self, row: Row, at: int, document: str, got: Sequence[int]) -> bool:
+        """Ask whether an answer is right, except that zeros copy dimensions of another index than their own."""
+        src, entries = entries_of(row, at, document)
+        if len(got) != len(entries) or volume_of(tuple(got)) != volume_of(src):
+            return False
+        copied = [k for k, entry in enumerate(entries) if entry.source is not None]
+        stated = all(entry.length in (None, got[k]) for k, entry in enumerate(entries) if entry.source is None)
+        moved = [k for k in copied if self._is_of_another_index(row, k, got[k], src)]
+        return stated and bool(moved) and all(k in moved or got[k] in src[k : k + 1] for k in copied)
 
     def _premises(self, names: Iterable[str], document: str) -> list[Premise]:
         """Return premises for those of the rules that bind in the document."""
@@ -219,38 +249,3 @@ def _is_of_earlier_step(row: Row, at: int, document: str, outcome: Outcome) -> b
     src, meaning = row.case.steps[at].src, row.contracts[document].meaning
     calls = [(row.case.steps[k].shapes[-1], row.case.steps[k].special_zero[-1]) for k in earlier]
     return outcome.dims is not None and any(meaning(src, *call).dst == outcome.dims for call in calls)
-
-
-def _rules_of_dims(row: Row, at: int, document: str, got: Sequence[int], due: Sequence[int | None]) -> Iterator[str]:
-    """Yield the rules that say what the wrong lengths of an answer should be."""
-    src, entries = entries_of(row, at, document)
-    if len(got) != len(due) or len(entries) != len(got):
-        yield SAME_RANK
-        return
-    wrong = [k for k, (length, other) in enumerate(zip(got, due, strict=True)) if other not in (None, length)]
-    fixed = [k for k in wrong if entries[k].length is not None or entries[k].source is not None]
-    for k in fixed if fixed and volume_of(tuple(got)) == volume_of(src) else wrong:  # an inferred length follows others
-        if entries[k].source is None:
-            yield entries[k].rule or SAME_RANK
-        elif len(row.case.steps[at].shapes) > 1:
-            yield _NODES  # it is copied from a tensor that no document speaks of
-        else:
-            yield SAME_INDEX if _has_another_length(k, got[k], src) else entries[k].rule or SAME_RANK
-    if not wrong and min(got, default=0) < 0:
-        yield _NO_NEGATIVE
-
-
-def _has_another_length(k: int, length: int, src: Sequence[int]) -> bool:
-    """True if entry k has the length of another dimension of src than dimension k."""
-    return length in (*src[:k], *src[k + 1 :]) and length not in src[k : k + 1]
-
-
-def _copies_another_index(row: Row, at: int, document: str, got: Sequence[int]) -> bool:
-    """True if an answer is right but for zeros that copy a dimension of another index than their own."""
-    src, entries = entries_of(row, at, document)
-    if len(got) != len(entries) or volume_of(tuple(got)) != volume_of(src):
-        return False
-    copied = [k for k, entry in enumerate(entries) if entry.source is not None]
-    stated = all(entry.length in (None, got[k]) for k, entry in enumerate(entries) if entry.source is None)
-    moved = any(_has_another_length(k, got[k], src) for k in copied)
-    return stated and moved and all(_has_another_length(k, got[k], src) or got[k] in src[k : k + 1] for k in copied)
