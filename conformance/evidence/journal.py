@@ -19,7 +19,7 @@ from .. import __version__
 from ..model import Claims, Identity, Spec
 from ..model.backends import CLAIMS_FORM
 from ..system.files import create, open_regular
-from ..system.json_forms import SHA256, Form, MapOf, decode, first_mismatch, is_time
+from ..system.json_forms import Form, MapOf, decode, first_mismatch, is_time
 from ..system.text import quote_json
 from .machine import environment
 
@@ -94,7 +94,7 @@ BACKEND_FORM = {"name": str, "version": str, "adapter": str, "detail": MapOf(str
 HEADER_FORM: Mapping[str, Form] = {
     "record": frozenset(("header",)),
     "format": str,
-    "suite": {"version": str, "digest": SHA256, "documents": MapOf(SHA256)},
+    "suite": {"version": str, "digest": str, "documents": MapOf(str)},
     "backend": BACKEND_FORM,
     "claims": CLAIMS_FORM,
     "environment": MapOf(str),

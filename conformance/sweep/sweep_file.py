@@ -111,6 +111,7 @@ _DOMAIN_FORM = {
 }  # fmt: skip
 _HEADER_FORM = {
     **HEADER_FORM,
+    "suite": {"version": str, "digest": SHA256, "documents": MapOf(SHA256)},
     "domain": _DOMAIN_FORM,
     "ways": [{"operation": str, "given": str, "shape_type": str, "type": str, "layout": frozenset(LAYOUTS)}],
     "calls": COUNT,
