@@ -1,4 +1,4 @@
-"""A plan under a nonce: other contents, calls that stand in no case, and the same plan for whoever knows the nonce."""
+"""A plan under a nonce: other elements, calls that are in no case, and the same plan for everyone with the nonce."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.meaning.contract import contracts
 from conformance.model import Case
 from conformance.plan.rows import Plan, plan_of
 
-ONE, TWO = "ab" * 32, "cd" * 32
+NONCE, OTHER_NONCE = "ab" * 32, "cd" * 32
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,13 @@ def call_of(case: Case) -> object:
 
 
 @pytest.mark.slow
-def test_the_suite_and_the_nonce_alone_decide_the_plan(plan: Plan) -> None:
-    again = challenge(plan_of(load_suite()), ONE)
-    assert [(row.id, row.case) for row in challenge(plan, ONE).rows] == [(row.id, row.case) for row in again.rows]
+def test_suite_and_nonce_decide_the_plan(plan: Plan) -> None:
+    again = challenge(plan_of(load_suite()), NONCE)
+    assert [(row.id, row.case) for row in challenge(plan, NONCE).rows] == [(row.id, row.case) for row in again.rows]
 
 
-def test_the_first_calls_of_a_nonce_are_the_same_for_ever(plan: Plan) -> None:
-    assert [call_of(case) for case in fresh_cases_of(challenge(plan, ONE))[:3]] == [
+def test_the_first_calls_of_a_nonce(plan: Plan) -> None:
+    assert [call_of(case) for case in fresh_cases_of(challenge(plan, NONCE))[:3]] == [
         ((5, 2, 1, 1), (1, 1, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2), True),
         ((3, 3, 7, 3), (3, 3, 1, 0, 1, 1, -1, 1, 7, 1), True),
         ((1, 1, 1, 577), (1, 1, 577, 1, 1, 1, 1, 1), False),
@@ -46,10 +46,10 @@ def test_the_first_calls_of_a_nonce_are_the_same_for_ever(plan: Plan) -> None:
 
 
 @pytest.mark.slow
-def test_a_nonce_changes_the_elements_of_each_case_but_written_bit_patterns(plan: Plan) -> None:
+def test_a_nonce_changes_only_where_elements_start(plan: Plan) -> None:
     sources = [
         {row.id: row.steps[0].source for row in each.rows[::7] if not is_fresh(row.id)}
-        for each in (plan, challenge(plan, ONE), challenge(plan, TWO))
+        for each in (plan, challenge(plan, NONCE), challenge(plan, OTHER_NONCE))
     ]
     assert sources[0].keys() == sources[1].keys() == sources[2].keys()
     for name, source in sources[0].items():
@@ -58,15 +58,15 @@ def test_a_nonce_changes_the_elements_of_each_case_but_written_bit_patterns(plan
         assert len({source.start, *(other.start for other in others)}) == 3
 
 
-def test_each_nonce_draws_a_hundred_calls_that_stand_in_no_case(plan: Plan) -> None:
+def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
     written = {
         (step.src, shape, zero)
         for case in plan.suite.cases.values()
         for step in case.steps
         for shape, zero in zip(step.shapes, step.special_zero, strict=True)
     }
-    drawing = unwrap(fresh_cases)(plan.suite, contracts(plan.suite.spec), TWO)
-    both = fresh_cases_of(challenge(plan, ONE)), islice(drawing, 100)
+    drawing = unwrap(fresh_cases)(plan.suite, contracts(plan.suite.spec), OTHER_NONCE)
+    both = fresh_cases_of(challenge(plan, NONCE)), islice(drawing, 100)
     drawn = [{call_of(case) for case in fresh} for fresh in both]
     assert all(len(calls) >= 100 for calls in drawn)
     assert not written & (drawn[0] | drawn[1])
@@ -75,7 +75,7 @@ def test_each_nonce_draws_a_hundred_calls_that_stand_in_no_case(plan: Plan) -> N
 
 def test_the_drawn_calls_are_spread_over_the_rules(plan: Plan) -> None:
     rules: Counter[str] = Counter()
-    for row in challenge(plan, ONE).rows:
+    for row in challenge(plan, NONCE).rows:
         if is_fresh(row.id) and row.type == "f32":
             (step,) = row.steps
             for judged in step.meanings:
@@ -91,6 +91,6 @@ def test_the_drawn_calls_are_spread_over_the_rules(plan: Plan) -> None:
 
 def test_a_plan_has_one_nonce(plan: Plan) -> None:
     assert challenge(plan, None) is plan
-    assert challenge(challenge(plan, ONE), ONE) is challenge(plan, ONE)
+    assert challenge(challenge(plan, NONCE), NONCE) is challenge(plan, NONCE)
     with pytest.raises(ValueError, match="one nonce"):
-        challenge(challenge(plan, ONE), TWO)
+        challenge(challenge(plan, NONCE), OTHER_NONCE)

@@ -1,4 +1,4 @@
-"""Calls of a backend in another process; scripts of tests import this too, so it imports little."""
+"""Calls of a backend in another process. Scripts of tests import this module too, so it imports little."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import math
 
 from conformance.isolate.protocol.remote import Remote
 from conformance.model import Declared, Graph, Node, Operand, Tensor
-from conformance.plan.memory import TensorSpec, image_of
+from conformance.plan.memory import GuardedBuffer, TensorSpec, image_of
 
 
-def reshape(dims: tuple[int, ...], shape: tuple[int, ...], type_: str = "f32") -> Graph:
+def reshape(dims: tuple[int, ...], shape: tuple[int, ...]) -> Graph:
     node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
-    return Graph(Declared(type_, dims), (node,))
+    return Graph(Declared("f32", dims), (node,))
 
 
-def called(remote: Remote, dims: tuple[int, ...], type_: str = "f32", may_overwrite: bool = False) -> Tensor:
-    src = image_of(TensorSpec(type_, dims)).tensor
-    return remote.compile(reshape(dims, (math.prod(dims),), type_)).run(src, (), may_overwrite)
+def call(remote: Remote, dims: tuple[int, ...]) -> Tensor:
+    return call_with_image(remote, dims, (math.prod(dims),))[0]
+
+
+def call_with_image(remote: Remote, dims: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Tensor, GuardedBuffer]:
+    image = image_of(TensorSpec("f32", dims))
+    return remote.compile(reshape(dims, shape)).run(image.tensor, (), False), image

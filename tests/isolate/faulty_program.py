@@ -1,40 +1,23 @@
-"""A program that breaks the protocol, and what comes of calling it."""
+"""A program that breaks the protocol, and the words of its faults."""
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from conformance.isolate.process.launch import Limits
 from conformance.isolate.protocol.remote import Remote
-from conformance.model import Declared, Graph, Node, Operand, Outcome
+from conformance.model import Outcome
 from conformance.plan.memory import TensorSpec
 from conformance.plan.steps import RowStep
 from conformance.run.call import make_call
+
+from .calls import reshape
 
 PROGRAM = Path(__file__).parents[1] / "misbehaving.py"
 LIMITS = Limits(seconds=10.0, start_seconds=20.0, stop_seconds=10.0)
 """For whatever must not be late, on a busy machine too."""
 OPEN: list[Remote] = []
-
-
-@pytest.fixture
-def nothing_is_left() -> Iterator[None]:
-    """What `remote` started is closed, and no file stays in shared memory."""
-    folder = Path("/dev/shm")
-    files = set(folder.iterdir()) if folder.is_dir() else set()
-    gc.freeze()  # only what the test makes is looked at below: all modules and suites would take most of the time
-    yield
-    while OPEN:
-        OPEN.pop().close()
-    gc.collect()
-    gc.unfreeze()
-    left = {path for path in set(folder.iterdir()) - files if "conformance" in path.name} if folder.is_dir() else set()
-    assert not left
 
 
 def remote(*words: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
@@ -44,14 +27,13 @@ def remote(*words: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
 
 
 def hurry(backend: Remote) -> None:
-    """Let the process that runs now have little time for the next requests; one that is started later has all."""
+    """Give the running process little time for its next requests. Later processes have the usual time."""
     process = backend.session().process
     process.limits = process.limits._replace(seconds=0.3, start_seconds=0.3, stop_seconds=0.3)
 
 
 def task(src: tuple[int, ...] = (2, 3), shape: tuple[int, ...] = (3, 2)) -> RowStep:
-    node = Node("StaticReshape", Operand("s64", (len(shape),), shape), Operand("bool", (), (False,)))
-    return RowStep(Graph(Declared("f32", src), (node,)), TensorSpec("f32", src), (), False, (), False)
+    return RowStep(reshape(src, shape), TensorSpec("f32", src), (), False, (), False)
 
 
 def outcome(backend: Remote, **call: tuple[int, ...]) -> Outcome:

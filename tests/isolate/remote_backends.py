@@ -1,30 +1,24 @@
-"""Backends in processes of their own, for the tests of these."""
+"""Backends in other processes."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from conformance.isolate.backend import use_backend
+from conformance.isolate.backend import Isolation, run_rows, use_backend
 from conformance.isolate.process.launch import Limits
 from conformance.isolate.protocol.remote import Remote, worker
-from conformance.load.cases import load_suite
-from conformance.model import Result
-from conformance.plan.rows import Plan, Row, plan_of
+from conformance.model import Adapter, Result
+from conformance.plan.rows import Row
 from conformance.run.row import run
 
-from .calls import called
+from .calls import call
 
 LIMITS = Limits(seconds=3.0)
-
-
-@pytest.fixture(scope="module")
-def plan() -> Plan:
-    return plan_of(load_suite())
-
-
 OPEN: list[Remote] = []
 
 
@@ -72,7 +66,7 @@ OBEYS = """        scope = {{**globals(), "go": go, "src": src, "shapes": shapes
 
 
 class Obedient:
-    """Backends that act as those of `write_odd`, in processes that several tests share: these must leave it alive."""
+    """Backends that act as those of `write_odd`, in a process that several tests share and must leave alive."""
 
     def __init__(self, folder: Path) -> None:
         self.act, self.remotes = folder / "act", dict[bool, Remote]()
@@ -85,15 +79,6 @@ class Obedient:
             self.remotes[share] = worker(self.backend, LIMITS, share)
         assert self.remotes[share].generation == 1
         return self.remotes[share]
-
-
-@pytest.fixture(scope="module")
-def obedient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Obedient]:
-    obedient = Obedient(tmp_path_factory.mktemp("obedient"))
-    yield obedient
-    for remote in obedient.remotes.values():
-        remote.close()
-        assert remote.bad_end is None
 
 
 STANDS_IN = """
@@ -122,7 +107,7 @@ class Fresh:
         self.file = folder / "backend"
         self.file.write_text("reference")
         self.remote = worker(write_backend(folder, STANDS_IN.format(file=str(self.file)), "StandsIn"), LIMITS)
-        called(self.remote, (2, 3))  # so that there can be copies
+        call(self.remote, (2, 3))  # so that there can be copies
 
     def __call__(self, backend: str, limits: Limits = LIMITS) -> Remote:
         remote = self.remote
@@ -136,16 +121,26 @@ class Fresh:
         return remote
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fresh]:
-    fresh = Fresh(tmp_path_factory.mktemp("fresh"))
-    yield fresh
-    fresh.remote.close()
-    assert fresh.remote.bad_end is None
+@contextmanager
+def suite_to_kill(backend: str, before: str = "") -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Another suite, which calls a backend with a src of 4 by 5 and then sleeps, and the process of the backend."""
+    script = (
+        "import time\nfrom conformance.isolate.protocol.remote import worker\nfrom tests.isolate.calls import call\n"
+        f"remote = worker({backend!r})\n{before}\nprint(remote.session().process.pid, flush=True)\n"
+        "call(remote, (4, 5))\ntime.sleep(60)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as suite:
+        assert suite.stdout is not None
+        yield suite, int(suite.stdout.readline())
+
+
+def run_remote(remote: Adapter, rows: Iterable[Row], isolation: Isolation = "worker") -> Iterator[Result]:
+    return run_rows(rows, remote, remote.claims, isolation)
 
 
 def run_in_both(backend: str, rows: Sequence[Row], there: Remote) -> tuple[list[Result], list[Result]]:
-    """The results of rows in this process, and in one of the backend's own that is not started anew."""
+    """The results of rows in this process, and in another that must not start again."""
     with use_backend(backend, "none") as here:
         results = list(run(rows, here)), list(run(rows, there))
     assert there.generation == 1

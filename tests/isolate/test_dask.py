@@ -1,4 +1,4 @@
-"""A Dask cluster takes sweeps and suites, and what it writes is what this machine writes, also when a worker dies."""
+"""Sweeps and suites on a Dask cluster: its files equal those of this machine, also when a worker dies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if find_spec("distributed") is None:  # imported by the tests that need it, sinc
 
 ROOT = Path(conformance.__file__).parents[1]
 CHANGES = ("started", "seconds", "milliseconds", "footer", "header", "seal")
-"""What two runs of one thing may differ in: times, and the digest of the line that holds one."""
+"""The fields that two equal runs may differ in: times, and the digest of a line with a time."""
 
 
 class Cluster:
@@ -51,14 +51,14 @@ class Cluster:
         self.environment = {**os.environ, "PYTHONPATH": path, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"}
         self.file = folder / "scheduler.json"
         self.log = (folder / "log.txt").open("w")
-        self.processes = [self.started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")]
+        self.processes = [self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")]
         wait(self.file.exists)
         worker = ("worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", "--memory-limit", "0")
-        self.processes += [self.started(*worker, "--local-directory", str(folder / str(n))) for n in range(2)]
+        self.processes += [self.start(*worker, "--local-directory", str(folder / str(n))) for n in range(2)]
         self.address = json.loads(self.file.read_text())["address"]
         wait(lambda: self.workers() == 2)
 
-    def started(self, what: str, *words: str) -> subprocess.Popen[str]:
+    def start(self, what: str, *words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", str(self.file), *words]
         return subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log, text=True)
 
@@ -82,7 +82,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster whose workers all live."""
+    """A cluster for several tests. None of them kills a worker."""
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     yield made
     made.end()
@@ -90,7 +90,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def mortal(tmp_path: Path) -> Iterator[Cluster]:
-    """A cluster of one's own, to kill a worker of; it knows a backend that takes its time until then."""
+    """A cluster to kill a worker of. It has a backend that is slow until then."""
     folder = tmp_path / "mortal"
     folder.mkdir()
     (folder / "unhurried.py").write_text(UNHURRIED.format(killed=str(folder / "killed")), encoding="utf-8")
@@ -112,13 +112,13 @@ class Unhurried(Reference):
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    """The lines of a result file without what two runs of one thing may differ in."""
+    """The lines of a result file without the fields in CHANGES."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     return [{key: value for key, value in line.items() if key not in CHANGES} for line in lines]
 
 
 def kill_in_the_middle(cluster: Cluster, words: list[str], file: Path, lines: int) -> int:
-    """Runs a command, kills a worker once its file has so many lines, and gives the command's exit code."""
+    """Run a command, kill a worker once its file has so many lines, and return the exit code."""
     command = [sys.executable, "-m", "conformance", *words, "--dask", cluster.address]
     with subprocess.Popen(command, env=cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         wait(lambda: file.exists() and file.read_bytes().count(b"\n") >= lines)
@@ -134,7 +134,7 @@ SWEEP = ["--rank", "2", "--max-dim", "2", "--operation", "StaticReshape", "--typ
 
 
 @pytest.mark.slow
-def test_a_sweep_and_a_suite_on_a_cluster_write_what_those_here_write(shared: Cluster, tmp_path: Path) -> None:
+def test_a_cluster_writes_what_this_machine_writes(shared: Cluster, tmp_path: Path) -> None:
     run = ["run", "broken:any-negative-infers", "--cases", str(write_cases(tmp_path))]
     for words, file in ((["sweep", "broken:last-infer-wins", *SWEEP], "sweep.jsonl"), (run, "results.jsonl")):
         here, there = tmp_path / "here", tmp_path / "there"
@@ -157,7 +157,7 @@ def test_a_sweep_and_a_suite_on_a_cluster_write_what_those_here_write(shared: Cl
     ],
     ids=["sweep", "suite"],
 )
-def test_a_sweep_or_a_suite_survives_the_death_of_a_worker(
+def test_a_worker_dies_during_a_sweep_or_a_suite(
     mortal: Cluster, tmp_path: Path, words: list[str], file: str, lines: int
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
@@ -180,11 +180,11 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli, monkeypatch
 
 
 @pytest.mark.slow
-def test_results_come_in_the_order_of_the_work(shared: Cluster) -> None:
+def test_results_keep_the_order_of_the_work(shared: Cluster) -> None:
     assert list(run_on_dask(shared.address, abs, range(0, -40, -1))) == list(range(40))
 
 
-def test_results_of_workers_in_threads_come_in_the_order_of_the_work() -> None:
+def test_results_of_threads_keep_the_order_of_the_work() -> None:
     from distributed import LocalCluster
 
     gc.collect()
@@ -205,21 +205,21 @@ def test_a_worker_that_lacks_a_module_is_one_line(
     assert "\n" not in str(raised.value)
 
 
-def test_results_of_other_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_rejects_results_of_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     adapter, suite = load_adapter("reference"), load_suite()
     rows = plan_of(suite).rows
     setup = WorkerSetup("reference", "none", adapter.identity, adapter.claims, suite.digest)
 
-    def swapped(address: str, take: Any, work: Any) -> Iterator[Any]:
+    def run_reversed(address: str, take: Any, work: Any) -> Iterator[Any]:
         return (take(numbers[::-1]) for numbers in work)
 
-    monkeypatch.setattr(dask_run, "run_on_dask", swapped)
+    monkeypatch.setattr(dask_run, "run_on_dask", run_reversed)
     with pytest.raises(WorkerDiffers, match="results of other rows"):
         list(dask_run.run_on_workers("nowhere", setup, rows, rows[:2]))
 
 
 @pytest.mark.slow
-def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path) -> None:
+def test_a_worker_with_another_suite(shared: Cluster, tmp_path: Path) -> None:
     order = SweepRequest("reference", TINY_DOMAIN, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
         list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY_DOMAIN)))
@@ -228,7 +228,7 @@ def test_a_worker_with_another_suite_is_refused(shared: Cluster, tmp_path: Path)
         list(run_on_dask(shared.address, partial(run_block, outdated), blocks_of(TINY_DOMAIN)))
 
 
-def test_a_piece_is_taken_of_the_same_suite_by_the_same_backend_only() -> None:
+def test_a_worker_with_another_suite_or_backend() -> None:
     adapter, suite = load_adapter("reference"), load_suite()
     rows = plan_of(suite).rows
     setup = WorkerSetup("reference", "none", adapter.identity, adapter.claims, suite.digest)

@@ -1,4 +1,4 @@
-"""Work is spread over processes that end with the command, however it ends, and whose death is one line."""
+"""Processes that share work: they end with the command, however it ends, and their death is one line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Slow(Reference):
 
 
 class Sweep:
-    """A sweep by two processes with a backend that is slow until there is the file `hurry`; all carry its mark."""
+    """A sweep by two processes, all with its mark. The backend is slow until there is the file `hurry`."""
 
     def __init__(self, folder: Path, *more: str) -> None:
         self.out, self.hurry, self.mark = folder / "out", folder / "hurry", secrets.token_hex(16)
@@ -61,8 +61,8 @@ class Sweep:
             pid for pid in find_marked_pids(self.mark) if b"conformance.isolate.parallel.distribute" in words_of(pid)
         ]
 
-    def end(self) -> None:
-        """End whatever is left."""
+    def kill(self) -> None:
+        """Kill all processes that are left."""
         for pid in find_marked_pids(self.mark):
             os.kill(pid, signal.SIGKILL)
         self.process.communicate(timeout=30)
@@ -75,83 +75,81 @@ def words_of(pid: int) -> bytes:
         return b""
 
 
-def maps_of(pid: int) -> str:
-    """What a process has mapped; a named semaphore stands there with its path."""
-    return Path(f"/proc/{pid}/maps").read_text(errors="replace")
-
-
 @pytest.fixture
-def begun(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
+def sweep(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit SIG_IGN
     sweep = Sweep(tmp_path, *getattr(request, "param", ()))
+    signal.signal(signal.SIGINT, before)
     yield sweep
-    sweep.end()
+    sweep.kill()
 
 
 @pytest.mark.parametrize(
-    ("begun", "end"),
+    ("sweep", "end"),
     [
         (("--isolation", "worker"), signal.SIGKILL),
         pytest.param(("--isolation", "worker"), signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param(("--isolation", "none"), signal.SIGKILL, marks=pytest.mark.slow),
         pytest.param(("--isolation", "none"), signal.SIGTERM, marks=pytest.mark.slow),
     ],
-    indirect=["begun"],
+    indirect=["sweep"],
 )
-def test_nothing_is_left_of_a_sweep_that_is_killed(begun: Sweep, end: signal.Signals) -> None:
-    begun.wait_for_blocks()
-    pids = find_marked_pids(begun.mark)
+def test_a_killed_sweep_leaves_no_process(sweep: Sweep, end: signal.Signals) -> None:
+    sweep.wait_for_blocks()
+    pids = find_marked_pids(sweep.mark)
     assert len(pids) >= 3
-    assert not [pid for pid in pids if "/dev/shm/sem." in maps_of(pid)]
-    begun.process.send_signal(end)
-    begun.process.communicate(timeout=30)
-    assert begun.process.returncode in (-end, 128 + end)
-    wait(lambda: not find_marked_pids(begun.mark), 10)
+    maps = [Path(f"/proc/{pid}/maps").read_text(errors="replace") for pid in pids]
+    assert not [text for text in maps if "/dev/shm/sem." in text], "a named semaphore"
+    sweep.process.send_signal(end)
+    sweep.process.communicate(timeout=30)
+    assert sweep.process.returncode in (-end, 128 + end)
+    wait(lambda: not find_marked_pids(sweep.mark), 10)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("begun", [("--isolation", "worker")], indirect=True)
-def test_an_interrupted_sweep_says_so_and_keeps_its_blocks(begun: Sweep) -> None:
-    begun.wait_for_blocks()
-    begun.process.send_signal(signal.SIGINT)
-    _, said = begun.process.communicate(timeout=30)
-    assert (begun.process.returncode, said) == (130, "conformance: interrupted\n")
-    wait(lambda: not find_marked_pids(begun.mark), 10)
-    assert os.listdir(begun.out) == [PART]
+@pytest.mark.parametrize("sweep", [("--isolation", "worker")], indirect=True)
+def test_an_interrupted_sweep_keeps_its_blocks(sweep: Sweep) -> None:
+    sweep.wait_for_blocks()
+    sweep.process.send_signal(signal.SIGINT)
+    _, said = sweep.process.communicate(timeout=30)
+    assert (sweep.process.returncode, said) == (130, "conformance: interrupted\n")
+    wait(lambda: not find_marked_pids(sweep.mark), 10)
+    assert os.listdir(sweep.out) == [PART]
 
 
 @pytest.mark.slow
-def test_the_death_of_a_worker_is_one_line_and_the_sweep_can_be_resumed(begun: Sweep) -> None:
-    begun.wait_for_blocks()
-    os.kill(begun.workers()[0], signal.SIGKILL)
-    _, said = begun.process.communicate(timeout=60)
-    assert begun.process.returncode == 3
+def test_a_sweep_resumes_after_the_death_of_a_worker(sweep: Sweep) -> None:
+    sweep.wait_for_blocks()
+    os.kill(sweep.workers()[0], signal.SIGKILL)
+    _, said = sweep.process.communicate(timeout=60)
+    assert sweep.process.returncode == 3
     assert said.startswith("conformance: a worker process died of SIGKILL")
     assert said.count("\n") == 1
-    wait(lambda: not find_marked_pids(begun.mark), 10)
-    kept = (begun.out / PART).read_bytes().count(b"\n") - 1
+    wait(lambda: not find_marked_pids(sweep.mark), 10)
+    kept = (sweep.out / PART).read_bytes().count(b"\n") - 1
     assert kept >= 4
-    assert not (begun.out / FILE).exists()
-    begun.hurry.touch()
-    done = run_command(*begun.words, "--resume", "--isolation", "worker")
+    assert not (sweep.out / FILE).exists()
+    sweep.hurry.touch()
+    done = run_command(*sweep.words, "--resume", "--isolation", "worker")
     assert done.returncode == 0, done.stderr
-    assert read(begun.out / FILE).footer["resumed"] == kept
+    assert read(sweep.out / FILE).footer["resumed"] == kept
     assert f"{kept} of " in done.stdout
 
 
-def test_results_come_in_the_order_of_the_work() -> None:
+def test_results_keep_the_order_of_the_work() -> None:
     assert list(run_in_processes(2, abs, range(0, -100, -1))) == list(range(100))
     assert list(run_in_processes(4, abs, [-1])) == [1]
     assert list(run_in_processes(2, abs, [])) == []
 
 
-def test_an_exception_in_a_worker_is_raised_here_and_its_end_is_told_by_its_exit_code() -> None:
+def test_an_exception_and_an_exit_in_a_worker() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(run_in_processes(2, int, ["1", "2", "x"]))
     with pytest.raises(WorkerDied, match="ended with exit code 7"):
         list(run_in_processes(2, os._exit, [7]))
 
 
-def test_work_that_cannot_be_sent_leaves_no_process_and_workers_that_nobody_needs_are_ended() -> None:
+def test_no_worker_outlives_its_work() -> None:
     before = children()  # of tests that keep a process
     with pytest.raises((AttributeError, pickle.PicklingError)):
         list(run_in_processes(2, lambda piece: piece, [1, 2]))

@@ -1,16 +1,16 @@
-"""Rows that hang alike are not all called, and a budget ends what goes on hanging."""
+"""Hangs: rows of a case that hang alike are not all called, and a budget limits the time of all."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.isolate.backend import Isolation, process_notes, run_rows, use_backend
+from conformance.isolate.backend import Isolation, process_notes, use_backend
 from conformance.isolate.process.launch import Limits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
@@ -20,24 +20,11 @@ from conformance.runner.run_suite import note_after_hangs
 
 from ..builders import Command, plan_of_cases
 from . import faulty_program
-from .remote_backends import OPEN, plan, verdicts, write_backend
-
-__all__ = ["plan"]
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    """Close what `start` started, and find that no process came to a bad end."""
-    yield
-    while OPEN:
-        OPEN[-1].close()
-        assert OPEN.pop().bad_end is None
-    while faulty_program.OPEN:
-        faulty_program.OPEN.pop().close()
+from .remote_backends import run_remote, verdicts, write_backend
 
 
 class LostCalls:
-    """The reference; but calls time out at once where that is true of a graph. It is restarted like a process."""
+    """The reference, except that some calls time out at once. It restarts like a process."""
 
     def __init__(self, are_lost: Callable[[Graph], bool]) -> None:
         self.are_lost, self.lost, self.reference = are_lost, 0, load_adapter("reference")
@@ -62,7 +49,7 @@ def two_cases(plan: Plan) -> list[Row]:
 
 
 @pytest.mark.parametrize("most", [1, 2, 0])
-def test_at_most_so_many_rows_of_a_case_and_operation_that_hang_are_called(plan: Plan, most: int) -> None:
+def test_max_hangs_of_a_case_and_operation(plan: Plan, most: int) -> None:
     adapter = LostCalls(lambda graph: graph.nodes[0].operation == "Reshape-1")
     results = list(run(two_cases(plan), adapter, hangs=HangCounter(most)))
     called = most or 12
@@ -72,13 +59,13 @@ def test_at_most_so_many_rows_of_a_case_and_operation_that_hang_are_called(plan:
     assert verdicts(result for result in results if result.outcome.kind == "none") <= {"not run"}
 
 
-def test_what_hangs_now_and_then_is_called_every_time(plan: Plan) -> None:
+def test_occasional_hangs_do_not_count(plan: Plan) -> None:
     asked = [row for row in two_cases(plan) if row.operation == "Reshape-1"][:6]
     results = list(run(asked, LostCalls(lambda graph: graph.src.type == "bf16"), hangs=HangCounter(2)))
     assert [result.outcome.kind for result in results] == ["rejected", "timeout", "rejected"] * 2
 
 
-def test_a_note_says_how_many_rows_were_not_called_and_how_to_call_them() -> None:
+def test_the_note_on_rows_not_called() -> None:
     assert not list(note_after_hangs(Counter(), Limits()))
     uncalled = Counter({"a-case": 10, "another": 2, "a-third": 2, "a-fourth": 1})
     assert list(note_after_hangs(uncalled, Limits(seconds=20, maxhang=2))) == [
@@ -87,11 +74,11 @@ def test_a_note_says_how_many_rows_were_not_called_and_how_to_call_them() -> Non
     ]
 
 
-def test_rows_after_a_budget_is_spent_on_calls_that_hang_are_not_run(tmp_path: Path) -> None:
+def test_rows_after_the_hang_budget_are_not_run(tmp_path: Path) -> None:
     limits = faulty_program.LIMITS._replace(seconds=0.3, budget=0.2)
     remote = faulty_program.remote("silent", "run", "second", limits=limits)
     asked = [row for row in plan_of_cases(tmp_path).rows if row.case.id == "eight"][:5]
-    results = list(run_rows(asked, remote, remote.claims, "worker"))
+    results = list(run_remote(remote, asked))
     assert [result.outcome.kind for result in results] == ["tensor", "timeout", "none", "none", "none"]
     assert verdicts(results[2:]) == {"not run"}
     assert "more than --budget 0.2; give a larger one to go on" in process_notes(remote)[0]
@@ -113,20 +100,18 @@ class Hangs(Reference):
 
 
 def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
-    """A backend that hangs where that is true of a graph, and the file in which it counts its calls."""
+    """A backend that hangs on some graphs, and the file in which it counts its calls."""
     calls = tmp_path / "calls"
     return write_backend(tmp_path, HANGS_WHERE.format(calls=str(calls), when=when), "Hangs"), calls
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("isolation", "most"), [("worker", 1), ("case", 2)])
-def test_rows_after_those_that_hang_alike_are_not_run(
-    tmp_path: Path, plan: Plan, isolation: Isolation, most: int
-) -> None:
+def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation: Isolation, most: int) -> None:
     asked = [row for row in two_cases(plan) if row.operation == "Reshape-1" or row.type == "f32"]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     with use_backend(backend, "worker", Limits(seconds=0.5, maxhang=most)) as remote:
-        results = list(run_rows(asked, remote, remote.claims, isolation))
+        results = list(run_remote(remote, asked, isolation))
     for operation in ("StaticReshape", "DynamicReshape-1"):
         assert kinds_of(results, operation) == ["rejected"] * 2, "another operation is called"
     assert kinds_of(results, "Reshape-1") == 2 * (["timeout"] * most + ["none"] * (12 - most))
@@ -135,7 +120,7 @@ def test_rows_after_those_that_hang_alike_are_not_run(
 
 
 @pytest.mark.slow
-def test_a_run_says_how_many_rows_it_did_not_call_and_how_to_call_them(command: Command, tmp_path: Path) -> None:
+def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path) -> None:
     backend, _ = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     said = command.run(backend, "--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--maxhang", "2")
     assert said.code == 1
@@ -146,7 +131,7 @@ def test_a_run_says_how_many_rows_it_did_not_call_and_how_to_call_them(command: 
 
 
 @pytest.mark.slow
-def test_without_a_limit_every_row_that_hangs_is_called(command: Command, tmp_path: Path) -> None:
+def test_a_run_without_a_limit_calls_every_row(command: Command, tmp_path: Path) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     words = ("--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--type", "f32", "--maxhang", "0")
     assert "not called" not in command.run(backend, *words).out
@@ -155,9 +140,7 @@ def test_without_a_limit_every_row_that_hangs_is_called(command: Command, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_that_loses_its_budget_to_calls_that_hang_ends_with_rows_not_run(
-    command: Command, tmp_path: Path, jobs: int
-) -> None:
+def test_a_run_that_spends_its_hang_budget(command: Command, tmp_path: Path, jobs: int) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
     said = command.run(
         backend, "--isolation", "worker", "--jobs", jobs, "--timeout", "0.3", "--budget", "0.5",

@@ -1,4 +1,4 @@
-"""Nothing that a worker starts outlives it, wherever it went, and nothing of anybody else is ended."""
+"""No process that a worker starts outlives it, wherever it went. Other processes live on."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
     return ["run", name, "--isolation", "worker", *only, "--out", str(folder / "out"), *words], pids
 
 
-def left(pids: Path) -> list[int]:
-    """Those that still run, which end here at the latest."""
+def kill_survivors(pids: Path) -> list[int]:
+    """Kill the processes that still run, and return them."""
     alive = [pid for pid in map(int, pids.read_text().split()) if running(pid)]
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
@@ -79,7 +79,7 @@ def left(pids: Path) -> list[int]:
 
 
 def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM) -> tuple[int, str]:
-    """Terminate a command once its backend has left a process; its exit code, and what it said."""
+    """Terminate a command once its backend has left a process. Return its exit code and its stderr."""
     command = [sys.executable, "-m", QUICK, *words]
     null, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(command, text=True, stdout=null, stderr=pipe) as process:
@@ -90,33 +90,27 @@ def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM) -> tup
 
 
 LEAVES_TWO = "leave(1); leave(2); graph.nodes[0].shape.values == (2, 3) and os.abort()"
-"""A child, and a grandchild whose parent has ended; for the case `stays`, the first one, the worker crashes too."""
+"""Start a child, and a grandchild whose parent ends. In the first case, `stays`, the worker crashes too."""
 
 
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
-def test_nothing_with_an_empty_environment_and_a_session_of_its_own_is_left(tmp_path: Path, jobs: str) -> None:
+def test_processes_that_hide_end_with_the_run(tmp_path: Path, jobs: str) -> None:
     words, pids = command(tmp_path, LEAVES_TWO, "--jobs", jobs)
     done = run_command(*words, module=QUICK if jobs == "1" else "conformance")
     assert done.returncode == 1, done.stderr
     outcomes = [result.outcome.kind for result in read(tmp_path / "out" / "results.jsonl").results]
     assert sorted(set(outcomes) & {"crash", "tensor"}) == ["crash", "tensor"]
     assert len(pids.read_text().split()) >= 2 * 3, "each twice in the call that crashes, and in the other"
-    assert not left(pids)
+    assert not kill_survivors(pids)
 
 
 SCRIPT = """
 import os, subprocess, sys, time
 from pathlib import Path
 from conformance.isolate.backend import use_backend
-from conformance.plan.memory import TensorSpec, image_of
-from conformance.model import Declared, Graph, Node, Operand
 from conformance.isolate.process.orphans import adopt
+from tests.isolate.calls import call
 from tests.processes import running
-
-def call(remote):
-    node = Node("StaticReshape", Operand("s64", (1,), (6,)), Operand("bool", (), (False,)))
-    program = remote.compile(Graph(Declared("f32", (2, 3)), (node,)))
-    return program.run(image_of(TensorSpec("f32", (2, 3))).tensor, (), False)
 
 def sleeps(**more):
     return subprocess.Popen(["sleep", "120"], **more)
@@ -130,26 +124,26 @@ one, other, pids = sys.argv[1:]
 
 
 def script(folder: Path, text: str) -> str:
-    """What a process that adopts says; its two backends leave a grandchild, and nothing."""
+    """Return the output of a process that adopts orphans. Its first backend leaves a grandchild, its second nothing."""
     one, pids = backend(folder, "leave(2)")
     (folder / "script.py").write_text(SCRIPT + text)
     words = [sys.executable, str(folder / "script.py"), one, "reference", str(pids)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120, env=env)
-    assert (done.returncode, left(pids)) == (0, []), done.stderr
+    assert (done.returncode, kill_survivors(pids)) == (0, []), done.stderr
     return done.stdout
 
 
-def test_children_of_the_host_and_of_another_worker_are_spared(tmp_path: Path) -> None:
+def test_children_of_the_host_and_of_another_worker_live_on(tmp_path: Path) -> None:
     said = script(tmp_path, """
 before = sleeps(start_new_session=True)
 adopt()
 host = sleeps()
 with use_backend(one, "worker") as leaves:
-    call(leaves)
+    call(leaves, (2, 3))
     orphan = int(Path(pids).read_text())
     with use_backend(other, "worker") as numpy:
-        call(numpy)
+        call(numpy, (2, 3))
     print(running(orphan), running(before.pid), running(host.pid))
 print(running(orphan), running(before.pid), running(host.pid), zombies())
 for each in (before, host):
@@ -164,31 +158,31 @@ def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
 adopt()
 with use_backend(one, "worker") as leaves:
     for _ in range(2):
-        call(leaves)
+        call(leaves, (2, 3))
         leaves.restart()
         print(len(Path(pids).read_text().split()), zombies())
 """)  # fmt: skip
     assert said.splitlines() == [f"{number} []" for number in (1, 2)]
 
 
-def test_a_run_that_its_backend_terminates_says_how_to_go_on_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_backend_that_terminates_the_run(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     words, pids = command(tmp_path, "leave(2); os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
     done = run_command(*words, module=QUICK, env={**os.environ, "TMPDIR": str(temporary)})
     said = f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n"
     assert (done.returncode, done.stderr) == (143, said)
-    assert not left(pids)
+    assert not kill_survivors(pids)
     assert not list(temporary.iterdir())
     assert os.listdir(tmp_path / "out") == ["results.jsonl.part"]
     assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
 
 
-def test_a_closed_terminal_ends_the_command_as_an_interrupt_does(tmp_path: Path) -> None:
+def test_a_closed_terminal_ends_the_command(tmp_path: Path) -> None:
     words, pids = command(tmp_path, "leave(1); time.sleep(60)")
     said = terminate(words, pids, signal.SIGHUP)
     assert said == (129, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n")
-    assert not left(pids)
+    assert not kill_survivors(pids)
 
 
 @pytest.mark.slow

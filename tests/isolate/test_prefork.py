@@ -1,4 +1,4 @@
-"""What a backend imports is imported once for many processes, and nothing else is different in a copy."""
+"""Copies of a process: a backend imports its library once for many processes, and nothing else is different."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import errno
 import os
 import resource
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from textwrap import dedent
 
 import pytest
 
-from conformance.isolate.backend import run_rows
 from conformance.isolate.process.launch import Limits
 from conformance.isolate.protocol.remote import Remote, worker
 from conformance.load.cases import load_suite
@@ -23,8 +21,9 @@ from conformance.plan.rows import plan_of
 
 from ..builders import some_slow
 from ..processes import parent_of, running, wait
-from .calls import called
+from .calls import call
 from .faulty_program import hurry
+from .remote_backends import run_remote, suite_to_kill
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there copies are made")
 LIMITS = Limits(seconds=3, start_seconds=60, stop_seconds=5)
@@ -86,7 +85,7 @@ class Stand:
     ) -> Remote:
         """One that has answered a call."""
         self.remotes.append(worker(self.backend(on_import, on_start, on_call), limits))
-        assert called(self.remotes[-1], (2, 3)).dims == (6,)
+        assert call(self.remotes[-1], (2, 3)).dims == (6,)
         return self.remotes[-1]
 
     @property
@@ -103,37 +102,43 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
 
 
 @pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    """A stand whose one backend runs in a copy, for several tests; none of them may end the process it is a copy of."""
+def shared_stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    """A backend that runs in a copy, for several tests. None of them may end the process that is copied."""
     stand = Stand(tmp_path_factory.mktemp("copied"))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(stand.folder))
-        renewed(stand.remote(), 1)
+        renew(stand.remote(), 1)
     yield stand
     stand.close()
 
 
-def renewed(remote: Remote, times: int) -> None:
+def renew(remote: Remote, times: int) -> None:
     for _ in range(times):
         remote.renew()
-        assert called(remote, (3, 4)).dims == (12,)
+        assert call(remote, (3, 4)).dims == (12,)
 
 
-def test_a_library_is_imported_once_for_all_processes_after_the_first(copied: Stand) -> None:
-    (remote,) = copied.remotes
-    starts = remote.generation
-    renewed(remote, 5)
-    assert (remote.generation, copied.imports) == (starts + 5, 2)
+@pytest.fixture
+def copy(shared_stand: Stand) -> Remote:
+    (remote,) = shared_stand.remotes
+    renew(remote, 1)
+    return remote
 
 
-def test_a_process_from_nothing_imports_it_again_and_nothing_is_left_once_all_are_closed(stand: Stand) -> None:
+def test_processes_after_the_first_import_once(shared_stand: Stand, copy: Remote) -> None:
+    remote, starts = copy, copy.generation
+    renew(remote, 5)
+    assert (remote.generation, shared_stand.imports) == (starts + 5, 2)
+
+
+def test_a_restart_imports_again_and_close_ends_all(stand: Stand) -> None:
     remote = stand.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
-    renewed(remote, 2)
+    renew(remote, 2)
     prefork = int((stand.folder / "prefork").read_text())
     remote.restart()
-    assert called(remote, (3, 4)).dims == (12,)
+    assert call(remote, (3, 4)).dims == (12,)
     assert stand.imports == 3
-    renewed(remote, 2)
+    renew(remote, 2)
     assert stand.imports == 3
     copy = remote.session().process.pid
     assert running(prefork)
@@ -144,10 +149,10 @@ def test_a_process_from_nothing_imports_it_again_and_nothing_is_left_once_all_ar
     assert not running(group=copy)
 
 
-def test_a_process_from_nothing_is_a_copy_that_imports_the_backend_itself(stand: Stand) -> None:
+def test_a_restart_copies_a_process_without_the_backend(stand: Stand) -> None:
     remote = stand.remote(on_call="if os.getpid() != IMPORTED_BY: os.abort()")
     remote.restart()
-    assert called(remote, (3, 4)).dims == (12,)
+    assert call(remote, (3, 4)).dims == (12,)
     parent = parent_of(remote.session().process.pid)
     assert parent != os.getpid()
     assert stand.imports == 1 + 1
@@ -158,20 +163,18 @@ def test_a_process_from_nothing_is_a_copy_that_imports_the_backend_itself(stand:
 HASH = "if src.shape == (5, 1): import numpy; return numpy.full(1, hash('a text'), 'f8')"
 
 
-def test_a_call_made_again_has_other_hashes_each_time(stand: Stand) -> None:
+def test_hashes_differ_after_each_restart(stand: Stand) -> None:
     remote = stand.remote(on_call=HASH)
     hashes = set[bytes]()
     for _ in range(3):
-        hashes.add(bytes(called(remote, (5, 1)).memory))
+        hashes.add(bytes(call(remote, (5, 1)).memory))
         remote.restart()
     assert len(hashes) == 3
 
 
-def test_without_room_for_its_pipes_there_is_no_copy_and_nothing_stays_open(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_copy_without_room_for_its_pipes(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     remote, make, asked = stand.remote(), os.pipe, list[int]()
-    renewed(remote, 1)
+    renew(remote, 1)
     remote.renew()
     before = len(os.listdir("/proc/self/fd"))
 
@@ -182,52 +185,55 @@ def test_without_room_for_its_pipes_there_is_no_copy_and_nothing_stays_open(
         return make()
 
     monkeypatch.setattr(os, "pipe", pipe)
-    assert called(remote, (3, 4)).dims == (12,)
+    assert call(remote, (3, 4)).dims == (12,)
     remote.close()
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-def test_a_copy_leads_a_session_as_any_process_does(copied: Stand) -> None:
-    (remote,) = copied.remotes
-    renewed(remote, 1)
-    pid = remote.session().process.pid
-    assert os.getsid(pid) == pid
+def test_the_session_group_and_limits_of_a_copy(copy: Remote) -> None:
+    pid = copy.session().process.pid
+    assert os.getsid(pid) == os.getpgid(pid) == pid
+    assert resource.prlimit(pid, resource.RLIMIT_AS)[0] == LIMITS.memory
+    assert resource.prlimit(pid, resource.RLIMIT_CORE)[0] == 0
 
 
-def test_a_backend_that_starts_in_no_copy_is_started_from_nothing_by_the_suite(stand: Stand) -> None:
+def test_a_backend_that_never_starts_in_a_copy(stand: Stand) -> None:
     remote = stand.remote(on_start=f"if os.getppid() != {os.getpid()}: 1 / 0")
     for _ in range(2):
         remote.restart()
-        assert called(remote, (3, 4)).dims == (12,)
+        assert call(remote, (3, 4)).dims == (12,)
     assert parent_of(remote.session().process.pid) == os.getpid()
     assert remote.given_up is None
 
 
-def test_an_end_is_told_as_of_any_process(copied: Stand) -> None:
-    (remote,) = copied.remotes
-    ends: list[tuple[tuple[int, ...], type[Exception], str]] = [
+@pytest.mark.parametrize(
+    ("dims", "kind", "words"),
+    [
         ((13, 1), Crashed, "run: the process died of SIGABRT"),
         ((13, 3), TimedOut, r"no answer within 0\.3 s to run"),
         ((13, 4), MemoryError, "MemoryError"),
-    ]
-    for dims, kind, words in ends:
-        renewed(remote, 1)
-        if kind is TimedOut:
-            hurry(remote)
-        with pytest.raises(kind, match=words):
-            called(remote, dims)
-    renewed(remote, 1)
-    assert copied.imports == 2, "all are copies"
+    ],
+    ids=["crash", "hang", "memory"],
+)
+def test_the_end_of_a_copy_has_its_reason(
+    shared_stand: Stand, copy: Remote, dims: tuple[int, ...], kind: type[Exception], words: str
+) -> None:
+    if kind is TimedOut:
+        hurry(copy)
+    with pytest.raises(kind, match=words):
+        call(copy, dims)
+    renew(copy, 1)
+    assert shared_stand.imports == 2, "all are copies"
 
 
-def test_a_process_that_came_to_an_end_of_its_own_is_the_last_copy(stand: Stand) -> None:
-    """What the import registered to be done at the end was done, to files perhaps that others need."""
+def test_the_copy_that_exits_is_the_last(stand: Stand) -> None:
+    """Its exit ran the functions that the import registered, and these may have removed files that others need."""
     remote = stand.remote()
-    renewed(remote, 1)
+    renew(remote, 1)
     with pytest.raises(Crashed, match="run: the process ended with exit code 7"):
-        called(remote, (13, 2))
+        call(remote, (13, 2))
     assert stand.imports == 2, "it was a copy"
-    renewed(remote, 2)
+    renew(remote, 2)
     assert stand.imports == 2 + 2
 
 
@@ -242,9 +248,9 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("what", some_slow(IMPORTS, ("a thread", "a child of a child")))
-def test_an_import_that_leaves_more_than_a_copy_would_have_is_made_each_time(stand: Stand, what: str) -> None:
+def test_an_import_that_a_copy_cannot_repeat(stand: Stand, what: str) -> None:
     remote = stand.remote(IMPORTS[what])
-    renewed(remote, 2)
+    renew(remote, 2)
     assert (remote.generation, stand.imports) == (3, 4)
 
 
@@ -254,107 +260,89 @@ CALLS = (
 
 
 @pytest.mark.parametrize("in_a_copy", some_slow(CALLS, ("return src.reshape(shape) + 1",)))
-def test_a_backend_that_does_not_bear_to_be_copied_is_not(stand: Stand, in_a_copy: str) -> None:
+def test_a_backend_that_fails_in_a_copy(stand: Stand, in_a_copy: str) -> None:
     limits = SHORT if "sleep" in in_a_copy else LIMITS
     remote = stand.remote(on_call=f"if os.getpid() != IMPORTED_BY: {in_a_copy}", limits=limits)
-    renewed(remote, 2)
+    renew(remote, 2)
     assert stand.imports == 4
 
 
 @pytest.mark.parametrize("act", some_slow(["os.abort()", "1 / 0", "Copied.version = '2'"], ("1 / 0",)))
-def test_one_that_cannot_start_in_a_copy_is_started_from_nothing(stand: Stand, act: str) -> None:
+def test_a_backend_that_cannot_start_in_a_copy(stand: Stand, act: str) -> None:
     remote = stand.remote(on_start=f"if os.getpid() != IMPORTED_BY: {act}")
-    renewed(remote, 2)
+    renew(remote, 2)
     assert remote.given_up is None
     assert stand.imports == 4
 
 
-def test_no_call_answered_with_elements_no_copy(stand: Stand) -> None:
+def test_no_copy_before_an_answer_with_elements(stand: Stand) -> None:
     stand.remotes.append(remote := worker(stand.backend(), LIMITS))
     with pytest.raises(Crashed):
-        called(remote, (13, 1))
-    assert called(remote, (0, 3)).dims == (0,)
+        call(remote, (13, 1))
+    assert call(remote, (0, 3)).dims == (0,)
     assert stand.imports == 2
     remote.renew()
-    assert called(remote, (2, 3)).dims == (6,)
+    assert call(remote, (2, 3)).dims == (6,)
     assert stand.imports == 3
-    renewed(remote, 2)
+    renew(remote, 2)
     assert stand.imports == 4
 
 
-def test_a_copy_has_the_limits_of_any_process(copied: Stand) -> None:
-    (remote,) = copied.remotes
-    renewed(remote, 1)
-    pid = remote.session().process.pid
-    assert resource.prlimit(pid, resource.RLIMIT_AS)[0] == LIMITS.memory
-    assert resource.prlimit(pid, resource.RLIMIT_CORE)[0] == 0
-    assert os.getpgid(pid) == pid
-
-
-def test_what_a_copy_started_ends_with_it_and_the_prefork_process_goes_on(copied: Stand) -> None:
-    (remote,) = copied.remotes
+def test_a_child_of_a_copy_ends_with_it(shared_stand: Stand, copy: Remote) -> None:
     for _ in range(3):
-        renewed(remote, 1)
-        assert called(remote, (13, 5)).dims == (65,)
-        child = int((copied.folder / "child").read_text())
+        renew(copy, 1)
+        assert call(copy, (13, 5)).dims == (65,)
+        child = int((shared_stand.folder / "child").read_text())
         assert running(child)
-        remote.renew()
+        copy.renew()
         assert not running(child)
-    assert copied.imports == 2
+    assert shared_stand.imports == 2
 
 
 @pytest.mark.parametrize(
     "hangs", some_slow(["pass", "ctypes.PyDLL(None).sleep(60)"], ("ctypes.PyDLL(None).sleep(60)",))
 )
-def test_the_prefork_process_and_its_copy_end_when_the_suite_is_killed(stand: Stand, hangs: str) -> None:
+def test_prefork_process_and_copy_end_with_a_killed_suite(stand: Stand, hangs: str) -> None:
     backend = stand.backend(
         "import ctypes; (HERE / 'prefork').write_text(str(os.getpid()))",
         on_call=(f"if src.shape == (4, 5): import ctypes; (HERE / 'called').touch(); {hangs}"),
     )
-    script = (
-        "import time\nfrom conformance.isolate.protocol.remote import worker\n"
-        "from tests.isolate.calls import called\n"
-        f"w = worker({backend!r})\ncalled(w, (2, 3))\nw.renew()\ncalled(w, (2, 3))\n"
-        "print(w.session().process.pid, flush=True)\ncalled(w, (4, 5))\ntime.sleep(60)\n"
-    )
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as parent:
-        assert parent.stdout is not None
-        copy = int(parent.stdout.readline())
+    renewal = "call(remote, (2, 3)); remote.renew(); call(remote, (2, 3))"
+    with suite_to_kill(backend, renewal) as (suite, copy):
         wait((stand.folder / "called").exists)
         prefork = int((stand.folder / "prefork").read_text())
         assert running(prefork)
         assert running(copy)
-        parent.send_signal(signal.SIGKILL)
+        suite.kill()
     wait(lambda: not running(prefork) and not running(copy))
 
 
-def test_a_copy_whose_prefork_process_was_killed_is_ended_and_the_run_goes_on(stand: Stand) -> None:
+def test_a_run_goes_on_after_its_prefork_process(stand: Stand) -> None:
     remote = stand.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
-    renewed(remote, 1)
+    renew(remote, 1)
     copy = remote.session().process.pid
     os.kill(int((stand.folder / "prefork").read_text()), signal.SIGKILL)
-    assert called(remote, (3, 4)).dims == (12,)
-    renewed(remote, 2)
+    assert call(remote, (3, 4)).dims == (12,)
+    renew(remote, 2)
     assert not running(copy)
     assert stand.imports == 2 + 2
 
 
-def test_a_prefork_process_that_goes_first_takes_its_copy_along(stand: Stand) -> None:
+def test_a_copy_ends_with_its_prefork_process(stand: Stand) -> None:
     remote = stand.remote()
-    renewed(remote, 1)
+    renew(remote, 1)
     copy = remote.session().process.pid
     assert remote.copies is not None
     remote.copies.close()
     wait(lambda: not running(copy))
     with pytest.raises(Crashed, match="the process died of SIGKILL"):
-        called(remote, (3, 4))
-    assert called(remote, (3, 4)).dims == (12,)
+        call(remote, (3, 4))
+    assert call(remote, (3, 4)).dims == (12,)
 
 
-def test_each_row_in_a_process_of_its_own_needs_one_import_more(stand: Stand) -> None:
+def test_each_row_in_its_own_process_imports_once(stand: Stand) -> None:
     stand.remotes.append(remote := worker(stand.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]
-    list(run_rows(rows, remote, remote.claims, "case"))
+    list(run_remote(remote, rows, "case"))
     assert remote.generation == 1 + len(rows)
     assert stand.imports < len(rows) // 2

@@ -1,4 +1,4 @@
-"""Everything that a program at the other end may do wrong is survived, and said in its own words."""
+"""Faults of a program at the other end: the suite survives each of them and names it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,10 @@ from .faulty_program import (
     OPEN,
     assert_outcome,
     hurry,
-    nothing_is_left,
     outcome,
     remote,
     task,
 )
-
-__all__ = ["nothing_is_left"]
-
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
@@ -45,7 +41,7 @@ def group_of(backend: Remote) -> int:
 
 
 ALIKE = "'result' is [", "result, unsupported", "lies at 4096", "f32[3, 3]", "f32[0, 6]", "the tensor None"
-"""Contradictions that are seen where another is."""
+"""Contradictions that the same code finds as another one."""
 FIRST = {
     *IN_A_CALL,
     *(faults[0] for words, faults in CONTRADICTIONS.items() if not any(alike in words for alike in ALIKE)),
@@ -53,7 +49,7 @@ FIRST = {
 
 
 @pytest.mark.parametrize("fault", some_slow(FAULTS, FIRST))
-def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) -> None:
+def test_a_fault_in_a_call_spares_the_next(fault: str) -> None:
     backend = remote(fault, "run", "second")
     first_group = group_of(backend)
     assert outcome(backend).kind == "tensor"
@@ -67,7 +63,7 @@ def test_a_fault_in_a_call_is_named_and_the_next_call_is_answered(fault: str) ->
 
 
 @pytest.mark.parametrize("size", [1 << 62, 1 << 70])
-def test_without_a_limit_of_memory_an_enormous_answer_is_an_error_and_the_next_call_is_answered(size: int) -> None:
+def test_an_enormous_answer_without_a_memory_limit(size: int) -> None:
     backend = remote(f'result:{{"bytes": {size}}}', "run", "second", limits=LIMITS._replace(memory=0))
     answers = [outcome(backend) for _ in range(3)]
     assert [answer.kind for answer in answers] == ["tensor", "error", "tensor"]
@@ -77,7 +73,7 @@ def test_without_a_limit_of_memory_an_enormous_answer_is_an_error_and_the_next_c
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="only there memory is shared")
 @pytest.mark.parametrize(("after", "more"), [(0, 0), (0, 1), (1, 0), (-4096, 0), (4096, 0), (1 << 30, 0), (None, 0)])
-def test_an_answer_in_shared_memory_lies_in_the_room_that_was_offered_or_is_none(after: int | None, more: int) -> None:
+def test_the_place_of_an_answer_in_shared_memory(after: int | None, more: int) -> None:
     src = (SHARED_FROM,)
     room = -(-len(task(src).src.tensor.memory) // 4096) * 4096
     count = 4 * SHARED_FROM if not more else room + 4
@@ -92,7 +88,7 @@ def test_an_answer_in_shared_memory_lies_in_the_room_that_was_offered_or_is_none
 
 
 @pytest.mark.parametrize(("said", "shares"), [("true", True), ("false", False), ("1", False), ('"true"', False)])
-def test_lengths_may_be_text_and_what_shares_memory_says_true(said: str, shares: bool) -> None:
+def test_lengths_as_text_and_the_flag_shares(said: str, shares: bool) -> None:
     backend = remote(f'result:{{"dims": ["3", 2], "shares": {said}}}')
     answer = outcome(backend)
     assert (answer.kind, answer.dims, answer.shares) == ("tensor", (3, 2), shares)
@@ -100,9 +96,7 @@ def test_lengths_may_be_text_and_what_shares_memory_says_true(said: str, shares:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows whose child a process was")
 @pytest.mark.parametrize("end", ["close", "restart"])
-def test_a_child_in_a_session_of_its_own_is_ended_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_a_child_in_another_session_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     monkeypatch.chdir(tmp_path)
     backend = remote("child-leaves")
     assert outcome(backend).kind == "tensor"
@@ -112,33 +106,33 @@ def test_a_child_in_a_session_of_its_own_is_ended_too(
     wait(lambda: not running(group=child), 5)
 
 
-def test_an_interrupt_while_a_call_is_sent_ends_the_process_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_a_call_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = remote("silent")
     process, write = backend.session().process, os.write
 
-    def interrupted(descriptor: int, data: bytes) -> int:
+    def write_and_interrupt(descriptor: int, data: bytes) -> int:
         write(descriptor, data)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.isolate.protocol.process.os.write", interrupted)
+    monkeypatch.setattr("conformance.isolate.protocol.process.os.write", write_and_interrupt)
     with pytest.raises(KeyboardInterrupt):
         outcome(backend)
     monkeypatch.undo()
     assert not running(process.pid)
 
 
-def test_two_lines_at_once_are_named() -> None:
+def test_two_lines_at_once() -> None:
     assert "a reply to request" in (outcome(remote("two-lines-at-once", "compile")).message or "")
 
 
-def test_a_reply_given_twice_is_named_at_the_next_request_at_the_latest() -> None:
+def test_a_reply_that_comes_twice() -> None:
     backend = remote("duplicate", "compile")
     said = [outcome(backend), outcome(backend)]
     assert any(answer.kind == "error" and "given twice, or late" in (answer.message or "") for answer in said), said
 
 
 @pytest.mark.parametrize("fault", ["slow", "byte-by-byte", "floods-stderr", "none"])
-def test_what_is_only_odd_is_no_fault(fault: str) -> None:
+def test_odd_behaviour_without_a_fault(fault: str) -> None:
     backend = remote(fault)
     assert outcome(backend).kind == "tensor"
     assert outcome(backend).kind == "tensor"
@@ -146,7 +140,7 @@ def test_what_is_only_odd_is_no_fault(fault: str) -> None:
 
 
 @pytest.mark.parametrize(("fault", "share"), [("none", True), ("none", False), ("takes-what-was-not-offered", False)])
-def test_who_has_no_shared_memory_with_us_gets_large_tensors_through_the_pipe(fault: str, share: bool) -> None:
+def test_large_tensors_without_shared_memory(fault: str, share: bool) -> None:
     backend, volume = remote(fault, share=share), 3 * SHARED_FROM
     for shape in ((3, SHARED_FROM), (SHARED_FROM, 3)):
         answer = outcome(backend, src=(volume,), shape=shape)
@@ -154,13 +148,13 @@ def test_who_has_no_shared_memory_with_us_gets_large_tensors_through_the_pipe(fa
         assert answer.data == task((volume,)).src.elements
 
 
-def test_who_does_not_say_that_it_closes_many_at_once_is_asked_for_one_at_a_time() -> None:
+def test_programs_that_close_one_at_a_time() -> None:
     backend = remote("none")
     assert {outcome(backend).kind for _ in range(40)} == {"tensor"}
     assert (backend.generation, len(backend.session().closing) < 20) == (1, True)
 
 
-def test_a_wrong_byte_order_is_seen_as_wrong_bytes() -> None:
+def test_a_wrong_byte_order() -> None:
     backend = remote("wrong-byte-order")
     answer = outcome(backend)
     assert answer.kind == "tensor"
@@ -168,7 +162,7 @@ def test_a_wrong_byte_order_is_seen_as_wrong_bytes() -> None:
     assert bytes(answer.data) == b"".join(bytes(task().src.elements)[at : at + 4][::-1] for at in range(0, 24, 4))
 
 
-def test_a_changed_input_is_seen_and_wrong_dims_are_handed_on() -> None:
+def test_a_changed_input_and_wrong_dims() -> None:
     assert outcome(remote("changed-input")).faults == ("src changed",)
     assert outcome(remote("wrong-dims")).dims == (2, 3)
 
@@ -191,7 +185,7 @@ def test_an_end_in_each_phase_names_the_phase(fault: str, phase: str) -> None:
     assert phase in (bad.message or "")
 
 
-def test_the_very_first_call_may_take_as_long_as_the_start_and_no_other() -> None:
+def test_the_first_call_has_the_time_of_a_start() -> None:
     backend = remote("silent")
     for allowed in ("0.6", "0.2"):
         process = backend.session().process
@@ -199,14 +193,14 @@ def test_the_very_first_call_may_take_as_long_as_the_start_and_no_other() -> Non
         assert_outcome(outcome(backend), "timeout", f"no answer within {allowed} s to run")
 
 
-def test_a_fault_at_the_start_is_named() -> None:
+def test_a_fault_at_the_start() -> None:
     with pytest.raises(CannotStart, match="it speaks 'reshape-conformance/99'"):
         remote("wrong-version")
     with pytest.raises(CannotStart, match=r"before hello was asked|a reply to request 0, which is over"):
         remote("speaks-first")
 
 
-def test_an_operation_that_the_suite_does_not_have_is_named() -> None:
+def test_a_claim_of_an_unknown_operation() -> None:
     with pytest.raises(CannotStart, match="claims an operation 'Reshpae'"):
         resolve_claims(remote("claims-nonsense"), load_spec().operations)
 
@@ -221,14 +215,14 @@ SAID = {
 
 @pytest.mark.parametrize("phase", ["hello", "describe"])
 @pytest.mark.parametrize("fault", SAID)
-def test_who_answers_with_anything_else_than_a_result_cannot_start(fault: str, phase: str) -> None:
+def test_a_start_without_a_result(fault: str, phase: str) -> None:
     with pytest.raises(CannotStart, match="not today"):
         remote(fault, phase)
 
 
 @pytest.mark.parametrize("phase", ["run", "compile+run"])
 @pytest.mark.parametrize("fault", SAID)
-def test_what_is_said_instead_of_a_result_is_the_outcome_and_the_process_goes_on(fault: str, phase: str) -> None:
+def test_the_outcome_of_a_call_without_a_result(fault: str, phase: str) -> None:
     backend = remote(fault, phase)
     for _ in range(3):
         answer = outcome(backend)
@@ -237,12 +231,12 @@ def test_what_is_said_instead_of_a_result_is_the_outcome_and_the_process_goes_on
 
 
 @pytest.mark.parametrize("fault", SAID)
-def test_a_result_of_a_program_that_was_not_compiled_is_none(fault: str) -> None:
+def test_a_result_without_a_compilation(fault: str) -> None:
     backend = remote(fault, "compile")
     assert_outcome(outcome(backend), "error", "although the program was not compiled")
 
 
-def test_a_reply_before_its_request_is_never_taken_for_one() -> None:
+def test_a_reply_before_its_request() -> None:
     words = []
     with contextlib.suppress(CannotStart):
         backend = remote("unasked")
@@ -252,7 +246,7 @@ def test_a_reply_before_its_request_is_never_taken_for_one() -> None:
 
 
 @pytest.mark.parametrize("fault", ["silent", "dies", "segfault"])
-def test_what_hangs_or_dies_at_stop_is_ended_and_told(fault: str) -> None:
+def test_a_hang_or_death_at_stop(fault: str) -> None:
     backend = remote(fault, "stop")
     group = group_of(backend)
     if fault == "silent":
@@ -265,9 +259,7 @@ def test_what_hangs_or_dies_at_stop_is_ended_and_told(fault: str) -> None:
     assert not running(group=group)
 
 
-def test_a_program_that_describes_itself_differently_is_an_error_and_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_changes_its_description(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     backend = remote("another-name")
     backend.restart()
@@ -277,7 +269,7 @@ def test_a_program_that_describes_itself_differently_is_an_error_and_is_given_up
     assert "given up after 3 starts" in (said[3].message or "")
 
 
-def test_a_program_that_cannot_be_started_again_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_cannot_start_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     backend = remote("dies-after-first-start")
     assert outcome(backend).kind == "tensor"
@@ -289,7 +281,7 @@ def test_a_program_that_cannot_be_started_again_is_given_up(tmp_path: Path, monk
     assert backend.generation == 4  # the first, and three that failed
 
 
-def test_a_program_that_is_not_there_or_not_executable_cannot_start(tmp_path: Path) -> None:
+def test_a_program_that_is_absent_or_not_executable(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="no such program"):
         Remote([str(tmp_path / "nothing")])
     plain = tmp_path / "plain"

@@ -15,18 +15,17 @@ from conformance.model import Outcome
 from conformance.run.call import make_call
 
 from ..builders import Cli
-from .faulty_program import PROGRAM, assert_outcome, hurry, nothing_is_left, outcome, remote, task
+from .faulty_program import PROGRAM, assert_outcome, hurry, outcome, remote, task
 
-__all__ = ["nothing_is_left"]
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
-def taken(backend: Remote, will_answer: bool = True) -> tuple[Outcome, float, int]:
-    """What the second call comes to, its seconds, and the bytes of memory it took of this process at most."""
+def measure_call(backend: Remote, will_answer: bool = True) -> tuple[Outcome, float, int]:
+    """Make a second call. Return its outcome, its seconds, and the most bytes of memory that it took here."""
     assert outcome(backend).kind == "tensor"
     if not will_answer:
         hurry(backend)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
     before, began = _memory("VmRSS"), time.monotonic()
     answer = outcome(backend)
     return answer, time.monotonic() - began, _memory("VmHWM") - before
@@ -51,31 +50,31 @@ GREEDY = {
 
 @only_linux
 @pytest.mark.parametrize("deed", GREEDY)
-def test_a_payload_larger_than_any_answer_is_an_error_and_takes_no_memory(deed: str) -> None:
+def test_a_payload_larger_than_any_answer(deed: str) -> None:
     fault, words = GREEDY[deed]
     backend = remote(fault, "run", "second")
-    answer, seconds, peak = taken(backend)
+    answer, seconds, peak = measure_call(backend)
     assert_outcome(answer, "error", words)
     assert (seconds < 1.5, peak < 32 << 20) == (True, True), (seconds, peak)
     assert outcome(backend).kind == "tensor"
 
 
 @only_linux
-def test_memory_is_taken_for_bytes_that_came_and_not_for_those_announced() -> None:
+def test_bytes_that_never_arrive_take_no_memory() -> None:
     backend = remote('result:{"bytes": 67108864, "dims": [16777216]}', "run", "second")
-    answer, seconds, peak = taken(backend, will_answer=False)
+    answer, seconds, peak = measure_call(backend, will_answer=False)
     assert_outcome(answer, "timeout", "24 of the 67108864 bytes of its payload came")
     assert (seconds < 3, peak < 32 << 20) == (True, True), (seconds, peak)
 
 
-def test_a_wrong_answer_of_some_mebibytes_is_still_read_and_judged() -> None:
+def test_a_wrong_answer_of_some_mebibytes() -> None:
     backend = remote("answers-with-more")
     answer = outcome(backend)
     assert (answer.kind, answer.dims, len(answer.data or b"")) == ("tensor", (4 << 20,), 16 << 20)
 
 
 @only_linux
-def test_a_flood_while_a_call_is_sent_is_an_error_and_takes_no_memory() -> None:
+def test_a_flood_while_a_call_is_sent() -> None:
     backend = remote("floods", "run", "second", share=False)
     assert outcome(backend).kind == "tensor"
     large = task((1 << 24,), (1 << 24,))
@@ -97,7 +96,7 @@ def test_a_flood_while_a_call_is_sent_is_an_error_and_takes_no_memory() -> None:
         (f"[{'6,' * 256}6]", "257 dims, where at most 256 are taken"),
     ],
 )
-def test_dims_past_any_library_are_an_error_that_is_told_in_short(tmp_path: Path, dims: str, words: str) -> None:
+def test_dims_past_any_library(tmp_path: Path, dims: str, words: str) -> None:
     (tmp_path / "dims").write_text(dims)
     backend = remote(f"dims-of:{tmp_path / 'dims'}", "run", "second")
     assert outcome(backend).kind == "tensor"
@@ -107,7 +106,7 @@ def test_dims_past_any_library_are_an_error_that_is_told_in_short(tmp_path: Path
     assert outcome(backend).kind == "tensor"
 
 
-LONG = {
+TOO_LONG = {
     "name": ("name", "x" * 201, "the name has 201 characters"),
     "version": ("version", "x" * 500_000, "the version has 500,000 characters"),
     "a detail": ("detail", {"isa": "x" * 2001}, "the detail 'isa' has 2,001 characters"),
@@ -118,16 +117,16 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("which", LONG)
-def test_a_description_too_long_to_be_recorded_is_refused_at_the_start(tmp_path: Path, cli: Cli, which: str) -> None:
-    key, value, words = LONG[which]
+@pytest.mark.parametrize("which", TOO_LONG)
+def test_a_description_too_long_to_record(tmp_path: Path, cli: Cli, which: str) -> None:
+    key, value, words = TOO_LONG[which]
     (tmp_path / "more").write_text(json.dumps({key: value}))
     backend = f"cmd:{sys.executable} -S {PROGRAM} describes:{tmp_path / 'more'}"
     said = cli("run", backend, "--out", tmp_path / "out").expect(3).err
     assert (words in said, said.count("\n"), len(said) < 1000) == (True, 1, True), said[:1500]
 
 
-def test_why_a_program_cannot_start_is_cut_where_it_is_long() -> None:
+def test_a_long_reason_why_a_program_cannot_start() -> None:
     with pytest.raises(CannotStart) as cannot:
         remote("says-much", "describe")
     assert len(str(cannot.value)) < 2500

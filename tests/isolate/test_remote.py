@@ -1,9 +1,8 @@
-"""A backend in a process of its own gives the verdicts that it gives in ours, and what goes wrong stays there."""
+"""A backend in another process gives the verdicts that it gives in this one, and its failures stay there."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,10 @@ from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Plan, Row
 from conformance.run.row import run
 
-from .calls import called, reshape
+from .calls import call, reshape
 from .faulty_program import hurry
-from .remote_backends import LIMITS, OPEN, Fresh, fresh, plan, run_in_both, start, verdicts, write_backend, write_odd
+from .remote_backends import LIMITS, Fresh, run_in_both, start, verdicts, write_backend, write_odd
 
-__all__ = ["fresh", "plan"]
 AGAIN = "again alone in a fresh process", "alone in a fresh process, like the row before"
 SOMETIMES = """
 import os
@@ -32,7 +30,7 @@ class Sometimes(DiesRatherThanRefuse):
         state.write_text("." * (calls + 1))
         return super(DiesRatherThanRefuse, self).compile(graph) if calls == 1 else super().compile(graph)
 """
-"""Its second call is refused as it should be; all others end the process."""
+"""Its second call is rejected, which is right. All others end the process."""
 BY_ADDRESS = '''
 import numpy as np
 from conformance.adapter import FunctionAdapter
@@ -67,24 +65,15 @@ class ByAddress(View):
         self.known.setdefault(key, src.copy())
         return super().reshape(self.known[key], shape, special_zero)
 '''
-"""One knows what it has seen by where it lay; the others answer by views, which nobody forbids."""
+"""The last one recognizes elements by their address. The others answer with views, which is legal."""
 
 
 def some(plan: Plan, step: int) -> list[Row]:
     return [row for row in plan.rows if not row.case.large][::step]
 
 
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    """Close what `start` started, and find that no process came to a bad end."""
-    yield
-    while OPEN:
-        OPEN[-1].close()
-        assert OPEN.pop().bad_end is None
-
-
 @pytest.mark.parametrize("step", [61, pytest.param(7, marks=pytest.mark.slow)])
-def test_every_row_has_the_verdict_that_it_has_in_process(plan: Plan, step: int) -> None:
+def test_verdicts_equal_those_in_process(plan: Plan, step: int) -> None:
     rows = some(plan, step)
     for name in ("reference", "numpy"):
         here, there = run_in_both(name, rows, start(name))
@@ -114,15 +103,15 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
     assert sum(len({row.case.id for row in chunk}) for chunk in taken) == len({row.case.id for row in rows})
 
 
-def test_a_crash_is_named_and_the_next_call_runs_in_a_new_process(tmp_path: Path, fresh: Fresh) -> None:
+def test_a_crash_and_the_next_call(tmp_path: Path, fresh: Fresh) -> None:
     remote = fresh(write_odd(tmp_path, "odd and os.abort()"))
     with pytest.raises(Exception, match="run: the process died of SIGABRT"):
-        called(remote, (13,))
-    assert called(remote, (2, 3)).dims == (6,)
+        call(remote, (13,))
+    assert call(remote, (2, 3)).dims == (6,)
     assert remote.generation == 2
 
 
-def test_a_program_goes_on_in_the_process_that_comes_after_its_own() -> None:
+def test_a_program_outlives_its_process() -> None:
     remote = start("reference")
     programs = [remote.compile(reshape((2, 3), (6,))), remote.compile(reshape((2, 3), (3, 2)))]
     for end in (remote.renew, remote.restart, remote.renew, remote.close):
@@ -133,7 +122,7 @@ def test_a_program_goes_on_in_the_process_that_comes_after_its_own() -> None:
     assert remote.generation == 4
 
 
-def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan, fresh: Fresh) -> None:
+def test_rows_of_a_case_that_die_alike(plan: Plan, fresh: Fresh) -> None:
     dying = "conformance.adapters.broken.process:DiesRatherThanRefuse"
     first, other = "two-infers", "two-infers-around-a-length"
     asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"][:5]
@@ -147,9 +136,7 @@ def test_rows_of_a_case_that_die_alike_are_tried_twice_once(plan: Plan, fresh: F
     assert verdicts(results) == {"fail"}
 
 
-def test_a_row_that_dies_after_one_that_did_not_come_again_is_tried_twice(
-    tmp_path: Path, plan: Plan, fresh: Fresh
-) -> None:
+def test_a_row_that_dies_after_a_flaky_one(tmp_path: Path, plan: Plan, fresh: Fresh) -> None:
     backend = write_backend(tmp_path, SOMETIMES.format(state=str(tmp_path / "state")), "Sometimes")
     asked = [row for row in plan.rows if row.case.id == "two-infers" and row.operation == "StaticReshape"]
     results = list(run(asked, fresh(backend)))
@@ -158,30 +145,27 @@ def test_a_row_that_dies_after_one_that_did_not_come_again_is_tried_twice(
     assert [message.endswith(f"(deterministic: {AGAIN[0]})") for message in messages] == [False, True, False]
 
 
-def test_who_knows_a_src_by_its_address_is_found_where_memory_is_used_again(
-    tmp_path: Path, plan: Plan, fresh: Fresh
-) -> None:
+def test_a_backend_that_knows_src_by_its_address(tmp_path: Path, plan: Plan, fresh: Fresh) -> None:
     asked = [row for row in plan.rows if row.case.id == "memory-is-used-again-for-other-elements"]
     for name, verdict in (("ByAddress", "fail"), ("View", "pass"), ("ViewOfTheLibrarys", "pass")):
         remote = fresh(write_backend(tmp_path, BY_ADDRESS, name))
         assert verdicts(run(asked, remote)) == {verdict}
 
 
-def test_a_hang_ends_within_its_limit(tmp_path: Path, fresh: Fresh) -> None:
+def test_a_hang_ends_in_time(tmp_path: Path, fresh: Fresh) -> None:
     remote = fresh(write_odd(tmp_path, "odd and time.sleep(60)"))
-    called(remote, (2, 3))
+    call(remote, (2, 3))
     hurry(remote)
     began = time.monotonic()
     with pytest.raises(Exception, match=r"no answer within 0\.3 s to run"):
-        called(remote, (13,))
+        call(remote, (13,))
     assert time.monotonic() - began < 5
 
 
 def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
-    """In a process that is started with a limit of its own, below the usual one."""
     limit = 4 << 30
     assert limit < LIMITS.memory // 2
     remote = start(write_odd(tmp_path, f"np.empty({2 * limit} if odd else 0, np.uint8)"), LIMITS._replace(memory=limit))
     with pytest.raises(MemoryError):
-        called(remote, (13,))
+        call(remote, (13,))
     assert remote.generation == 1

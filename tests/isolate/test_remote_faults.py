@@ -1,12 +1,9 @@
-"""What a backend raises, sends or does to its own process is told, and the process lives on or is replaced."""
+"""Failures of a backend: its exceptions, its last words, and the damage it does to its own process."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,21 +11,16 @@ import pytest
 
 from conformance.adapter import CannotStart
 from conformance.cli.main import main
-from conformance.isolate.backend import process_notes, run_rows
+from conformance.isolate.backend import process_notes
 from conformance.isolate.protocol import messages
 from conformance.isolate.protocol.remote import Remote, worker
 from conformance.model import Claims, Crashed, Identity
-from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Plan
 
 from ..processes import running, wait
-from .calls import called, reshape
-from .remote_backends import LIMITS, Obedient, obedient, plan, write_backend, write_odd
-
-__all__ = ["obedient", "plan"]
-
-MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
-
+from .calls import call, call_with_image, reshape
+from .faulty_program import PROGRAM
+from .remote_backends import LIMITS, Obedient, run_remote, suite_to_kill, write_backend, write_odd
 
 RAISED = {
     "raise KeyError('a bug')": "KeyError: 'a bug'",
@@ -44,21 +36,21 @@ RAISED = {
 
 
 @pytest.mark.parametrize("act", RAISED)
-def test_whatever_is_raised_or_returned_is_told_and_the_process_lives_on(obedient: Obedient, act: str) -> None:
+def test_a_process_lives_on_after_an_exception(obedient: Obedient, act: str) -> None:
     remote = obedient(f"if odd: {act}")
     for _ in range(2):
         with pytest.raises(Exception, match=re.escape(RAISED[act])):
-            called(remote, (13,))
-    assert called(remote, (2, 3)).dims == (6,)
+            call(remote, (13,))
+    assert call(remote, (2, 3)).dims == (6,)
     assert remote.generation == 1
 
 
 @pytest.mark.parametrize("first", ["parent", "copy"])
-def test_a_copy_of_the_process_that_comes_back_from_a_call_says_nothing(obedient: Obedient, first: str) -> None:
+def test_a_fork_that_returns_from_a_call(obedient: Obedient, first: str) -> None:
     wait = f"time.sleep(0.1 if pid and {first == 'copy'} or not pid and {first == 'parent'} else 0)"
     remote = obedient(f"pid = os.fork(); {wait}")
     for _ in range(4):
-        assert called(remote, (2, 3)).dims == (6,)
+        assert call(remote, (2, 3)).dims == (6,)
     assert remote.generation == 1
 
 
@@ -79,14 +71,13 @@ def test_a_copy_of_the_process_that_comes_back_from_a_call_says_nothing(obedient
     ],
     ids=["one after another", "warnings", "streams"],
 )
-def test_what_a_backend_does_to_its_own_process_changes_no_answer(tmp_path: Path, acts: tuple[str, ...]) -> None:
-    """None of the acts hides what a later one does, nor how the process ends."""
+def test_a_backend_that_damages_its_own_process(tmp_path: Path, acts: tuple[str, ...]) -> None:
+    """None of the acts hides the effect of a later one, or how the process ends."""
     obedient = Obedient(tmp_path)
     for act in acts:
         remote = obedient(act)
         for _ in range(3):
-            image = image_of(TensorSpec("f32", (2, 3)))
-            answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
+            answer, image = call_with_image(remote, (2, 3), (6,))
             assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements), act
     remote.close()
     assert remote.bad_end is None
@@ -112,21 +103,19 @@ class Ends(Reference):
 
 
 @pytest.mark.parametrize("where", ["close", "compile"])
-def test_an_end_is_blamed_on_the_right_request_of_those_that_travel_together(tmp_path: Path, where: str) -> None:
+def test_an_end_names_its_request_among_several(tmp_path: Path, where: str) -> None:
     remote = worker(write_backend(tmp_path, ENDS.format(where=where), "Ends"), LIMITS)
     with pytest.raises(Exception, match=f"^{where}: the process ended with exit code 1"):
-        [called(remote, (2, 3)) for _ in range(40)]
+        [call(remote, (2, 3)) for _ in range(40)]
     remote.close()
 
 
-def test_a_stranger_that_cannot_be_started_again_leaves_rows_not_run(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_a_program_that_cannot_start_again(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    remote = Remote([sys.executable, "-S", str(MISBEHAVING), "dies-after-first-start"], LIMITS)
+    remote = Remote([sys.executable, "-S", str(PROGRAM), "dies-after-first-start"], LIMITS)
     remote.restart()
     rows = [row for row in plan.rows if row.operation == "StaticReshape" and row.type == "f32"][:12]
-    results = list(run_rows(rows, remote, remote.claims, "worker"))
+    results = list(run_remote(remote, rows))
     assert [result.row for result in results] == [row.id for row in rows]
     verdicts = [next(iter(result.verdicts.values())) for result in results]
     assert verdicts == ["error"] * 3 + ["not run"] * 9
@@ -134,7 +123,7 @@ def test_a_stranger_that_cannot_be_started_again_leaves_rows_not_run(
     remote.close()
 
 
-def test_a_backend_that_cannot_be_imported_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_backend_that_cannot_be_imported(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="unknown backend 'nmpy'; did you mean 'numpy'"):
         worker("nmpy", LIMITS)
     assert main(["run", "cmd:/nowhere/at-all", "--out", str(tmp_path / "out")]) == 3
@@ -155,20 +144,12 @@ class Hangs(Reference):
 @pytest.mark.parametrize(
     "hangs", [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason=""))]
 )
-def test_a_worker_ends_when_the_suite_is_killed(tmp_path: Path, hangs: bool) -> None:
+def test_a_worker_ends_with_a_killed_suite(tmp_path: Path, hangs: bool) -> None:
     in_the_call = tmp_path / "called"
     backend = write_backend(tmp_path, HANGS.format(called=str(in_the_call), hangs=hangs), "Hangs")
-    script = (
-        "import time\nfrom conformance.isolate.protocol.remote import worker\n"
-        "from tests.isolate.calls import called\n"
-        f"w = worker({backend!r})\nprint(w.session().process.pid, flush=True)\ncalled(w, (2, 3))\ntime.sleep(60)\n"
-    )
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env, text=True) as parent:
-        assert parent.stdout is not None
-        group = int(parent.stdout.readline())
+    with suite_to_kill(backend) as (suite, group):
         wait(in_the_call.exists)
-        parent.send_signal(signal.SIGKILL)
+        suite.kill()
     wait(lambda: not running(group=group), 5)
 
 
@@ -179,7 +160,7 @@ def test_numbers_past_the_doubles_travel_as_text() -> None:
     assert messages.graph_of(sent) == graph
 
 
-def test_every_graph_arrives_as_it_was_sent(plan: Plan) -> None:
+def test_every_graph_survives_the_protocol(plan: Plan) -> None:
     for row in {(row.case.id, row.given): row for row in plan.rows}.values():
         for task in row.steps:
             assert messages.graph_of(json.loads(messages.graph_text(task.graph))) == task.graph, row.id
@@ -197,13 +178,13 @@ WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_ou
         ("detail", ["cpu"], "an object"),
     ],
 )  # fmt: skip
-def test_a_description_that_says_something_else_is_no_claim(key: str, value: object, due: str) -> None:
+def test_a_description_with_a_field_of_another_type(key: str, value: object, due: str) -> None:
     assert messages.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
     with pytest.raises(messages.Fault, match=f"describe: '{key}' is .*, where {due} was due"):
         messages.parse_description({**WHO, key: value})
 
 
-def test_nothing_that_is_expected_and_no_case_is_sent(plan: Plan) -> None:
+def test_a_request_holds_neither_case_nor_expectation(plan: Plan) -> None:
     row = plan.rows[0]
     sent = messages.graph_text(row.steps[0].graph)
     assert row.case.id not in sent
@@ -227,10 +208,10 @@ thread caused non-unwinding panic. aborting.
 """
 
 
-def test_the_last_words_of_a_process_have_no_lines_of_a_stack_trace(tmp_path: Path) -> None:
+def test_last_words_without_a_stack_trace(tmp_path: Path) -> None:
     remote = worker(write_odd(tmp_path, f"if odd: os.write(2, {TRACE.encode()!r}); os.abort()"), LIMITS)
     with pytest.raises(Crashed) as crash:
-        called(remote, (13,))
+        call(remote, (13,))
     assert str(crash.value).partition("; its last words: ")[2].splitlines() == [
         "thread 'main' panicked at src/lib.rs:7:5:",
         "the model is odd, caused by:", "   0: at odds with 3", "   1: odd",

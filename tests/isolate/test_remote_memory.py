@@ -1,4 +1,4 @@
-"""What a backend does to memory is seen from another process, and large tensors come whole."""
+"""Memory across processes: the suite sees every change that a backend makes, and large tensors arrive whole."""
 
 from __future__ import annotations
 
@@ -10,22 +10,18 @@ import pytest
 from conformance.isolate.protocol.remote import worker
 from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.model import Result
-from conformance.plan.memory import TensorSpec, image_of
 
 from .. import builders, miniatures
 from ..builders import some_slow
-from .calls import called, reshape
-from .remote_backends import LIMITS, Fresh, Obedient, fresh, obedient, run_in_both, verdicts, write_backend
-
-__all__ = ["fresh", "obedient"]
+from .calls import call, call_with_image
+from .remote_backends import LIMITS, Fresh, Obedient, run_in_both, verdicts, write_backend
 
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("count", [5, SHARED_FROM // 4 + 1])
-def test_a_changed_src_is_seen_through_pipe_and_shared_memory(obedient: Obedient, share: bool, count: int) -> None:
+def test_a_changed_src_in_pipe_and_shared_memory(obedient: Obedient, share: bool, count: int) -> None:
     remote = obedient("src.array()[-1] = 0", share)
-    image = image_of(TensorSpec("f32", (count,)))
-    answer = remote.compile(reshape((count,), (count, 1))).run(image.tensor, (), False)
+    answer, image = call_with_image(remote, (count,), (count, 1))
     assert image.touched
     assert bytes(answer.memory) == bytes(image.elements[:-4]) + bytes(4)
 
@@ -77,7 +73,7 @@ DEEDS = {
     "answers by a view": "answer = src.array().reshape(answer.shape)",
     "answers by the memory of src": "answer = Tensor(src.type, src.dims, src.strides, src.memory, src.offset)",
 }
-"""What a backend does to memory while it answers."""
+"""Acts on memory while the backend answers."""
 INNOCENT = "leaves all as it was", "answers by a view"
 
 
@@ -85,9 +81,7 @@ OFTEN = (*INNOCENT, "writes into src", "writes into shape", "changes earlier ans
 
 
 @pytest.mark.parametrize("deed", some_slow(DEEDS, OFTEN))
-def test_what_is_done_to_memory_is_seen_from_another_process_as_in_ours(
-    tmp_path: Path, fresh: Fresh, deed: str
-) -> None:
+def test_deeds_in_memory_of_another_process(tmp_path: Path, fresh: Fresh, deed: str) -> None:
     backend = write_backend(tmp_path, DOES.format(act=DEEDS[deed]), "Does")
     rows = builders.plan_of_cases(tmp_path, builders.CASES, builders.IN_PLACE, TWICE_ZEROS).rows
     here, there = run_in_both(backend, rows, fresh(backend))
@@ -116,7 +110,7 @@ class InTurn(miniatures.Bent):
 """
 
 
-def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path, fresh: Fresh) -> None:
+def test_odd_answers_from_another_process(tmp_path: Path, fresh: Fresh) -> None:
     row = next(row for row in builders.plan_of_cases(tmp_path).rows if row.case.id == "flattens")
     rows = [row] * (len(miniatures.Answers.KINDS) + len(miniatures.RAISED) - 1)
     backend = write_backend(tmp_path, IN_TURN, "InTurn")
@@ -127,20 +121,18 @@ def test_whatever_is_no_answer_comes_to_the_same_as_in_ours(tmp_path: Path, fres
     assert not {"pass", "observed"} & verdicts(there)
 
 
-def test_an_answer_in_memory_that_cannot_be_written_comes_as_it_is(obedient: Obedient) -> None:
+def test_an_answer_in_read_only_memory(obedient: Obedient) -> None:
     remote = obedient("return Tensor(src.type, (6,), (4,), bytes(src.memory), src.offset)")
-    image = image_of(TensorSpec("f32", (2, 3)))
-    answer = remote.compile(reshape((2, 3), (6,))).run(image.tensor, (), False)
+    answer, image = call_with_image(remote, (2, 3), (6,))
     assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
 
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("times", [2, 40])
-def test_an_answer_larger_than_src_comes_whole(obedient: Obedient, share: bool, times: int) -> None:
+def test_an_answer_larger_than_src(obedient: Obedient, share: bool, times: int) -> None:
     remote = obedient(f"return np.tile(src.array(), {times})", share)
-    image = image_of(TensorSpec("f32", (SHARED_FROM,)))
     for _ in range(2):
-        answer = remote.compile(reshape((SHARED_FROM,), (SHARED_FROM,))).run(image.tensor, (), False)
+        answer, image = call_with_image(remote, (SHARED_FROM,), (SHARED_FROM,))
         assert (answer.dims, bytes(answer.memory)) == ((times * SHARED_FROM,), bytes(image.elements) * times)
         assert not image.touched
     assert remote.generation == 1
@@ -148,19 +140,16 @@ def test_an_answer_larger_than_src_comes_whole(obedient: Obedient, share: bool, 
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("size", [SHARED_FROM // 4, (1 << 20) + 3, 1 << 22])
-def test_large_tensors_come_back_as_they_are(obedient: Obedient, share: bool, size: int) -> None:
+def test_large_tensors_return_unchanged(obedient: Obedient, share: bool, size: int) -> None:
     remote = obedient("pass", share)
     for _ in range(2):
-        image = image_of(TensorSpec("f32", (size,)))
-        answer = remote.compile(reshape((size,), (1, size))).run(image.tensor, (), False)
+        answer, image = call_with_image(remote, (size,), (1, size))
         assert answer.dims == (1, size)
         assert bytes(answer.memory) == image.elements
         assert not image.touched
 
 
-def test_a_working_directory_that_hides_modules_hides_none_from_a_worker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_working_directory_that_hides_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "conformance").mkdir()
     for name in ("conformance/__init__.py", "numpy.py", "json.py"):
         (tmp_path / name).write_text("raise SystemExit('this is not what was meant')")
@@ -168,9 +157,9 @@ def test_a_working_directory_that_hides_modules_hides_none_from_a_worker(
     worker("reference", LIMITS).close()
 
 
-def test_programs_that_nobody_has_any_more_are_closed(fresh: Fresh) -> None:
+def test_programs_without_a_user_close(fresh: Fresh) -> None:
     remote = fresh("reference")
     for _ in range(40):
-        called(remote, (2, 3))
+        call(remote, (2, 3))
     gc.collect()
     assert len(remote.session().closing) < 20

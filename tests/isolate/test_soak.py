@@ -1,4 +1,4 @@
-"""Many calls through a process that crashes and hangs: each call has its one result, and nothing is left behind."""
+"""Many calls of a process that crashes and hangs: each has one result, and no process or file is left."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.backend import run_rows, use_backend
+from conformance.isolate.backend import use_backend
 from conformance.isolate.process.launch import Limits
 from conformance.model import Result
 from conformance.plan.rows import Row
 
 from .. import builders
 from ..processes import children, wait
+from .remote_backends import run_remote
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,7 +28,7 @@ pytestmark = [
 ]
 CALLS = 100_000
 CRASHES, HANGS = 997, 9_973
-"""Every so many calls it crashes, or hangs; the second try of a row is a call too."""
+"""The program crashes or hangs every so many calls. The second try of a row is a call too."""
 MORE_MEMORY = 8 << 20
 
 # A program in plain Python, so that it starts in no time: answers [6] for a dense f32[2, 3], and counts its calls in a
@@ -75,8 +76,8 @@ def left_behind() -> tuple[int, set[int], set[str]]:
     return len(os.listdir("/proc/self/fd")), children(), ours
 
 
-def expected(rows: int) -> tuple[Counter[str], int]:
-    """How the rows must come out, and how many calls that makes: a row that died is tried once more, alone."""
+def count_outcomes(rows: int) -> tuple[Counter[str], int]:
+    """Count the outcomes of so many rows, and their calls: a row that died is tried once more, alone."""
     outcomes: Counter[str] = Counter()
     calls = 0
     for _ in range(rows):
@@ -89,12 +90,12 @@ def expected(rows: int) -> tuple[Counter[str], int]:
 
 @pytest.fixture
 def _temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of its own for temporary files: those of other tests come and go at the same time."""
+    """A separate folder for temporary files, because other tests write and remove theirs meanwhile."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
 
 
 @pytest.mark.usefixtures("_temporary")
-def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> None:
+def test_each_of_many_calls_has_one_result(tmp_path: Path) -> None:
     row = next(r for r in builders.plan_of_cases(tmp_path).rows if r.id == "flattens[StaticReshape-f32]")
     script, state = tmp_path / "program.py", tmp_path / "state"
     script.write_text(PROGRAM.replace("CRASHES", str(CRASHES)).replace("HANGS", str(HANGS)), encoding="utf-8")
@@ -112,7 +113,7 @@ def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> No
     memories: list[int] = []
     command = f"cmd:{sys.executable} -I -S {script} {state}"
     with use_backend(command, "worker", Limits(seconds=0.5, start_seconds=30.0)) as adapter:
-        for number, result in enumerate(run_rows(rows(), adapter, adapter.claims, "worker"), 1):
+        for number, result in enumerate(run_remote(adapter, rows()), 1):
             kind = result.outcome.kind
             outcomes[kind] += 1
             check(result, kind)
@@ -120,7 +121,7 @@ def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> No
                 memories.append(memory())
     del adapter
     gc.collect()
-    due, calls = expected(CALLS)
+    due, calls = count_outcomes(CALLS)
     assert asked == CALLS == sum(outcomes.values())
     assert outcomes == due
     assert due["crash"]
@@ -132,7 +133,7 @@ def test_every_call_has_its_one_result_and_nothing_is_left(tmp_path: Path) -> No
 
 
 def check(result: Result, kind: str) -> None:
-    """A death is told as one that came once, with how it came; all else passes."""
+    """Assert that a row passes, or that its one death is called flaky and has a reason."""
     if kind == "tensor":
         assert set(result.verdicts.values()) == {"pass"}
         return

@@ -1,4 +1,4 @@
-"""A backend that ends the process of the command, which `--isolation none` lets it, is no success whatever its code."""
+"""A backend that ends the process of the command, as `--isolation none` permits, is no success."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def words(folder: Path, act: str) -> list[str]:
 
 
 def start(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """A command whose backend sleeps, and the process of the backend."""
+    """Start a command with a backend that sleeps. Return it and the process of the backend."""
     path = folder / "pid"
     act = f"open({str(path)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     command = [sys.executable, "-m", "conformance", *words(folder, act)]
@@ -57,14 +57,14 @@ print(run_in_child(work, lambda code: f"ended early with {{code}}"))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 @pytest.mark.parametrize("act", ENDS)
-def test_work_that_ends_its_process_does_not_give_the_code(act: str) -> None:
+def test_work_that_ends_its_process(act: str) -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT.format(act)], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (f"ended early with {ENDS[act]}\n", "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 @pytest.mark.parametrize("act", some_slow(ENDS, ("os._exit(0)",)))
-def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str) -> None:
+def test_a_backend_that_ends_the_command(tmp_path: Path, act: str) -> None:
     done = processes.run_command(*words(tmp_path, act))
     assert done.returncode == 4
     how = "signal 9" if ENDS[act] else "exit code 0"
@@ -80,7 +80,7 @@ def test_a_backend_that_ends_the_command_shows_nothing(tmp_path: Path, act: str)
         pytest.param("raise KeyError", 1, marks=pytest.mark.slow), ("raise KeyboardInterrupt", 130),
     ],
 )  # fmt: skip
-def test_the_code_of_a_command_that_comes_to_its_end_is_its_own(tmp_path: Path, act: str, code: int) -> None:
+def test_the_exit_code_of_a_command_that_completes(tmp_path: Path, act: str, code: int) -> None:
     done = processes.run_command(*words(tmp_path, act))
     assert done.returncode == code
     assert "was through" not in done.stderr
@@ -89,9 +89,7 @@ def test_the_code_of_a_command_that_comes_to_its_end_is_its_own(tmp_path: Path, 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_is_left_of_a_command_that_is_killed_and_one_that_is_terminated_says_so(
-    tmp_path: Path, end: signal.Signals
-) -> None:
+def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: signal.Signals) -> None:
     command, backend = start(tmp_path)
     command.send_signal(end)
     _, said = command.communicate(timeout=30)
@@ -102,7 +100,7 @@ def test_nothing_is_left_of_a_command_that_is_killed_and_one_that_is_terminated_
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
-def test_a_backend_that_hangs_at_exit_keeps_no_command_from_ending(tmp_path: Path) -> None:
+def test_a_backend_that_hangs_at_exit(tmp_path: Path) -> None:
     began = time.monotonic()
     code = "import sys; from conformance.isolate.process import supervise; from conformance.cli.main import main\n"
     code += "supervise._GRACE = 0.5; sys.exit(main())"
@@ -114,7 +112,7 @@ def test_a_backend_that_hangs_at_exit_keeps_no_command_from_ending(tmp_path: Pat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are found in /proc")
-def test_children_of_a_backend_in_process_end_with_the_command(tmp_path: Path) -> None:
+def test_children_of_a_backend_end_with_the_command(tmp_path: Path) -> None:
     keep = "open({!r}, 'a').write(f'{{{}}} ')"
     forked = keep.format(str(tmp_path / "forked"), "os.getpid()")
     own = keep.format(str(tmp_path / "own"), "self.own.pid")

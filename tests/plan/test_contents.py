@@ -28,7 +28,7 @@ def signs(type_: str, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("type_", ["bf16", "f16", "s8", "u8", "s16", "u16"])
-def test_the_scramble_of_a_narrow_type_holds_each_of_its_numbers_once(type_: str) -> None:
+def test_a_narrow_type_has_each_number_once(type_: str) -> None:
     words = default_words(type_, 11, scramble_of(type_).size)
     assert len(set(words.tolist())) == words.size
     if type_ in FLOATS:
@@ -42,7 +42,7 @@ def test_the_scramble_of_a_narrow_type_holds_each_of_its_numbers_once(type_: str
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "s32", "u64"])
-def test_two_million_elements_of_a_wide_type_are_all_different(type_: str) -> None:
+def test_two_million_elements_of_a_wide_type_differ(type_: str) -> None:
     words = default_words(type_, 77, 1 << 21)
     assert (np.diff(np.sort(words)) != 0).all()  # np.unique would take seconds
     if type_ in FLOATS:
@@ -52,7 +52,7 @@ def test_two_million_elements_of_a_wide_type_are_all_different(type_: str) -> No
 
 
 @pytest.mark.parametrize("type_", FLOATS)
-def test_eight_neighbours_have_both_signs_and_many_exponents(type_: str) -> None:
+def test_eight_neighbours_vary_in_sign_and_exponent(type_: str) -> None:
     words = default_words(type_, 0, 5000)
     below, _ = EXPONENT[type_]
     for start in range(words.size - 8):
@@ -63,7 +63,7 @@ def test_eight_neighbours_have_both_signs_and_many_exponents(type_: str) -> None
 
 
 @pytest.mark.parametrize("type_", [*FLOATS, "s8", "s32", "u64", "bool"])
-def test_elements_made_one_by_one_are_those_made_at_once(type_: str) -> None:
+def test_elements_one_by_one_equal_those_at_once(type_: str) -> None:
     scramble = scramble_of(type_)
     for start in (0, 5, scramble.places - 3, 7 * scramble.places - 5, scramble.size - 4):
         assert default_words(type_, start, 20).tolist() == [scramble.word(start + k) for k in range(20)]
@@ -80,7 +80,7 @@ def test_a_start_is_a_place_in_one_long_row(type_: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_elements_in_one_place_are_equal_and_all_others_differ(layout: Layout) -> None:
+def test_only_elements_in_one_place_are_equal(layout: Layout) -> None:
     words = patterns(TensorSpec("f32", (3, 4, 5), layout)).reshape(3, 4, 5)
     different = {
         "broadcast": 20, "broadcast-middle": 15, "broadcast-last": 12, "overlapping": 1 + 2 + 15 + 4,
@@ -90,7 +90,7 @@ def test_elements_in_one_place_are_equal_and_all_others_differ(layout: Layout) -
         assert (words[1:, :, :-1] == words[:-1, :, 1:]).all()
 
 
-def test_edges_hold_every_kind_of_special_number_with_both_signs() -> None:
+def test_edges_have_every_special_number() -> None:
     for type_, (below, most) in EXPONENT.items():
         edges = EDGES[type_]
         sign, quiet = 1 << 8 * WIDTH[type_] - 1, 1 << below - 1

@@ -1,4 +1,4 @@
-"""What lies count_patterns the elements, and what is seen of a call that writes where it may not."""
+"""The memory of a call: its elements, strides and guards, and the writes of a call where it may not write."""
 
 from __future__ import annotations
 
@@ -33,10 +33,6 @@ TYPES = ("f32", "f16", "bf16", "s8", "u64", "bool")
 DIMS = [(), (1,), (5,), (2, 3), (3, 1, 4), (2, 3, 4), (0,), (2, 0, 3)]
 
 
-def view(tensor: Tensor) -> np.ndarray[Any, np.dtype[Any]]:
-    return tensor.array().view(f"u{WIDTH[tensor.type]}")
-
-
 def addresses(tensor: Tensor) -> set[int]:
     """Every byte that an element of the tensor lies on."""
     found = set()
@@ -46,19 +42,15 @@ def addresses(tensor: Tensor) -> set[int]:
     return found
 
 
-# ── images ────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dims", DIMS)
-def test_every_layout_holds_the_same_elements_between_guards(layout: Layout, dims: tuple[int, ...]) -> None:
+def test_every_layout_has_the_same_elements(layout: Layout, dims: tuple[int, ...]) -> None:
     for type_ in TYPES:
         source = TensorSpec(type_, dims, layout, start=3)
         image = image_of(source)
         assert bytes(image.elements) == patterns(source).tobytes()
         if volume_of(dims):
-            array = image.tensor.array()
-            assert array.tobytes() == bytes(image.elements)
+            assert image.tensor.array().tobytes() == bytes(image.elements)
         used = addresses(image.tensor)
         assert not used or (min(used) >= GUARD and max(used) < len(image.tensor.memory) - GUARD)
         guards = np.delete(np.frombuffer(image.before, np.uint8), list(used))
@@ -81,7 +73,7 @@ def test_the_strides_of_a_layout(layout: Layout, strides: tuple[int, ...]) -> No
     assert strides_of((2, 3, 4), layout, 4) == strides
 
 
-def test_a_tensor_without_elements_has_strides_as_if_its_empty_axis_had_one() -> None:
+def test_the_strides_of_a_tensor_without_elements() -> None:
     assert strides_of((2, 0, 3), "dense", 4) == (12, 12, 4)
 
 
@@ -89,7 +81,7 @@ def test_a_tensor_without_elements_has_strides_as_if_its_empty_axis_had_one() ->
     ("dims", "unheard_of"),
     [((), False), ((2, 3), False), ((2**60 - 1,), False), ((2**30, 2**30), True), ((2, 0), True), ((-2, -3), True)],
 )
-def test_what_holds_nothing_or_more_than_there_is_has_no_memory(dims: tuple[int, ...], unheard_of: bool) -> None:
+def test_tensors_without_memory(dims: tuple[int, ...], unheard_of: bool) -> None:
     assert has_no_memory(dims) == unheard_of
 
 
@@ -106,7 +98,7 @@ def test_a_broadcast_axis_has_one_copy_of_its_elements() -> None:
 
 
 @pytest.mark.parametrize("layout", ["dense", "offset"])
-def test_memory_that_is_large_is_laid_out_like_any_other(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_memory_has_the_layout_of_any_other(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     source = TensorSpec("f16", (3, 5), layout)
     small_one = image_of(source)
     monkeypatch.setattr("conformance.plan.memory.HUGE", 8)
@@ -132,13 +124,13 @@ def test_edges_go_round_the_short_list_of_a_type(layout: Layout) -> None:
         assert set(found.tolist()) == set(words)
 
 
-def test_bits_are_taken_as_written_and_all_is_all() -> None:
+def test_written_bits_and_all_bits() -> None:
     assert patterns(TensorSpec("f32", (2, 2), bits="1 7fc00001")).tolist() == [1, 0x7FC00001, 1, 0x7FC00001]
     assert image_of(TensorSpec("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
 
 
 @pytest.mark.parametrize("layout", some_slow(LAYOUTS, {*LAYOUTS} - {"far"}))
-def test_every_byte_is_watched_and_put_back(layout: Layout) -> None:
+def test_a_change_of_any_byte_is_seen(layout: Layout) -> None:
     image = image_of(TensorSpec("f16", (2, 3), layout))
     for at in range(len(image.before)):
         image.tensor.memory[at] ^= 0x10
@@ -159,7 +151,7 @@ def test_a_shape_operand_lies_between_guards(type_: str, dims: tuple[int, ...], 
 
 @pytest.mark.parametrize("step", [-2, -1, 2, 3])
 @pytest.mark.parametrize("values", [(4, 0, -1), (7,), ()])
-def test_the_entries_of_a_shape_may_lie_apart_or_in_reverse(values: tuple[int, ...], step: int) -> None:
+def test_a_shape_with_entries_apart_or_in_reverse(values: tuple[int, ...], step: int) -> None:
     image = shape_image("s32", (len(values),), values, step)
     assert image.tensor.array().tolist() == list(values)
     assert image.tensor.strides == (4 * step,)
@@ -179,10 +171,6 @@ def row(plan: Plan, case: str, operation: str = "StaticReshape") -> Row:
     return next(r for r in plan.rows if (r.case.id, r.operation, r.type) == (case, operation, "f32"))
 
 
-def result(row: Row, adapter: Any) -> Result:
-    return run_row(row, adapter)
-
-
 def verdicts(result: Result) -> set[str]:
     return set(result.verdicts.values())
 
@@ -193,7 +181,7 @@ def scribbling(at: int, shape: bool = False) -> miniatures.Scribbles:
     return adapter
 
 
-def test_fills_differ_from_step_to_step_and_from_case_to_case(plan: Plan) -> None:
+def test_elements_differ_between_steps_and_cases(plan: Plan) -> None:
     steps = row(plan, "two-calls").steps
     assert steps[0].src.elements != steps[1].src.elements
     assert row(plan, "stays").steps[0].src.elements != row(plan, "flattens").steps[0].src.elements
@@ -203,7 +191,7 @@ def test_fills_differ_from_step_to_step_and_from_case_to_case(plan: Plan) -> Non
 def test_a_write_into_a_guard_fails_even_in_place(plan: Plan, at: int) -> None:
     for case in ("flattens", "over-itself", "empties"):
         if case != "empties" or at in (0, -1):
-            done = result(row(plan, case), scribbling(at))
+            done = run_row(row(plan, case), scribbling(at))
             assert verdicts(done) == {"fail"}
             assert done.diagnosis == "wrote outside src"
 
@@ -213,48 +201,46 @@ def test_a_write_into_a_gap_fails(plan: Plan, tmp_path: Path) -> None:
     gap = row(builders.plan_of_cases(tmp_path, text), "mirrored")
     free = sorted(set(range(GUARD, GUARD + 60)) - addresses(gap.steps[0].src.tensor))
     assert free
-    assert result(gap, scribbling(free[0])).diagnosis == "wrote outside src"
+    assert run_row(gap, scribbling(free[0])).diagnosis == "wrote outside src"
 
 
 def test_src_may_change_only_in_place(plan: Plan) -> None:
-    done = result(row(plan, "flattens"), scribbling(GUARD))
+    done = run_row(row(plan, "flattens"), scribbling(GUARD))
     assert verdicts(done) == {"fail"}
     assert done.diagnosis == "src changed"
     assert done.outcome.faults == ("src changed",)
-    assert verdicts(result(row(plan, "over-itself"), scribbling(GUARD))) == {"pass"}
+    assert verdicts(run_row(row(plan, "over-itself"), scribbling(GUARD))) == {"pass"}
 
 
-def test_memory_is_as_it_was_for_the_next_call(plan: Plan) -> None:
+def test_the_next_call_has_its_memory_back(plan: Plan) -> None:
     one = row(plan, "over-itself")
-    assert verdicts(result(one, scribbling(GUARD))) == {"pass"}
+    assert verdicts(run_row(one, scribbling(GUARD))) == {"pass"}
     assert not one.steps[0].src.touched
-    assert verdicts(result(one, miniatures.Bent())) == {"pass"}
+    assert verdicts(run_row(one, miniatures.Bent())) == {"pass"}
 
 
 @pytest.mark.parametrize("at", [0, GUARD, -1])
 def test_a_write_into_shape_or_its_guards_fails(plan: Plan, at: int) -> None:
     for case in ("flattens", "over-itself"):
-        done = result(row(plan, case, "DynamicReshape-1"), scribbling(at, shape=True))
+        done = run_row(row(plan, case, "DynamicReshape-1"), scribbling(at, shape=True))
         assert verdicts(done) == {"fail"}
         assert done.diagnosis == "shape changed"
-    static = result(row(plan, "flattens"), scribbling(at, shape=True))
+    static = run_row(row(plan, "flattens"), scribbling(at, shape=True))
     assert verdicts(static) == {"pass"}, "a static shape has no memory"
 
 
-def test_a_refusal_or_an_error_does_not_hide_a_write(plan: Plan) -> None:
+def test_an_error_does_not_hide_a_write(plan: Plan) -> None:
     class Writes(miniatures.Bent):
-        """Changes src, and refuses then."""
-
         def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
             src.memory[GUARD] ^= 1
             raise miniatures.RAISED["KeyError"]()
 
-    done = result(row(plan, "flattens"), Writes())
+    done = run_row(row(plan, "flattens"), Writes())
     assert done.outcome.kind == "error"
     assert done.diagnosis == "src changed"
 
 
-def test_memory_cut_off_is_noticed_and_mended(plan: Plan) -> None:
+def test_a_backend_that_shrinks_memory(plan: Plan) -> None:
     found = list(run(plan.rows, miniatures.Shrinks()))
     legal = [each for each in found if each.outcome.kind == "tensor"]
     assert {each.diagnosis for each in legal} == {"wrote outside src"}
@@ -271,33 +257,31 @@ SHARING: dict[str, tuple[Callable[[Tensor, Any], Any], bool]] = {
 
 
 @pytest.mark.parametrize("how", SHARING)
-def test_sharing_is_recorded_and_never_graded(plan: Plan, how: str) -> None:
+def test_sharing_memory_with_src_passes(plan: Plan, how: str) -> None:
     answer, shares = SHARING[how]
 
     class Shares(miniatures.Bent):
-        """Answers as it is told."""
-
         def bent(self, old: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
             return answer(src, old)
 
-    done = result(row(plan, "flattens"), Shares())
+    done = run_row(row(plan, "flattens"), Shares())
     assert verdicts(done) == {"pass"}
     assert done.outcome.shares == shares
 
 
 def test_an_answer_that_changes_later_fails(plan: Plan) -> None:
     for operation in ("DynamicReshape-1", "Reshape-1"):
-        done = result(row(plan, "two-calls", operation), miniatures.ReusesItsAnswer())
+        done = run_row(row(plan, "two-calls", operation), miniatures.ReusesItsAnswer())
         assert verdicts(done) == {"fail"}
         assert done.diagnosis == "answer changed later"
         assert done.step == 0
-    alone = result(row(plan, "flattens", "DynamicReshape-1"), miniatures.ReusesItsAnswer())
+    alone = run_row(row(plan, "flattens", "DynamicReshape-1"), miniatures.ReusesItsAnswer())
     assert verdicts(alone) == {"pass"}
 
 
 def test_an_answer_that_is_gone_later_fails(plan: Plan) -> None:
     class Frees(miniatures.Bent):
-        """Answers from memory that it cuts off at the next call."""
+        """Answers from memory that it clears at the next call."""
 
         last = bytearray()
 
@@ -306,7 +290,7 @@ def test_an_answer_that_is_gone_later_fails(plan: Plan) -> None:
             type(self).last = bytearray(answer.tobytes())
             return Tensor(src.type, answer.shape, answer.strides, self.last, 0)
 
-    assert result(row(plan, "two-calls", "DynamicReshape-1"), Frees()).diagnosis == "answer changed later"
+    assert run_row(row(plan, "two-calls", "DynamicReshape-1"), Frees()).diagnosis == "answer changed later"
 
 
 class WritesLate(miniatures.Bent):
@@ -321,14 +305,14 @@ class WritesLate(miniatures.Bent):
         return answer
 
 
-def test_a_write_into_src_of_an_earlier_call_fails_and_is_put_right(plan: Plan) -> None:
+def test_a_write_into_src_of_an_earlier_call(plan: Plan) -> None:
     for operation in ("StaticReshape", "DynamicReshape-1"):
         twice = row(plan, "two-calls", operation)
-        done = result(twice, WritesLate())
+        done = run_row(twice, WritesLate())
         assert verdicts(done) == {"fail"}
         assert (done.diagnosis, done.step) == ("src of an earlier call changed", 1)
         assert not any(task.src.touched for task in twice.steps)
-        assert verdicts(result(twice, miniatures.Bent())) == {"pass"}
+        assert verdicts(run_row(twice, miniatures.Bent())) == {"pass"}
 
 
 def test_an_answer_may_have_more_dims_than_numpy_has() -> None:
@@ -343,6 +327,6 @@ def test_large_memory_is_let_go_of_after_its_row(tmp_path: Path) -> None:
         row(builders.plan_of_cases(tmp_path / "few"), "stays"),
     )
     for each in (large, other):
-        assert verdicts(result(each, miniatures.Bent())) == {"pass"}
+        assert verdicts(run_row(each, miniatures.Bent())) == {"pass"}
     assert "src" not in vars(large.steps[0])
     assert "src" in vars(other.steps[0])

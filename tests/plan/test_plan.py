@@ -1,4 +1,4 @@
-"""What the rows of a plan mean: chains, declarations, and which facets a row needs."""
+"""The rows of a plan: their meanings in chains and with declarations, and their facets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def chain(
         ((0, 3), [((0, -1), True), ((5, 0), True)], "unspecified", None, "infer-undetermined"),
     ],
 )
-def test_what_is_open_in_one_node_excuses_nothing_in_the_next(
+def test_an_unspecified_node_excuses_no_later_one(
     contract: Contract,
     src: tuple[int, ...],
     links: list[tuple[tuple[int, ...], bool]],
@@ -67,7 +67,7 @@ def test_an_unlisted_type_leaves_dst_of_a_chain_known(contract: Contract) -> Non
     assert chain(contract, (2, 3), ((6,), False), ((5,), False), form=F64).kind == "illegal"
 
 
-def test_the_answer_of_an_open_call_is_held_to_what_was_declared(contract: Contract) -> None:
+def test_an_unspecified_call_with_declared_dims(contract: Contract) -> None:
     form = Form("f32", "f32", "s64", declared=(0, 4))
     meaning = contract.meaning((0, 3), (0, -1), True, form)
     assert meaning == Meaning("unspecified", (0, 4), ("infer-undetermined",))
@@ -75,12 +75,12 @@ def test_the_answer_of_an_open_call_is_held_to_what_was_declared(contract: Contr
     assert wrong_dims((0, 7), meaning, (0, 3)) is not None
 
 
-def test_a_copied_length_counts_towards_what_is_too_long_to_demand(contract: Contract) -> None:
+def test_a_copied_length_counts_as_huge(contract: Contract) -> None:
     assert contract.meaning((0, 65536), (0, 0, 65536), True).rules == ("huge-on-empty",)
     assert contract.meaning((0, 65536), (0, 0, 32767), True).kind == "legal"
 
 
-def test_only_a_program_whose_ranks_change_needs_the_unknown_rank() -> None:
+def test_rows_that_need_an_unknown_rank() -> None:
     rows = plan_of(load_suite()).rows
     needing = {row.id for row in rows if "runtime-shape:changing-rank" in row.facets}
     assert "the-shape-changes[Reshape-1-f32-s64-runtime]" not in needing
@@ -95,9 +95,7 @@ def test_only_a_program_whose_ranks_change_needs_the_unknown_rank() -> None:
         ("f16", {"turns[Reshape-1-f16-s64-runtime]"}),
     ],
 )
-def test_the_types_of_a_case_that_runs_once_for_each_take_the_operations_in_turn(
-    tmp_path: Path, src: str, ids: set[str]
-) -> None:
+def test_a_case_with_one_row_per_type(tmp_path: Path, src: str, ids: set[str]) -> None:
     case = f"""about: One.
 cases:
   - {{id: turns, rule: same-content, src: "{src}[6]", shape: [6, 1], special_zero: false, expect: "{src}[6, 1]",
@@ -160,7 +158,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
         ("none-out", "rank:1 form:outputs"), ("no-attribute", "rank:1 form:attributes"),
     ],
 )  # fmt: skip
-def test_the_facets_of_a_row_are_what_it_needs_beyond_the_core(rows: dict[str, Row], case: str, facets: str) -> None:
+def test_the_facets_of_a_row(rows: dict[str, Row], case: str, facets: str) -> None:
     own = {"type:f32", *facets.split()}
     assert rows[f"{case}[StaticReshape-f32]"].facets == own
     if case != "no-attribute":
@@ -193,7 +191,7 @@ cases:
 
 
 @pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
+def rows_at_limits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
     return {row.id: row for row in builders.plan_of_cases(tmp_path_factory.mktemp("limits"), LIMITS).rows}
 
 
@@ -206,12 +204,12 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
         ("past-53-bits", {"rank:2", "length:2^53"}),
     ],
 )  # fmt: skip
-def test_limits_of_rank_and_length_count_every_tensor(limited: dict[str, Row], case: str, limits: set[str]) -> None:
-    facets = limited[f"{case}[StaticReshape-f32]"].facets
+def test_facets_of_rank_and_length(rows_at_limits: dict[str, Row], case: str, limits: set[str]) -> None:
+    facets = rows_at_limits[f"{case}[StaticReshape-f32]"].facets
     assert {facet for facet in facets if facet.startswith(("rank:", "length:"))} == limits
 
 
-def test_each_facet_of_a_claim_is_one_of_a_row() -> None:
+def test_claims_and_rows_have_the_same_facets() -> None:
     """Except the type s8, which no bundled document lists; one of your own may."""
     of_rows = {facet for row in builders.plan_once(load_suite()).rows for facet in row.facets}
     assert {name for name in FACETS if not any(covers(name, facet) for facet in of_rows)} == {"type:s8"}
@@ -228,11 +226,11 @@ def test_each_facet_of_a_claim_is_one_of_a_row() -> None:
         ("list-of-a-flag[StaticReshape-f32]", "form:attributes form:attribute-types"),
     ],
 )
-def test_a_form_that_the_usual_interface_lacks_is_a_facet(rows: dict[str, Row], row: str, facets: str) -> None:
+def test_facets_of_an_unusual_form(rows: dict[str, Row], row: str, facets: str) -> None:
     assert {facet for facet in rows[row].facets if not facet.startswith("rank:")} == {"type:f32", *facets.split()}
 
 
-def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[str, Row]) -> None:
+def test_the_rows_of_a_case(rows: dict[str, Row]) -> None:
     def of(case: str) -> set[str]:
         return {id_.removeprefix(case)[1:-1] for id_ in rows if id_.startswith(f"{case}[")}
 
@@ -246,27 +244,27 @@ def test_a_case_has_a_row_for_each_way_in_which_its_call_can_be_made(rows: dict[
     assert of("no-operand") == lacking, "a shape that is not there has no type and is given in no way"
 
 
-def test_what_is_said_of_a_program_beforehand_holds_for_every_call_of_it(rows: dict[str, Row]) -> None:
-    def said(row: str) -> list[tuple[object, object, object]]:
+def test_a_graph_fits_every_call_of_its_program(rows: dict[str, Row]) -> None:
+    def declared(row: str) -> list[tuple[object, object, object]]:
         graphs = [task.graph for task in rows[row].steps]
         return [(g.src.dims, g.nodes[0].shape and g.nodes[0].shape.dims, g.src.strides) for g in graphs]
 
-    assert said("longer[StaticReshape-f32]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
-    assert said("longer[Reshape-1-f32-s64-constant]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
-    assert said("longer[Reshape-1-f32-s64-runtime]") == [((2, None), (1,), None)] * 2
-    assert said("folds[Reshape-1-f32-s64-runtime]") == [((2, 3), (None,), None)] * 2
-    assert said("lies-askew[StaticReshape-f32]") == [((2, 3), (1,), (4, 8))]
-    assert said("no-attribute[StaticReshape-f32]") == [((2,), None, None)]
+    assert declared("longer[StaticReshape-f32]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
+    assert declared("longer[Reshape-1-f32-s64-constant]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
+    assert declared("longer[Reshape-1-f32-s64-runtime]") == [((2, None), (1,), None)] * 2
+    assert declared("folds[Reshape-1-f32-s64-runtime]") == [((2, 3), (None,), None)] * 2
+    assert declared("lies-askew[StaticReshape-f32]") == [((2, 3), (1,), (4, 8))]
+    assert declared("no-attribute[StaticReshape-f32]") == [((2,), None, None)]
     assert len({task.graph for task in rows["folds[Reshape-1-f32-s64-runtime]"].steps}) == 1
 
 
-def test_an_attribute_that_is_written_stands_in_place_of_the_ordinary_one(rows: dict[str, Row]) -> None:
+def test_a_written_attribute_replaces_the_ordinary_one(rows: dict[str, Row]) -> None:
     (node,) = rows["mistyped[StaticReshape-f32]"].steps[0].graph.nodes
     assert node.shape == Operand("f32", (1,), (2,))
     assert node.attributes == (("axis", Operand("s64", (), (0,))),)
 
 
-def test_shapes_arrive_with_a_call_only_where_they_are_given_at_run_time(rows: dict[str, Row]) -> None:
+def test_only_runtime_shapes_arrive_with_a_call(rows: dict[str, Row]) -> None:
     def arriving(row: str) -> list[tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]]:
         return [task.shapes for task in rows[row].steps]
 

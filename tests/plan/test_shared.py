@@ -1,4 +1,4 @@
-"""Nodes that share src or a shape reach a backend as such; each answers as if it stood alone."""
+"""Nodes that share src or a shape: a backend learns of it, and each node means what it means alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.load.cases import load_suite
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import contracts
 from conformance.model import Array
-from conformance.plan.rows import Row, plan_of
+from conformance.plan.rows import plan_of
 from conformance.run.row import run
 
 from ..builders import Cli
@@ -35,18 +35,14 @@ cases:
 """A case with lengths that no bundled case has, so that it is compared with none of them."""
 
 
-def row(id_: str) -> Row:
-    return ROWS[id_]
-
-
-def test_every_node_of_a_fork_but_the_first_says_that_it_takes_src() -> None:
-    (step,) = row("three-nodes-take-one-src[StaticReshape-f32]").steps
+def test_later_nodes_of_a_fork_take_src() -> None:
+    (step,) = ROWS["three-nodes-take-one-src[StaticReshape-f32]"].steps
     assert [node.takes_src for node in step.graph.nodes] == [False, True, True]
 
 
 @pytest.mark.parametrize("given", ["constant", "runtime"])
-def test_a_shape_that_is_shared_stands_or_arrives_for_each_node(given: str) -> None:
-    (step,) = row(f"two-nodes-take-one-shape[Reshape-1-f32-s64-{given}]").steps
+def test_a_shared_shape_reaches_each_node(given: str) -> None:
+    (step,) = ROWS[f"two-nodes-take-one-shape[Reshape-1-f32-s64-{given}]"].steps
     assert [node.shares_shape for node in step.graph.nodes] == [False, True]
     values = (8, 3) if given == "constant" else None
     assert [node.shape and node.shape.values for node in step.graph.nodes] == [values, values]
@@ -60,8 +56,8 @@ def test_an_attribute_is_shared_by_no_nodes() -> None:
 
 
 @pytest.mark.parametrize("case", ["two-nodes-copy-from-one-src", "two-nodes-take-one-src-and-one-shape"])
-def test_what_nodes_share_arrives_in_another_process_as_it_was_sent(case: str) -> None:
-    graph = row(f"{case}[Reshape-1-f32-s64-constant]").steps[0].graph
+def test_shared_operands_survive_the_protocol(case: str) -> None:
+    graph = ROWS[f"{case}[Reshape-1-f32-s64-constant]"].steps[0].graph
     assert graph_of(json.loads(graph_text(graph))) == graph
 
 
@@ -75,7 +71,7 @@ def test_what_nodes_share_arrives_in_another_process_as_it_was_sent(case: str) -
         (((1, 24, 0), (24,)), (True, False), ("unspecified", (24,))),
     ],
 )
-def test_a_fork_means_what_its_last_node_does_if_no_other_is_against_it(
+def test_the_meaning_of_a_fork(
     shapes: tuple[tuple[int, ...], ...], zeros: tuple[bool, ...], due: tuple[str, tuple[int, ...] | None]
 ) -> None:
     meaning = meaning_of(STATIC, (4, 6), shapes, zeros, None, shared_src=True)
@@ -92,16 +88,16 @@ def test_a_function_is_called_with_src_for_each_node() -> None:
             called.append(src.shape)
             return src.reshape([src.shape[i] if n == 0 and special_zero else n for i, n in enumerate(shape)])
 
-    (result,) = run([row("two-nodes-copy-from-one-src[StaticReshape-f32]")], Function())
+    (result,) = run([ROWS["two-nodes-copy-from-one-src[StaticReshape-f32]"]], Function())
     assert set(result.verdicts.values()) == {"pass"}
     assert called == [(4, 6), (4, 6)]
 
 
 def test_a_column_has_its_entries_along_the_first_dimension() -> None:
-    (step,) = row("shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-constant]").steps
+    (step,) = ROWS["shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-constant]"].steps
     assert step.graph.nodes[0].shape is not None
     assert step.graph.nodes[0].shape.dims == (2, 1)
-    (result,) = run([row("shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-runtime]")], load_adapter("reference"))
+    (result,) = run([ROWS["shape-is-a-matrix-of-one-column[Reshape-1-f32-s64-runtime]"]], load_adapter("reference"))
     assert result.outcome.message == "shape-has-one-dimension"
 
 
@@ -116,7 +112,7 @@ def test_a_column_has_its_entries_along_the_first_dimension() -> None:
         ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
     ],
 )  # fmt: skip
-def test_what_is_shared_with_nobody_is_a_problem(more: str, problem: str, tmp_path: Path, cli: Cli) -> None:
+def test_a_key_that_needs_more_nodes_or_steps(more: str, problem: str, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.yaml").write_text(CASE.replace("{more}", more), encoding="utf-8")
     said = cli("check", "--cases", tmp_path, "--lock").expect(1)
     assert f"mine: {problem}" in said.text

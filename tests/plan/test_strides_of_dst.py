@@ -1,4 +1,4 @@
-"""Strides declared of dst reach the graph in bytes, the reference follows them, and those that overlap are open."""
+"""Declared strides of dst: the graph has them in bytes, the reference follows them, and some overlap."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_graph_has_the_strides_of_dst_in_bytes(type_: str, width: int) -> None
     assert declared.strides == (width, 3 * width)
 
 
-def test_the_reference_answers_at_the_strides_that_are_declared() -> None:
+def test_the_reference_answers_at_declared_strides() -> None:
     (step,) = row("dst-rows-have-a-gap").steps
     answer = load_adapter("reference").compile(step.graph).run(step.src.tensor, (), False)
     assert isinstance(answer, Tensor)
@@ -55,7 +55,7 @@ def test_the_reference_answers_at_the_strides_that_are_declared() -> None:
     assert answer.array().tobytes() == step.src.elements
 
 
-def test_strides_that_keep_the_elements_apart_are_legal_and_others_open() -> None:
+def test_only_strides_that_overlap_are_unspecified() -> None:
     kinds = {
         each.case.id: {judged.meaning.kind for judged in each.steps[0].meanings}
         for each in ROWS.values() if each.case.rule in ("layout-is-no-content", "strides-of-dst-overlap")
@@ -65,7 +65,7 @@ def test_strides_that_keep_the_elements_apart_are_legal_and_others_open() -> Non
 
 
 SHARED = ("rows-of-dst-in-one-place", "all-of-dst-in-one-place", "rows-of-dst-overlap-by-one", "equal-strides-of-dst")
-"""Cases whose strides lead two elements of dst to one place."""
+"""Cases with strides that put two elements of dst in one place."""
 WOVEN = "dimensions-of-dst-weave"
 
 
@@ -76,13 +76,13 @@ class LiesElsewhere(Reference):
         return super().compile(graph._replace(nodes=tuple(node._replace(result=None) for node in graph.nodes)))
 
 
-def test_an_answer_that_says_where_it_lies_is_judged_by_its_elements() -> None:
+def test_an_answer_with_other_strides_than_declared() -> None:
     results = run([row("dst-columns-lie-together"), row("all-of-dst-in-one-place"), row(WOVEN)], LiesElsewhere())
     assert [set(result.verdicts.values()) for result in results] == [{"pass"}, {"observed"}, {"observed"}]
 
 
 class Overlaps(LiesElsewhere):
-    """Answers where dst is declared to lie, so that an element lies over another, and then spoils something."""
+    """Answers at the declared strides, so that elements overlap, and then spoils something."""
 
     def __init__(self, spoils: str = "nothing") -> None:
         self.spoils = spoils
@@ -130,7 +130,7 @@ class Errs(Reference):
         (Overlaps("memory beside src"), "fail"), (Dies(), "fail"), (Errs(), "error"),
     ],
 )  # fmt: skip
-def test_any_answer_with_elements_in_one_place_is_observed(case: str, backend: Reference, verdict: str) -> None:
+def test_answers_to_strides_that_overlap(case: str, backend: Reference, verdict: str) -> None:
     each = row(case)
     (result,) = run([each], backend)
     assert set(result.verdicts.values()) == {verdict}, result
@@ -139,13 +139,13 @@ def test_any_answer_with_elements_in_one_place_is_observed(case: str, backend: R
     assert not [*contradictions(plan, {each.id: result}, header)]  # also where the evidence is judged again
 
 
-def test_explain_says_what_overlapping_strides_leave_of_dst(cli: Cli) -> None:
+def test_explain_on_strides_that_overlap(cli: Cli) -> None:
     cli("explain", SHARED[0]).expect(0, out="strides-of-dst-overlap; nothing is known of dst")
     cli("explain", WOVEN).expect(0, out="strides-of-dst-overlap; if answered, [2, 3]")
 
 
 @pytest.mark.parametrize(("backend", "verdict"), [(Overlaps(), "observed"), (Overlaps("answer"), "fail")])
-def test_an_answer_with_woven_dimensions_is_compared(backend: Reference, verdict: str) -> None:
+def test_answers_with_woven_dimensions(backend: Reference, verdict: str) -> None:
     woven = row(WOVEN)
     (result,) = run([woven], backend)
     assert set(result.verdicts.values()) == {verdict}
@@ -155,7 +155,7 @@ def test_an_answer_with_woven_dimensions_is_compared(backend: Reference, verdict
 
 
 @pytest.mark.parametrize(("declared", "strides"), [("[19, null]", "1 19"), ("[19, 17]", "1"), ("unknown", "1 19")])
-def test_strides_without_a_length_for_each_are_a_problem(declared: str, strides: str, tmp_path: Path, cli: Cli) -> None:
+def test_strides_without_a_length_for_each(declared: str, strides: str, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.yaml").write_text(CASE.format(declared=declared, strides=strides), encoding="utf-8")
     said = cli("check", "--cases", tmp_path, "--lock").expect(1)
     assert f"mine: dst_strides '{strides}' needs `declared` with as many lengths, and no null" in said.text

@@ -72,6 +72,6 @@ def here(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def few(here: Path) -> Path:
-    """The same, with a folder of a few cases."""
+    """The repository `here`, with a folder of a few cases."""
     write_cases(here)
     return here

@@ -1,4 +1,4 @@
-"""pytest in a process of its own, to its end: mostly a copy of one that has imported pytest and read the suite."""
+"""Sessions of pytest in another process, usually a copy of one that has imported pytest and read the suite."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ CAN_COPY = sys.platform == "linux"
 """False where libraries break in a process that was forked."""
 SECONDS = 300
 ISOLATIONS: tuple[Isolation, ...] = ("none", "worker")
-"""Those in which the planted backends fail on the few cases before any pytest begins: their failures are remembered."""
-FEW = ("--conformance-cases", "cases")
+"""In these the planted backends fail on the few cases before any session begins: their failures are remembered."""
+SUITE = ("--conformance-cases", "cases")
 """The options of a session on the few cases of the fixture `few`."""
 HERE = ("--conformance-isolation", "none")
-"""The option that spares a process, where it does not matter in which one the backend runs."""
+"""The option that spares a process, for tests where the process of the backend does not matter."""
 STATIC = ("--type", "f32", "--operation", "StaticReshape")
-"""The options of one row for each case, where it does not matter how many there are."""
+"""The options of one row for each case, for tests where the number of rows does not matter."""
 PRELOADED = ("_pytest._argcomplete", "execnet", "faulthandler", "pdb", "xdist.looponfail", "xdist.plugin")
 """Modules beside the plugins of pytest that each session imports, if they are there."""
 FILE = "cases/few0.yaml"
@@ -46,18 +46,18 @@ ROW = f"{FILE}::stays[StaticReshape-f32]"
 
 
 class Done:
-    """A pytest that has ended. It starts anew without an adapter, and with a variable that Python itself reads."""
+    """A session of pytest that has ended. It needs a new Python if it has no adapter, or a variable of Python's."""
 
     copied = CAN_COPY
-    anew_without_adapter = True
+    starts_without_adapter = True
 
     def __init__(self, cwd: Path, *arguments: str, adapter: str | None = "reference", **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
         clean |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **environment}
         named = [] if adapter is None else ["--adapter", adapter]
         words = [*_entry(), *named, *arguments]
-        anew = adapter is None and self.anew_without_adapter
-        copied = self.copied and not anew and not any(name.startswith("PYTHON") for name in environment)
+        again = adapter is None and self.starts_without_adapter
+        copied = self.copied and not again and not any(name.startswith("PYTHON") for name in environment)
         self.code, self.text = (_copies().run if copied else _start)(cwd, clean, words)
 
     def says(self, *words: str) -> None:
@@ -65,23 +65,23 @@ class Done:
             assert part in self.text, self.text
 
     def expect(self, code: int, *words: str, never: str | None = None) -> Done:
-        """Assert the exit code, words of the output, and what does not stand in it."""
+        """Assert the exit code, words of the output, and a word that is not in it."""
         self.says(*words)
         assert self.code == code, self.text
         assert never is None or never not in self.text, self.text
         return self
 
 
-class DoneAnew(Done):
-    """A pytest that started anew, because modules that are there already would change what is tested."""
+class DoneInNewPython(Done):
+    """A session for which Python starts again, because modules that are imported already would change the result."""
 
     copied = False
 
 
 class DoneInCopy(Done):
-    """A pytest without an adapter that did not start anew, because it ends before modules matter."""
+    """A session without an adapter in a copy, because it ends before modules matter."""
 
-    anew_without_adapter = not CAN_COPY
+    starts_without_adapter = not CAN_COPY
 
 
 @cache
@@ -170,7 +170,7 @@ def main() -> None:
 
 
 def spare_processes(canary: Any) -> None:
-    """Let the planted backends fail in this process, but for those that end theirs."""
+    """Let the planted backends fail in this process, except those that end theirs."""
     run = canary._run_planted_backend
 
     def _run_planted_backend(plan: Plan, planted: PlantedBackend, rows: Any, isolation: Isolation, *more: Any) -> int:

@@ -33,7 +33,7 @@ def pattern_of(shown: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_outputs_that_are_shown_are_printed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_outputs_in_the_documentation(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cli("new-adapter", "mine").expect(0)
     page = PAGE.read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def test_the_outputs_that_are_shown_are_printed(tmp_path: Path, cli: Cli, monkey
         assert re.search(pattern_of(shown), done.text, re.MULTILINE), done.text
 
 
-def test_the_table_of_settings_has_all_of_them() -> None:
+def test_the_table_of_settings_is_complete() -> None:
     from reshape_conformance_pytest import INI, OPTIONS
 
     rows = re.findall(r"^\| `(--conformance-\w+) [A-Z]+` \| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Failing rows are shown by kind at the end of a session, and pytest's own sections keep the other tests."""
+"""The end of a session shows failing rows by kind. Pytest's own sections keep the other tests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def lines_of_rows(text: str) -> list[str]:
     return re.findall(r"^FAILED cases/.*$", text, re.MULTILINE)
 
 
-def test_failing_rows_are_grouped_as_a_run_groups_them(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_rows_have_the_groups_of_a_run(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(here)
     monkeypatch.setattr("conformance.report.write", lambda *_: ())  # the command's own reports
     words = ("--cases", "cases", *STATIC, "--hunt", "0", "--isolation", "none", "--out", "out")
@@ -66,14 +66,14 @@ def test_the_command_of_a_kind_repeats_its_failure_in_full(here: Path) -> None:
 
 
 @pytest.mark.parametrize("letters", some_slow(("-rf", "-ra", "-rfE"), ("-ra", "-rfE")))
-def test_who_asks_for_the_rows_in_the_short_summary_gets_them(here: Path, letters: str) -> None:
+def test_rows_in_the_short_summary(here: Path, letters: str) -> None:
     done = call(here, letters, "cases")
     failed = int(done.text.split(" failed, ")[0].split()[-1])
     assert len(lines_of_rows(done.text)) == failed > 3
     assert "= FAILURES =" not in done.text
 
 
-def test_who_asks_for_more_words_gets_every_row_and_then_all_of_each(here: Path) -> None:
+def test_more_verbose_sections(here: Path) -> None:
     usual, every, full = (call(here, *words, "cases").text for words in ((), ("-vv",), ("-vvv",)))
     commands = [text.count("\n      pytest --adapter") for text in (usual, every, full)]
     assert commands[0] == len(kinds(usual)) < commands[1] == commands[2]
@@ -82,7 +82,7 @@ def test_who_asks_for_more_words_gets_every_row_and_then_all_of_each(here: Path)
 
 
 @pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.slow)])
-def test_a_failure_of_another_test_and_what_other_plugins_see_stay(here: Path, workers: str) -> None:
+def test_failures_of_other_tests_and_plugins(here: Path, workers: str) -> None:
     text = (
         "def pytest_terminal_summary(terminalreporter):\n"
         "    terminalreporter.write_line(f\"{len(terminalreporter.stats['failed'])} are seen\")\n"

@@ -26,7 +26,7 @@ def call(folder: Path, backend: str, *options: str) -> Done:
     return Done(folder, *OPTIONS, *options, adapter=backend)
 
 
-def test_a_drawn_row_that_fails_is_shown_with_its_case_and_stands_in_the_evidence(tmp_path: Path) -> None:
+def test_a_drawn_row_that_fails(tmp_path: Path) -> None:
     done = call(tmp_path, "broken:zero-flag-ignored", "--hunt", "60")
     done.says("a drawn row failed: drawn-0-", "refused a legal call", "- id: refused-a-legal-call-zero-copies")
     assert done.code != 0

@@ -1,4 +1,4 @@
-"""Plugins that write reports show each row as a test of its own: those that are installed, and a fake of both."""
+"""Plugins that write reports show each row as a separate test: the installed ones, and a fake of both."""
 
 from __future__ import annotations
 
@@ -31,10 +31,8 @@ def pytest_unconfigure():
 
 @pytest.mark.skipif(find_spec("allure_pytest") is not None, reason="the other tests use the real ones")
 @pytest.mark.parametrize("destination", ["htmlpath", "allure_report_dir"])
-def test_each_row_has_a_report_of_each_phase_and_for_allure_parameters_of_its_own(
-    tmp_path: Path, destination: str
-) -> None:
-    """A fake of the interface: the options of the two plugins, the reports they wait for, and `allure.dynamic`."""
+def test_each_row_has_reports_and_allure_parameters(tmp_path: Path, destination: str) -> None:
+    """A fake has their interface: the options of the two plugins, the reports they wait for, and `allure.dynamic`."""
     write_cases(tmp_path)
     (tmp_path / "allure.py").write_text("", encoding="utf-8")
     (tmp_path / "conftest.py").write_text(FAKE.replace("DEST", destination), encoding="utf-8")
@@ -50,7 +48,7 @@ def test_each_row_has_a_report_of_each_phase_and_for_allure_parameters_of_its_ow
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("allure_pytest") is None, reason="needs allure-pytest")
-def test_allure_gives_each_row_a_history_and_its_own_outcome(tmp_path: Path) -> None:
+def test_allure_has_a_history_of_each_row(tmp_path: Path) -> None:
     write_cases(tmp_path)
     done = Done(tmp_path, *OPTIONS, "--alluredir", "allure", adapter="numpy").expect(1)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in (tmp_path / "allure").glob("*-result.json")]

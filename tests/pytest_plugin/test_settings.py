@@ -67,7 +67,7 @@ def here(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def complete(here: Path) -> Path:
-    """The same, with a case of the waived rule that passes, without which nothing conforms."""
+    """The folder `here`, with a case of the waived rule that passes. Without it nothing conforms."""
     write_cases(here, CASES, MORE)
     return here
 
@@ -94,9 +94,7 @@ SAME = {"waivers": "waivers.yaml", "claims": "claims.yaml", "timeout": "7", "mem
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 @pytest.mark.parametrize("way", some_slow(("options", "configuration", "xdist", "jobs"), ("options", "configuration")))
-def test_the_evidence_equals_that_of_a_run_with_the_same_settings(
-    complete: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
+def test_the_evidence_equals_that_of_a_run(complete: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     monkeypatch.chdir(complete)
     monkeypatch.setattr("conformance.report.write", lambda *_: ())  # the command's own reports
     settings = SAME | ({"jobs": "2"} if way == "jobs" else {"isolation": "none"})
@@ -115,13 +113,13 @@ def test_the_evidence_equals_that_of_a_run_with_the_same_settings(
     assert [record["waiver"] for record in session if record.get("waiver")]
 
 
-def test_a_waived_row_is_an_expected_failure_whose_reason_is_shown(complete: Path) -> None:
+def test_a_waived_row_is_an_expected_failure(complete: Path) -> None:
     done = Done(complete, *WAIVED, *F32, "-rx", adapter="mine.py:Keeps")
     done.expect(0, "XFAIL cases/few0.yaml::minus-two", "known, see the ticket", "waivers.yaml:2", "with ")
     Done(complete, *WAIVED, *F32, "--runxfail", adapter="mine.py:Keeps").expect(1, "6 failed", never="xfailed")
 
 
-def test_a_waiver_that_expired_waives_nothing_and_a_stale_one_ends_with_6(here: Path) -> None:
+def test_an_expired_and_a_stale_waiver(here: Path) -> None:
     write_waivers(here, date.today() - timedelta(days=1))
     Done(here, *WAIVED, *F32, adapter="mine.py:Keeps").expect(1, "expired on", never="xfailed")
     Done(here, *WAIVED, adapter="reference").expect(6, "expired on")
@@ -129,7 +127,7 @@ def test_a_waiver_that_expired_waives_nothing_and_a_stale_one_ends_with_6(here: 
     Done(here, *WAIVED, adapter="reference").expect(6, "is stale, nothing that it is for fails")
 
 
-def test_a_waiver_is_not_stale_if_rows_that_it_may_be_for_were_not_run(complete: Path) -> None:
+def test_a_waiver_is_not_stale_in_an_incomplete_session(complete: Path) -> None:
     waivers = complete / "waivers.yaml"
     text = waivers.read_text(encoding="utf-8").replace("case: minus-two", "breaks: lower-bound")
     waivers.write_text(text, encoding="utf-8")
@@ -175,9 +173,7 @@ def test_a_mistake_in_the_configuration_names_its_file(here: Path) -> None:
     [(["Reshape-1"], F32), (["DynamicReshape-1", "Reshape-1"], ())],
     ids=["one operation", "two"],
 )
-def test_the_rows_after_three_hangs_of_a_case_and_operation_are_not_called_and_the_reason_says_so(
-    here: Path, operations: list[str], types: tuple[str, ...]
-) -> None:
+def test_rows_after_three_hangs_are_not_called(here: Path, operations: list[str], types: tuple[str, ...]) -> None:
     part = [word for operation in operations for word in ("--operation", operation)]
     named = "cases/few0.yaml::stays", "cases/few0.yaml::minus-two"  # the first call has more time than the next
     options = "--conformance-timeout", "0.3", "--conformance-out", "out", "-rs"
@@ -193,7 +189,7 @@ def test_the_rows_after_three_hangs_of_a_case_and_operation_are_not_called_and_t
     assert all(sum(f"[{operation}-" in row["row"] for row in hung) == 3 for operation in operations)
 
 
-def test_a_row_that_is_run_again_with_jobs_is_called_again(here: Path) -> None:
+def test_a_repeated_row_with_jobs(here: Path) -> None:
     again = "def pytest_collection_modifyitems(items):\n    items += items[:1]\n"
     (here / "conftest.py").write_text(again, encoding="utf-8")
     words = "cases/few0.yaml::stays", "--conformance-jobs", "2", "--type", "f32"

@@ -18,7 +18,7 @@ from conformance.system.files import lock_folder
 
 from ..builders import Command, CommandOutput, mini, rewrite, write_cases
 from ..evidence.readers import merge, read_by, reading, remove, verify
-from ..pytest_plugin.done import FEW, Done
+from ..pytest_plugin.done import SUITE, Done
 
 __all__ = ["reading"]
 
@@ -34,7 +34,7 @@ def conforming(folder: Path) -> None:
 def test_a_session_of_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
     conforming(tmp_path / "out")
     write_cases(tmp_path)
-    Done(tmp_path, *FEW, "--conformance-out", "out", adapter="no-such-backend").expect(4)
+    Done(tmp_path, *SUITE, "--conformance-out", "out", adapter="no-such-backend").expect(4)
     assert list((tmp_path / "out").iterdir()) == []
 
 

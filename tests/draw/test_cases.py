@@ -1,0 +1,70 @@
+"""Drawn cases: they have all kinds of calls, and each can be written and read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from conformance.draw.calls import Draw
+from conformance.draw.cases import draw_case
+from conformance.hunt.write_case import case_text
+from conformance.load.cases import with_cases
+from conformance.load.folders import spec_folder
+from conformance.meaning.contract import contracts
+from conformance.model import Case
+from conformance.plan.rows import Row, rows_of
+
+from ..builders import spec
+
+NOT_DRAWN = {"huge-on-empty", "types-listed", "shape-types-listed", "types-demanded-of-reshape"}
+"""Rules that 2000 cases do not reach, or that are about types that no document lists."""
+
+
+def draw_cases(number: int) -> list[Case]:
+    return [draw_case(Draw(f"cases {each}"), ["f32", "bf16", "f16"]) for each in range(number)]
+
+
+def test_drawn_cases_have_all_kinds_of_calls() -> None:
+    """Legal, illegal and unspecified ones, of every facet, with lengths around the powers of two that matter."""
+    kinds, facets, rules, lengths = Counter[str](), Counter[str](), Counter[str](), set[int]()
+    compiled = contracts(spec())
+    for case in draw_cases(2000):
+        for step in case.steps:
+            lengths |= {*step.src, *(abs(entry) for shape in step.shapes for entry in shape)}
+        rows = list(rows_of([case], spec(), compiled))
+        facets.update(facet.partition(":")[0] for row in rows for facet in row.facets)
+        for row in {row.operation: row for row in rows}.values():  # the other ways to call it mean the same
+            for task in row.steps:
+                meanings = [judged.meaning for judged in task.meanings]
+                kinds.update("open" if each.kind == "legal" and each.rules else each.kind for each in meanings)
+                rules.update(rule for judged in task.meanings for rule in judged.meaning.rules)
+    total = sum(kinds.values())
+    kinds["open"] += kinds["unspecified"]  # calls that may be rejected without a verdict against the backend
+    assert all(kinds[kind] > total / 30 for kind in ("legal", "illegal", "open")), kinds
+    wanted = {"type", "shape-type", "runtime-shape", "layout", "in-place", "chain", "declared", "form", "rank"}
+    assert wanted <= set(facets)
+    for power in (15, 16, 31, 32, 62):
+        assert {2**power - 1, 2**power, 2**power + 1} & lengths, f"2^{power}"
+    assert 2**63 - 1 in lengths
+    with_contract = {rule.id for rule in spec().rules.values() if rule.requires or rule.ensures or rule.when}
+    assert not {rule for rule in with_contract if spec().rules[rule].documents} - set(rules) - NOT_DRAWN
+
+
+def test_every_drawn_case_can_be_written_and_read(tmp_path: Path) -> None:
+    """A case that is read again means the same calls."""
+    compiled = contracts(spec())
+    (tmp_path / "cases").mkdir()
+    written: list[tuple[str, Row]] = []
+    for number, case in enumerate(draw_cases(250)):
+        row = next(iter(rows_of([case], spec(), compiled)), None)
+        if row is not None:
+            written.append((case_text(case, "same-volume", row, f"n{number}"), row))
+    text = "about: Drawn.\ncases:\n" + "".join(text for text, _ in written)
+    (tmp_path / "cases" / "drawn.yaml").write_text(text, encoding="utf-8")
+    read = with_cases(spec(), spec_folder(), tmp_path / "cases")
+    assert len(read.cases) == len(written)
+    for (_, row), case in zip(written, read.cases.values(), strict=True):
+        again = next(iter(rows_of([case], spec(), compiled)))
+        assert [task.graph for task in again.steps] == [task.graph for task in row.steps]
+        assert [task.shapes for task in again.steps] == [task.shapes for task in row.steps]
+        assert [t.source._replace(start=0) for t in again.steps] == [t.source._replace(start=0) for t in row.steps]
