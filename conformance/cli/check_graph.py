@@ -20,7 +20,7 @@ from ..graphs.write_cases import PREFIX, Written, write_cases
 from ..load.faults import load_faults
 from ..meaning.faults import KnownFaults
 from ..model import Spec
-from ..model.faults import Fault
+from ..model.faults import KnownFault
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
@@ -47,7 +47,7 @@ class CheckedFile(NamedTuple):
     nodes: Sequence[CheckedNode]
     inputs: Mapping[str, Dims | None]
     why_unreadable: str = ""
-    faults: tuple[tuple[Fault, ...], ...] = ()
+    faults: tuple[tuple[KnownFault, ...], ...] = ()
     """By node, the known faults of backends that may hit it."""
 
 
@@ -202,7 +202,7 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
     }
 
 
-def _data_of_fault(fault: Fault) -> dict[str, Any]:
+def _data_of_fault(fault: KnownFault) -> dict[str, Any]:
     return {**fault._asdict(), "versions": list(fault.versions), "when": fault.when.text}
 
 
@@ -292,7 +292,7 @@ def _show_rules(spec: Spec, files: Sequence[CheckedFile]) -> None:
 
 def _show_faults(files: Sequence[CheckedFile]) -> None:
     """Print each known fault that may hit a node, and the places of those nodes."""
-    places: dict[Fault, list[str]] = {}
+    places: dict[KnownFault, list[str]] = {}
     for file in files:
         for node, faults in zip(file.nodes, file.faults, strict=True):
             for fault in faults:

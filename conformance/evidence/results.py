@@ -37,8 +37,8 @@ from .subject import NO_SUBJECT, Subject
 
 __all__ = [
     "FORMAT", "MAX_BYTES", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered",
-    "Target", "Writer", "complete", "header_of", "is_packed", "miscounts", "pack", "parse", "part_of", "read",
-    "read_content", "salvage", "seal_of", "unpack",
+    "Target", "Writer", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read", "read_content",
+    "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 PACKED, PACKED_BEFORE = ".xz", ".gz"
 """The ends of the names of packed evidence: as it is written, and as it was written before, which is still read."""
@@ -276,7 +276,7 @@ def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tu
     return tuple(results.values())
 
 
-def miscounts(evidence: Evidence) -> Iterator[str]:
+def find_miscounts(evidence: Evidence) -> Iterator[str]:
     """Say where the verdicts that the footer counts are not those of the rows."""
     counts = Counter(verdict for result in evidence.results for verdict in result.verdicts.values())
     footer = evidence.footer["verdicts"]
@@ -285,7 +285,7 @@ def miscounts(evidence: Evidence) -> Iterator[str]:
             yield f"the footer counts {footer.get(name)} {name}, the rows have {counts[name]}"
 
 
-def complete(evidence: Evidence, row_ids: Iterable[str], digest: str, path: Path) -> None:
+def refuse_incomplete(evidence: Evidence, row_ids: Iterable[str], digest: str, path: Path) -> None:
     """Refuse evidence for another suite, or without exactly the rows that the suite has."""
     if evidence.header["suite"]["digest"] != digest:
         theirs = evidence.header["suite"]["digest"][:12]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..meaning.faults import KnownFaults
-from ..model.faults import Fault, LegalCall
+from ..model.faults import KnownFault, LegalCall
 from .conclude import CheckedNode
 from .nodes import whole
 
 
-def find_faults(node: CheckedNode, known: KnownFaults) -> tuple[Fault, ...]:
+def find_faults(node: CheckedNode, known: KnownFaults) -> tuple[KnownFault, ...]:
     """Return the faults that a legal call of a node may meet, for any length tried."""
     return tuple(dict.fromkeys(fault for call in _legal_calls(node) for fault in known.hitting(call)))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..model import Call
-from ..model.faults import Fault
+from ..model.faults import KnownFault
 from ..report.picture import Picture, draw_reading
 from ..report.render import render_page
 from .conclude import CheckedNode, Trial, format_findings
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     findings: tuple[str, ...]
     picture: Picture | None
     """Of the first trial with the worst meaning; None if the call is not known."""
-    faults: tuple[Fault, ...]
+    faults: tuple[KnownFault, ...]
     """Those of backends that may hit it."""
 
 
@@ -40,7 +40,7 @@ class FileSection(NamedTuple):
 
 
 def make_entry(
-    node: CheckedNode, call: str, trials: Sequence[Trial], judge: Judge, faults: tuple[Fault, ...]
+    node: CheckedNode, call: str, trials: Sequence[Trial], judge: Judge, faults: tuple[KnownFault, ...]
 ) -> Entry:  # fmt: skip
     """Return the row of a node; `call` describes it in words."""
     texts = (

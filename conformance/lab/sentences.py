@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..evidence.folder import PUBLISHED, find_published_results
-from ..evidence.results import Refused, complete, read
+from ..evidence.results import Refused, read, refuse_incomplete
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
@@ -105,7 +105,7 @@ def _results(folder: Path, plan: Plan) -> dict[str, Result] | str:
     try:
         evidence = read(path)
         rows = {result.row for result in evidence.results}
-        complete(evidence, {row.id for row in plan.rows} | rows, plan.suite.digest, path)
+        refuse_incomplete(evidence, {row.id for row in plan.rows} | rows, plan.suite.digest, path)
     except Refused as refused:
         return str(refused)
     return {result.row: result for result in evidence.results}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..model import Expression, Place, Problem
-from ..model.faults import Fault
+from ..model.faults import KnownFault
 from .folders import adapters_folder
 from .schema import explained_by_schema, read_file
 from .strict_yaml import require
@@ -14,14 +14,14 @@ FAULTS = "faults"
 
 
 @explained_by_schema()
-def load_faults(path: Path | None = None) -> tuple[Fault, ...]:
+def load_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the faults of a file, or the bundled ones; Malformed, with every problem, if the file cannot be used."""
     path = path or adapters_folder() / f"{FAULTS}.yaml"
     content, problems = read_file(path, FAULTS)
     require(problems)
     name = f"{path.parent.name}/{path.name}"
     faults = [
-        Fault(
+        KnownFault(
             entry["id"], entry["backend"], tuple(entry["versions"]), entry["words"],
             Expression(entry["when"], Place(name, entry.lines["when"])),
         )

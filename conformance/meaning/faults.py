@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..model import Malformed, Problem
-from ..model.faults import Fault, LegalCall
+from ..model.faults import KnownFault, LegalCall
 from .compiled_rules import legal_condition
 from .expression import Invalid
 
@@ -13,7 +13,7 @@ from .expression import Invalid
 class KnownFaults:
     """Some faults, with their conditions compiled."""
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    def __init__(self, faults: Iterable[KnownFault]) -> None:
         self._conditions = []
         problems = []
         for fault in faults:
@@ -24,5 +24,5 @@ class KnownFaults:
         if problems:
             raise Malformed(tuple(problems))
 
-    def hitting(self, call: LegalCall) -> tuple[Fault, ...]:
+    def hitting(self, call: LegalCall) -> tuple[KnownFault, ...]:
         return tuple(fault for fault, holds in self._conditions if holds(call))

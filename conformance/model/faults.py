@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .rules import Expression
 
 
-class Fault(NamedTuple):
+class KnownFault(NamedTuple):
     """One fault of a backend, and the calls that it may hit."""
 
     id: str

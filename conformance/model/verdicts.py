@@ -17,7 +17,7 @@ WAIVED: Verdict = "waived"
 NOT_RUN: Verdict = "not run"
 
 
-class Entry(NamedTuple):
+class VerdictWords(NamedTuple):
     """The look and the meaning of a verdict."""
 
     mark: str
@@ -33,32 +33,32 @@ class Entry(NamedTuple):
     legend: str
 
 
-TABLE: dict[Verdict, Entry] = {
-    PASS: Entry(
+TABLE: dict[Verdict, VerdictWords] = {
+    PASS: VerdictWords(
         "✓", "pass", "green", 5, "right",
         "A legal call was answered with the right type, dims and bytes, or an illegal one was rejected.",
     ),
-    FAIL: Entry(
+    FAIL: VerdictWords(
         "✗", "fail", "red", 1, "bad",
         "The answer is wrong, a legal call was rejected, an illegal one answered, or the call crashed or hung.",
     ),
-    OBSERVED: Entry(
+    OBSERVED: VerdictWords(
         "◆", "observed", "cyan", 6, "right",
         "The document leaves the call unspecified. What was done is recorded and breaks nothing settled.",
     ),
-    NOT_CLAIMED: Entry(
+    NOT_CLAIMED: VerdictWords(
         "○", "open", "", 3, "aside",
         "The backend does not claim the call, and nothing in the outcome is held against it.",
     ),
-    ERROR: Entry(
+    ERROR: VerdictWords(
         "▲", "error", "red", 0, "bad",
         "The adapter went wrong, so nothing is known of the backend. Mend the adapter first.",
     ),
-    WAIVED: Entry(
+    WAIVED: VerdictWords(
         "◐", "warn", "yellow", 4, "aside",
         "A failure that was declared before the run, with a reason and a date. It is no pass.",
     ),
-    NOT_RUN: Entry(
+    NOT_RUN: VerdictWords(
         "□", "warn", "yellow", 2, "aside",
         "The call was not made. In the target it is in the denominator, and nothing conforms while it is there.",
     ),

@@ -16,7 +16,17 @@ from .. import report
 from ..draw.challenge import is_fresh
 from ..evidence.drawn import plan_of_run
 from ..evidence.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
-from ..evidence.results import Evidence, OtherFormat, Refused, complete, is_packed, miscounts, pack, parse, read_content
+from ..evidence.results import (
+    Evidence,
+    OtherFormat,
+    Refused,
+    find_miscounts,
+    is_packed,
+    pack,
+    parse,
+    read_content,
+    refuse_incomplete,
+)
 from ..model import Result
 from ..plan.rows import Plan, drawn_number
 from ..system.exit_codes import VOIDS_CERTIFICATES
@@ -167,7 +177,7 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Pa
         if evidence.header["suite"]["digest"] != plan.suite.digest:
             raise OtherSuite(path, evidence, plan)
         plan = plan_of_run(plan, evidence, path)
-        complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+        refuse_incomplete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     except OtherFormat:
         raise
     except Refused as refused:
@@ -193,7 +203,7 @@ def _find_miscounts(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mi
     """Counts in the footer that are not those of the rows, and a footer that the suite did not write."""
     if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
         yield Mismatch(path.name, "the footer is not written as the suite writes it; somebody edited it")
-    for wrong in miscounts(evidence):
+    for wrong in find_miscounts(evidence):
         yield Mismatch(path.name, wrong)
 
 

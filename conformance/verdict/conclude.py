@@ -32,7 +32,7 @@ from .sentences import (
 from .standing import (
     FAILED,
     Blames,
-    RowGroup,
+    SimilarRows,
     Standing,
     count_tests,
     describe_gap,
@@ -124,9 +124,9 @@ def conclude(
     `escaped`: planted backends that were not caught. `overdue`: waivers that expired or are stale. `in_process`: the
     backend is not our own and ran in our process.
     """
-    by_standing: dict[tuple[str, str], list[RowGroup]] = {}
-    unlisted: list[RowGroup] = []
-    unclaimed: list[RowGroup] = []
+    by_standing: dict[tuple[str, str], list[SimilarRows]] = {}
+    unlisted: list[SimilarRows] = []
+    unclaimed: list[SimilarRows] = []
     groups = group_rows(plan.rows, results, claims)
     for group in groups:
         row = group.rows[0]
@@ -166,7 +166,7 @@ def conclude(
     return Conclusion(standings, blames, sentences, code, why, notes)
 
 
-def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[RowGroup]]) -> Blames:
+def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[SimilarRows]]) -> Blames:
     """Blame every failure of the groups, in each document in which it is one."""
     failing = [
         (document, group) for (document, _), some in groups.items() for group in some if group.verdicts[document] in BAD
@@ -198,7 +198,7 @@ def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
 
 
 def _exit_code(
-    standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[RowGroup]],
+    standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[SimilarRows]],
     claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str,
 ) -> tuple[int, str]:  # fmt: skip
     tests = Counter(count_tests(standings))

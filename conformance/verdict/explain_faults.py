@@ -11,7 +11,7 @@ from ..evidence.results import Evidence, Refused, read
 from ..meaning.faults import KnownFaults
 from ..model import FAIL, PASS, Case, Form, Result, Step
 from ..model.cases import given_keys
-from ..model.faults import Fault, LegalCall
+from ..model.faults import KnownFault, LegalCall
 from ..plan.rows import Plan, Row
 
 _OPEN_KEYS = ("bits", "once", "large", "shape_type")
@@ -29,11 +29,11 @@ class Explanation(NamedTuple):
     """Calls that passed although a fault may hit them."""
     unexplained: tuple[tuple[str, LegalCall], ...]
     """Calls that failed and meet no fault, with a row of each."""
-    idle: tuple[Fault, ...]
+    idle: tuple[KnownFault, ...]
     """Faults without which each call that failed still meets one."""
 
 
-def explain_evidence(path: Path, plan: Plan, faults: Iterable[Fault]) -> Explanation:
+def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Explanation:
     """Return how the faults of a backend explain its evidence; Refused if that is of another suite or format."""
     evidence = read(path)
     if evidence.header["suite"]["digest"] != plan.suite.digest:
@@ -41,7 +41,7 @@ def explain_evidence(path: Path, plan: Plan, faults: Iterable[Fault]) -> Explana
     return explain(evidence, plan, faults, path)
 
 
-def explain(evidence: Evidence, plan: Plan, faults: Iterable[Fault], path: Path) -> Explanation:
+def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: Path) -> Explanation:
     """Return how the faults of a backend explain evidence that has been read; `path` is for messages."""
     name, version = (evidence.header["backend"][key] for key in ("name", "version"))
     own = [fault for fault in faults if fault.backend == name and version in fault.versions]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evidence.drawn import plan_of_run
-from ..evidence.results import Evidence, Refused, complete, miscounts, read
+from ..evidence.results import Evidence, Refused, find_miscounts, read, refuse_incomplete
 from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Verdict, worst
 from ..plan.rows import Plan, Row
 from ..run.judge import deciding_step, verdict_of_record
@@ -26,8 +26,8 @@ def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
     """Refuse evidence of another suite, without some row, or with a verdict that does not follow from its outcome."""
     if evidence.header["suite"]["digest"] == plan.suite.digest:
         plan = plan_of_run(plan, evidence, path)
-    complete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
-    if wrong := next(miscounts(evidence), None):
+    refuse_incomplete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    if wrong := next(find_miscounts(evidence), None):
         raise Refused(f"{path}: {wrong}; the file was changed")
     refuse_contradictions(plan, evidence.results, evidence.header, path)
 

@@ -9,7 +9,7 @@ from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word, covers
 from ..system.terminal import count_noun
 from ..system.text import join_names
-from .standing import RowGroup, Standing, count_tests, describe_gap
+from .standing import SimilarRows, Standing, count_tests, describe_gap
 
 _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
 """The words of a sentence, in the order in which they are named."""
@@ -66,7 +66,7 @@ def _join_blames(numbers: Mapping[Blame, int], tests: int, errors: int) -> str:
     return ", ".join(parts if text or not (forbidden or ruling) else ["keeps the text", *parts])
 
 
-def describe_failures_in_unclaimed_types(groups: Iterable[RowGroup]) -> str:
+def describe_failures_in_unclaimed_types(groups: Iterable[SimilarRows]) -> str:
     """Say how many rows fail although their type is not claimed, because they did more than answer; empty if none."""
     failing: Counter[str] = Counter()
     for group in groups:
@@ -86,7 +86,7 @@ def note_unclaimed_operations(operations: Iterable[str], claims: Claims, target:
         yield f"not claimed, and so not called: {join_names(names)}"
 
 
-def note_failures_in_unlisted_types(groups: Iterable[RowGroup]) -> Iterator[str]:
+def note_failures_in_unlisted_types(groups: Iterable[SimilarRows]) -> Iterator[str]:
     """Note failures in types that no document of the row lists; they are held against nobody."""
     failing: Counter[str] = Counter()
     for group in groups:
@@ -134,7 +134,7 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
     return "".join(f"; {part}" for part in parts)
 
 
-def note_unclaimed_passes(groups: Iterable[RowGroup], claims: Claims) -> Iterator[str]:
+def note_unclaimed_passes(groups: Iterable[SimilarRows], claims: Claims) -> Iterator[str]:
     """Note the unclaimed facets whose rows all pass, so that the backend could claim them."""
     passes: dict[str, bool] = {}
     for group in groups:

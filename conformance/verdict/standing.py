@@ -59,7 +59,7 @@ def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
-class RowGroup(NamedTuple):
+class SimilarRows(NamedTuple):
     """Rows with the same operation, type, rule, unclaimed facets and verdicts; each group is counted once."""
 
     rows: list[Row]
@@ -67,9 +67,9 @@ class RowGroup(NamedTuple):
     """The verdict in each of their documents; `not run` if there is no result."""
 
 
-def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claims) -> list[RowGroup]:
+def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claims) -> list[SimilarRows]:
     """Group rows by what a conclusion depends on, in the order of the first row of each group."""
-    groups: dict[tuple[object, ...], RowGroup] = {}
+    groups: dict[tuple[object, ...], SimilarRows] = {}
     needs: dict[frozenset[str], tuple[object, ...]] = {}
     for row in rows:
         if row.facets not in needs:
@@ -78,7 +78,7 @@ def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claim
         verdicts = result.verdicts if result else {}
         key = (row.operation, row.type, row.documents, needs[row.facets], row.case.rule, *verdicts.items())
         if key not in groups:
-            groups[key] = RowGroup([], {document: verdicts.get(document, NOT_RUN) for document in row.documents})
+            groups[key] = SimilarRows([], {document: verdicts.get(document, NOT_RUN) for document in row.documents})
         groups[key].rows.append(row)
     return list(groups.values())
 
@@ -122,7 +122,7 @@ Blames = Mapping[str, Mapping[str, Blamed]]
 
 
 def standings_of(
-    plan: Plan, groups: Mapping[tuple[str, str], list[RowGroup]], claims: Claims, blames: Blames
+    plan: Plan, groups: Mapping[tuple[str, str], list[SimilarRows]], claims: Claims, blames: Blames
 ) -> tuple[Standing, ...]:
     """Return the standings of the groups by document and type, in the order of the documents."""
     position = {document: number for number, document in enumerate(plan.suite.spec.documents)}
@@ -132,14 +132,14 @@ def standings_of(
     )
 
 
-def _count_blames(group: list[RowGroup], document: str, blames: Blames) -> dict[Blame, int]:
+def _count_blames(group: list[SimilarRows], document: str, blames: Blames) -> dict[Blame, int]:
     failing = (row.id for rows in group if rows.verdicts[document] in BAD for row in rows.rows)
     counts = Counter(blames[row][document].blame for row in failing if document in blames.get(row, {}))
     return {blame: counts[blame] for blame in BLAMES if counts[blame]}
 
 
 def _standing(
-    plan: Plan, document: str, type_: str, group: list[RowGroup], claims: Claims, blames: Mapping[Blame, int]
+    plan: Plan, document: str, type_: str, group: list[SimilarRows], claims: Claims, blames: Mapping[Blame, int]
 ) -> Standing:
     rules = plan.suite.spec.rules
     counts: Counter[Verdict] = Counter()

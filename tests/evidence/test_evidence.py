@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence import machine
-from conformance.evidence.results import Refused, Writer, complete, read
+from conformance.evidence.results import Refused, Writer, read, refuse_incomplete
 from conformance.model import IDLE, Result, Verdict
 
 from .. import builders
@@ -225,14 +225,14 @@ def test_the_header_names_the_variables_of_this_process(path: Path) -> None:
 def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
     evidence = read(path)
     digest = evidence.header["suite"]["digest"]
-    complete(evidence, ROWS, digest, path)
+    refuse_incomplete(evidence, ROWS, digest, path)
     for rows, suite, words in (
         (ROWS, "0" * 64, "is of a suite with digest"),
         ([*ROWS, "new"], digest, "lacks 1 row of the suite, first new"),
         (ROWS[1:], digest, "has rows that the suite does not, such as row-0"),
     ):
         with pytest.raises(Refused, match=words):
-            complete(evidence, rows, suite, path)
+            refuse_incomplete(evidence, rows, suite, path)
 
 
 def test_evidence_without_planted_backends_shows_nothing(command: Command) -> None:

@@ -12,7 +12,7 @@ from conformance.evidence.results import Refused
 from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.model import Expression, Place
-from conformance.model.faults import Fault
+from conformance.model.faults import KnownFault
 from conformance.plan.rows import Plan, drawn_number, plan_of
 from conformance.verdict.explain_faults import explain, explain_evidence
 
@@ -21,8 +21,8 @@ from ..builders import REPORTS, Cli, Command, published
 BACKEND = "broken:zero-flag-ignored"
 
 
-def fault(when: str, backend: str = BACKEND, version: str = "1") -> Fault:
-    return Fault("it", backend, (version,), "It takes a 0 as a length", Expression(when, Place("faults.yaml", 7)))
+def fault(when: str, backend: str = BACKEND, version: str = "1") -> KnownFault:
+    return KnownFault("it", backend, (version,), "It takes a 0 as a length", Expression(when, Place("faults.yaml", 7)))
 
 
 @pytest.fixture

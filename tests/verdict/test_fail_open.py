@@ -157,7 +157,7 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
 
     said = as_we_are_and_without(
         lambda: told(command, command.out),
-        (rejudge, "read", careless), (rejudge, "miscounts", lambda _: iter(())), UNCOUNTED, *NAIVE,
+        (rejudge, "read", careless), (rejudge, "find_miscounts", lambda _: iter(())), UNCOUNTED, *NAIVE,
     )  # fmt: skip
     assert "has no footer" in said.data["why"]
 
