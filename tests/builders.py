@@ -20,7 +20,7 @@ from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.cli.main import main
 from conformance.evidence.folder import find_published_results
 from conformance.evidence.results import Evidence, Target, Writer, header_of, read, seal_of
-from conformance.load.cases import load_cases, with_cases
+from conformance.load.cases import load_cases, load_suite, with_cases
 from conformance.load.folders import spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec
 from conformance.meaning.contract import contracts
@@ -225,6 +225,9 @@ def write_cases(folder: Path, *files: str) -> Path:
 def plan_of_cases(folder: Path, *files: str) -> Plan:
     """The plan of such a folder."""
     return plan_of(suite_of_cases(None, write_cases(folder, *files)))
+
+
+bundled_plan = cache(lambda: plan_of(load_suite()))
 
 
 def plan_as_bundled(folder: Path, text: str = FOUR_CASES) -> Plan:

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
-from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
 import pytest
 
 from conformance.evidence.results import Evidence, Target
-from conformance.load.cases import load_suite
 from conformance.model import BLAMES
-from conformance.plan.rows import Plan, plan_of
+from conformance.plan.rows import Plan
 from conformance.run.row import run
 from conformance.verdict.conclude import conclude
 from conformance.verdict.failure_kinds import group_failures
-from tests.verdict.one_fault_backends import FAULTS, FREEDOMS, OneFault
+
+from ..builders import DOCUMENTS, bundled_plan
+from .one_fault_backends import FAULTS, FREEDOMS, OneFault
 
 TEXT, FORBIDDEN, RULING = BLAMES
 NOTHING, ERROR = "breaks nothing", "error of the adapter"
-DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")
 ONEAPI, GRAPH, SPEC, DYNAMIC, OLDEST = DOCUMENTS
 
 
@@ -201,17 +200,12 @@ KNOWN: Mapping[tuple[str, str], str] = {}
 """By backend and document, why the run says something else than what is due."""
 
 
-@cache
-def whole_plan() -> Plan:
-    return plan_of(load_suite())
-
-
 def plan_for(backend: OneFault) -> Plan:
     """Choose the rows that can show the fault; those left out add time and no other kind of call."""
-    rows = [row for row in whole_plan().rows if row.type in backend.types and not row.case.generated]
+    rows = [row for row in bundled_plan().rows if row.type in backend.types and not row.case.generated]
     rows = [row for row in rows if (row.operation, row.given, row.shape_type) != ("Reshape-1", "runtime", "s32")]
     small = [row for row in rows if max(prod(step.src) for step in row.case.steps) <= backend.most_elements]
-    return Plan(whole_plan().suite, tuple(small))
+    return Plan(bundled_plan().suite, tuple(small))
 
 
 def hear(backend: OneFault) -> Iterator[tuple[str, Said]]:

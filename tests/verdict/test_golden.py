@@ -11,20 +11,21 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from conformance.adapter import load_adapter
 from conformance.load.cases import load_suite
 from conformance.plan.rows import Row, plan_of
-from tests import forks
+from conformance.run.row import run
 
 FOLDER = Path(__file__).parents[1] / "golden"
 FILES = sorted(FOLDER.glob("*.json"))
-OTHER = 4
-"""The exit code where the library is here, but of another version, or the processor lacks what is pinned."""
+CANNOT_START, OTHER = 3, 4
+"""Exit codes: no library; it is of another version, or the processor lacks what is pinned."""
 STATIC, BOTH = ("StaticReshape",), ("StaticReshape", "DynamicReshape-1")
 AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 
@@ -86,7 +87,7 @@ class Missing(Exception):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not forks.POSSIBLE, reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_same_rows_fail_with_the_same_diagnoses(file: Path) -> None:
     known = json.loads(file.read_text(encoding="utf-8"))
@@ -110,17 +111,10 @@ def test_every_golden_file_is_of_a_backend_that_is_pinned() -> None:
 # ── finding it ────────────────────────────────────────────────────────────────────────────────────
 def content(pin: Pin, version: str | None = None) -> dict[str, Any]:
     """What a golden file holds, found in a process of its own."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.verdict.test_golden",
-        "--of",
-        str(PINS.index(pin)),
-        version or "",
-    ]
+    command = [sys.executable, "-m", "tests.verdict.test_golden", "--of", str(PINS.index(pin)), version or ""]
     environment = {**os.environ, **pin.env}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
-    if done.returncode in (OTHER, forks.CANNOT_START):
+    if done.returncode in (OTHER, CANNOT_START):
         raise (Other if done.returncode == OTHER else Missing)(done.stderr.strip().rpartition("\n")[2])
     if done.returncode:
         raise RuntimeError(done.stderr.strip() or f"exit code {done.returncode}")
@@ -128,9 +122,9 @@ def content(pin: Pin, version: str | None = None) -> dict[str, Any]:
     return found
 
 
-def told(pin: Pin, version: str) -> dict[str, Any]:
+def find_here(pin: Pin, version: str) -> dict[str, Any]:
     """The same in this process, which must have loaded no library: rows are run in forks."""
-    detail = next(forks.records([], pin.backend))
+    detail = next(records_of([], pin.backend))
     here = detail["version"].partition("+")[0]
     apart = {key: detail.get(key) for key, value in pin.detail.items() if detail.get(key) != value}
     if apart or version not in ("", here):
@@ -138,20 +132,68 @@ def told(pin: Pin, version: str) -> dict[str, Any]:
         raise SystemExit(OTHER)
     rows = [row for row in plan_of(load_suite()).rows if row.operation in pin.operations and not row.case.large]
     rows = [row for row in rows if pin.among(row)]
-    _, *diagnoses = forks.records(rows, pin.backend)
+    _, *diagnoses = records_of(rows, pin.backend)
     return {
-        "backend": pin.backend,
-        "version": here,
-        "env": dict(pin.env),
-        "detail": dict(pin.detail),
-        "operations": list(pin.operations),
-        "rows": len(rows),
-        "suite": load_suite().digest,
-        "fails": grouped(rows, diagnoses),
-    }
+        "backend": pin.backend, "version": here, "env": dict(pin.env), "detail": dict(pin.detail),
+        "operations": list(pin.operations), "rows": len(rows), "suite": load_suite().digest,
+        "fails": group_rows(rows, diagnoses),
+    }  # fmt: skip
 
 
-def grouped(rows: list[Row], diagnoses: list[str | None]) -> dict[str, dict[str, str]]:
+def records_of(rows: Sequence[Row], backend: str) -> Iterator[Any]:
+    """The identity's detail, then a diagnosis for each row or None.
+
+    The backend may take its process down: rows are run in a fork, and after a crash on in the next. A worker would do
+    too, and does in a real run; forks need no second start of Python for each of many crashes.
+    """
+    begin, told = 0, False
+    while begin < len(rows) or not told:
+        lines = _forked(rows[begin:], backend)
+        if not lines:
+            raise SystemExit(CANNOT_START)
+        if not told:
+            yield json.loads(lines[0])
+            told = True
+        yield from map(json.loads, lines[1:])
+        begin += len(lines) - 1
+        if begin < len(rows):
+            yield "crash"
+            begin += 1
+
+
+def _forked(rows: Sequence[Row], backend: str) -> list[bytes]:
+    """The lines that a child writes before it is through, or dies."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        status = 1
+        try:
+            with os.fdopen(writing, "wb", buffering=0) as out:
+                _child(rows, backend, out)
+            status = 0
+        except (Exception, SystemExit) as error:  # nobody would see it otherwise
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as lines:
+        told = lines.read().splitlines()
+    os.waitpid(child, 0)
+    return told
+
+
+def _child(rows: Sequence[Row], backend: str, out: Any) -> None:
+    adapter = load_adapter(backend)
+    out.write(json.dumps(dict(adapter.identity.detail, version=adapter.identity.version)).encode() + b"\n")
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(quiet, stream)
+    for result in run(rows, adapter):
+        out.write(json.dumps(result.diagnosis).encode() + b"\n")
+
+
+def group_rows(rows: list[Row], diagnoses: list[str | None]) -> dict[str, dict[str, str]]:
     """Each diagnosis → each case → the rows of it that have it."""
     found: dict[str, dict[str, str]] = {}
     for row, diagnosis in zip(rows, diagnoses, strict=True):
@@ -184,7 +226,7 @@ def write(names: list[str]) -> Iterator[str]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--of"]:
-        print(json.dumps(told(PINS[int(sys.argv[2])], sys.argv[3])))
+        print(json.dumps(find_here(PINS[int(sys.argv[2])], sys.argv[3])))
     else:
         for line in write(sys.argv[1:]):
             print(line, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,12 @@ from conformance.verdict.waive import load_all
 from .. import miniatures
 from ..builders import Command, mini
 
-SOON = (date.today() + timedelta(days=200)).isoformat()
-GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": SOON}
+IN_200_DAYS = (date.today() + timedelta(days=200)).isoformat()
+GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": IN_200_DAYS}
 FLUSHES = mini("Flushes")
 
 
-def waivers(folder: Path, *entries: dict[str, str | None]) -> Path:
+def waivers(folder: Path, *entries: Mapping[str, str | None]) -> Path:
     """A waiver file; None takes a key out."""
     lines = ["waivers:"]
     for entry in entries:
@@ -36,39 +37,34 @@ def waivers(folder: Path, *entries: dict[str, str | None]) -> Path:
     return path
 
 
-def test_a_waived_failure_is_counted_apart_and_the_rest_conforms(command: Command, tmp_path: Path) -> None:
-    assert command.run(FLUSHES).code == 1
-    said = command.run(FLUSHES, "--waivers", waivers(tmp_path, {}), "--json").expect(0)
-    assert said.data["verdicts"]["waived"] == 8
-    assert said.data["verdicts"]["fail"] == 0
+def test_a_waived_failure_is_counted_apart(command: Command, tmp_path: Path) -> None:
+    path = waivers(tmp_path, {})
+    said = command.run(FLUSHES, "--waivers", path, "--json").expect(0)
+    assert (said.data["verdicts"]["waived"], said.data["verdicts"]["fail"]) == (8, 0)
     why = "the whole target conforms, with 8 tests waived, as far as 20 cases of another suite go"
     assert said.data["why"] == why
     assert "with 1 waived" in said.data["sentences"][0]
-    result = next(r for r in read(command.out / "results.jsonl").results if r.row == "patterns[StaticReshape-f32]")
+    evidence = read(command.out / "results.jsonl")
+    assert evidence.header["waivers"] == [{"number": 1, "place": f"{path}:2", **GIVEN}]
+    result = next(r for r in evidence.results if r.row == "patterns[StaticReshape-f32]")
     assert set(result.verdicts.values()) == {"waived"}
     assert result.diagnosis == "subnormals flushed", "what failed is still told"
     assert (result.outcome, result.waiver) == (Outcome("tensor", "f32", (8,)), 1), "and what came of it"
 
 
-def test_only_failures_are_waived_and_not_what_a_row_shows_in_other_documents(command: Command, tmp_path: Path) -> None:
+def test_only_failures_are_waived(command: Command, tmp_path: Path) -> None:
     row = "zero-beside-infer[StaticReshape-f32]"
     command.run(mini("Accepts"), "--waivers", waivers(tmp_path, {"case": "zero-beside-infer"}))
     result = next(r for r in read(command.out / "results.jsonl").results if r.row == row)
     assert result.verdicts == {"static-oneapi": "observed", "static-graph-v0.9": "waived", "static-spec-v0.9": "waived"}
 
 
-def test_the_header_holds_the_waivers(command: Command, tmp_path: Path) -> None:
-    path = waivers(tmp_path, {})
-    command.run(FLUSHES, "--waivers", path)
-    assert read(command.out / "results.jsonl").header["waivers"] == [{"number": 1, "place": f"{path}:2", **GIVEN}]
-
-
-def test_a_waiver_for_a_row_takes_its_id_as_every_command_prints_it(command: Command, tmp_path: Path) -> None:
-    assert command.run(FLUSHES).code == 1
+def test_a_waiver_for_a_row_takes_its_printed_id(command: Command, tmp_path: Path) -> None:
+    command.run(FLUSHES).expect(1, out="\nfailures\n")
     rows = [result.row for result in read(command.out / "results.jsonl").results if result.diagnosis]
     assert "patterns[StaticReshape-f32]" in rows
     path = waivers(tmp_path, *({"case": None, "row": row} for row in rows))
-    assert command.run(FLUSHES, "--waivers", path).code == 0
+    command.run(FLUSHES, "--waivers", path).expect(0, out="\nfailures, all waived\n")
 
 
 WAIVED: tuple[dict[str, str | None], ...] = (
@@ -84,48 +80,56 @@ OF_OTHERS: tuple[dict[str, str | None], ...] = (
 
 
 @pytest.mark.parametrize(("entry", "code"), [*((entry, 0) for entry in WAIVED), *((entry, 1) for entry in OF_OTHERS)])
-def test_a_waiver_is_for_what_its_patterns_say_and_waives_nothing_else(
+def test_a_waiver_is_for_what_its_patterns_say(
     command: Command, tmp_path: Path, entry: dict[str, str | None], code: int
 ) -> None:
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, entry)).code == code
 
 
 @pytest.mark.parametrize("entry", [{"backend": "onednn"}, {"versions": ">=3.7"}, {"versions": "==3.7"}])
-def test_a_waiver_for_another_backend_or_version_is_as_if_it_were_not_there(
+def test_a_waiver_for_another_backend_or_version(
     command: Command, tmp_path: Path, entry: dict[str, str | None]
 ) -> None:
+    """It is as if it were not there."""
     path = waivers(tmp_path, entry)
     assert command.run(FLUSHES, "--waivers", path).code == 1
     assert read(command.out / "results.jsonl").header["waivers"] == []
     assert command.run("reference", "--waivers", path).code == 0, "nor is it stale"
 
 
-def test_an_expired_waiver_waives_nothing_and_is_told_once_nothing_fails(command: Command, tmp_path: Path) -> None:
-    path = waivers(tmp_path, {"expires": "2020-02-29"})
-    red = command.run(FLUSHES, "--waivers", path).expect(1)
-    assert f"note: {path}:2: the waiver of patterns expired on 2020-02-29; mend the backend or renew it" in red.out
-    said = command.run("reference", "--waivers", path).expect(6)
-    assert f"{path}:2: the waiver of patterns expired on 2020-02-29" in said.last
+EXPIRED = "{path}:2: the waiver of patterns expired on 2020-02-29"
+STALE = ("{path}:2: the waiver of", "is stale, nothing that it is for fails; delete it")
+TOLD: dict[str, tuple[str, list[dict[str, str | None]], int, tuple[str, ...]]] = {
+    "expired, and it fails": (
+        FLUSHES, [{"expires": "2020-02-29"}], 1, (f"note: {EXPIRED}; mend the backend or renew it",)
+    ),
+    "expired, and nothing fails": ("reference", [{"expires": "2020-02-29"}], 6, (EXPIRED,)),
+    "a stale case": ("reference", [{}], 6, STALE),
+    "a stale broken rule": ("reference", [{"case": None, "breaks": "one-infer"}], 6, STALE),
+    "a stale rule": ("reference", [{"case": None, "rule": "one-infer"}], 6, STALE),
+    "one of two is stale": (FLUSHES, [{}, {"case": "stays"}], 6, ("waivers.yaml:7: the waiver of stays is stale",)),
+}  # fmt: skip
 
 
-def test_a_part_of_the_target_tells_expired_waivers_and_cannot_tell_stale_ones(
-    command: Command, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("what", TOLD)
+def test_a_waiver_that_is_over_or_not_needed_is_told(command: Command, tmp_path: Path, what: str) -> None:
+    backend, entries, code, words = TOLD[what]
+    path = waivers(tmp_path, *entries)
+    said = command.run(backend, "--waivers", path).expect(code)
+    for part in words:
+        assert part.format(path=path) in (said.last if code == 6 else said.out)
+
+
+def test_a_part_of_the_target_tells_expired_waivers_only(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {"expires": "2020-02-29"}, {"rule": "one-infer"})
-    said = command.run("reference", "--waivers", path, "--operation", "StaticReshape")
+    said = command.run("reference", "--waivers", path, "--operation", "StaticReshape").expect(0)
     assert "expired on 2020-02-29" in said.out
     assert "stale" not in said.out
-    assert said.code == 0
-
-
-def test_what_is_waived_is_not_shown_as_failing(command: Command, tmp_path: Path) -> None:
-    path = waivers(tmp_path, {})
-    assert "\nfailures, all waived\n" in command.run(FLUSHES, "--waivers", path).out
-    assert "\nfailures\n" in command.run(FLUSHES).out
 
 
 def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> None:
-    today = read_started(command)[:10]
+    command.run("reference", "-k", "flattens")
+    today = str(read(command.out / "results.jsonl").header["started"])[:10]
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"expires": today})).code == 0
     yesterday = (date.fromisoformat(today) - timedelta(days=1)).isoformat()
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"expires": yesterday})).code == 1
@@ -138,24 +142,6 @@ def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
     load_all(waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366)).isoformat()}), plan)
     with pytest.raises(Malformed, match="more than two years ahead"):
         load_all(waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366 + 2)).isoformat()}), plan)
-
-
-def read_started(command: Command) -> str:
-    command.run("reference", "-k", "flattens")
-    return str(read(command.out / "results.jsonl").header["started"])
-
-
-@pytest.mark.parametrize("entry", [{}, {"case": None, "breaks": "one-infer"}, {"case": None, "rule": "one-infer"}])
-def test_a_waiver_that_nothing_needs_is_stale(command: Command, tmp_path: Path, entry: dict[str, str | None]) -> None:
-    path = waivers(tmp_path, entry)
-    said = command.run("reference", "--waivers", path).expect(6)
-    assert f"{path}:2: the waiver of" in said.last
-    assert "is stale, nothing that it is for fails; delete it" in said.last
-
-
-def test_one_of_two_waivers_may_be_stale(command: Command, tmp_path: Path) -> None:
-    said = command.run(FLUSHES, "--waivers", waivers(tmp_path, {}, {"case": "stays"})).expect(6)
-    assert "waivers.yaml:7: the waiver of stays is stale" in said.last
 
 
 def test_a_part_of_a_run_tells_no_waiver_stale(command: Command, tmp_path: Path) -> None:
@@ -174,22 +160,16 @@ def test_a_waiver_for_what_was_not_run_is_not_stale(command: Command, tmp_path: 
     assert command.run("reference", "--waivers", waivers(tmp_path, {"case": "enormous"})).code == 0
 
 
-def test_an_error_of_the_adapter_cannot_be_waived(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiving_everything_shows_nothing(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the adapter cannot be waived at all, and a rule that is waived whole has no pass."""
+    path = waivers(tmp_path, {"case": "[a-z]*"})
     monkeypatch.setattr(miniatures.RaisesInRun, "what", "KeyError")
-    said = command.run(mini("RaisesInRun"), "--waivers", waivers(tmp_path, {"case": "[a-z]*"}), "--json").expect(1)
+    said = command.run(mini("RaisesInRun"), "--waivers", path, "--json").expect(1)
     assert said.data["verdicts"]["waived"] == 0
-
-
-def test_waiving_everything_shows_nothing(command: Command, tmp_path: Path) -> None:
-    said = command.run(mini("Unable"), "--waivers", waivers(tmp_path, {"case": "[a-z]*"}), "--json").expect(4)
+    said = command.run(mini("Unable"), "--waivers", path, "--json").expect(4)
     assert not any("conforms to" in sentence for sentence in said.data["sentences"])
-
-
-def test_a_rule_that_is_waived_whole_has_no_pass(command: Command, tmp_path: Path) -> None:
-    said = command.run(mini("Accepts"), "--waivers", waivers(tmp_path, {"case": None, "row": "[a-z]*"}), "--json")
-    assert said.code == 4
+    path = waivers(tmp_path, {"case": None, "row": "[a-z]*"})
+    said = command.run(mini("Accepts"), "--waivers", path, "--json").expect(4)
     assert "no pass for the rule" in said.data["why"]
 
 
@@ -234,13 +214,7 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(command: Command, tmp_
 
 
 def test_all_mistakes_of_a_file_are_told_at_once(command: Command, tmp_path: Path) -> None:
-    bad: dict[str, str | None] = {
-        "case": "paterns",
-        "rule": "one-infers",
-        "expires": "soon",
-        "versions": "new",
-        "cases": "x",
-    }
+    bad = {"case": "paterns", "rule": "one-infers", "expires": "soon", "versions": "new", "cases": "x"}
     said = command.run("reference", "--waivers", waivers(tmp_path, bad, {"reason": None}, {"case": None})).expect(2)
     for words in (
         "unknown key 'cases'", "unknown case 'paterns'", "unknown rule 'one-infers'", "expires 'soon'",
@@ -249,7 +223,7 @@ def test_all_mistakes_of_a_file_are_told_at_once(command: Command, tmp_path: Pat
         assert said.err.count(words) == 1, words
 
 
-def test_a_waiver_of_a_broken_rule_covers_that_failure_in_every_case(command: Command, tmp_path: Path) -> None:
+def test_a_waiver_of_a_broken_rule_covers_every_case(command: Command, tmp_path: Path) -> None:
     text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
     steps = '[{shape: [4], expect: "T[4]"}, {shape: [-2], expect: reject}]'
     later = f'  - {{id: later, rule: each-call-alone, src: "T[4]", special_zero: false, steps: {steps}}}\n'
@@ -263,14 +237,14 @@ def test_a_waiver_of_a_broken_rule_covers_that_failure_in_every_case(command: Co
     assert not verify(command.out, plan_of(load_suite(None, command.cases))).mismatches
 
 
-def test_a_name_that_is_almost_that_of_the_backend_is_noted(command: Command, tmp_path: Path) -> None:
-    said = command.run(FLUSHES, "--waivers", waivers(tmp_path, {"backend": "flushs"}), "--json").expect(1)
-    assert f"{tmp_path / 'waivers.yaml'}:2: the waiver is for the backend 'flushs', and this is 'flushes'" in "".join(
-        said.data["notes"]
-    )
+def test_a_name_close_to_that_of_the_backend_is_noted(command: Command, tmp_path: Path) -> None:
+    path = waivers(tmp_path, {"backend": "flushs"})
+    said = command.run(FLUSHES, "--waivers", path, "--json").expect(1)
+    note = f"{path}:2: the waiver is for the backend 'flushs', and this is 'flushes'"
+    assert note in "".join(said.data["notes"])
 
 
-def test_of_waived_and_failing_rows_the_failing_ones_alone_are_listed(command: Command, tmp_path: Path) -> None:
+def test_waived_rows_are_not_listed_among_failing_ones(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {"case": None, "rule": "one-infer"})
     said = command.run(mini("Accepts"), "--waivers", path).expect(1)
     listed = said.out.partition("\nfailures\n")[2]
@@ -278,16 +252,15 @@ def test_of_waived_and_failing_rows_the_failing_ones_alone_are_listed(command: C
     assert "minus-two[" in listed
 
 
-def test_a_version_that_cannot_be_compared_is_told(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("version", "range_", "code", "words"),
+    [
+        ("nightly build", ">=1", 2, "the backend's version 'nightly build' cannot be compared; drop `versions`"),
+        ("3.7.0rc1", ">=3.6", 0, ""),  # a range has the versions before a release too
+    ],
+)
+def test_a_version_is_compared_with_a_range(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, range_: str, code: int, words: str
 ) -> None:
-    monkeypatch.setattr(miniatures.Flushes, "identity", Identity("flushes", "nightly build"))
-    said = command.run(FLUSHES, "--waivers", waivers(tmp_path, {"versions": ">=1"})).expect(2)
-    assert "the backend's version 'nightly build' cannot be compared; drop `versions`" in said.err
-
-
-def test_a_range_of_versions_has_those_before_a_release_too(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(miniatures.Flushes, "identity", Identity("flushes", "3.7.0rc1"))
-    assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"versions": ">=3.6"})).code == 0
+    monkeypatch.setattr(miniatures.Flushes, "identity", Identity("flushes", version))
+    command.run(FLUSHES, "--waivers", waivers(tmp_path, {"versions": range_})).expect(code, err=words)
