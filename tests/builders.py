@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
@@ -19,7 +19,7 @@ from conformance import report
 from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.cli.main import main
 from conformance.evidence.folder import find_published_results
-from conformance.evidence.results import Evidence, Target, Writer, header_of, read, seal_of
+from conformance.evidence.results import Evidence, Target, Writer, header_of, part_of, read, seal_of
 from conformance.load.cases import load_cases, load_suite, with_cases
 from conformance.load.folders import spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec
@@ -446,6 +446,16 @@ def sign_records(records: Records) -> bytes:
     footer.pop("seal", None)
     footer["seal"] = seal_of(footer)
     return b"".join([header, *rows, _line(footer)])
+
+
+def cut_results(path: Path, lines: Iterable[bytes]) -> None:
+    """Leave a results file as an interruption leaves it, with these lines."""
+    path.unlink()
+    part_of(path).write_bytes(b"".join(lines))
+
+
+def interrupt(*_: object, **__: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _line(record: Any) -> bytes:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.evidence import results as evidence_module
-from conformance.evidence.results import Target, Writer, header_of, part_of
+from conformance.evidence.results import Target, Writer, header_of
 from conformance.model import Claims, Identity, Outcome, Result
 
 from .. import builders
@@ -54,12 +53,6 @@ def signed(lines: Lines) -> bytes:
     footer |= {"rows": len(lines) - 2, "digest": hashlib.sha256(b"".join(lines[1:-1])).hexdigest()}
     footer["seal"] = evidence_module.seal_of(footer)
     return b"".join([*lines[:-1], json.dumps(footer).encode() + b"\n"])
-
-
-def cut(path: Path, lines: Iterable[bytes]) -> None:
-    """Leave a results file as an interruption leaves it, with these lines."""
-    path.unlink()
-    part_of(path).write_bytes(b"".join(lines))
 
 
 def rows_in(path: Path) -> list[bytes]:

@@ -36,7 +36,7 @@ RING = "broken:eight-buffers-in-turn"
 """It passes the rows of the plan, which are one call each."""
 
 
-def certified(folder: Path, backend: str, drawn: int) -> Evidence:
+def run_plan(folder: Path, backend: str, drawn: int) -> Evidence:
     order = RunRequest(backend, PLAN, Target(), lambda row: True, drawn=drawn, write=write_drawn)
     return run_suite(order, lambda name: folder)
 
@@ -53,17 +53,20 @@ def many() -> list[Row]:
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
     folder = tmp_path_factory.mktemp("ring")
-    return folder, certified(folder, RING, 60)
+    return folder, run_plan(folder, RING, 60)
 
 
 # ── in the evidence ───────────────────────────────────────────────────────────────────────────────
 
 
 def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
-    evidence = certified(tmp_path, "reference", 60)
+    evidence = run_plan(tmp_path, "reference", 60)
     assert evidence.header["drawn"] == {"seed": 0, "calls": 60}
     assert evidence.footer["drawn"] == {"calls": 60, "failures": 0}
     assert len(evidence.results) == len(PLAN.rows)
+    evidence = run_plan(tmp_path, "reference", 0)
+    assert "drawn" not in evidence.header
+    assert "drawn" not in evidence.footer
 
 
 def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:
@@ -87,7 +90,7 @@ class FailsAlways(Reference):
     restart = close = renew
 
 
-def test_a_call_that_fails_in_any_process_takes_few_of_them_to_be_made_small() -> None:
+def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     adapter = FailsAlways()
     row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
     (result,) = run([row], adapter, EVERYTHING)
@@ -113,12 +116,6 @@ def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
     for row, result in failing:
         *_, smallest = write_drawn(row, result, adapter, EVERYTHING)
         assert f"shape_type: {row.case.shape_type}\n" in smallest
-
-
-def test_a_run_without_drawn_rows_says_nothing_of_them(tmp_path: Path) -> None:
-    evidence = certified(tmp_path, "reference", 0)
-    assert "drawn" not in evidence.header
-    assert "drawn" not in evidence.footer
 
 
 def test_a_row_that_fails_stands_in_the_evidence_and_decides(ring: tuple[Path, Evidence]) -> None:
@@ -192,16 +189,15 @@ def test_rows_are_drawn_within_the_claims() -> None:
 
 def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
     """Legal and illegal ones, of every facet, chain and rank; and long sequences, in which calls come again."""
-    rows = many
-    facets = Counter(facet.partition(":")[0] for row in rows for facet in row.facets)
+    facets = Counter(facet.partition(":")[0] for row in many for facet in row.facets)
     assert {"type", "shape-type", "runtime-shape", "layout", "in-place", "chain", "declared", "form"} <= set(facets)
-    kinds = Counter(step.meanings[0].meaning.kind for row in rows for step in row.steps)
+    kinds = Counter(step.meanings[0].meaning.kind for row in many for step in row.steps)
     assert kinds["legal"] > 3000
     assert kinds["illegal"] > 500
-    assert max(len(step.shapes) for row in rows for step in row.case.steps) == 8
-    pairs = {(len(step.src), len(step.shapes[0])) for row in rows for step in row.case.steps}
+    assert max(len(step.shapes) for row in many for step in row.case.steps) == 8
+    pairs = {(len(step.src), len(step.shapes[0])) for row in many for step in row.case.steps}
     assert not {(src, shape) for src in range(1, 9) for shape in range(1, 9)} - pairs
-    long = [row for row in rows if len(row.case.steps) >= 200]
+    long = [row for row in many if len(row.case.steps) >= 200]
     assert len(long) == 20
     assert max(len(row.case.steps) for row in long) == 999
 

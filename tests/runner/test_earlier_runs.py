@@ -7,16 +7,15 @@ import re
 import shlex
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conformance.evidence.folder import REPORTS
-from conformance.evidence.results import part_of, read
+from conformance.evidence.results import read
 from conformance.isolate.backend import isolation_of
 from conformance.system.files import lock_folder
 
-from ..builders import Command, CommandOutput, mini, rewrite, write_cases
+from ..builders import Command, CommandOutput, cut_results, interrupt, mini, rewrite, write_cases
 from ..evidence.readers import merge, read_by, reading, remove, verify
 from ..pytest_plugin.done import SUITE, Done
 
@@ -31,7 +30,7 @@ def conforming(folder: Path) -> None:
         (folder / name).write_text("conforms", encoding="utf-8")
 
 
-def test_a_session_of_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
+def test_a_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
     conforming(tmp_path / "out")
     write_cases(tmp_path)
     Done(tmp_path, *SUITE, "--conformance-out", "out", adapter="no-such-backend").expect(4)
@@ -39,7 +38,7 @@ def test_a_session_of_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: P
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_session_of_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path) -> None:
+def test_a_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path) -> None:
     conforming(tmp_path / "out")
     text = "import os\nfrom conformance.adapters.reference import Reference\nclass Dies(Reference):\n"
     text += "    def compile(self, graph):\n        os.kill(os.getppid(), 9)\n"
@@ -48,11 +47,10 @@ def test_a_session_of_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".conformance-lock"]
 
 
-def test_two_sessions_of_pytest_do_not_write_into_one_folder(tmp_path: Path) -> None:
+def test_two_pytests_do_not_write_into_one_folder(tmp_path: Path) -> None:
     with lock_folder(tmp_path / "out", "pytest --adapter other"):
         done = Done(tmp_path, "--conformance-out", "out")
-    assert done.code == 4
-    done.says("out is in use by process", "pytest --adapter other")
+    done.expect(4, "out is in use by process", "pytest --adapter other")
 
 
 def test_a_merge_that_is_refused_leaves_no_earlier_yes(command: Command, tmp_path: Path) -> None:
@@ -63,14 +61,12 @@ def test_a_merge_that_is_refused_leaves_no_earlier_yes(command: Command, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["results.jsonl", "results.jsonl.part", "report.html"])
-def test_a_link_in_the_folder_is_replaced_and_not_written_through(
-    reporting: Command, tmp_path: Path, name: str
-) -> None:
+def test_a_link_in_the_folder_is_replaced(reporting: Command, tmp_path: Path, name: str) -> None:
     (tmp_path / "elsewhere").write_text("kept", encoding="utf-8")
     reporting.out.mkdir()
     (reporting.out / name).symlink_to(tmp_path / "elsewhere")
     assert reporting.run("reference").code == 0
-    assert (tmp_path / "elsewhere").read_text() == "kept"
+    assert (tmp_path / "elsewhere").read_text() == "kept", "not written through"
     assert not (reporting.out / name).is_symlink()
 
 
@@ -83,39 +79,30 @@ def test_a_link_in_the_folder_is_replaced_and_not_written_through(
         ("reference.py:Mine", "worker"), ("broken.py:Mine", "worker"),
     ],
 )  # fmt: skip
-def test_only_our_own_backends_run_in_process_unless_somebody_asks(backend: str, isolation: str) -> None:
+def test_only_our_own_backends_run_in_our_process(backend: str, isolation: str) -> None:
     assert isolation_of(backend) == isolation
 
 
-def test_a_verdict_made_in_process_says_so_and_shows_nothing_to_others(reading: Command) -> None:
-    reading.run(mini("Bent"), "--isolation", "none").expect(
-        0, text=["as run in the suite's own process", "could write its verdict; it proves nothing"]
-    )
+def test_a_verdict_made_in_our_own_process_proves_nothing(reading: Command) -> None:
+    backend, words = mini("Bent"), ["as run in the suite's own process", "could write its verdict; it proves nothing"]
+    reading.run(backend, "--isolation", "none").expect(0, text=words)
     assert verify(reading).code == 0
     for more in ((), ("static-oneapi",)):
-        told = verify(reading, "--conforms", *more).expect(1)
-        assert "ran in the suite's own process" in told.text
+        verify(reading, "--conforms", *more).expect(1, text="ran in the suite's own process")
     assert not verify(reading, "--json").data["conforms"]
     assert read_by(reading, "publish", reading.out).code == 2
-
-
-def test_a_verdict_made_in_a_worker_or_by_our_own_backend_is_taken(reading: Command) -> None:
-    for words in ((mini("Bent"), "--isolation", "worker"), ("reference",)):
-        assert reading.run(*words).code == 0
+    for others in ((backend, "--isolation", "worker"), ("reference",)):
+        assert reading.run(*others).code == 0
         assert verify(reading, "--conforms").code == 0
 
 
 # ── going on ──────────────────────────────────────────────────────────────────────────────────────
-def test_an_interrupt_while_reports_are_written_names_the_command_that_writes_them(
+def test_an_interrupt_while_reports_are_written_says_how_to_go_on(
     reporting: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr("conformance.report.write", interrupt)
-        said = reporting.run("reference")
-    assert said.code == 130
+        said = reporting.run("reference").expect(130)
     words = re.search(r"`conformance (report .*)`", said.err)
     assert words is not None, said.err
     assert not (reporting.out / "report.html").exists()
@@ -125,28 +112,21 @@ def test_an_interrupt_while_reports_are_written_names_the_command_that_writes_th
     assert reporting("verify", reporting.out, "--cases", reporting.cases, "--conforms").code == 0
 
 
-def resumed(command: Command, rows: int) -> CommandOutput:
-    """A run of numpy that goes on after so many rows of an earlier one."""
+def resume(command: Command, rows: int) -> CommandOutput:
+    """Run the reference, cut the results off after so many rows, and go on."""
     command.run("reference")
     path = command.out / "results.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.unlink()
-    part_of(path).write_bytes(b"".join(lines[: rows + 1]))
+    cut_results(path, path.read_bytes().splitlines(keepends=True)[: rows + 1])
     return command.run("reference", "--resume", command.out)
 
 
-def test_a_resumed_run_says_which_rows_it_did_not_see(command: Command) -> None:
-    said = resumed(command, 50).expect(0)
-    evidence = read(command.out / "results.jsonl")
+def test_a_resumed_run_says_which_rows_it_did_not_see(reading: Command) -> None:
+    said = resume(reading, 50).expect(0)
+    evidence = read(reading.out / "results.jsonl")
     told = f"50 of {len(evidence.results)} rows are from an earlier run that was interrupted"
     assert told in said.text
     assert [result.resumed for result in evidence.results] == [number < 50 for number in range(len(evidence.results))]
-    assert told in command("verify", command.out, "--cases", command.cases).text
-    again = resumed(command, 20)
-    assert "20 of" in again.text
-
-
-def test_the_mark_of_a_resumed_row_cannot_be_rubbed_out(reading: Command) -> None:
-    resumed(reading, 50)
+    assert told in verify(reading).text
     rewrite(reading.out / "results.jsonl", remove("resumed"))
     assert "the footer does not count the resumed rows" in verify(reading).out
+    assert "20 of" in resume(reading, 20).text

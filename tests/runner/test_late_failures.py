@@ -15,7 +15,7 @@ from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import part_of, read
 from conformance.hunt import write_drawn as writing
 
-from ..builders import Command
+from ..builders import Command, interrupt
 
 FAILS_WHEN_DRAWN = "broken:eight-buffers-in-turn"
 """It passes the few cases."""
@@ -58,9 +58,7 @@ def test_a_program_whose_products_wrap_is_reported(tmp_path: Path) -> None:
     assert all((tmp_path / "out" / name).is_file() for name in (RESULTS, *REPORTS))
 
 
-def test_a_failure_of_the_suite_while_a_case_shrinks_is_a_note(
-    reporting: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_while_a_case_shrinks_is_a_note(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "shrink", fail)
     said = reporting.run(FAILS_WHEN_DRAWN, "--hunt", "60").expect(1, err="")
     note = "no smaller case is shown: the suite failed with ZeroDivisionError: planted in two lines"
@@ -72,12 +70,7 @@ def test_a_failure_of_the_suite_while_a_case_shrinks_is_a_note(
     assert verify(reporting) == 0
 
 
-def test_a_run_that_was_cut_off_while_a_case_shrank_goes_on(
-    reporting: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: Any) -> NoReturn:
-        raise KeyboardInterrupt
-
+def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(writing, "shrink", interrupt)
         reporting.run(FAILS_WHEN_DRAWN, "--hunt", "60").expect(130, err="to go on, give --resume")
@@ -88,16 +81,12 @@ def test_a_run_that_was_cut_off_while_a_case_shrank_goes_on(
     assert all((reporting.out / name).is_file() for name in REPORTS)
 
 
-def test_a_failure_of_the_suite_while_it_judges_is_loud(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.run.one_step.judge", fail)
-    with pytest.raises(ZeroDivisionError):
-        reporting.run("reference")
+def test_a_failure_while_the_run_is_judged_or_concluded(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("conformance.run.one_step.judge", fail)
+        with pytest.raises(ZeroDivisionError):
+            reporting.run("reference")
     assert not (reporting.out / RESULTS).exists()
-
-
-def test_a_failure_while_the_run_is_concluded_shows_no_verdict(
-    reporting: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("conformance.verdict.conclude.note_unclaimed_passes", fail)
     said = reporting.run("reference").expect(5, err="no verdict is shown: the suite failed with ZeroDivisionError")
     assert "the results are whole; `conformance report" in said.err
@@ -113,9 +102,7 @@ RENDERERS = {
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_report_that_fails_takes_no_other_with_it(
-    reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_report_that_fails_alone(reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(f"conformance.report.{RENDERERS[name]}", fail)
         said = reporting.run("reference")
@@ -144,9 +131,8 @@ def test_a_report_for_which_no_room_is_left_keeps_the_verdict(
 
 def test_reports_that_all_fail_are_each_told(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.finished_run.FinishedRun.__init__", fail)
-    reporting.run("reference").expect(
-        0, err=[f"{name} is not written: the suite failed" for name in REPORTS], lines=len(REPORTS) + 1
-    )
+    reasons = [f"{name} is not written: the suite failed" for name in REPORTS]
+    reporting.run("reference").expect(0, err=reasons, lines=len(REPORTS) + 1)
     assert (reporting.out / RESULTS).is_file()
     said = reporting("report", reporting.out, "--cases", reporting.cases).expect(2, err="badge.svg is not written")
     assert "wrote" not in said.out
@@ -165,8 +151,7 @@ def test_a_summary_that_fails_keeps_the_verdict(
 def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.junit.render", fail)
     monkeypatch.setattr("conformance.cli.certify.render_badge", fail)
-    words = ("certify", "broken:eight-buffers-in-turn", "--cases", reporting.cases, "--out", reporting.out)
-    said = reporting(*words).expect(1)
+    said = reporting("certify", FAILS_WHEN_DRAWN, "--cases", reporting.cases, "--out", reporting.out).expect(1)
     for name in ("junit.xml", "certificate.svg"):
         assert f"{name} is not written: the suite failed with ZeroDivisionError: planted" in said.err
     assert (reporting.out / "report.html").is_file()

@@ -30,7 +30,7 @@ def test_each_planted_backend_fails_in_the_evidence_of_every_run(command: Comman
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
+def test_a_planted_backend_that_escapes_ends_the_run_with_5(
     reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     plain = canary._run_planted_backend
@@ -49,40 +49,36 @@ def test_one_that_escapes_ends_the_run_with_5_and_no_sentence_says_conforms(
         assert not any(f"conforms to {document}" in text for document in builders.DOCUMENTS)
 
 
-def test_nor_does_it_say_so_of_a_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_backend_that_escapes_shows_no_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canary, "_run_planted_backend", lambda *_: 0)
-    said = command.run(mini("Flushes")).expect(5)
+    said = command.run(mini("Flushes")).expect(5, text=", ".join(NAMES))
     assert "conforms to" not in said.out
-    assert ", ".join(NAMES) in said.text
 
 
-def test_a_suite_in_which_a_planted_backend_has_nothing_to_fail_is_none(command: Command, tmp_path: Path) -> None:
+def test_a_suite_must_let_each_planted_backend_fail(command: Command, tmp_path: Path) -> None:
     text = builders.CASES
     for rule in ("one-infer", "same-volume"):
         text = text.replace(f"rule: {rule}", "rule: infer-keeps-count")
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
-    said = command.run("reference").expect(5)
-    assert "AcceptsEverything" in said.last
+    assert "AcceptsEverything" in command.run("reference").expect(5).last
 
 
 def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
-    caught = canary.count_failures(builders.plan_of_cases(tmp_path), "worker", Limits())
+    """Each is caught by the rule that it breaks: what it may pass, it passes."""
+    plan = builders.plan_of_cases(tmp_path)
+    caught = canary.count_failures(plan, "worker", Limits())
     assert list(caught) == [*NAMES, "DiesRatherThanRefuse"]
     assert all(caught.values())
     assert planted.find_uncaught((), caught) == ()
-
-
-def test_planted_backends_are_no_better_than_their_belief(tmp_path: Path) -> None:
-    """What each of them may pass, it passes: it is caught by the rule that it breaks."""
-    caught = canary.count_failures(builders.plan_of_cases(tmp_path), "none", Limits())
-    rows = [row for row in builders.plan_of_cases(tmp_path).rows if row.type == "f32"]
+    caught = canary.count_failures(plan, "none", Limits())
+    rows = [row for row in plan.rows if row.type == "f32"]
     for backend, failures in zip(planted.planted_in("none"), caught.values(), strict=True):
         verdicts = sum(len(row.documents) for row in rows if row.case.rule in backend.rules)
         assert 0 < failures < verdicts
 
 
 @pytest.mark.parametrize("isolation", some_slow(["none", "worker"], ["none"]))
-def test_a_run_without_evidence_catches_each_of_them_with_a_few_rows(isolation: Isolation) -> None:
+def test_a_run_without_evidence_catches_each_with_few_rows(isolation: Isolation) -> None:
     """It reads a few cases only, so that a person who repeats a failure need not wait."""
     suite = load_suite()
     plan = plan_of_case(suite, "there-and-back")
@@ -91,7 +87,7 @@ def test_a_run_without_evidence_catches_each_of_them_with_a_few_rows(isolation: 
     assert all(caught.values())
 
 
-def test_a_run_without_evidence_looks_at_more_rows_before_it_says_that_one_escaped(tmp_path: Path) -> None:
+def test_a_run_without_evidence_tries_more_rows_before_it_fails(tmp_path: Path) -> None:
     """The first cases about a rule in a suite of someone else may be such as every backend passes."""
     case = '  - {id: more-%s, rule: same-content, src: "T[2, 3]", shape: [6], special_zero: true, expect: "T[6]"}\n'
     begin = "  - id: patterns\n"
@@ -102,7 +98,7 @@ def test_a_run_without_evidence_looks_at_more_rows_before_it_says_that_one_escap
     assert all(caught.values())
 
 
-def test_the_planted_backends_of_a_whole_run_do_not_depend_on_the_rows_of_the_plan() -> None:
+def test_planted_backends_do_not_depend_on_the_rows_of_the_plan() -> None:
     suite = load_suite()
     of_one = canary.count_failures(plan_of_case(suite, "there-and-back"), "none", Limits())
     assert of_one == canary.count_failures(plan_of(suite), "none", Limits())

@@ -17,6 +17,7 @@ from conformance.runner.shards import find_shard_gap
 
 from ..builders import Command, mini
 from ..evidence.evidence_files import path, rows_in
+from ..evidence.readers import merge
 
 __all__ = ["path"]
 
@@ -35,10 +36,6 @@ def part(command: Command, shard: str, backend: str = "reference", *more: object
     folder.mkdir(exist_ok=True)
     (folder / "results.jsonl").write_bytes(_PARTS[key])
     return folder
-
-
-def merge(command: Command, *folders: Path) -> Any:
-    return command("report", *folders, "--cases", command.cases, "--out", command.folder / "merged")
 
 
 @pytest.mark.parametrize("backend", ["reference", "Flushes"])
@@ -61,9 +58,8 @@ def test_a_shard_that_lacks_a_row_has_a_gap(command: Command) -> None:
     for number in (ran[0], ran[-1]):
         results = list(evidence.results)
         results[number] = result_without_call(rows[results[number].row], "not run")
-        assert (
-            find_shard_gap(plan, dataclasses.replace(evidence, results=tuple(results))) == "1 of its rows did not run"
-        )
+        with_gap = dataclasses.replace(evidence, results=tuple(results))
+        assert find_shard_gap(plan, with_gap) == "1 of its rows did not run"
 
 
 @pytest.fixture
@@ -75,22 +71,19 @@ def evidence_of(folder: Path) -> Evidence:
     return read(folder / "results.jsonl")
 
 
-def test_a_gap_a_part_twice_another_count_and_a_whole_run_are_refused(command: Command, parts: list[Path]) -> None:
+def test_parts_that_do_not_make_one_run_are_refused(command: Command, parts: list[Path]) -> None:
     for part_, other, number, missing in ((parts[0], parts[1], "1/2", "2/2"), (parts[1], parts[0], "2/2", "1/2")):
         merge(command, part_).expect(2, err=f"shard {missing} is missing; run it with --shard {missing}")
         merge(command, part_, other, part_).expect(2, err=[f"shard {number} is there 2 times", "overlap"])
-    merge(command, parts[0], part(command, "2/3")).expect(2, err="is shard 2/3, not one of 2")
+    for other, words in (
+        (part(command, "2/3"), "is shard 2/3, not one of 2"),
+        (part(command, "2/2", mini("Bent")), "its backend.name is"),
+        (part(command, "2/2", "reference", "--type", "f32"), "its target is not that of"),
+    ):
+        merge(command, parts[0], other).expect(2, err=words)
     command.run("reference")
     for order in ((parts[0], command.out), (command.out, parts[0])):
         merge(command, *order).expect(2, err="is a whole run and no shard")
-
-
-def test_parts_of_other_backends_and_targets_are_refused(command: Command, parts: list[Path]) -> None:
-    for backend, more, words in (
-        (mini("Bent"), (), "its backend.name is"),
-        ("reference", ("--type", "f32"), "its target is not that of"),
-    ):
-        merge(command, parts[0], part(command, "2/2", backend, *more)).expect(2, err=words)
 
 
 @pytest.mark.parametrize("key", ["suite", "backend", "claims", "isolation", "waivers", "environment"])
@@ -102,29 +95,35 @@ def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Pa
         "claims": {**header["claims"], "answers_special_zero": True}, "isolation": "worker", "waivers": [waiver],
         "environment": {**header["environment"], "python": "2"},
     }  # fmt: skip
-    again(parts[1], {key: other[key]}, evidence_of(parts[1]).results)
+    write_again(parts[1], {key: other[key]}, evidence_of(parts[1]).results)
     said = merge(command, *parts).expect(2)
     assert re.search(rf"its {key}[.\w]* is .*, that of {re.escape(str(parts[0]))}", said.err)
 
 
-def test_parts_may_be_of_other_processors_and_all_of_them_are_named(command: Command, parts: list[Path]) -> None:
+def test_all_processors_of_the_parts_are_named(command: Command, parts: list[Path]) -> None:
     first, second = evidence_of(parts[0]).header["environment"], {"processor": "another", "instructions": "sve"}
-    again(parts[1], {"environment": {**first, **second}}, evidence_of(parts[1]).results)
+    write_again(parts[1], {"environment": {**first, **second}}, evidence_of(parts[1]).results)
     assert merge(command, *parts).code == 0
     whole = evidence_of(command.folder / "merged").header["environment"]
     assert whole == {**first, **{key: f"{first[key]}; {value}" for key, value in second.items()}}
-    again(parts[1], {"environment": first}, evidence_of(parts[1]).results)
+    write_again(parts[1], {"environment": first}, evidence_of(parts[1]).results)
     assert merge(command, *parts).code == 0
     assert evidence_of(command.folder / "merged").header["environment"] == first
 
 
-def test_parts_that_do_not_have_the_same_rows_are_refused(command: Command, parts: list[Path]) -> None:
-    again(parts[1], {}, evidence_of(parts[1]).results[:-1])
+def test_parts_with_lost_or_common_rows_or_no_end_are_refused(command: Command, parts: list[Path]) -> None:
+    first, second = (evidence_of(folder).results for folder in parts)
+    write_again(parts[1], {}, [first[0], *second[1:]])
+    merge(command, *parts).expect(2, err="was run by another shard too; the shards overlap")
+    write_again(parts[1], {}, second[:-1])
     merge(command, *parts).expect(2, err="its rows are not those of")
+    path = parts[1] / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    merge(command, *parts).expect(2, err="the line is cut off")
 
 
-def again(part: Path, header: dict[str, Any], results: Iterable[Result], **canaries: int) -> None:
-    """A part written anew by somebody who gets the digests right."""
+def write_again(part: Path, header: dict[str, Any], results: Iterable[Result], **canaries: int) -> None:
+    """Write a part again as somebody does who gets the digests right."""
     evidence = evidence_of(part)
     writer = Writer(part / "results.jsonl", {**evidence.header, **header})
     for result in results:
@@ -139,22 +138,10 @@ def test_parts_of_another_suite_are_refused(command: Command, parts: list[Path])
     merge(command, parts[0], part(command, "2/2")).expect(2, err="its suite.digest is")
 
 
-def test_rows_run_by_two_parts_overlap(command: Command, parts: list[Path]) -> None:
-    first, second = (evidence_of(folder).results for folder in parts)
-    again(parts[1], {}, [first[0], *second[1:]])
-    merge(command, *parts).expect(2, err="was run by another shard too; the shards overlap")
-
-
-def test_a_part_that_did_not_end_is_refused(command: Command, parts: list[Path]) -> None:
-    path = parts[1] / "results.jsonl"
-    path.write_bytes(path.read_bytes()[:-20])
-    merge(command, *parts).expect(2, err="the line is cut off")
-
-
 def test_a_whole_does_not_go_where_a_part_lies(command: Command, parts: list[Path]) -> None:
     command("report", *parts, "--cases", command.cases, "--out", parts[0]).expect(2, err="holds one of the shards")
 
 
-def test_a_planted_backend_that_escaped_from_a_part_escaped_from_the_whole(command: Command, parts: list[Path]) -> None:
-    again(parts[1], {}, evidence_of(parts[1]).results, FlushesSubnormals=0)
+def test_a_planted_backend_that_escaped_a_part_escaped_the_whole(command: Command, parts: list[Path]) -> None:
+    write_again(parts[1], {}, evidence_of(parts[1]).results, FlushesSubnormals=0)
     merge(command, *parts).expect(5)
