@@ -1,4 +1,4 @@
-"""The number of other published backends that fail a case; on a published page only that is not in the evidence."""
+"""The number of other published backends that fail a case: the only part of a published page without evidence."""
 
 from __future__ import annotations
 

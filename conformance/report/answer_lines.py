@@ -12,13 +12,11 @@ from .wording import collect_wants, format_labels, format_step, visible
 
 Facets = dict[tuple[tuple[str, ...], ...], int]
 """The verdicts, operations, types, documents and diagnoses of each line of the page, numbered in the lines' order."""
+MAX_STEPS = 24
+"""If a case has more steps, only the one that decides is described."""
 
 
-_MOST_STEPS = 24
-"""Of a case with more steps, only the one that decides is described."""
-
-
-class Answer(NamedTuple):
+class CaseAnswer(NamedTuple):
     """The answer that rows of a case have in common."""
 
     wants: Wants
@@ -35,7 +33,7 @@ class AnswerLine(NamedTuple):
     facet: int
     rows: tuple[tuple[str, str, tuple[str, ...]], ...]
     """Operation, labels of its rows, and the documents that are named with them."""
-    answer: Answer
+    answer: CaseAnswer
 
 
 class StepCall(NamedTuple):
@@ -45,8 +43,8 @@ class StepCall(NamedTuple):
     wants: Wants
 
 
-def make_line(facets: Facets, answer: Answer, rows: Sequence[RowResult], failing: bool = False) -> AnswerLine:
-    """A line about rows with an answer; `failing`: in the documents in which they fail, which are named."""
+def make_line(facets: Facets, answer: CaseAnswer, rows: Sequence[RowResult], failing: bool = False) -> AnswerLine:
+    """Make a line about rows with one answer; `failing`: about the documents in which they fail, and name these."""
     by_operation: dict[str, tuple[RowResult, ...]] = group_pairs((result.row.operation, result) for result in rows)
     names = tuple(
         (operation, format_labels(result.row for result in same), failing_documents(same) if failing else ())
@@ -57,7 +55,7 @@ def make_line(facets: Facets, answer: Answer, rows: Sequence[RowResult], failing
 
 
 def number_facet(facets: Facets, rows: Sequence[RowResult], documents: Iterable[str]) -> int:
-    """The number of the facet that some rows have in some documents."""
+    """Return the number of the facet that some rows have in some documents."""
     among = set(documents)
     values = (
         (verdict for result in rows for document, verdict in result.verdicts.items() if document in among),
@@ -70,13 +68,13 @@ def number_facet(facets: Facets, rows: Sequence[RowResult], documents: Iterable[
 
 
 def describe_steps(rows: Sequence[RowResult], documents: Sequence[str] = ()) -> list[StepCall]:
-    """The calls of a case and what is due for each, in some documents if these are named; of very many only one."""
+    """Describe the calls of a case and what is due for each, in all documents or in those named."""
     representatives = list({result.row.operation: result.row for result in rows}.values())
     case = representatives[0].case
     if len(case.steps) == 1:
         return [StepCall(format_step(case, case.steps[0]), ())]
     calls = []
-    shown = case.shown_steps if len(case.steps) <= _MOST_STEPS or case.generated else ()
+    shown = case.shown_steps if len(case.steps) <= MAX_STEPS or case.generated else ()
     for k in sorted({*shown, *(result.step for result in rows)}):
         wants = (
             (want, tuple(each for each in binding if not documents or each in documents))

@@ -20,11 +20,11 @@ _COLOURS: Mapping[str, str] = {
     "nothing shown": "#7d4e00",
     NOT_CLAIMED: "#57606a",
 }
-"""Of each word the colour, on which white has a contrast of 4.5 to 1."""
+"""The colour for each word; white on it has a contrast of 4.5 to 1."""
 MOST_DOCUMENTS = 2
 """Documents to name; a badge says how many more there are."""
 _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.fromkeys("mwMW", 10.4)}
-"""Of a character in 11 px sans serif; rather too much than too little, for `textLength` makes it fit."""
+"""Width of a character in 11 px sans serif, rather too much than too little: `textLength` makes it fit."""
 
 
 def summarize(run: FinishedRun) -> tuple[str, str]:
@@ -56,7 +56,7 @@ def summarize(run: FinishedRun) -> tuple[str, str]:
 
 
 def _limits(run: FinishedRun) -> str:
-    """Limits of a verdict in a few words: types that were not shown, facets that are not claimed."""
+    """Say in a few words which types were not shown, and whether all facets are claimed."""
     shown = dict.fromkeys(standing.type for standing in run.standings if standing.word == "conforms")
     listed = {type_ for operation in run.plan.suite.spec.operations.values() for type_ in operation.types}
     parts = [f"for {', '.join(shown)} only"] if listed - shown.keys() else []
@@ -77,12 +77,11 @@ def _part(word: str, documents: tuple[str, ...], every: int) -> str:
 
 
 def describe_run(level: str, started: str, version: str, digest: str) -> str:
-    """Say how far a run can be relied on, when it began, and of which suite it is."""
+    """Say how far a run can be relied on, when it began, and which suite ran."""
     return f"{level} {started[:10]}, suite {version} ({digest[:8]})"
 
 
 def render_svg(run: FinishedRun) -> str:
-    """badge.svg of a run, which nobody but its tester vouches for."""
     word, message = summarize(run)
     suite, started = run.evidence.header["suite"], run.evidence.header["started"]
     said = describe_run("self-tested", started, suite["version"], suite["digest"])

@@ -6,18 +6,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
-from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line
+from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line
 from .finished_run import FinishedRun, Wants
 from .rows import RowResult, count_results, group_pairs
 from .wording import format_answer
 
-MOST_LINES = 6
+MAX_LINES = 6
 """Lines of one case; if more would be needed, the last is about all the others."""
 LISTED: tuple[Verdict, ...] = (FAIL, ERROR, WAIVED)
 """Verdicts for which a brief page names a case."""
 
 
-class CaseEntry(NamedTuple):
+class CaseAnswers(NamedTuple):
     """A case with its answers."""
 
     case: Case
@@ -44,7 +44,7 @@ class RuleCases(NamedTuple):
     """The cases of a rule."""
 
     rule: str
-    entries: list[CaseEntry]
+    entries: list[CaseAnswers]
     idle: NamedCases | None
     """Cases that the run was not meant to make."""
 
@@ -58,9 +58,9 @@ class FailingCases(NamedTuple):
 
 def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
     """Collect every case under its rule."""
-    left_out = {result.row.id for rows in run.left_out.values() for result in rows}
+    listed = {result.row.id for result in run.listed}
     for rule, cases in _group_by_rule(run).items():
-        by_kind = group_pairs((all(result.row.id in left_out for result in rows), rows) for rows in cases)
+        by_kind = group_pairs((not any(result.row.id in listed for result in rows), rows) for rows in cases)
         yield RuleCases(
             rule, [_make_entry(run, facets, rows) for rows in by_kind.get(False, ())],
             _name_cases(by_kind.get(True, ())),
@@ -68,7 +68,7 @@ def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
 
 
 def collect_other_failures(run: FinishedRun, shown: Collection[str]) -> Iterator[FailingCases]:
-    """Collect the cases that failed or were waived, but for some that the page shows elsewhere, under their rules."""
+    """Collect the cases that failed or were waived under their rules, except those that the page shows elsewhere."""
     for rule, cases in _group_by_rule(run).items():
         failing = [
             NamedCase(rows[0].row.case, count_results(rows))
@@ -85,7 +85,7 @@ def _group_by_rule(run: FinishedRun) -> dict[str, tuple[tuple[RowResult, ...], .
 
 
 def list_filters(run: FinishedRun, brief: bool = False) -> Mapping[str, Iterable[str]]:
-    """The values of each filter; `brief`: of what failed only."""
+    """List the values of each filter; `brief`: only for what failed."""
     spec = run.plan.suite.spec
     rules = [rule for rule, rows in run.rules.items() if any(not brief or result.failing for result in rows)]
     verdicts: Mapping[str, Iterable[str]] = {} if brief else {"verdict": VERDICTS}
@@ -106,26 +106,26 @@ def _name_cases(cases: Sequence[Sequence[RowResult]]) -> NamedCases | None:
     return NamedCases([rows[0].row.case for rows in cases], counts)
 
 
-def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> CaseEntry:
+def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> CaseAnswers:
     counts = count_results(rows)
     lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, rows).items()]
-    return CaseEntry(rows[0].row.case, counts, describe_steps(rows), lines)
+    return CaseAnswers(rows[0].row.case, counts, describe_steps(rows), lines)
 
 
-def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[Answer, Sequence[RowResult]]:
-    answers: dict[Answer, tuple[RowResult, ...]] = group_pairs((_answer(run, result), result) for result in rows)
-    if len(answers) <= MOST_LINES:
+def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[CaseAnswer, Sequence[RowResult]]:
+    answers: dict[CaseAnswer, tuple[RowResult, ...]] = group_pairs((_answer(run, result), result) for result in rows)
+    if len(answers) <= MAX_LINES:
         return answers
-    kept = dict(list(answers.items())[: MOST_LINES - 1])
-    others = [result for same in list(answers.values())[MOST_LINES - 1 :] for result in same]
+    kept = dict(list(answers.items())[: MAX_LINES - 1])
+    others = [result for same in list(answers.values())[MAX_LINES - 1 :] for result in same]
     text = f"{len(answers) - len(kept)} other answers; the evidence has each"
-    return {**kept, Answer((), text, ((worst(result.worst for result in others), ()),), None): others}
+    return {**kept, CaseAnswer((), text, ((worst(result.worst for result in others), ()),), None): others}
 
 
-def _answer(run: FinishedRun, result: RowResult) -> Answer:
+def _answer(run: FinishedRun, result: RowResult) -> CaseAnswer:
     wants: Wants = run.want(result.row, result.step)
     by_verdict = group_pairs((verdict, document) for document, verdict in result.verdicts.items())
-    return Answer(
+    return CaseAnswer(
         wants if len(wants) > 1 else ((wants[0][0], ()),),
         format_answer(result, generic=True),
         tuple(by_verdict.items()) if len(by_verdict) > 1 else ((result.worst, ()),),

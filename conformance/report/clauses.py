@@ -1,4 +1,4 @@
-"""The clauses that a failure breaks: a few words of a document, where they stand, and where to read on."""
+"""The clauses that a failure breaks: a few words of a document, their line, and where to read on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ..model import Document, Rule, Spec
 from ..verdict.blame import Blamed, heaviest
 
-_MOST = 4
-"""Clauses of one failure."""
+MAX_CLAUSES = 4
+"""Clauses to show of one failure."""
 
 
-class Clause(NamedTuple):
+class ClauseWords(NamedTuple):
     """A few words of a line of a document."""
 
     document: Document
@@ -25,26 +25,26 @@ class Clause(NamedTuple):
         return self.document.newer[0].page if self.document.newer else None
 
 
-class Broken(NamedTuple):
+class BrokenRule(NamedTuple):
     """The rule that a failure breaks in some documents, with its clauses there."""
 
     rule: Rule
-    clauses: tuple[Clause, ...]
+    clauses: tuple[ClauseWords, ...]
 
 
-def find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Iterable[str]) -> Broken:
+def find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Iterable[str]) -> BrokenRule:
     """Find the rule that decides the heaviest blame, or `rule` if nothing is blamed, and the words that state it."""
     if blames:
         worst = heaviest(blames.values())
         first = next(each for each in blames.values() if each.blame == worst)
         rule = spec.rules.get(first.premise.rule, rule)
         documents = [name for name, each in blames.items() if each.blame == worst]
-    return Broken(rule, tuple(_clauses(spec, rule, documents))[:_MOST])
+    return BrokenRule(rule, tuple(_clauses(spec, rule, documents))[:MAX_CLAUSES])
 
 
-def _clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[Clause]:
+def _clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
     """The first clause of each document that states a rule; a document like another one has the words from there."""
     for name in dict.fromkeys(rule.models.get(name, name) for name in documents):
         pointer = next((pointer for pointer in rule.stated if pointer.document == name), None)
         if pointer is not None:
-            yield Clause(spec.documents[name], pointer.line, pointer.words)
+            yield ClauseWords(spec.documents[name], pointer.line, pointer.words)

@@ -23,7 +23,7 @@ DIRECTIONS: Mapping[Direction, str] = {
     "worse": "what was right or unspecified is now wrong, or is no longer shown",
     "better": "what was wrong or not shown is now right",
     "set aside": "a failure that no longer counts: waived, not claimed or not run; it is not mended",
-    "other": "another answer where the documents leave it open, or tests that only one run has",
+    "other": "another answer to an unspecified call, or tests that only one run has",
 }
 Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "flaky"]
 CAUSES: Mapping[Cause, str] = {
@@ -73,7 +73,7 @@ Ends = tuple[tuple[str, str], tuple[str, str]]
 """The verdict and the answer before, and both after."""
 
 
-class Verdicts(NamedTuple):
+class WordChange(NamedTuple):
     """The words about a document and a type, before and after."""
 
     document: str
@@ -101,7 +101,7 @@ class Side(NamedTuple):
     """The backend and its version."""
     started: str
     note: str
-    """Why its verdicts are taken as they are; empty if they were judged again."""
+    """Why its verdicts were not judged again; empty if they were."""
 
     def __str__(self) -> str:
         return f"{self.name}, {self.started}{self.note}"
@@ -116,17 +116,17 @@ class DocumentChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """All of it."""
+    """All that changed between two runs."""
 
     old: Side
     new: Side
     pinned: tuple[Pinned, ...]
-    standings: tuple[Verdicts, ...] | None
+    standings: tuple[WordChange, ...] | None
     """By the rows that are compared. None if the runs are of different suites, or of one that is not at hand."""
     documents: tuple[DocumentChange, ...]
     """Every document of the suite; none where `standings` is None."""
     blames: tuple[BlamesOfDocument, ...]
-    """Documents whose failures are of other numbers or break other sentences."""
+    """Documents with another number of failures, or with failures that break other sentences."""
     changes: tuple[Change, ...]
     tests: int
     """The tests that both runs made."""
@@ -149,7 +149,7 @@ class Difference:
 
 
 def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
-    """Compares two runs. `plan`: of the suite at hand, which names the rules."""
+    """Compare two runs. `plan`: of the suite at hand, which names the rules."""
     pinned = tuple(_compare_headers(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
     at_hand = [each for each in (old, new) if each.header["suite"]["digest"] == plan.suite.digest]
@@ -217,14 +217,11 @@ def _flat(value: Any, name: str) -> dict[str, str]:
     if isinstance(value, Mapping):
         return {key: text for part, each in value.items() for key, text in _flat(each, f"{name} · {part}").items()}
     if name == "waivers":
-        return {f"waiver of {_name_waiver(each)}": _format_waiver(each) for each in value or ()}
+        names = (next((each[key] for key in ("case", "rule", "row") if key in each), "?") for each in value or ())
+        return {f"waiver of {name}": _format_waiver(each) for name, each in zip(names, value or (), strict=True)}
     if isinstance(value, list | tuple):
         return {name: ", ".join(map(str, value)) or "none"}
     return {name: "none" if value is None else str(value)}
-
-
-def _name_waiver(waiver: Mapping[str, Any]) -> str:
-    return str(next((waiver[key] for key in ("case", "rule", "row") if key in waiver), "?"))
 
 
 def _format_waiver(waiver: Mapping[str, Any]) -> str:
@@ -255,10 +252,12 @@ def _without(evidence: Evidence, rows: Set[str]) -> Evidence:
     return replace(evidence, results=tuple(result for result in evidence.results if result.row not in rows))
 
 
-def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[Verdicts, ...]:
+def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[WordChange, ...]:
     was, now = ({(s.document, s.type): s.word for s in each.standings} for each in concluded)
     return tuple(
-        Verdicts(document, type_, was.get((document, type_), "not claimed"), now.get((document, type_), "not claimed"))
+        WordChange(
+            document, type_, was.get((document, type_), "not claimed"), now.get((document, type_), "not claimed")
+        )
         for document, type_ in dict.fromkeys((*was, *now))
         if was.get((document, type_)) != now.get((document, type_))
     )
@@ -310,7 +309,9 @@ def _changes(rule: str, was: Result, now: Result, pinned: tuple[Pinned, ...], pl
     for (old, new), documents in alike.items():
         if old == new and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):
             continue  # a message in other words, or a step beside the one that decided
-        causes = _causes((old, new), was, now, same, pinned, _is_our_ruling(plan, rule, documents))
+        known = plan.suite.spec.rules.get(rule)
+        ruled = known is not None and any(document in known.decided_for for document in documents)
+        causes = _causes((old, new), was, now, same, pinned, ruled)
         ends = (old, answer(was)), (new, answer(now))
         yield _make_change(rule, now, tuple(documents), direction(old, new), ends, causes)
 
@@ -325,13 +326,8 @@ def direction(was: str, now: str) -> Direction:
 
 
 def _outcome(result: Result) -> tuple[Any, ...]:
-    """Return the part of a result that verdicts and waivers do not change."""
+    """Return the part of a result that verdicts and waivers leave as it is."""
     return result.outcomes, result.step, result.content, result.diagnosis, result.detail
-
-
-def _is_our_ruling(plan: Plan, rule: str, documents: list[str]) -> bool:
-    known = plan.suite.spec.rules.get(rule)
-    return known is not None and any(document in known.decided_for for document in documents)
 
 
 def _causes(

@@ -14,16 +14,17 @@ from .markdown import code, inert
 from .render import render_page
 from .rows import group_pairs
 
-MOST = 300
-"""Groups of changes that are listed in one direction; of more the number is given."""
+MAX_GROUPS = 300
+"""Groups of changes to list in one direction."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
 _OWN: Mapping[Direction, str] = {"worse": BAD, "better": OK}
 _COLOURS: Mapping[Direction, str] = {"worse": "fail", "better": "pass", "set aside": "warn", "other": "observed"}
-_LONGEST = 300
+_MAX_TEXT = 300
+"""Characters to show of an answer."""
 
 
-class Group(NamedTuple):
-    """Rows of a case with the same change and the same causes; of all cases if something is only claimed or not."""
+class ChangeGroup(NamedTuple):
+    """Rows of a case with the same change and the same causes, or of all cases if only the claims changed."""
 
     rows: tuple[Change, ...]
 
@@ -39,7 +40,7 @@ class Group(NamedTuple):
 
     @property
     def rule(self) -> str:
-        return "" if is_of_claims(self.first) else self.first.rule
+        return "" if changed_by_claims(self.first) else self.first.rule
 
     @property
     def tests(self) -> int:
@@ -60,35 +61,34 @@ class Group(NamedTuple):
 
     @property
     def answers(self) -> str:
-        """What was answered; nothing for rows of which only the claim changed."""
-        if is_of_claims(self.first):
+        """The answers; empty if only the claims changed."""
+        if changed_by_claims(self.first):
             return ""
         was, now = (
             "/".join(dict.fromkeys(each))
             for each in zip(*((c.was_answer, c.now_answer) for c in self.rows), strict=True)
         )
         return (
-            shorten(was, _LONGEST)
+            shorten(was, _MAX_TEXT)
             if was == now
-            else f"{shorten(was, _LONGEST) or 'nothing'} → {shorten(now, _LONGEST) or 'nothing'}"
+            else f"{shorten(was, _MAX_TEXT) or 'nothing'} → {shorten(now, _MAX_TEXT) or 'nothing'}"
         )
 
 
-def is_of_claims(change: Change) -> bool:
-    """True if a row changed only because it is claimed or not, was then not answered, and fails in neither run."""
+def changed_by_claims(change: Change) -> bool:
+    """Only the claims changed: the row is not answered where it is not claimed, and fails in neither run."""
     unclaimed = change.was_answer if change.was == NOT_CLAIMED else change.now_answer
     return change.causes == ("claims",) and unclaimed == "unsupported" and not {change.was, change.now} & FAILING
 
 
-def group_changes(difference: Difference, direction: Direction) -> list[Group]:
-    """Changes in one direction, case by case; those of claims alone together, since they have no case of their own."""
+def group_changes(difference: Difference, direction: Direction) -> list[ChangeGroup]:
+    """Group changes in one direction by case; those by claims alone are together, since no case explains them."""
     some = (change for change in difference.changes if change.direction == direction)
-    by = group_pairs(((c.causes, "" if is_of_claims(c) else c.case, c.was, c.now), c) for c in some)
-    return [Group(rows) for rows in by.values()]
+    by = group_pairs(((c.causes, "" if changed_by_claims(c) else c.case, c.was, c.now), c) for c in some)
+    return [ChangeGroup(rows) for rows in by.values()]
 
 
 def format_verdict(difference: Difference) -> str:
-    """One sentence."""
     counts = difference.counts
     changed = {direction: number for direction, number in counts.items() if number}
     if not changed and not difference.standings:
@@ -98,7 +98,7 @@ def format_verdict(difference: Difference) -> str:
     return f"{summary}: {numbers}; {count_noun(difference.tests, 'test')} compared"
 
 
-def describe_uncompared(difference: Difference) -> str:
+def note_drawn_rows(difference: Difference) -> str:
     """Say how many drawn rows are not compared, and why."""
     rows = count_noun(difference.not_compared, "drawn row")
     return f"not compared: {rows} that failed in one run; the other did not call them, or does not hold the result"
@@ -108,12 +108,12 @@ def describe_uncompared(difference: Difference) -> str:
 
 
 def render_text(difference: Difference, most: int = 60) -> str:
-    """A file of plain text, as safe as what `say` prints."""
+    """Render a file of plain text, as safe as what `say` prints."""
     return f"{plain(format_changes(difference, most))}\n"
 
 
 def format_changes(difference: Difference, most: int = 60) -> str:
-    """All changes as text for a terminal, to be printed by `say`."""
+    """Render all changes as text for `say`."""
     return lines(_list_lines(difference, most))
 
 
@@ -133,7 +133,7 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
     for blames in difference.blames:
         yield f"  {blames.document}: {blames.was} → {blames.now}"
     if difference.not_compared:
-        yield describe_uncompared(difference)
+        yield note_drawn_rows(difference)
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
         if some:
@@ -152,7 +152,7 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
 
 
 def render_markdown(difference: Difference) -> str:
-    """For the summary of a CI job."""
+    """Render the summary of a CI job."""
     return "\n".join(_list_markdown(difference)) + "\n"
 
 
@@ -166,7 +166,7 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield "## Why: pinned by the headers, and not the same"
         yield ""
         yield from (
-            f"- {pin.cause}: {code(pin.what)} {code(shorten(pin.was, _LONGEST))} → {code(shorten(pin.now, _LONGEST))}"
+            f"- {pin.cause}: {code(pin.what)} {code(shorten(pin.was, _MAX_TEXT))} → {code(shorten(pin.now, _MAX_TEXT))}"
             for pin in difference.pinned
         )
     else:
@@ -177,7 +177,7 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
     for blames in difference.blames:
         yield f"- {inert(blames.document)}: {blames.was} → {blames.now}"
     if difference.not_compared:
-        yield f"- {describe_uncompared(difference)}"
+        yield f"- {note_drawn_rows(difference)}"
     yield ""
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
@@ -187,13 +187,13 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield ""
         yield f"{DIRECTIONS[direction][0].upper()}{DIRECTIONS[direction][1:]}."
         yield ""
-        for group in some[:MOST]:
+        for group in some[:MAX_GROUPS]:
             answers = f"{code(group.answers)}, " if group.answers else ""
             tests = f"{count_noun(group.tests, 'test')} ({', '.join(group.documents)})"
             yield f"- {code(group.case)}, {tests}: {group.verdicts}"
             yield f"  - {answers}why: {group.causes}"
-        if len(some) > MOST:
-            yield f"- and {len(some) - MOST} more"
+        if len(some) > MAX_GROUPS:
+            yield f"- and {len(some) - MAX_GROUPS} more"
         yield ""
 
 
@@ -201,7 +201,7 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
 
 
 def render_html(difference: Difference, old_page: str | None = None, new_page: str | None = None) -> str:
-    """One page without a script. `old_page`, `new_page`: links to the reports of the two runs."""
+    """Render a page without a script. `old_page`, `new_page`: links to the reports of the two runs."""
     sections = [(direction, group_changes(difference, direction)) for direction in DIRECTIONS]
     return render_page(
         "diff.html",
@@ -210,7 +210,7 @@ def render_html(difference: Difference, old_page: str | None = None, new_page: s
         old_page=old_page,
         new_page=new_page,
         verdict=format_verdict(difference),
-        not_compared=describe_uncompared(difference) if difference.not_compared else "",
+        not_compared=note_drawn_rows(difference) if difference.not_compared else "",
         directions=DIRECTIONS,
         signs=_SIGNS,
         direction_colours=_COLOURS,
@@ -218,5 +218,5 @@ def render_html(difference: Difference, old_page: str | None = None, new_page: s
         verdicts=VERDICTS,
         bad=FAILING,
         sections=[(direction, groups) for direction, groups in sections if groups],
-        most=MOST,
+        most=MAX_GROUPS,
     )

@@ -36,7 +36,7 @@ def dump_inert(value: object) -> Markup:
 
 
 def lines_in(html: str, path: Path) -> bytes:
-    """Return the content of results.jsonl from a page; Refused where it has none, several, or a damaged one."""
+    """Return the content of results.jsonl from a page; Refused if it has none, several, or a damaged one."""
     found = re.findall(f"{re.escape(BEGIN)}(.*?){re.escape(END)}", html, re.DOTALL)
     if len(found) != 1:
         raise Refused(

@@ -10,12 +10,12 @@ from ..evidence.command import script_command
 from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
 from ..system.text import shorten
 from ..verdict.blame import heaviest
-from .answer_lines import Answer, AnswerLine, Facets, StepCall, describe_steps, make_line, number_facet
-from .clauses import Broken, find_broken
+from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
+from .clauses import BrokenRule, find_broken
 from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, describe_cases, failing_documents, group_pairs
-from .values import Values, show_values
+from .values import ShownElements, show_elements
 from .wording import format_answer, format_blames, format_clauses, format_step, visible
 
 
@@ -24,13 +24,13 @@ class InFull(NamedTuple):
 
     most: int
     of_a_diagnosis: int
-    """Of one diagnosis, if there are several."""
+    """The most for one diagnosis, if there are several."""
 
 
 IN_FULL, IN_FULL_BRIEF = InFull(60, 8), InFull(12, 2)
-_IN_SHORT = 1200
-"""Cases in a line each, of all diagnoses together."""
-_MOST_LINES = 12
+MAX_SHORT = 1200
+"""Cases in a line each, for all diagnoses together."""
+MAX_LINES = 12
 """Lines of one case."""
 Cases = Mapping[str, Sequence[RowResult]]
 
@@ -46,15 +46,15 @@ class FailingCase(NamedTuple):
     number: int
     documents: tuple[str, ...]
     clauses: str
-    broken: Broken
+    broken: BrokenRule
     """The rule that is broken, in the words of the documents."""
     blames: str
-    """Whose sentence the rows break, document by document."""
+    """What the rows break in each document."""
     reasons: list[str]
     """Why we ruled so, for each document in which the rule is our ruling."""
     steps: list[StepCall]
     picture: Picture
-    values: Values | None
+    values: ShownElements | None
     lines: list[AnswerLine]
     more_lines: int
     detailed: bool
@@ -62,11 +62,10 @@ class FailingCase(NamedTuple):
     commands: dict[str, str]
     """What each is for, and the command."""
     text: str | None
-    """Of a drawn row: the case as YAML."""
+    """The case as YAML, for a drawn row."""
 
     @property
     def is_first(self) -> bool:
-        """True for the first of the entries of this case."""
         return self.anchor == f"failure-{self.case.id}"
 
 
@@ -81,7 +80,7 @@ class ShortCase(NamedTuple):
     wants: Wants
     answers: list[str]
     is_first: bool
-    """True in the first line about this case; no case in full comes before."""
+    """No line and no entry about this case comes before."""
 
 
 class FailureGroup(NamedTuple):
@@ -109,9 +108,9 @@ Groups = Mapping[Kind, Cases]
 
 
 def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Iterator[FailureGroup]:
-    """Collect failures: those that break the text first, then the commonest; of each, single and small calls first."""
+    """Collect failures: those that break the text first, then the commonest; each with single and small calls first."""
     groups = _group_cases(run)
-    chosen, left = _choose_in_full(groups, in_full), _IN_SHORT
+    chosen, left = _choose_in_full(groups, in_full), MAX_SHORT
     anchors: Counter[str] = Counter()
     shown = {case for cases in chosen.values() for case in cases}
     for kind, cases in groups.items():
@@ -187,14 +186,14 @@ def _make_full(
     first, documents, spec = rows[0], failing_documents(rows), run.plan.suite.spec
     case, rule = first.row.case, spec.rules[first.row.case.rule]
     because = {each: rule.because for each in documents if rule.level == "decided"} | dict(rule.decided_for)
-    answers: Mapping[Answer, Sequence[RowResult]] = group_pairs((_answer(run, result), result) for result in rows)
-    lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:_MOST_LINES]]
+    answers: Mapping[CaseAnswer, Sequence[RowResult]] = group_pairs((_answer(run, result), result) for result in rows)
+    lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:MAX_LINES]]
     blames = run.blames_of(rows)
     return FailingCase(
         anchor, _title(first), blame, case, rule, _count(rows), documents, format_clauses(rule, documents),
         find_broken(spec, rule, blames, documents), format_blames(blames),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
-        describe_steps(rows, documents), _draw(run, first), show_values(first), lines, len(answers) - len(lines),
+        describe_steps(rows, documents), _draw(run, first), show_elements(first), lines, len(answers) - len(lines),
         any(answer.note for answer in answers), first.row.id, _commands(run, first), first.result.case,
     )  # fmt: skip
 
@@ -204,23 +203,23 @@ def _count(rows: Sequence[RowResult]) -> int:
 
 
 def _title(result: RowResult) -> str:
-    """The diagnosis, and the case in words: `Subnormals flushed: subnormals of bf16`."""
+    """Write the diagnosis and the case in words: `Subnormals flushed: subnormals of bf16`."""
     diagnosis = shorten(visible(result.diagnosis or "no diagnosis"), 80)
     return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.heading}"
 
 
 def _commands(run: FinishedRun, result: RowResult) -> dict[str, str]:
-    without = script_command(result.row, run.backend)
-    return {"in the suite": run.commands(result.row)[0]} | ({"without the suite": without} if without else {})
+    script = script_command(result.row, run.backend)
+    return {"in the suite": run.commands(result.row)[0]} | ({"without the suite": script} if script else {})
 
 
-def _answer(run: FinishedRun, result: RowResult) -> Answer:
+def _answer(run: FinishedRun, result: RowResult) -> CaseAnswer:
     wants, got = _want(run, result), format_answer(result, generic=True)
-    return Answer(wants, got, ((result.worst, ()),), _detail(result))
+    return CaseAnswer(wants, got, ((result.worst, ()),), _detail(result))
 
 
 def _want(run: FinishedRun, result: RowResult) -> Wants:
-    """The wants of the documents in which a row fails; these are named if they disagree."""
+    """Return the wants of the documents in which a row fails; these are named if they disagree."""
     wants = run.want(result.row, result.step)
     due = [(want, tuple(each for each in documents if each in result.failing)) for want, documents in wants]
     due = [(want, documents) for want, documents in due if documents]
@@ -228,7 +227,7 @@ def _want(run: FinishedRun, result: RowResult) -> Wants:
 
 
 def _detail(result: RowResult) -> str:
-    """The detail of a failure, unless the answer says it already."""
+    """Return the detail of a failure, unless the answer says it already."""
     detail = result.detail or ""
     return "" if detail in format_answer(result) else detail
 
@@ -248,4 +247,13 @@ def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_
     call = format_step(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True) for result in rows))
     facet = number_facet(facets, rows, documents)
-    return ShortCase(facet, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)
+    return ShortCase(
+        facet,
+        case,
+        call,
+        _count(rows),
+        documents,
+        _want(run, rows[0]),
+        answers,
+        is_first,
+    )

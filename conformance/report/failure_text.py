@@ -9,22 +9,19 @@ from ..plan.rows import Row
 from .rows import RowResult
 from .wording import collect_wants, format_answer, format_lines, format_step, visible
 
-_GAP = 11
+LABEL_WIDTH = 11
 
 
 def pair_row(row: Row, result: Result) -> RowResult:
-    """A row with its own result."""
     return RowResult(row, result, worst(result.verdicts.values()))
 
 
 def format_headline(result: RowResult) -> str:
-    """The failure in one short line: its diagnosis, or its verdict if there is none."""
     return visible(result.diagnosis or result.worst)
 
 
 def format_failure(result: RowResult, rule: Rule, command: str) -> str:
-    """The failure in a few labelled lines."""
-    return "\n".join(f"{label:<{_GAP}}{visible(text)}" for label, text in _list_lines(result, rule, command))
+    return "\n".join(f"{label:<{LABEL_WIDTH}}{visible(text)}" for label, text in _list_lines(result, rule, command))
 
 
 def _list_lines(result: RowResult, rule: Rule, command: str) -> Iterator[tuple[str, str]]:

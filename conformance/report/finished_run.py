@@ -20,14 +20,14 @@ from ..system.terminal import count_noun
 from ..verdict.blame import Blamed
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
-from ..verdict.sentences import describe_blames, reach
+from ..verdict.sentences import LARGE_TENSORS, describe_blames, reach
 from ..verdict.standing import Standing, in_target, tests_of
-from .rows import RowGroup, RowResult, group_pairs, group_rows, pair_rows
+from .rows import RowResult, SameTestRows, group_pairs, group_rows, pair_rows
 from .wording import collect_wants
 
-TOO_LARGE = "more than 2^31 elements: add --large"
+TOO_LARGE = f"{LARGE_TENSORS}: add --large"
 LOST = "the results hold no such row: run again"
-MOST_DIAGNOSES = 60
+MAX_DIAGNOSES = 60
 Wants = tuple[tuple[str, tuple[str, ...]], ...]
 """What is due in words, each with the documents that say so."""
 
@@ -80,7 +80,7 @@ class FinishedRun:
         return {rule: by_rule.get(rule, ()) for rule in self.plan.suite.spec.rules}
 
     @cached_property
-    def groups(self) -> Mapping[str, tuple[RowGroup, ...]]:
+    def groups(self) -> Mapping[str, tuple[SameTestRows, ...]]:
         """The rows of each rule in groups."""
         return {rule: group_rows((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
 
@@ -108,10 +108,10 @@ class FinishedRun:
         """Failing rows: diagnosis → case → rows, those to be mended first in front."""
         bad = group_pairs((result.diagnosis or "no diagnosis", result) for result in self.failing)
         order = [*bad]
-        if len(order) > MOST_DIAGNOSES:  # our own diagnoses are few; a page must not grow huge over others
-            rest = f"{len(order) - MOST_DIAGNOSES} more kinds"
-            bad[rest] = tuple(result for name in order[MOST_DIAGNOSES:] for result in bad[name])
-            order = [*order[:MOST_DIAGNOSES], rest]
+        if len(order) > MAX_DIAGNOSES:  # our own diagnoses are few; a page must not grow huge over others
+            rest = f"{len(order) - MAX_DIAGNOSES} more kinds"
+            bad[rest] = tuple(result for name in order[MAX_DIAGNOSES:] for result in bad[name])
+            order = [*order[:MAX_DIAGNOSES], rest]
         return {name: group_pairs((result.row.case.id, result) for result in bad[name]) for name in order}
 
     @cached_property
@@ -125,7 +125,6 @@ class FinishedRun:
 
     @cached_property
     def claims(self) -> Claims:
-        """The claims of the backend, recorded before the first row."""
         return Claims.from_json(self.evidence.header["claims"])
 
     @cached_property
@@ -193,31 +192,26 @@ class FinishedRun:
     def documents(self) -> Mapping[str, tuple[str, str]]:
         """Each document → the word for it, and its sentence."""
         words = group_pairs((standing.document, standing.word) for standing in self.standings)
-        verdicts = {
-            document: (min(words[document], key=WORDS.index), sentence)
-            for document, sentence in zip(words, self.conclusion.sentences, strict=True)
-        }
-        if self.conclusion.exit_code in VOIDS_VERDICTS:
-            verdicts = {name: (word, f"not to be relied on: {sentence}") for name, (word, sentence) in verdicts.items()}
-        return {
-            name: verdicts.get(name)
-            or (
-                (NOT_RUN, f"{name}: nothing of it was in the target of this run")
-                if self.claims.offers(document.operation)
-                else (NOT_CLAIMED, f"{name}: {document.operation} is not claimed, and so not called")
-            )
-            for name, document in self.plan.suite.spec.documents.items()
-        }
+        sentences = dict(zip(words, self.conclusion.sentences, strict=True))
+        doubt = "not to be relied on: " if self.conclusion.exit_code in VOIDS_VERDICTS else ""
+        verdicts: dict[str, tuple[str, str]] = {}
+        for name, document in self.plan.suite.spec.documents.items():
+            if name in words:
+                verdicts[name] = min(words[name], key=WORDS.index), doubt + sentences[name]
+            elif self.claims.offers(document.operation):
+                verdicts[name] = NOT_RUN, f"{name}: not in the target of this run"
+            else:
+                verdicts[name] = NOT_CLAIMED, f"{name}: {document.operation} is not claimed, and so not called"
+        return verdicts
 
     @property
     def blame_counts(self) -> str:
-        """The numbers of tests that break a text, answer what one forbids, or break only our rulings, in words."""
         return describe_blames(self.standings)
 
     # ── about some rows ──
 
     def blames_of(self, rows: Iterable[RowResult]) -> dict[str, Blamed]:
-        """Return whose sentence some rows break in each document; the first row that fails there decides."""
+        """Return what some rows break in each document; the first row that fails there decides."""
         blames: dict[str, Blamed] = {}
         for result in rows:
             blames = {**self.conclusion.blames.get(result.row.id, {}), **blames}
@@ -260,5 +254,4 @@ class FinishedRun:
 
     @cached_property
     def contracts(self) -> Mapping[str, Contract]:
-        """The contract of each document."""
         return contracts(self.plan.suite.spec)

@@ -12,7 +12,7 @@ from .wording import collect_wants, format_answer, format_blames, format_lines, 
 
 
 def render(run: FinishedRun) -> str:
-    """The whole file; a row is a failure, an error or skipped if it is so in any document."""
+    """Render the file; a row is a failure, an error or skipped if it is so in any document."""
     evidence = run.evidence
     files = group_pairs((result.row.case.file, result) for result in run.listed)
     started = str(evidence.header.get("started", ""))[:19]
@@ -54,7 +54,7 @@ def _count_elements(rows: Iterable[RowResult]) -> dict[str, int]:
 
 
 def _choose_element(result: RowResult) -> str | None:
-    """The element for the worst verdict of a row; None if the row is right in every document."""
+    """Choose the element for the worst verdict of a row; None if the row is right in every document."""
     if result.worst in BAD:
         return "failure" if result.worst == FAIL else "error"
     return None if result.worst in RIGHT else "skipped"
@@ -69,7 +69,7 @@ def _format_time(milliseconds: int) -> str:
 
 
 def _format_attribute(name: str, value: object) -> str:
-    """An attribute; between apostrophes if that needs fewer references."""
+    """Write an attribute, between apostrophes if that needs fewer references."""
     text = escape(visible(value), quote=False)
     if '"' in text and "'" not in text:
         return f" {name}='{text}'"
@@ -100,7 +100,6 @@ def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
 
 
 def _describe(run: FinishedRun, result: RowResult) -> str:
-    """All that is needed to find the fault."""
     row = result.row
     rule = run.plan.suite.spec.rules[row.case.rule]
     lines = [f"rule:    {rule.id}: {rule.sentence}"]

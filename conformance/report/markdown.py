@@ -15,19 +15,19 @@ from .finished_run import FinishedRun
 from .rows import RowResult, describe_cases, failing_documents, format_counts
 from .wording import collect_wants, format_answer, format_blames, format_clauses, format_step, visible
 
-MOST_BYTES = 1 << 20
-_FOR_FAILURES = MOST_BYTES - (1 << 16)
-"""What the failures may take; the rest is short."""
-_LONGEST = 600
+MAX_BYTES = 1 << 20
+_FAILURE_BYTES = MAX_BYTES - (1 << 16)
+"""The rest of the file is short."""
+_MAX_CHARACTERS = 600
+"""Characters to show of an answer or a detail."""
 _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
 """Text that no dialect of Markdown reads as anything else."""
 
 
 def render(run: FinishedRun) -> str:
-    """The whole file."""
     parts = [
         *_render_head(run),
-        *_keep_within(_render_failures(run), _FOR_FAILURES),
+        *_keep_within(_render_failures(run), _FAILURE_BYTES),
         *_render_counts(run),
         *_render_foot(run),
     ]
@@ -35,7 +35,7 @@ def render(run: FinishedRun) -> str:
 
 
 def code(text: object) -> str:
-    """Any text as a code span: no link, no mention, no HTML and no table can come of it."""
+    """Write any text as a code span, so that it makes no link, mention, HTML or table."""
     line = visible(text) or " "
     longest = max((len(run) for run in re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
@@ -44,7 +44,7 @@ def code(text: object) -> str:
 
 
 def inert(text: str) -> str:
-    """Text as it is where that is harmless, else as a code span."""
+    """Return a harmless text as it is, any other as a code span."""
     return text if _PLAIN.fullmatch(text) and "//" not in text else code(text)
 
 
@@ -59,7 +59,7 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
 
 
 def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
-    """Failures by diagnosis as blocks of lines, each with the number of failures that it tells of."""
+    """Render failures by diagnosis as blocks of lines, each with the number of its failures."""
     for diagnosis, entries in run.failures.items():
         rows = [result for same in entries.values() for result in same]
         numbers = f"{run.count_failures(rows)} of {describe_cases(rows)}"
@@ -80,11 +80,11 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     for want, documents in collect_wants(by_operation.values(), first.step).items():
         if there := [document for document in failing if document in documents]:
             yield f"  - want {code(want)} ({', '.join(there)})"
-    yield f"  - got {code(shorten(format_answer(first), _LONGEST))}"
+    yield f"  - got {code(shorten(format_answer(first), _MAX_CHARACTERS))}"
     if blames := run.blames_of(rows):
         yield f"  - {inert(format_blames(blames))}"
     if first.detail:
-        yield f"  - {code(shorten(first.detail, _LONGEST))}"
+        yield f"  - {code(shorten(first.detail, _MAX_CHARACTERS))}"
     yield f"  - repeat with {code(run.commands(first.row)[0])}"
 
 

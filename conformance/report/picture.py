@@ -13,8 +13,8 @@ from ..system.text import format_dims
 
 Dims = tuple[int | None, ...]
 Kind = Literal["length", "copied", "inferred", "literal", "illegal", "differs", "words"]
-_MOST = 9
-"""Boxes in a line; of more the first and the last are drawn."""
+MAX_BOXES = 9
+"""If a line has more, the first ones and the last are drawn."""
 _HIGH, _GAP, _STEP, _LEFT = 22, 6, 56, 66
 _WORDS: Mapping[Kind, str] = {
     "copied": "copied",
@@ -141,7 +141,7 @@ def _read_shape(
 def _describe(entries: Sequence[Box], lengths: Dims) -> str:
     parts = [
         f"entry {k} is {box.text}, {_WORDS[box.kind]}{'' if length is None else f': {length}'}"
-        for k, (box, length) in enumerate(zip(entries[:_MOST], lengths, strict=False))
+        for k, (box, length) in enumerate(zip(entries[:MAX_BOXES], lengths, strict=False))
         if box.kind in ("copied", "inferred", "illegal")
     ]
     return f" ({'; '.join(parts)})" if parts else ""
@@ -151,7 +151,7 @@ def _draw_want(meaning: Meaning) -> tuple[Box, ...]:
     if meaning.kind == "illegal":
         return (Box("a refusal", "words"),)
     if meaning.dst is None:
-        return (Box("left open", "words"),)
+        return (Box("unspecified", "words"),)
     return _draw_lengths(meaning.dst)
 
 
@@ -166,22 +166,21 @@ def _draw_outcome(outcome: Outcome, meaning: Meaning) -> tuple[Box, ...]:
     return tuple(Box(str(length), "length" if same else "differs") for length, same in zip(dims, right, strict=True))
 
 
-# ── where each box stands ─────────────────────────────────────────────────────────────────────────
+# ── where each box is ─────────────────────────────────────────────────────────────────────────────
 
 
 def _place_lines(lines: Sequence[Line]) -> Iterator[tuple[str, int, tuple[Placed, ...]]]:
     above: tuple[Placed, ...] = ()
     for number, line in enumerate(lines):
-        above = tuple(_place_boxes(_shorten(line.boxes), above))
+        above = tuple(_place_boxes(_leave_out_middle(line.boxes), above))
         yield line.name, 2 + _STEP * number, above
 
 
-def _shorten(boxes: tuple[Box, ...]) -> tuple[Box, ...]:
-    """The boxes of a line; of many, the first ones and the last."""
-    if len(boxes) <= _MOST:
+def _leave_out_middle(boxes: tuple[Box, ...]) -> tuple[Box, ...]:
+    if len(boxes) <= MAX_BOXES:
         return boxes
-    middle = Box(f"… {len(boxes) - _MOST + 1} more", "words")
-    return (*boxes[: _MOST - 2], middle, boxes[-1]._replace(source=None))
+    middle = Box(f"… {len(boxes) - MAX_BOXES + 1} more", "words")
+    return (*boxes[: MAX_BOXES - 2], middle, boxes[-1]._replace(source=None))
 
 
 def _place_boxes(boxes: Sequence[Box], above: Sequence[Placed]) -> Iterator[Placed]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "templates"
 _STYLE, _STYLE_DIGEST = "<!--style-->", "<!--style digest-->"
-"""Where they go: the style follows from the page. No value can hold these texts, because they would be escaped."""
+"""Their places: the style follows from the page. No value can hold these texts, because they would be escaped."""
 _CLASSES = re.compile(r"class=(?:([\w-]+)|\"([^\"]*)\")")
 _SCRIPTS = re.compile(r"(?s)<script>.*?</script>")
 _RULES = re.compile(r"([^{}]+)\{[^{}]*\}")
@@ -33,7 +33,7 @@ _RULES = re.compile(r"([^{}]+)\{[^{}]*\}")
 def render_page(
     template: str, files: Sequence[str] = (), foot: str = "", style: str = "style.css", **values: object
 ) -> str:
-    """A whole page from a template, with the scripts and styles that it names inside. Any text in `values` only shows.
+    """Render a page from a template, with the scripts and styles named inside. Any text in `values` only shows.
 
     `foot`: a line for the foot of each printed page; it keeps only letters, digits and what a date or a digest needs.
     """

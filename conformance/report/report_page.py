@@ -16,11 +16,11 @@ from ..verdict.standing import Standing
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence, dump_inert
-from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
+from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import render_page
 from .rows import group_pairs
-from .summary import describe_documents, describe_whole, list_not_run, list_unclaimed
+from .summary import describe_documents, describe_whole, list_limits, list_not_run
 from .table_sections import (
     collect_facets,
     collect_matrix,
@@ -54,20 +54,23 @@ _LINKS = {
 _NO_LINKS = dict.fromkeys(_LINKS, "")
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
 _ALL = ("target · operations", "target · documents", "target · types")
-_SHORT = 12
-"""Characters of a digest in the head; the run details have all."""
+DIGEST_START = 12
+"""Characters of a digest to show in the head; the run details have all."""
 
 
 def render(run: FinishedRun, packed: bytes = b"") -> str:
-    """The page. `packed`: the results as they are published beside it.
+    """Render the page. `packed`: the results published beside it, if it is a published page.
 
-    A published page holds no results, and links what all published pages share.
+    Such a page holds no results, and links to what all published pages share.
     """
     brief = bool(packed)
     sha256 = hashlib.sha256(packed).hexdigest() if brief else run.evidence.sha256
     facets: Facets = {}
     documents = describe_documents(run)
     failures = list(collect_failures(run, facets, IN_FULL_BRIEF if brief else IN_FULL))
+    sections = {**SECTIONS, "cases": "Cases"} if brief else dict(SECTIONS)
+    if brief and not failures:
+        del sections["matrix"]
     return render_page(
         "report.html",
         ("filters.js", "page.js"),
@@ -77,13 +80,13 @@ def render(run: FinishedRun, packed: bytes = b"") -> str:
         brief=brief,
         documents=documents,
         whole=describe_whole(run, documents),
-        unclaimed=list_unclaimed(run),
+        unclaimed=list_limits(run),
         skipped=list_not_run(run),
         facts=_head_facts(run),
         evidence_file=PUBLISHED if brief else RESULTS,
-        digest=sha256[:_SHORT],
+        digest=sha256[:DIGEST_START],
         verify=shlex.join(["conformance", "verify", PAGE, *folder_words(run.evidence.header)]),
-        sections=_name_sections(brief, failures),
+        sections=sections,
         **(_LINKS if brief else _NO_LINKS),
         standings=list(_merge_documents(run.standings)),
         number_of_cases=len(run.plan.suite.cases),
@@ -105,14 +108,6 @@ def render(run: FinishedRun, packed: bytes = b"") -> str:
     )
 
 
-def _name_sections(brief: bool, failures: Sequence[FailureGroup]) -> Mapping[str, str]:
-    """The sections that a page has, with their titles."""
-    if not brief:
-        return SECTIONS
-    titles = {**SECTIONS, "cases": "Cases"}
-    return {name: title for name, title in titles.items() if name != "matrix" or failures}
-
-
 def _merge_documents(standings: Sequence[Standing]) -> Iterator[tuple[Standing, Sequence[str]]]:
     """Yield standings that differ in nothing else once, with their documents."""
     alike = group_pairs((repr(replace(standing, document="")), standing) for standing in standings)
@@ -129,23 +124,22 @@ def _head_facts(run: FinishedRun) -> Mapping[str, str]:
         "By": f"{header['by']} (not signed)" if "by" in header else "not recorded (conformance run --by NAME)",
         "Valid for": f"this build{f' ({build})' if build else ''} on this processor; run again for any other",
         "Processor": ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine),
-        "Suite": f"{suite['version']}, {suite['digest'][:_SHORT]}",
+        "Suite": f"{suite['version']}, {suite['digest'][:DIGEST_START]}",
         "Exit code": str(run.conclusion.exit_code),
     }
 
 
 def _details(run: FinishedRun, brief: bool) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the evidence; `brief`: of the digests of files under test only the beginning."""
+    """Yield names and values of the evidence; `brief`: with only the beginning of the digests of files under test."""
     header, footer = run.evidence.header, run.evidence.footer
     results = {key: value for key, value in footer.items() if key not in ("record", "milliseconds")}
     for part in (header, {"results": results}):
         for name, value in _flatten(part):
             if name not in ("record", "format", "waivers"):
-                yield name, f"{value[:_SHORT]}…" if brief and name.startswith("results · subject") else value
+                yield name, f"{value[:DIGEST_START]}…" if brief and name.startswith("results · subject") else value
 
 
 def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Names and values, however deep."""
     for key, each in value.items():
         if isinstance(each, Mapping):
             yield from _flatten(each, f"{prefix}{key} · ")

@@ -49,7 +49,7 @@ class RowResult(NamedTuple):
 
 
 def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[RowResult]:
-    """Each row with its result; Refused if a verdict is not one of ours."""
+    """Yield each row with its result; Refused if a verdict is unknown."""
     deciding: dict[tuple[Verdict, ...], Verdict] = {}
     for row in rows:
         result = results.get(row.id) or result_without_call(row, NOT_RUN)
@@ -70,7 +70,7 @@ def _check_verdicts(row: Row, verdicts: Mapping[str, Verdict]) -> None:
             )
 
 
-class RowGroup(NamedTuple):
+class SameTestRows(NamedTuple):
     """Rows of one rule, operation and type that are the same tests, grouped so that they are counted once."""
 
     first: RowResult
@@ -79,15 +79,15 @@ class RowGroup(NamedTuple):
     """The tests that each of the rows is, by document."""
 
 
-def group_rows(rows: Iterable[tuple[RowResult, Mapping[str, Verdict]]]) -> tuple[RowGroup, ...]:
-    """The groups of some rows of one rule, each with its tests, in the order of their first rows."""
+def group_rows(rows: Iterable[tuple[RowResult, Mapping[str, Verdict]]]) -> tuple[SameTestRows, ...]:
+    """Group some rows of one rule, in the order of their first rows."""
     groups = group_pairs(
         ((result.row.operation, result.row.type, *tests.items()), (result, tests)) for result, tests in rows
     )
-    return tuple(RowGroup(same[0][0], len(same), same[0][1]) for same in groups.values())
+    return tuple(SameTestRows(same[0][0], len(same), same[0][1]) for same in groups.values())
 
 
-def count_groups(groups: Iterable[RowGroup], document: str = "") -> Mapping[Verdict, int]:
+def count_groups(groups: Iterable[SameTestRows], document: str = "") -> Mapping[Verdict, int]:
     """Count the tests of groups by verdict, in one document or in all."""
     counts: Counter[Verdict] = Counter()
     for group in groups:
@@ -97,7 +97,7 @@ def count_groups(groups: Iterable[RowGroup], document: str = "") -> Mapping[Verd
 
 
 def group_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
-    """Values by key, both in the order in which they come."""
+    """Group values by key, both in the order in which they come."""
     groups: dict[Any, list[Any]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -105,13 +105,12 @@ def group_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
-    """The number of each verdict that occurs, in the order of the vocabulary."""
     counts = Counter(verdicts)
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
 def format_counts(counts: Mapping[Verdict, int]) -> str:
-    """Counts as a sum: `409 pass + 2 observed + 1 fail`."""
+    """Write counts as a sum: `409 pass + 2 observed + 1 fail`."""
     return " + ".join(f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts.get(verdict)) or "0"
 
 
@@ -129,5 +128,4 @@ def describe_cases(rows: Iterable[RowResult]) -> str:
 
 
 def failing_documents(rows: Sequence[RowResult]) -> tuple[str, ...]:
-    """The documents in which some of the rows fail or err."""
     return tuple(dict.fromkeys(document for result in rows for document in result.failing))

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from ..model import BAD, BLAMES, LIMITS, NOT_RUN, WAIVED, Document, Verdict
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE, VOIDS_CERTIFICATES
 from ..system.terminal import count_noun
-from ..verdict.sentences import describe_blames, name_limits
+from ..verdict.sentences import LARGE_TENSORS, describe_blames, name_limits
 from ..verdict.standing import Standing, count_tests
 from .finished_run import FinishedRun
 from .rows import group_pairs
@@ -63,7 +63,6 @@ _FAMILIES: Mapping[str, str] = {
     "threads": "calls at the same time",
 }
 _WHOLE_FAMILIES: Mapping[str, str] = {"layout": "src with strides", "form": "graphs that are not well formed"}
-LARGE = "tensors of more than 2^31 elements"
 
 
 class DocumentState(NamedTuple):
@@ -111,15 +110,13 @@ def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whol
     code = run.conclusion.exit_code
     if code not in (CONFORMS, OVERDUE) and state.startswith("conforms"):
         state = "incomplete"
-    words = (
-        "A waiver is overdue"
-        if code == OVERDUE
-        else "Does not conform"
-        if failed and state != "nothing shown"
-        else "Fails where nothing is claimed"
-        if code == FAILS and not failed
-        else state.capitalize()
-    )
+    words = state.capitalize()
+    if code == OVERDUE:
+        words = "A waiver is overdue"
+    elif failed and state != "nothing shown":
+        words = "Does not conform"
+    elif code == FAILS and not failed:
+        words = "Fails where nothing is claimed"
     return Whole(state, words, failed, counts)
 
 
@@ -147,18 +144,18 @@ def _state(run: FinishedRun, document: Document, standings: Sequence[Standing], 
         return "breaks the text" if text else "keeps the text, differs from rulings" if any(others) else "adapter errs"
     if "incomplete" in words:
         return "incomplete"
-    if "conforms" in words and run.conclusion.exit_code in VOIDS_CERTIFICATES:
-        return "incomplete"
     if "conforms" in words:
+        if run.conclusion.exit_code in VOIDS_CERTIFICATES:
+            return "incomplete"
         return "conforms, limited" if limited else "conforms"
-    return "not claimed" if document.operation not in run.claims.operations else "not claimed" if words else "not run"
+    return "not claimed" if words or document.operation not in run.claims.operations else "not run"
 
 
 # ── what is not claimed, and what was not run ─────────────────────────────────────────────────────
 
 
 def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
-    """The features that the backend leaves out of its claims in some standings, and what its adapter does for it."""
+    """Name the features that the backend does not claim in some standings, and what its adapter does for it."""
     if not standings:
         return
     yield from map(name_facet, name_limits(standings, run.claims))
@@ -169,7 +166,7 @@ def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
 
 
 def name_facet(facet: str) -> str:
-    """Name a facet in plain words; a facet of others is its own name."""
+    """Name a facet in plain words; an unknown one by its own name."""
     family, _, value = LIMITS.get(facet, facet).partition(":")
     if family == "rank" and value.isdecimal():
         return f"more than {int(value) - 1} dimensions"
@@ -178,7 +175,7 @@ def name_facet(facet: str) -> str:
     return _FAMILIES.get(family, facet).format(value.replace("-", " "))
 
 
-def list_unclaimed(run: FinishedRun) -> list[str]:
+def list_limits(run: FinishedRun) -> list[str]:
     """List in plain words the operations and features that the backend does not claim, and what its adapter does."""
     operations = run.plan.suite.spec.operations
     return [*(each for each in operations if each not in run.claims.operations), *_limits(run, run.standings)]
@@ -186,7 +183,7 @@ def list_unclaimed(run: FinishedRun) -> list[str]:
 
 def list_not_run(run: FinishedRun) -> list[str]:
     """List in plain words what was not run: too large, not chosen, or lost."""
-    names = [LARGE] * (not run.target.large)
+    names = [LARGE_TENSORS] * (not run.target.large)
     names += [
         f"all but {what}" for what in (run.target.filter, run.target.shard and f"part {run.target.shard}") if what
     ]

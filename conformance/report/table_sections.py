@@ -33,7 +33,7 @@ class RuleRow(NamedTuple):
 
     @property
     def failing(self) -> Iterator[tuple[list[str], Counts]]:
-        """The documents in which a test fails; those with the same counts together."""
+        """Yield the documents in which a test fails, those with the same counts together."""
         together = group_pairs((tuple(counts.items()), name) for name, _, counts in self.documents if fails(counts))
         yield from ((list(names), dict(counts)) for counts, names in together.items())
 
@@ -62,7 +62,7 @@ class Matrix(NamedTuple):
 
 
 def collect_matrix(run: FinishedRun, failing: bool = False) -> Matrix:
-    """Count the tests of every rule, operation and type; `failing`: of the rules with a failing test only."""
+    """Count the tests of every rule, operation and type; `failing`: only for rules with a failing test."""
     columns = []
     for operation in run.plan.suite.spec.operations.values():
         columns += [(operation.id, type_) for type_ in operation.types]
@@ -93,7 +93,7 @@ class Observed(NamedTuple):
 
 
 def group_observations(run: FinishedRun) -> Observations:
-    """Group the rows whose answer a document leaves unspecified."""
+    """Group the rows with an answer that a document leaves unspecified."""
     entries: Observations = {}
     for result in run.rows:
         if OBSERVED not in result.verdicts.values():

@@ -1,4 +1,4 @@
-"""Derives a run's verdict and reports again from its evidence, and says what does not match."""
+"""Derive a run's verdict and reports again from its evidence, and say what does not match."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from ..verdict.rejudge import contradictions
 from . import embedded
 from .also_failing import clear_others
 
-_MOST = 20
-"""Differences that are told one by one."""
-_NEAR = 40
-"""Characters shown around a difference."""
+MAX_DIFFERENCES = 20
+"""Differences to show one by one."""
+CONTEXT = 40
+"""Characters to show around a difference."""
 
 
 class Mismatch(NamedTuple):
@@ -65,8 +65,8 @@ class Verified(NamedTuple):
 def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | None:
     """Return why true evidence shows no conformity: of the whole target, or of every type that a document lists.
 
-    None if it does. A backend of others that ran in the suite's own process shows nothing, for it could have written
-    its verdict itself.
+    None if it does. A backend that ran in the suite's own process shows nothing: it could have written its verdict
+    itself. That does not hold for the suite's own backends.
     """
     conclusion, evidence = found.conclusion, found.evidence
     if conclusion is None or evidence is None:
@@ -82,7 +82,7 @@ def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | N
 
 
 class OtherSuite(Exception):
-    """The evidence is of a suite that is not installed here, so that nothing can be derived again."""
+    """The suite of the evidence is not installed here, so nothing can be derived again."""
 
     def __init__(self, path: Path, evidence: Evidence, plan: Plan) -> None:
         self.suite: Mapping[str, Any] = evidence.header["suite"]
@@ -98,7 +98,7 @@ class OtherSuite(Exception):
 
     @property
     def change(self) -> str:
-        """The number of cases that came since, in words."""
+        """The number of cases added since, in words."""
         since = f"{count_noun(self.added, 'case')} {'was' if self.added == 1 else 'were'} added since"
         lacking = f"{count_noun(self.missing, 'case')} of it {'is' if self.missing == 1 else 'are'} not in this suite"
         return f"{since}, and {lacking}" if self.missing else since
@@ -113,7 +113,7 @@ class FolderContent:
     """The evidence in a folder, read once, and the reports beside it."""
 
     path: Path
-    """Of the evidence."""
+    """The file of the evidence."""
     lines: bytes
     reports: Mapping[str, Path]
 
@@ -130,7 +130,8 @@ def verify(path: Path, plan: Plan) -> Verified:
         return verify(path / PAGE, plan) if content is None else verify_content(content, plan)
     text = read_content(path)
     if embedded.BEGIN.encode() in text:
-        return _page(path, text.decode("utf-8", "replace"), plan)
+        lines = embedded.lines_in(text.decode("utf-8", "replace"), path)
+        return _verify_lines(path, lines, plan, {PAGE: path})
     if text.startswith(b"<!doctype html>"):
         return _page_beside_results(path, plan)
     return _verify_lines(path, text, plan, {})
@@ -155,15 +156,11 @@ def read_folder(folder: Path) -> FolderContent | None:
 
 
 def _page_beside_results(path: Path, plan: Plan) -> Verified:
-    """A published page, whose evidence lies beside it."""
+    """Look at a published page; its evidence lies beside it."""
     results = find_published_results(path.parent)
     if results is None:
         raise Refused(f"{path}: holds no evidence, and {PUBLISHED} is not beside it; put it there")
     return _verify_lines(results, read_content(results), plan, {PAGE: path})
-
-
-def _page(path: Path, html: str, plan: Plan) -> Verified:
-    return _verify_lines(path, embedded.lines_in(html, path), plan, {PAGE: path})
 
 
 def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Path]) -> Verified:
@@ -207,7 +204,7 @@ def _find_miscounts(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mi
         yield Mismatch(path.name, wrong)
 
 
-# ── where two texts part ──────────────────────────────────────────────────────────────────────────
+# ── where two texts differ ────────────────────────────────────────────────────────────────────────
 
 
 def differences(there: str, derived: str) -> Iterator[str]:
@@ -215,14 +212,13 @@ def differences(there: str, derived: str) -> Iterator[str]:
     if there == derived:
         return
     ours, theirs = derived.splitlines(), there.splitlines()
-    told = 0
-    for ours_part, theirs_part, at in _parts(ours, theirs):
-        if told >= _MOST:
+    number = 0
+    for number, (ours_part, theirs_part, at) in enumerate(_parts(ours, theirs), 1):
+        if number > MAX_DIFFERENCES:
             yield "and more differs after that"
             return
-        told += 1
         yield _describe(ours_part, theirs_part, at, theirs)
-    if not told:
+    if not number:
         yield "differs in the ends of its lines"
 
 
@@ -238,12 +234,11 @@ def _common_ends(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
 
 
 def _parts(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str, int]]:
-    """Lines that differ: ours, theirs, and where theirs stands."""
+    """Yield lines that differ: ours, theirs, and the index of theirs."""
     begin, end = _common_ends(ours, theirs)
     mine, other = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
     if len(mine) == len(other):
-        pairs = ((m, o, begin + k) for k, (m, o) in enumerate(zip(mine, other, strict=True)) if m != o)
-        yield from pairs
+        yield from ((m, o, begin + k) for k, (m, o) in enumerate(zip(mine, other, strict=True)) if m != o)
         return
     if len(mine) * len(other) > 4_000_000:
         yield mine[0] if mine else "", other[0] if other else "", begin
@@ -268,7 +263,7 @@ def _strip_markup(markup: str) -> str:
 
 
 def _anchor(lines: Sequence[str], at: int) -> str:
-    """The nearest thing above that has a name."""
+    """Name the nearest element above that has an id."""
     for line in reversed(lines[: at + 1]):
         if names := re.findall(r'\bid="([^"]+)"', line):
             return f", #{names[0] if line is lines[at] else names[-1]}"
@@ -276,11 +271,11 @@ def _anchor(lines: Sequence[str], at: int) -> str:
 
 
 def _around(ours: str, theirs: str) -> str:
-    """The few words in which two texts part."""
+    """Quote the few words in which two texts differ."""
     begin, end = _common_ends(ours, theirs)
-    said, due = (text[max(0, begin - _NEAR) : max(begin, len(text) - end) + _NEAR] for text in (theirs, ours))
+    said, due = (text[max(0, begin - CONTEXT) : max(begin, len(text) - end) + CONTEXT] for text in (theirs, ours))
     return f"says “{_cut_middle(said)}”, the evidence gives “{_cut_middle(due)}”"
 
 
 def _cut_middle(text: str) -> str:
-    return text if len(text) <= 4 * _NEAR else f"{text[: 2 * _NEAR]}…{text[-2 * _NEAR :]}"
+    return text if len(text) <= 4 * CONTEXT else f"{text[: 2 * CONTEXT]}…{text[-2 * CONTEXT :]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..model import Case, Meaning, Operand, Rule, Step
+from ..model import Case, Meaning, Rule, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..system.terminal import printable
@@ -20,12 +20,12 @@ def visible(text: object) -> str:
 
 
 def format_time(text: str) -> str:
-    """`2026-01-02 03:04 UTC` for a time of evidence; any other text as it is."""
+    """Write a time of the evidence as `2026-01-02 03:04 UTC`; return any other text as it is."""
     return f"{text[:10]} {text[11:16]} UTC" if text.endswith("+00:00") and len(text) >= 22 else text
 
 
 def format_step(case: Case, step: Step) -> str:
-    """One call as a person writes it; T stands for each type in turn."""
+    """Write the call of a step; T is each type in turn."""
     shapes = ", then ".join(map(format_shape, step.shapes, step.special_zero))
     return ", ".join([f"src {step.src_type}{format_dims(step.src)}", shapes, *_key_extras(step), *_form_extras(case)])
 
@@ -39,26 +39,19 @@ def _form_extras(case: Case) -> Iterable[str]:
         yield f"dst declared {'without a rank' if case.declared == 'unknown' else format_dims(case.declared)}"
     yield from _key_extras(case)
     for name, operand in case.attributes.items():
-        yield f"{name} {_operand(operand)}"
+        yield f"{name} written as {operand.type} {format_dims(operand.values or ())}" if operand else f"{name} missing"
     for what, named in (("input", case.inputs), ("output", case.outputs)):
         for name, number in named.items():
             yield f"{number} extra {what}{'s' if number > 1 else ''}" if name == "extra" else f"{number or 'no'} {name}"
 
 
-def _operand(operand: Operand | None) -> str:
-    if operand is None:
-        return "missing"
-    return f"written as {operand.type} {format_dims(operand.values or ())}"
-
-
 def format_want(meaning: Meaning, type_: str) -> str:
-    """The answer that is due, in words."""
     if meaning.kind == "legal":
         return f"{type_}{format_dims(meaning.dst or ())}"
     if meaning.kind == "illegal":
         return f"a refusal: breaks {', '.join(meaning.rules)}"
     known = f", but {type_}{format_dims(meaning.dst)}" if meaning.dst else ""
-    return f"left open by {', '.join(meaning.rules)}{known}"
+    return f"unspecified by {', '.join(meaning.rules)}{known}"
 
 
 def collect_wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
@@ -102,18 +95,15 @@ def format_clauses(rule: Rule, documents: Iterable[str]) -> str:
     return "; ".join(f"{', '.join(there)}: {lines}" for lines, there in standing.items())
 
 
-def _format_label(row: Row) -> str:
-    """The part of a row's id that other rows of its case and operation lack: `f32 s32 constant`."""
-    return row.id[len(row.case.id) + 1 : -1].removeprefix(row.operation).lstrip("-").replace("-", " ")
-
-
 def format_labels(rows: Iterable[Row]) -> str:
-    """The labels of rows of one case and operation, together: `f32, f16 · s32, s64 · runtime`."""
-    return "; ".join(_products(tuple(dict.fromkeys(tuple(_format_label(row).split()) for row in rows))))
+    """Write what tells rows of one case and operation apart: `f32, f16 · s32, s64 · runtime`."""
+    # the id of a row is `case[operation-type-shape type-way]`
+    parts = (row.id[len(row.case.id) + 1 : -1].removeprefix(row.operation).replace("-", " ").split() for row in rows)
+    return "; ".join(_products(list(dict.fromkeys(map(tuple, parts)))))
 
 
 def _products(names: Sequence[tuple[str, ...]]) -> list[str]:
-    """Names of several parts as few lists of which every combination is meant."""
+    """Write names of several parts as few lists; every combination of a list is one of the names."""
     by_first = group_pairs((name[0], name[1:]) for name in names if name)
     alike = group_pairs((rests, first) for first, rests in by_first.items())
     return [

@@ -13,6 +13,7 @@ from .standing import SimilarRows, Standing, count_tests, describe_gap
 
 _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
 """The words of a sentence, in the order in which they are named."""
+LARGE_TENSORS = "tensors of more than 2^31 elements"
 
 
 def write_sentences(standings: Iterable[Standing], claims: Claims, target: Target, reach: str) -> Iterator[str]:
@@ -129,7 +130,7 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
     if target.filter:
         parts.append(f"only the cases of {target.filter}")
     if not target.large:
-        parts.append("not run: tensors of more than 2^31 elements")
+        parts.append(f"not run: {LARGE_TENSORS}")
     parts += ["special_zero answered by the adapter"] * claims.answers_special_zero
     return "".join(f"; {part}" for part in parts)
 

@@ -17,7 +17,7 @@ from conformance.model import BLAMES, Array
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
-from conformance.report.values import Values, format_number, show_values
+from conformance.report.values import ShownElements, format_number, show_elements
 
 from ..builders import Right, Wrong, finish_run, plan_as_bundled
 from .page import Page
@@ -136,8 +136,8 @@ def run_of(case: str, folder: Path) -> FinishedRun:
     return finish_run(plan_as_bundled(folder, f"about: One.\ncases:\n  - {case}\n"), Changes(), folder / "out")
 
 
-def values_of(run: FinishedRun) -> Values:
-    values = show_values(next(result for result in run.rows if result.row.type == "bf16"))
+def values_of(run: FinishedRun) -> ShownElements:
+    values = show_elements(next(result for result in run.rows if result.row.type == "bf16"))
     assert values is not None
     return values
 
@@ -166,7 +166,7 @@ def test_the_page_shows_the_elements_and_says_how_many_differ(tmp_path: Path) ->
 
 def test_an_answer_that_is_right_has_no_grid(tmp_path: Path) -> None:
     run = finish_run(plan_as_bundled(tmp_path), Right(), tmp_path / "out")
-    assert [show_values(result) for result in run.rows] == [None] * len(run.rows)
+    assert [show_elements(result) for result in run.rows] == [None] * len(run.rows)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_a_report_says_that_an_operation_is_not_claimed(reporting: Command) -> N
     reporting.run(mini("ClaimsOne")).expect(0)
     text = (reporting.out / "summary.md").read_text(encoding="utf-8")
     assert "Reshape-1 is not claimed, and so not called" in text
-    assert "nothing of it was in the target" not in text
+    assert "not in the target of this run" not in text
 
 
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────
