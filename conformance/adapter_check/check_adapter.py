@@ -21,7 +21,6 @@ from ..model import (
     Operand,
     Outcome,
     Program,
-    Spec,
 )
 from ..model.types import WIDTH
 from ..plan.memory import TensorSpec, strides_of
@@ -29,7 +28,8 @@ from ..plan.rows import Plan
 from ..plan.steps import RowStep
 from ..run.call import make_call
 from ..run.diagnose import diagnose_elements
-from .check_claims import Check, check_claims, suggest_claim
+from .check import Check
+from .check_claims import check_claims, suggest_claim
 
 _ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, -1), (0, 1 << 40))
 """Shapes that (2, 3) cannot take with special_zero false, whatever document is asked."""
@@ -51,22 +51,26 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
     adapter = open_backend(backend, isolation, limits)
     try:
         checks = _Checks(adapter, plan, backend in bundled_backends())
-        yield from checks.identity()
-        yield from checks.trivial()
-        if not checks.silent:  # the other checks would report the same fault
+        yield from checks.description()
+        problem = checks.simple_call()
+        yield Check.of("answer", f"{checks.type}[2, 3] → [3, 2] comes back as a tensor", problem)
+        if checks.answers:  # the other checks would report the same fault
             yield from checks.rejection()
-            if isinstance(adapter, Isolated):  # a process whose memory is limited
-                yield from checks.volume()
-            yield from checks.state()
+            if isinstance(adapter, Isolated):  # a process with limited memory
+                yield checks.volume()
+            sound = "a call means the same after others, after a rejection, and beside another program"
+            yield Check.of("state", sound, checks.state())
             yield from (_blame_library(check, backend) for check in checks.round_trips())
             yield from check_claims(adapter, checks.claims, plan)
-        yield from checks.restart(backend, isolation, limits)
+        else:
+            yield Check("note", "answer", "nothing further is called before that is mended")
+        problem = _describes_itself_otherwise(adapter, backend, isolation, limits)
+        yield Check.of("restart", "started again it describes itself the same", problem)
     finally:
         if isinstance(adapter, Isolated):
             adapter.close()
     if isinstance(adapter, Remote):
-        problem = adapter.bad_end
-        yield Check("mend", "stop", problem) if problem else Check("ok", "stop", "ends when it is told to")
+        yield Check.of("stop", "ends when it is told to", adapter.bad_end)
 
 
 def _blame_library(check: Check, backend: str) -> Check:
@@ -77,11 +81,24 @@ def _blame_library(check: Check, backend: str) -> Check:
     return check._replace(word="note", text=f"{check.text}; {note}")
 
 
-class _Checks:
-    """The checks of one running adapter."""
+def _describes_itself_otherwise(adapter: Adapter, backend: str, isolation: Isolation, limits: Limits) -> str | None:
+    """Start the backend again, and say how its identity or its claims differ."""
+    other = open_backend(backend, isolation, limits)
+    try:
+        after, before = (other.identity, other.claims), (adapter.identity, adapter.claims)
+    finally:
+        if isinstance(other, Isolated):
+            other.close()
+    if after == before:
+        return None
+    return f"started again it says {after[0]}, {after[1]}, where it said {before[0]}, {before[1]}"
 
-    silent = False
-    """True if the adapter returns no tensor at all."""
+
+class _Checks:
+    """The checks of one running adapter. A method that returns a text names the problem, if there is one."""
+
+    answers = False
+    """It returns a tensor for a simple legal call."""
 
     def __init__(self, adapter: Adapter, plan: Plan, bundled: bool) -> None:
         self.adapter, self.plan, self.spec, self.bundled = adapter, plan, plan.suite.spec, bundled
@@ -95,7 +112,8 @@ class _Checks:
              bits: str | None = None, start: int = 0) -> RowStep:  # fmt: skip
         strides = strides_of(dims, layout, WIDTH[type_]) if layout in STRIDED else None
         shape_type = "s64"
-        given = _static(self.spec, self.operation)
+        operation = self.spec.operations.get(self.operation)
+        given = operation is not None and "attribute" in operation.given
         values = shape if given else None
         node = Node(self.operation, Operand(shape_type, (len(shape),), values), Operand("bool", (), (False,)))
         graph = Graph(Declared(type_, dims, strides), (node,))
@@ -108,162 +126,102 @@ class _Checks:
 
     # ── the checks ──
 
-    def identity(self) -> Iterator[Check]:
-        identity = self.adapter.identity
-        if not identity.version.strip():
-            yield Check(
-                "mend",
-                "identity",
-                f"{identity.name} has no version; give the library's own, so that results say what was tested",
-            )
-        else:
-            yield Check("ok", "identity", f"{identity.name} {identity.version}")
-        if not self.claims.operations:
-            yield Check("mend", "claims", "no operation is claimed; name at least one of those it offers")
-        else:
-            left = ", ".join(self.claims.leaves_out) or "nothing"
-            yield Check("ok", "claims", f"{', '.join(self.claims.operations)}; leaves out {left}")
+    def description(self) -> Iterator[Check]:
+        name, version, _ = self.adapter.identity
+        problem = f"{name} has no version; give the library's own, so that results say what was tested"
+        yield Check.of("identity", f"{name} {version}", None if version.strip() else problem)
+        operations, left_out = ", ".join(self.claims.operations), ", ".join(self.claims.leaves_out) or "nothing"
+        problem = "no operation is claimed; name at least one of those it offers"
+        yield Check.of("claims", f"{operations}; leaves out {left_out}", None if operations else problem)
 
-    def trivial(self) -> Iterator[Check]:
-        """Check that a simple legal call is answered with a tensor."""
+    def simple_call(self) -> str | None:
         task, outcome = self.call(self.type, (2, 3), (3, 2))
-        wrong = _problem(task, outcome, (3, 2))
-        self.silent = outcome.kind != "tensor"
-        fine = f"{self.type}[2, 3] → [3, 2] comes back as a tensor"
-        yield Check("mend", "answer", wrong) if wrong else Check("ok", "answer", fine)
-        if self.silent:
-            yield Check("note", "answer", "nothing further is called before that is mended")
+        self.answers = outcome.kind == "tensor"
+        return _problem(task, outcome, (3, 2))
 
     def rejection(self) -> Iterator[Check]:
         """Check that calls which every document forbids come back as Rejected."""
-        rejected, answered, ended = 0, [], []
+        shapes: dict[str, list[list[int]]] = {"rejected": [], "tensor": [], "ended": []}
         for shape in _ILLEGAL:
             _, outcome = self.call(self.type, (2, 3), shape)
-            if outcome.kind == "rejected":
-                rejected += 1
-                if not outcome.message:
-                    yield Check("note", "rejection", "the rejection has no message; pass on the message of the library")
-            elif outcome.kind == "tensor":
-                answered.append(list(shape))
-            elif outcome.kind in ("crash", "timeout") and self.bundled:  # the library's own doing
-                ended.append(list(shape))
-            else:
-                yield Check(
-                    "mend", "rejection",
-                    f"[2, 3] → {list(shape)} is illegal, and came back as {outcome.kind}: {outcome.message}; "
-                    + _HOW_TO_REJECT,
-                )  # fmt: skip
+            ended = outcome.kind in ("crash", "timeout") and self.bundled  # the library's own doing
+            kind = "ended" if ended else outcome.kind
+            if kind not in shapes:
+                what = f"[2, 3] → {list(shape)} is illegal, and came back as {outcome.kind}: {outcome.message}"
+                yield Check("mend", "rejection", f"{what}; {_HOW_TO_REJECT}")
                 return
-        if rejected:
-            but = f"; {answered} were answered, which `conformance run` will judge" if answered else ""
-            but += f"; {ended} ended the process or did not end, which it will judge too" if ended else ""
-            yield Check("ok", "rejection", f"{rejected} of {len(_ILLEGAL)} illegal calls come back as Rejected{but}")
-        else:
-            yield Check(
-                "mend", "rejection",
-                f"none of {len(_ILLEGAL)} illegal calls was rejected: does the adapter change shapes itself, "
-                "or return the library's error as an answer?",
-            )  # fmt: skip
+            if kind == "rejected" and not outcome.message:
+                yield Check("note", "rejection", "the rejection has no message; pass on the message of the library")
+            shapes[kind].append(list(shape))
+        sound = f"{len(shapes['rejected'])} of {len(_ILLEGAL)} illegal calls come back as Rejected"
+        if shapes["tensor"]:
+            sound += f"; {shapes['tensor']} were answered, which `conformance run` will judge"
+        if shapes["ended"]:
+            sound += f"; {shapes['ended']} ended the process or did not end, which it will judge too"
+        problem = (
+            f"none of {len(_ILLEGAL)} illegal calls was rejected: does the adapter change shapes itself, "
+            "or return the library's error as an answer?"
+        )
+        yield Check.of("rejection", sound, None if shapes["rejected"] else problem)
 
-    def volume(self) -> Iterator[Check]:
+    def volume(self) -> Check:
         """Check that counts of elements are not kept in 32 bits, by the library or by the adapter."""
         for shape in _WRAPS:
             _, outcome = self.call(self.type, (2, 3), shape)
             if outcome.kind not in ("rejected", "unsupported"):
                 what = f"answered {list(outcome.dims or ())}" if outcome.kind == "tensor" else outcome.kind
                 why = f": {outcome.message}" if outcome.message else ""
-                yield Check(
+                return Check(
                     "note", "volume",
                     f"[2, 3] → {list(shape)} has 2^32 elements too many, and came back as {what}{why}; does the "
                     "library or the adapter count elements in 32 bits, where both volumes are 6?",
                 )  # fmt: skip
-                return
-        yield Check("ok", "volume", "a volume that is equal only in 32 bits is rejected")
+        return Check("ok", "volume", "a volume that is equal only in 32 bits is rejected")
 
-    def state(self) -> Iterator[Check]:
+    def state(self) -> str | None:
         """Check that a call gives the same after other calls, after a rejection, and beside another program."""
         first = self.call(self.type, (2, 3), (3, 2))[1]
         task, other_elements = self.call(self.type, (2, 3), (3, 2), start=50)
         if first.kind == "tensor" and (wrong := _problem(task, other_elements, (3, 2))):
-            yield Check("mend", "state", f"the same call with other elements: {wrong}; keep nothing between calls")
-            return
+            return f"the same call with other elements: {wrong}; keep nothing between calls"
         self.call(self.type, (4, 5), (20,), start=99)
         self.call(self.type, (2, 3), (7,))
         second = self.call(self.type, (2, 3), (3, 2))[1]
         if first[:4] != second[:4]:
             other = "with other bytes" if first[:3] == second[:3] else f"as {second.kind}"
             what = f"a call came back as {first.kind}, and the same call after others {other}"
-            yield Check("mend", "state", f"{what}; keep nothing from one call to the next")
-            return
+            return f"{what}; keep nothing from one call to the next"
         programs: dict[Graph, Program] = {}
         tasks = [self.task(self.type, (2, 3), (3, 2)), self.task(self.type, (2, 3), (6,), start=7)]
         outcomes = [make_call(self.adapter, each, programs)[0] for each in (*tasks, *tasks)]
         if [o[:4] for o in outcomes[:2]] != [o[:4] for o in outcomes[2:]]:
-            what = "of two programs that live at once, one is taken for the other"
-            yield Check("mend", "state", f"{what}; keep what was compiled with its program")
-            return
-        yield Check("ok", "state", "a call means the same after others, after a rejection, and beside another program")
+            return (
+                "of two programs that live at once, one is taken for the other; keep what was compiled with its program"
+            )
+        return None
 
     def round_trips(self) -> Iterator[Check]:
         """Check that every bit pattern of every claimed type and layout comes back unchanged."""
-        for type_ in _types(self.spec):
+        for type_ in sorted({t for each in self.spec.operations.values() for t in each.types} & {"f32", "f16", "bf16"}):
             if not self.claims.offers_type(type_):
                 yield from suggest_claim(f"type:{type_}", self.call(type_, (2, 3), (2, 3))[1])
                 continue
-            wrong = None
-            for layout in LAYOUTS:
-                if self.claims.leaves(f"layout:{LAYOUT_FACETS.get(layout, layout)}"):
-                    continue
-                wrong = self.round_trip(type_, layout)
-                if wrong:
-                    yield Check("mend", "round trip", f"{type_}, {layout}: {wrong}")
-                    break
-            if wrong is None:
-                count = (
-                    "every bit pattern" if WIDTH[type_] == 2 else f"{len(_SPECIAL[type_].split())} special bit patterns"
-                )
-                yield Check("ok", "round trip", f"{type_}: {count} in every layout that is claimed")
+            claimed = (each for each in LAYOUTS if not self.claims.leaves(f"layout:{LAYOUT_FACETS.get(each, each)}"))
+            problems = (
+                f"{type_}, {layout}: {wrong}" for layout in claimed if (wrong := self.round_trip(type_, layout))
+            )
+            count = "every bit pattern" if WIDTH[type_] == 2 else f"{len(_SPECIAL[type_].split())} special bit patterns"
+            yield Check.of("round trip", f"{type_}: {count} in every layout that is claimed", next(problems, None))
 
     def round_trip(self, type_: str, layout: Layout) -> str | None:
-        dims = (256, 256) if WIDTH[type_] == 2 else (4, 6)
-        bits = "all" if WIDTH[type_] == 2 else _SPECIAL[type_]
-        if layout == "broadcast":  # its rows are one row
-            task, outcome = self.call(type_, dims, dims, layout)
-            return _problem(task, outcome, dims)
-        task, outcome = self.call(type_, dims, dims, layout, bits)
+        dims, bits = ((256, 256), "all") if WIDTH[type_] == 2 else ((4, 6), _SPECIAL[type_])
+        task, outcome = self.call(type_, dims, dims, layout, None if layout == "broadcast" else bits)  # of equal rows
         return _problem(task, outcome, dims)
-
-    def restart(self, backend: str, isolation: Isolation, limits: Limits) -> Iterator[Check]:
-        """Check that the adapter describes itself the same when it is started again."""
-        other = open_backend(backend, isolation, limits)
-        try:
-            after, before = (other.identity, other.claims), (self.adapter.identity, self.adapter.claims)
-            if after != before:
-                yield Check(
-                    "mend",
-                    "restart",
-                    f"started again it says {after[0]}, {after[1]}, where it said {before[0]}, {before[1]}",
-                )
-            else:
-                yield Check("ok", "restart", "started again it describes itself the same")
-        finally:
-            if isinstance(other, Isolated):
-                other.close()
 
 
 _HOW_TO_REJECT = (
     "name the library's exception in `refusals`, or raise Rejected(stage, message); over the protocol, reply `rejected`"
 )
-
-
-def _static(spec: Spec, operation: str) -> bool:
-    return operation in spec.operations and "attribute" in spec.operations[operation].given
-
-
-def _types(spec: Spec) -> list[str]:
-    return sorted(
-        {type_ for operation in spec.operations.values() for type_ in operation.types} & {"f32", "f16", "bf16"}
-    )
 
 
 def _problem(task: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | None:

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
 
 from ..model import Adapter, Claims, Outcome, covers
 from ..plan.rows import Plan, Row
 from ..run.row import call_steps
-
-
-class Check(NamedTuple):
-    """The result of one check, in a line."""
-
-    word: Literal["ok", "mend", "note"]
-    check: str
-    text: str
+from .check import Check
 
 
 def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check]:

@@ -14,7 +14,8 @@ from ..isolate.protocol.process import Process
 from ..model import Claims, Crashed, TimedOut
 from ..plan.rows import Plan, Row
 from ..system.text import quote_json
-from .check_claims import Check, is_plain
+from .check import Check
+from .check_claims import is_plain
 
 _HELLO: Mapping[str, Any] = {"do": "hello", "protocol": messages.VERSION, "shared_memory": None}
 _TENSOR: Mapping[str, Any] = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
@@ -54,52 +55,38 @@ def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS
             wrong = str(error)
         finally:
             talk.process.end()
-        yield Check("mend", "protocol", f"does not hold: {name}; {wrong}") if wrong else Check("ok", "protocol", name)
-
-
-def _ready(talk: Talk) -> None:
-    talk.ask(_HELLO)
+        yield Check.of("protocol", name, f"does not hold: {name}; {wrong}" if wrong else None)
 
 
 def _other_version(talk: Talk) -> str | None:
-    reply = talk.ask({**_HELLO, "protocol": "reshape-conformance/0"})
-    return None if "error" in reply else f"it replied {_format_reply(reply)}, where an error was due"
+    return _lacks("error", talk.ask({**_HELLO, "protocol": "reshape-conformance/0"}))
 
 
 def _unknown_request(talk: Talk) -> str | None:
-    _ready(talk)
-    reply = talk.ask({"do": "sing", "song": ["la", {"la": None}]})
-    if "error" not in reply:
-        return f"it replied {_format_reply(reply)}, where an error was due"
-    return _alive(talk)
+    talk.ask(_HELLO)
+    return _lacks("error", talk.ask({"do": "sing", "song": ["la", {"la": None}]})) or _stopped_answering(talk)
 
 
 def _unknown_key(talk: Talk) -> str | None:
-    _ready(talk)
-    reply = talk.ask({"do": "describe", "extra": {"nested": [1, 2.5, "é\n", True, None]}})
-    return (
-        None
-        if "result" in reply
-        else f"it replied {_format_reply(reply)}, where a result was due: keys it does not know are to be ignored"
-    )
+    talk.ask(_HELLO)
+    wrong = _lacks("result", talk.ask({"do": "describe", "extra": {"nested": [1, 2.5, "é\n", True, None]}}))
+    return wrong and f"{wrong}: keys it does not know are to be ignored"
 
 
 def _unknown_program(talk: Talk) -> str | None:
-    _ready(talk)
+    talk.ask(_HELLO)
     reply = talk.ask({"do": "run", "program": 77, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(8))
-    if "error" not in reply:
-        return f"it replied {_format_reply(reply)}, where an error was due"
-    return _alive(talk)
+    return _lacks("error", reply) or _stopped_answering(talk)
 
 
 def _close_unknown(talk: Talk) -> str | None:
-    _ready(talk)
+    talk.ask(_HELLO)
     talk.ask({"do": "close", "program": 77})
-    return _alive(talk)
+    return _stopped_answering(talk)
 
 
 def _two_at_once(talk: Talk) -> str | None:
-    _ready(talk)
+    talk.ask(_HELLO)
     first, second = talk.process.new_id(), talk.process.new_id()
     lines = [messages.encode_line({"id": number, "do": "describe"}) for number in (first, second)]
     talk.process.send([b"".join(lines)], talk.process.start_clock(), "describe")
@@ -109,7 +96,7 @@ def _two_at_once(talk: Talk) -> str | None:
 
 
 def _in_pieces(talk: Talk) -> str | None:
-    _ready(talk)
+    talk.ask(_HELLO)
     _, claims = messages.parse_description(talk.ask({"do": "describe"}).get("result", {}))
     step = _find_simple_row(talk.plan, claims).steps[0]
     number = talk.process.new_id()
@@ -119,10 +106,10 @@ def _in_pieces(talk: Talk) -> str | None:
     number, tensors = talk.process.new_id(), [image.tensor for image in (step.src, *step.arriving)]
     request = messages.run_line(number, 5, False, tensors, [None] * len(tensors), 0)
     reply = talk.ask_in_pieces(number, request + b"".join(bytes(tensor.memory) for tensor in tensors), "run")
-    if "result" not in reply:
-        return f"run in pieces: it replied {_format_reply(reply)}, where a result was due"
+    if wrong := _lacks("result", reply):
+        return f"run in pieces: {wrong}"
     talk.process.read_payload(reply["result"]["bytes"], talk.process.start_clock(), "run")
-    return _alive(talk)
+    return _stopped_answering(talk)
 
 
 def _find_simple_row(plan: Plan, claims: Claims) -> Row:
@@ -132,18 +119,23 @@ def _find_simple_row(plan: Plan, claims: Claims) -> Row:
 
 
 def _stop(talk: Talk) -> str | None:
-    _ready(talk)
+    talk.ask(_HELLO)
     return talk.process.stop()
 
 
 def _hang_up(talk: Talk) -> str | None:
-    _ready(talk)
+    talk.ask(_HELLO)
     return talk.process.close_input()
 
 
-def _alive(talk: Talk) -> str | None:
+def _stopped_answering(talk: Talk) -> str | None:
     reply = talk.ask({"do": "describe"})
     return None if "result" in reply else f"afterwards describe came to {_format_reply(reply)}"
+
+
+def _lacks(key: str, reply: Mapping[str, Any]) -> str | None:
+    article = "an" if key == "error" else "a"
+    return None if key in reply else f"it replied {_format_reply(reply)}, where {article} {key} was due"
 
 
 def _format_reply(reply: Mapping[str, Any]) -> str:

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator
 
 from ..adapter import CannotStart
+from ..adapter_check.check import Check
 from ..adapter_check.check_adapter import check_adapter
-from ..adapter_check.check_claims import Check
 from ..adapter_check.check_program import check_program
 from ..isolate.backend import isolation_of
 from ..isolate.process.launch import Limits
