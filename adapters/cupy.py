@@ -6,7 +6,7 @@ from typing import Any
 
 import cupy  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Array, CannotStart, Tensor, Unsupported, array_of
+from conformance import Array, CannotStart, Tensor, array_of
 
 from .shared import ArrayLibrary
 
@@ -29,8 +29,6 @@ class CuPy(ArrayLibrary):
         self.detail = (("device", f"cuda:{self.device.id}: {properties['name'].decode()}"),)
 
     def import_src(self, src: Tensor) -> Any:
-        if src.type == "bf16":
-            raise Unsupported("type:bf16")
         with self.device:
             return cupy.asarray(array_of(src))
 

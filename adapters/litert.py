@@ -11,15 +11,10 @@ import ai_edge_litert.schema_py_generated as schema  # type: ignore[import-not-f
 import flatbuffers  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import numpy as np
 
-from conformance import Array, Graph, Tensor, array_of
-from conformance.model.types import name_of
+from conformance import Array, Graph
 
 from .shared import ArrayLibrary, ArrayProgram, NodeCalls, check_31_bits, resolve_infer, resolve_zeros
 
-TYPES = {
-    "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
-    "u8": "UINT8", "s16": "INT16", "u16": "UINT16", "s32": "INT32", "u32": "UINT32", "s64": "INT64", "u64": "UINT64",
-}  # fmt: skip
 OTHERS = tuple(f"shape-type:{name}" for name in ("s8", "u8", "s16", "u16", "u32", "s64", "u64"))
 """Shape types that RESHAPE does not take; values that fit are passed as s32."""
 
@@ -40,16 +35,13 @@ class LiteRt(ArrayLibrary):
         own.interpreters = {}  # an interpreter keeps state, which only calls of the same program may share
         return super(LiteRt, own).compile(graph)
 
-    def import_src(self, src: Tensor) -> Array:
-        return array_of(src)
-
     def run_chain(self, src: Array, calls: NodeCalls) -> Array:
         for number, call in enumerate(calls):
             check_31_bits(src.shape)
             shape = np.array(check_31_bits(resolve_zeros(src.shape, call)), np.int32)
             interpreter = self.interpreters.get((number, len(shape))) if call.runtime else None
             if interpreter is None:
-                content = model(name_of(src.dtype), src.shape, len(shape) if call.runtime else shape)
+                content = model(src.dtype.name, src.shape, len(shape) if call.runtime else shape)
                 interpreter = self.interpreter(content)
             if call.runtime:
                 self.interpreters[number, len(shape)] = interpreter
@@ -93,11 +85,14 @@ def describe_dst(src: tuple[int, ...], shape: Array | int) -> dict[str, Any]:
 
 
 def model(type_: str, dims: tuple[int, ...], shape: Array | int) -> bytes:
-    """Return a model that reshapes tensor 0 by 1 into 2; `shape` is a constant, or the length of an input."""
+    """Return a model that reshapes tensor 0 by 1 into 2; `shape` is a constant, or the length of an input.
+
+    `type_` is NumPy's name of the type, which is that of the schema in small letters.
+    """
     is_constant = isinstance(shape, np.ndarray)
     entries = shape.size if isinstance(shape, np.ndarray) else shape
     data = np.frombuffer(shape.tobytes(), np.uint8) if isinstance(shape, np.ndarray) else None
-    code = getattr(schema.TensorType, TYPES[type_])
+    code = getattr(schema.TensorType, type_.upper())
     operator = schema.BuiltinOperator.RESHAPE
     tensors = [
         part("TensorT", name="src", shape=np.array(dims, np.int32), type=code, hasRank=True),

@@ -30,8 +30,6 @@ class Ncnn(ArrayLibrary):
     answers_special_zero = False
 
     def import_src(self, src: Tensor) -> Any:
-        if src.type != "f32":
-            raise Unsupported(f"type:{src.type}")
         array = array_of(src)
         if not array.flags.c_contiguous:  # it treats every array as dense
             raise Unsupported("layout")

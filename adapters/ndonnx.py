@@ -8,7 +8,7 @@ import ndonnx as ndx  # type: ignore[import-not-found,unused-ignore]
 import onnxruntime  # type: ignore[import-not-found,unused-ignore]
 from onnx import shape_inference  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Array, Tensor, Unsupported, array_of
+from conformance import Array, Tensor, array_of
 
 from .shared import ArrayLibrary, NodeCalls
 
@@ -23,8 +23,6 @@ class Ndonnx(ArrayLibrary):
     refusals = (*ArrayLibrary.refusals, shape_inference.InferenceError)
 
     def import_src(self, src: Tensor) -> Any:
-        if src.type == "bf16":
-            raise Unsupported("type:bf16")
         return ndx.asarray(array_of(src))
 
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:

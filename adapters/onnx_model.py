@@ -1,4 +1,4 @@
-"""Turn graphs into ONNX models, for the adapters that run such models.
+"""Turn graphs into ONNX models; the base of the adapters for libraries that run such models.
 
 `allowzero` is `not special_zero`. ONNX takes a shape of s64 only, so that a shape of s32 passes through a Cast.
 """
@@ -12,10 +12,22 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Declared, Graph, Node, Operand, Tensor, Unsupported
+from conformance import (
+    Array,
+    Claims,
+    Declared,
+    Graph,
+    Identity,
+    Node,
+    Operand,
+    Rejected,
+    Tensor,
+    Unsupported,
+)
+from conformance.adapter import rejection
 from conformance.model.types import dtype_of
 
-from .shared import own_shapes
+from .shared import check_claimed, own_shapes
 
 TYPES = {
     "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE,
@@ -93,3 +105,51 @@ def arguments(graph: Graph, src: Tensor, shapes: tuple[Tensor, ...]) -> Iterator
         yield f"extra{k}", src
     for number, shape in enumerate(own_shapes(graph, shapes)):
         yield f"arriving{number}", shape
+
+
+class OnnxLibrary:
+    """A library that runs ONNX models; a subclass loads a model and runs it."""
+
+    identity: Identity
+    claims: Claims
+    opset = OPSET
+    refusals: tuple[type[Exception], ...]
+    """The exceptions by which the library rejects a model or a call."""
+
+    def load(self, proto: Any) -> Any:
+        """Return a model as the library runs it."""
+        raise NotImplementedError
+
+    def run(self, loaded: Any, inputs: dict[str, Tensor]) -> Any:
+        """Call the library; `inputs` are the tensors of the call by their names in the model."""
+        raise NotImplementedError
+
+    def export_dst(self, answer: Any) -> Tensor | Array:
+        """Return what `run` returned as the suite reads it. What fails here is no rejection."""
+        array: Array = answer
+        return array
+
+    def rejection(self, stage: str, refusal: Exception) -> Rejected:
+        return rejection(stage, refusal)
+
+    def compile(self, graph: Graph) -> OnnxProgram:
+        check_claimed(graph, self.claims.leaves_out)
+        proto = model(graph, self.opset)
+        try:
+            return OnnxProgram(self, graph, self.load(proto))
+        except self.refusals as refusal:
+            raise self.rejection("compile", refusal) from refusal
+
+
+class OnnxProgram:
+    """A loaded model, ready to run."""
+
+    def __init__(self, library: OnnxLibrary, graph: Graph, loaded: Any) -> None:
+        self.library, self.graph, self.loaded = library, graph, loaded
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
+        try:
+            answer = self.library.run(self.loaded, dict(arguments(self.graph, src, shapes)))
+        except self.library.refusals as refusal:
+            raise self.library.rejection("run", refusal) from refusal
+        return self.library.export_dst(answer)

@@ -7,46 +7,29 @@ from typing import Any
 import onnx  # type: ignore[import-not-found,unused-ignore]
 from onnx.reference import ReferenceEvaluator  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Array, Claims, Graph, Identity, Tensor, Unsupported
-from conformance.adapter import rejection
+from conformance import Array, Claims, Identity, Tensor, Unsupported
 
-from .onnx_model import arguments, model
+from .onnx_model import OnnxLibrary
 
-REFUSALS = (ValueError, IndexError, RuntimeError, OverflowError, TypeError)
-"""NumPy's, and the evaluator's TypeError for operands or attributes that do not fit the operator."""
 MOST_DIMS = 64
 """Of a NumPy array."""
 
 
-class OnnxReference:
+class OnnxReference(OnnxLibrary):
     """onnx's reference evaluator on an ONNX model, without a check of the model."""
 
     identity = Identity("onnx-reference", onnx.__version__)
     claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", "rank:65"))
+    # NumPy's, and the evaluator's TypeError for operands or attributes that do not fit the operator.
+    refusals = (ValueError, IndexError, RuntimeError, OverflowError, TypeError)
 
-    def compile(self, graph: Graph) -> Evaluator:
-        proto = model(graph)
-        try:
-            return Evaluator(graph, ReferenceEvaluator(proto))
-        except REFUSALS as refusal:
-            raise rejection("compile", refusal) from refusal
+    def load(self, proto: Any) -> ReferenceEvaluator:
+        return ReferenceEvaluator(proto)
 
-
-class Evaluator:
-    """A model for the evaluator, ready to run."""
-
-    def __init__(self, graph: Graph, evaluator: Any) -> None:
-        self.graph, self.evaluator = graph, evaluator
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Array:
+    def run(self, loaded: ReferenceEvaluator, inputs: dict[str, Tensor]) -> Array:
+        src = inputs["src"]
         if len(src.dims) > MOST_DIMS:
             raise Unsupported(f"rank:{len(src.dims)}")
-        inputs = tuple(arguments(self.graph, src, shapes))
-        try:
-            feeds = {name: tensor.array() for name, tensor in inputs}
-            answers: list[Array] = self.evaluator.run(None, feeds)
-        except REFUSALS as refusal:
-            raise rejection("run", refusal) from refusal
-        if not answers:  # it took a node without dst, which is no rejection
-            return src.array().reshape(-1)[:0]
-        return answers[0]
+        answers: list[Array] = loaded.run(None, {name: tensor.array() for name, tensor in inputs.items()})
+        # No answer: it took a node without dst, which is no rejection.
+        return answers[0] if answers else src.array().reshape(-1)[:0]

@@ -10,20 +10,17 @@ import numpy as np
 import onnxruntime as ort  # type: ignore[import-not-found,unused-ignore]
 from onnxruntime.capi import onnxruntime_pybind11_state as native  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import CannotStart, Claims, Graph, Identity, Tensor, Unsupported
-from conformance.adapter import rejection
+from conformance import CannotStart, Claims, Identity, Tensor, Unsupported
 from conformance.model import STRIDED_FACETS
 from conformance.model.types import WIDTH
 
-from .onnx_model import OPSET, TYPES, arguments, model
+from .onnx_model import TYPES, OnnxLibrary
 from .shared import strides_of
 
 NAMES = {number: name for name, number in TYPES.items()}
 ERRORS = tuple(e for e in vars(native).values() if isinstance(e, type) and issubclass(e, Exception))
-REFUSALS: tuple[type[Exception], ...] = (*ERRORS, RuntimeError, ValueError, OverflowError)
 PROVIDER = "CPUExecutionProvider"
 SILENT = 4
-"""Not supported: of bf16 the library takes dense arrays only."""
 
 if (*map(int, ort.__version__.split(".")[:2]),) < (1, 20):
     raise CannotStart(
@@ -32,31 +29,43 @@ if (*map(int, ort.__version__.split(".")[:2]),) < (1, 20):
 ort.set_default_logger_severity(SILENT)
 
 
-class OnnxRuntime:
+class OnnxRuntime(OnnxLibrary):
     """ONNX Runtime on the CPU with every optimisation, which is its default."""
 
     name: ClassVar[str] = "onnxruntime"
     level: ClassVar[Any] = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-    opset: ClassVar[int] = OPSET
     claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", *STRIDED_FACETS))
+    refusals = (*ERRORS, RuntimeError, ValueError, OverflowError)
 
-    @property
-    def identity(self) -> Identity:
+    def __init__(self) -> None:
         build = ort.get_build_info().removeprefix("ORT Build Info: ")
-        return Identity(
-            self.name, ort.__version__, (("build", build), ("provider", PROVIDER), ("opset", str(self.opset)))
-        )
+        detail = (("build", build), ("provider", PROVIDER), ("opset", str(self.opset)))
+        self.identity = Identity(self.name, ort.__version__, detail)
 
-    def compile(self, graph: Graph) -> Session:
-        serialized = model(graph, self.opset).SerializeToString()
+    def load(self, proto: Any) -> Any:
         options = ort.SessionOptions()
         options.graph_optimization_level = self.level
         options.log_severity_level = SILENT
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        try:
-            return Session(graph, ort.InferenceSession(serialized, options, providers=[PROVIDER]))
-        except REFUSALS as refusal:
-            raise rejection("compile", refusal) from refusal
+        return ort.InferenceSession(proto.SerializeToString(), options, providers=[PROVIDER])
+
+    def run(self, loaded: Any, inputs: dict[str, Tensor]) -> Any:
+        """Bind dense inputs to the memory of the call, and copy the others."""
+        binding = loaded.io_binding()
+        strided = [name for name, tensor in inputs.items() if not is_dense(tensor)]
+        if any(inputs[name].type == "bf16" for name in strided):  # of bf16 it takes dense arrays only
+            raise Unsupported("layout")
+        for name, tensor in inputs.items():
+            if name in strided:
+                binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(tensor.array()))
+            else:
+                binding.bind_input(name, "cpu", 0, TYPES[tensor.type], list(tensor.dims), address(tensor))
+        binding.bind_output("dst", "cpu")
+        loaded.run_with_iobinding(binding)
+        return binding
+
+    def export_dst(self, answer: Any) -> Tensor:
+        return copy_answer(answer.get_outputs()[0])
 
 
 class OnnxRuntimePlain(OnnxRuntime):
@@ -71,31 +80,6 @@ class OnnxRuntimeOpset18(OnnxRuntime):
 
     name = "onnxruntime-opset-18"
     opset = 18
-
-
-class Session:
-    """A session; dense inputs are bound to the memory of the call, others are copied."""
-
-    def __init__(self, graph: Graph, session: Any) -> None:
-        self.graph, self.session = graph, session
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
-        binding = self.session.io_binding()
-        inputs = dict(arguments(self.graph, src, shapes))
-        strided = [name for name, tensor in inputs.items() if not is_dense(tensor)]
-        if any(inputs[name].type == "bf16" for name in strided):
-            raise Unsupported("layout")
-        try:
-            for name, tensor in inputs.items():
-                if name in strided:
-                    binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(tensor.array()))
-                else:
-                    binding.bind_input(name, "cpu", 0, TYPES[tensor.type], list(tensor.dims), address(tensor))
-            binding.bind_output("dst", "cpu")
-            self.session.run_with_iobinding(binding)
-        except REFUSALS as refusal:
-            raise rejection("run", refusal) from refusal
-        return copy_answer(binding.get_outputs()[0])
 
 
 def is_dense(tensor: Tensor) -> bool:

@@ -8,18 +8,14 @@ import numpy as np
 import paddle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from conformance import Array, Tensor, Unsupported, array_of
-from conformance.adapter import check_rank_in_numpy
-from conformance.model.types import dtype_of
+from conformance.model.types import WIDTH, dtype_of
 
-from .shared import ArrayLibrary, NodeCalls, has_elements, without_elements
+from .shared import ArrayLibrary, NodeCalls, read_answer
 
-TYPES = {
-    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
-    "s8": "int8", "u8": "uint8", "s16": "int16", "s32": "int32", "s64": "int64",
-}  # fmt: skip
-NAMES = {getattr(paddle, name): ours for ours, name in TYPES.items()}
 LACKING = ("u16", "u32", "u64")
-"""Types that it lacks; it takes an array of u16 for one of bf16."""
+"""Types that it lacks; it treats an array of u16 as one of bf16."""
+TYPES = {name: dtype_of(name).name for name in WIDTH if name not in LACKING}
+NAMES = {getattr(paddle, name): ours for ours, name in TYPES.items()}
 
 
 class Paddle(ArrayLibrary):
@@ -37,8 +33,6 @@ class Paddle(ArrayLibrary):
     refusals = (*ArrayLibrary.refusals, OSError)  # the last: its "Unimplemented error", past ten dims for one
 
     def import_src(self, src: Tensor) -> Any:
-        if src.type not in TYPES:
-            raise Unsupported(f"type:{src.type}")
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
             return paddle.zeros(src.dims, TYPES[src.type])
         if src.type == "bf16":
@@ -67,11 +61,8 @@ class Paddle(ArrayLibrary):
         return paddle.reshape(src, shape)
 
     def export_dst(self, dst: Any) -> Tensor | Array:
-        check_rank_in_numpy(dst.shape)
-        if not has_elements(dst.shape):
-            return without_elements(NAMES[dst.dtype], dst.shape)
-        array: Array = dst.numpy()
-        return array.view(dtype_of("bf16")) if dst.dtype == paddle.bfloat16 else array
+        type_ = NAMES[dst.dtype]
+        return read_answer(type_, dst.shape, lambda: dst.numpy().view(dtype_of(type_)))
 
 
 class PaddleInPlace(Paddle):

@@ -11,7 +11,7 @@ import pytensor  # type: ignore[import-not-found,unused-ignore]
 from pytensor import tensor as pt
 from pytensor.compile.mode import predefined_modes  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Array, CannotStart, Tensor, Unsupported, array_of
+from conformance import Array, CannotStart, Unsupported
 from conformance.adapter import NodeCall
 from conformance.model.types import dtype_of
 
@@ -34,11 +34,6 @@ class PyTensor(ArrayLibrary):
             known = ", ".join(sorted(predefined_modes))
             raise CannotStart(f"{self.name}: version {self.version} has no mode {self.mode}; it has {known}")
         self.detail = (("mode", self.mode),)
-
-    def import_src(self, src: Tensor) -> Array:
-        if src.type == "bf16":
-            raise Unsupported("type:bf16")
-        return array_of(src)
 
     def run_chain(self, src: Array, calls: NodeCalls) -> Array:
         for call in calls:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from conformance import Array, Claims, Graph, Identity, Tensor, Unsupported, array_of
-from conformance.adapter import NodeCall, check_nodes_plain, node_calls, rejection
+from conformance.adapter import NodeCall, check_nodes_plain, check_rank_in_numpy, node_calls, rejection
 from conformance.model import EVERY
 from conformance.model.types import WIDTH
 
@@ -52,6 +52,12 @@ def without_elements(type_: str, dims: Sequence[int]) -> Tensor:
     return Tensor(type_, tuple(dims), (0,) * len(dims), bytearray(), 0)
 
 
+def read_answer(type_: str, dims: Sequence[int], read: Callable[[], Array]) -> Tensor | Array:
+    """Return what `read` returns if the answer has elements; Unsupported if NumPy has no array of its rank."""
+    check_rank_in_numpy(dims)
+    return read() if has_elements(dims) else without_elements(type_, dims)
+
+
 def strides_of(type_: str, dims: Sequence[int]) -> tuple[int, ...]:
     """Return the strides of a dense tensor, in bytes."""
     return tuple(WIDTH[type_] * math.prod(max(n, 1) for n in dims[index + 1 :]) for index in range(len(dims)))
@@ -69,8 +75,18 @@ def split_fork(calls: NodeCalls) -> list[NodeCalls]:
     return [calls[start:end] for start, end in zip(starts, [*starts[1:], len(calls)], strict=True)]
 
 
+def check_claimed(graph: Graph, leaves_out: Collection[str]) -> None:
+    """Raise Unsupported for a shape that arrives with run, a type of src or a fork, if it is not claimed."""
+    if "runtime-shape" in leaves_out and any(node.shape and node.shape.values is None for node in graph.nodes):
+        raise Unsupported("runtime-shape")
+    if f"type:{graph.src.type}" in leaves_out:
+        raise Unsupported(f"type:{graph.src.type}")
+    if "shared-src" in leaves_out and any(node.takes_src for node in graph.nodes):
+        raise Unsupported("shared-src")
+
+
 class ArrayLibrary:
-    """A library whose reshape takes its own tensor and a shape; a subclass converts the tensors."""
+    """A library with a reshape of its own tensors; a subclass converts the tensors."""
 
     name: str = ""
     version: str = ""
@@ -109,8 +125,7 @@ class ArrayLibrary:
 
     def compile(self, graph: Graph) -> ArrayProgram:
         check_nodes_plain(graph)
-        if "runtime-shape" in self.leaves_out and any(node.shape and node.shape.values is None for node in graph.nodes):
-            raise Unsupported("runtime-shape")
+        check_claimed(graph, self.leaves_out)
         return ArrayProgram(self, graph)
 
 

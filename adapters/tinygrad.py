@@ -13,16 +13,11 @@ import tinygrad  # type: ignore[import-not-found,unused-ignore]
 from tinygrad import dtypes, helpers
 
 from conformance import Array, CannotStart, Graph, Tensor, Unsupported, array_of
-from conformance.adapter import check_rank_in_numpy
-from conformance.model.types import dtype_of
+from conformance.model.types import WIDTH, dtype_of
 
-from .shared import ArrayLibrary, ArrayProgram, without_elements
+from .shared import ArrayLibrary, ArrayProgram, read_answer
 
-TYPES = {
-    "f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64, "bool": dtypes.bool,
-    "s8": dtypes.int8, "u8": dtypes.uint8, "s16": dtypes.int16, "u16": dtypes.uint16, "s32": dtypes.int32,
-    "u32": dtypes.uint32, "s64": dtypes.int64, "u64": dtypes.uint64,
-}  # fmt: skip
+TYPES = {name: getattr(dtypes, dtype_of(name).name) for name in WIDTH}
 NAMES = {dtype: name for name, dtype in TYPES.items()}
 CPU = "CPU"
 
@@ -58,13 +53,9 @@ class TinyGrad(ArrayLibrary):
         return src.reshape(shape)
 
     def export_dst(self, dst: Any) -> Tensor | Array:
-        check_rank_in_numpy(dst.shape)
-        if 0 in dst.shape:
-            return without_elements(NAMES[dst.dtype], dst.shape)
         if dst.dtype == dtypes.bfloat16:
-            array: Array = dst.bitcast(dtypes.uint16).numpy().view(dtype_of("bf16"))
-            return array
-        return np.asarray(dst.numpy())
+            return read_answer("bf16", dst.shape, lambda: dst.bitcast(dtypes.uint16).numpy().view(dtype_of("bf16")))
+        return read_answer(NAMES[dst.dtype], dst.shape, lambda: np.asarray(dst.numpy()))
 
 
 class OneAtATime(ArrayProgram):

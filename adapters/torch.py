@@ -8,15 +8,11 @@ from functools import lru_cache
 import torch  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import CannotStart, Tensor, Unsupported
-from conformance.model.types import WIDTH
+from conformance.model.types import WIDTH, dtype_of
 
 from .shared import ArrayLibrary, NodeCalls
 
-TYPES = {
-    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "bool": torch.bool,
-    "s8": torch.int8, "u8": torch.uint8, "s16": torch.int16, "u16": torch.uint16,
-    "s32": torch.int32, "u32": torch.uint32, "s64": torch.int64, "u64": torch.uint64,
-}  # fmt: skip
+TYPES = {name: getattr(torch, dtype_of(name).name) for name in WIDTH}
 NAMES = {dtype: name for name, dtype in TYPES.items()}
 
 

@@ -12,10 +12,10 @@ os.environ["RUST_LIB_BACKTRACE"] = "0"  # a stack trace takes longer than the ca
 import tract  # type: ignore[import-not-found,unused-ignore]
 from tract.bindings import check, lib  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import Array, Claims, Graph, Identity, Rejected, Tensor, Unsupported, array_of
+from conformance import Claims, Identity, Rejected, Tensor, array_of
 from conformance.model.types import WIDTH
 
-from .onnx_model import arguments, model
+from .onnx_model import OnnxLibrary
 from .shared import strides_of
 
 OLD = not hasattr(tract, "DatumType")
@@ -26,7 +26,7 @@ TYPES = {None: "f32"} if OLD else {getattr(tract.DatumType, theirs): ours for ou
 }.items()}  # fmt: skip
 
 
-class Tract:
+class Tract(OnnxLibrary):
     """tract on an ONNX model, with its optimisations."""
 
     identity = Identity("tract", tract.version())
@@ -37,41 +37,23 @@ class Tract:
             *(f"type:{name}" for name in WIDTH if name not in TYPES.values()),
         ),
     )  # fmt: skip
+    refusals = (tract.TractError,)
 
-    def compile(self, graph: Graph) -> Runnable:
-        if graph.src.type not in TYPES.values():
-            raise Unsupported(f"type:{graph.src.type}")
-        if any(node.shape is not None and node.shape.values is None for node in graph.nodes):
-            raise Unsupported("runtime-shape")
+    def load(self, proto: Any) -> Any:
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:  # it loads from a path only
-            file.write(model(graph).SerializeToString())
+            file.write(proto.SerializeToString())
             file.flush()
-            try:
-                return Runnable(graph, load(file.name).into_runnable())
-            except tract.TractError as refusal:
-                raise rejection_without_stack("compile", refusal) from refusal
+            if OLD:
+                return tract.onnx().model_for_path(file.name).into_optimized().into_runnable()
+            return tract.onnx().load(file.name).into_model().into_runnable()
 
+    def run(self, loaded: Any, inputs: dict[str, Tensor]) -> Tensor:
+        answer, *_ = loaded.run([*map(array_of, inputs.values())])  # dst is first; a fork gives other outputs too
+        return copy_answer(*(read_old(answer) if OLD else answer._parts()))
 
-def load(path: str) -> Any:
-    """Return the model of a file, with tract's optimisations."""
-    if OLD:
-        return tract.onnx().model_for_path(path).into_optimized()
-    return tract.onnx().load(path).into_model()
-
-
-class Runnable:
-    """A runnable model."""
-
-    def __init__(self, graph: Graph, runnable: Any) -> None:
-        self.graph, self.runnable = graph, runnable
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
-        try:
-            inputs = [array_of(tensor) for _, tensor in arguments(self.graph, src, shapes)]
-            answer, *_ = self.runnable.run(inputs)  # dst is first; a fork gives the dst of other nodes too
-            return copy_answer(*(read_old(answer) if OLD else answer._parts()))
-        except tract.TractError as refusal:
-            raise rejection_without_stack("run", refusal) from refusal
+    def rejection(self, stage: str, refusal: Exception) -> Rejected:
+        """Leave out the library's stack trace, which is different each time."""
+        return Rejected(stage, str(refusal).partition("\n\nStack backtrace")[0])
 
 
 def read_old(answer: Any) -> tuple[None, list[int], c_void_p]:
@@ -87,8 +69,3 @@ def copy_answer(datum: Any, dims: list[int], data: Any) -> Tensor:
     size = count * WIDTH[type_] if 0 < count < 1 << 60 else 0
     memory = bytearray((c_char * size).from_address(data.value)) if size else bytearray()
     return Tensor(type_, tuple(dims), strides_of(type_, dims), memory, 0)
-
-
-def rejection_without_stack(stage: str, refusal: Exception) -> Rejected:
-    """Return the rejection without the library's stack trace, which is different each time."""
-    return Rejected(stage, str(refusal).partition("\n\nStack backtrace")[0])

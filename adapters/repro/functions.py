@@ -382,11 +382,7 @@ def reshape(src, shape, node):
     return program.get_tensor(2)
 """,
     refusals="(ValueError, RuntimeError, OverflowError, IndexError)",
-    types={
-        "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "bool": "BOOL", "s8": "INT8",
-        "u8": "UINT8", "s16": "INT16", "u16": "UINT16", "s32": "INT32", "u32": "UINT32", "s64": "INT64",
-        "u64": "UINT64",
-    },
+    types={name: theirs.upper() for name, theirs in NAMES.items()},
 )  # fmt: skip
 TOSA = Template(
     ("import math", "import tosa_reference_model as trm", "import tosa_serializer as ts", "{numpy}"),
