@@ -34,7 +34,7 @@ JOBS = {
     "report": [["conformance", "run", "reference", "--out", "build/reference"]],
     "test": [["pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"]],
     "lint": [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
-    "bench": [["benchmarks"]],
+    "bench": [["tools.benchmarks"]],
 }
 EXTRAS = {"test": "[test]", "lint": "[test]"}
 CLEAN = ["build", "dist", "*.egg-info", ".mypy_cache", ".pytest_cache", ".ruff_cache", "**/__pycache__"]

@@ -37,7 +37,7 @@ def describe_skips(reasons: Iterable[str]) -> str | None:
     words = " ".join(sorted(packages, key=str.casefold))
     return (
         f"{counts.total()} tests skipped without a library ({names}): pip install {words}; "
-        "`conformance lab test NAME` makes an environment for each"
+        "`python -m tools.lab test NAME` makes an environment for each"
     )
 
 

@@ -27,7 +27,7 @@ LADDER = (
     ("report",),
     ("certificate",),
     ("site",),
-    ("graphs", "lab"),
+    ("graphs",),
     ("exchange",),
     ("cli",),
     ("pytest_plugin",),

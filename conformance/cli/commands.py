@@ -40,19 +40,16 @@ GROUPS = {
         "certify": Command("certify", "run a backend whole and write a certificate, or the commitment to one"),
         "challenge": Command("challenge", "draw a nonce for the commitment of a vendor"),
         "audit": Command("audit", "run the files of a certificate again and sign that the answers are the same"),
-        "register": Command("register", "verify a folder of certificates and write the page that lists them"),
     },
     "ask what the documents say": {
         "meaning": Command("meaning", "say what a reshape call means in each document"),
         "check-graph": Command("check_graph", "say what the reshapes of a model file mean, for each length"),
         "explain": Command("explain", "show one rule, finding, document, operation or case with all its facts"),
         "list": Command("listing", "list rules, documents, operations, findings, cases, cells or backends"),
-        "site": Command("site", "write the documents, annotated with rules, findings, cases and failing backends"),
     },
     "maintain the suite": {
         "check": Command("check", "check that the specification is whole and true to the documents"),
-        "publish": Command("publish", "run backends whole and write the folder of published results"),
-        "lab": Command("lab", "run the environments of lab.yaml, and say which published results are stale"),
+        "publish": Command("publish", "write a site of results, certificates and the annotated documents"),
         "export": Command("export", "write the legal rows as tests of ONNX or of benchdnn"),
     },
 }

@@ -1,123 +1,99 @@
-"""`conformance publish`: run backends and write their results, reports and the page of all of them into a folder."""
+"""`conformance publish DIR [RUN…]`: put runs and certificates into a folder, and write all its pages."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
-from ..adapter import REFERENCE, CannotStart, bundled_backends
-from ..evidence.folder import RESULTS
-from ..evidence.results import Refused, Tampered, Target
-from ..isolate.backend import isolation_of
-from ..isolate.process.launch import Limits
+from ..certificate.check import Trust
+from ..evidence.results import Refused
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
-from ..runner.run_suite import RunRequest, run_suite
-from ..site.publish import COLUMNS, Stale, index, publish, size
-from ..system.exit_codes import CANNOT_START, UNTRUSTED
+from ..site.publish import COLUMNS, SPECIFICATION, Stale, publish, size, write_pages
+from ..site.register import REGISTER, write_register
 from ..system.files import InUse, lock_folder
-from ..system.progress import Progress
-from ..system.temporary import temporary_folder
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .compare import results_path
 from .parser import Parser, path
-from .shared_options import add_cases, add_jobs, add_memory, add_timeout
-
-DEFAULT_OUT = Path("reports")
-SLOW = ("pytensor-numba",)
-"""Backends that run only if they are named, since they take more than five minutes."""
-
+from .shared_options import add_cases, add_keys
 
 EXAMPLES = """\
-  conformance publish onednn                          run it whole, and put its report into reports/
-  conformance publish --results build/mine --index    a run made already; put the page together"""
+  conformance publish reports build/mine             a run or a certificate, then every page of reports/
+  conformance publish reports                        every page again
+  conformance publish build/site                     the annotated documents alone, in an empty folder"""
+
+
+SIGNERS = "signers"
+"""The keys that may sign, in the folder of a site; --allowed names others."""
+
+
+SIGNERS = "signers"
+"""The keys that may sign, in the folder of a site; --allowed names others."""
 
 
 def add_options(parser: Parser) -> None:
-    text = "bundled names of the backends to run (every one whose library is installed here)"
-    parser.add_argument("backends", nargs="*", metavar="BACKEND", help=text)
-    parser.many("--results", "DIR", "the folder of a run that was made already", type=path)
-    parser.add_argument("--index", action="store_true", help="run nothing; write the page of what is published")
-    add_jobs(parser, 2)
-    add_timeout(parser)
-    add_memory(parser)
-    parser.path("--out", "DIR", "where it goes (reports)")
+    text = "the folder of the site: results, reports, certificates, and the annotated documents"
+    parser.add_argument("folder", type=path, metavar="DIR", help=text)
+    text = "the folder of a whole run or of a certificate, to be put into DIR"
+    parser.add_argument("runs", nargs="*", type=path, metavar="RUN", help=text)
+    add_keys(parser)
     add_cases(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Publish the named backends, or every installed one; 1 if some folder is of another suite."""
+    """Write the site; 1 if a folder is of another suite, or a certificate is refused or says no."""
     plan = load_plan(args)
-    reports = args.out or DEFAULT_OUT
-    results = args.results or []
-    if args.index and not args.backends and not results and not reports.is_dir():
-        raise Usage(f"--out {str(reports)!r} does not exist; give the folder that holds what is published")
-    names = args.backends or ([] if results or args.index else installed_backends())
-    with _lock(reports):
-        for path in results:
-            _publish(results_path(path), plan, reports)
-        for name in names:
-            _run(args, name, plan, reports)
-        runs, stale = index(reports, plan)
-    if args.json:
-        emit({
-            "folder": str(reports),
-            "backends": [{"name": facts.name, "verdicts": dict(facts.conclusion.counts)} for facts in runs],
-            "stale": [each.why for each in stale],
-        })  # fmt: skip
-    else:
-        _show(runs, stale, reports)
-    return 1 if stale else 0
-
-
-@contextmanager
-def _lock(reports: Path) -> Iterator[None]:
+    site: Path = args.folder
+    if not args.runs and not site.is_dir():
+        raise Usage(f"{str(site)!r} does not exist; name the folder of a RUN too, or make it for the documents alone")
+    signers = site / SIGNERS
+    trust = Trust(args.allowed or (signers if signers.is_file() else None), args.revoked)
+    if not args.runs and not site.is_dir():
+        raise Usage(f"{str(site)!r} does not exist; name the folder of a RUN too, or make it for the documents alone")
+    signers = site / SIGNERS
+    trust = Trust(args.allowed or (signers if signers.is_file() else None), args.revoked)
     try:
-        with lock_folder(reports, "conformance publish"):
-            yield
+        with lock_folder(site, "conformance publish"):
+            for results in map(results_path, args.runs):
+                _publish(results, plan, site)
+            certificates = write_register(site, plan, trust)
+            runs, stale = write_pages(site, plan)
     except InUse as in_use:
-        raise Usage(f"--out: {in_use}") from None
-
-
-def installed_backends() -> list[str]:
-    """Return the bundled backends whose library is installed."""
-    return [name for name, known in bundled_backends().items() if known.version and name not in (*SLOW, REFERENCE)]
-
-
-def _run(args: argparse.Namespace, name: str, plan: Plan, reports: Path) -> None:
-    isolation = isolation_of(name)
-    limits = Limits(seconds=args.timeout, memory=args.memory << 20)
-    jobs = 1 if isolation == "none" else args.jobs
-    with temporary_folder() as folder:
-        progress = Progress(f"running {name}", len(plan.rows))
-        order = RunRequest(name, plan, Target(), lambda row: True, isolation=isolation, limits=limits, jobs=jobs)
-        try:
-            with closing(progress):
-                run_suite(order, lambda _: folder / "out", tick=progress.at)
-        except CannotStart as cannot:
-            raise Usage(str(cannot), code=CANNOT_START) from None
-        except Tampered as tampered:
-            raise Usage(str(tampered), code=UNTRUSTED) from None
-        _publish(folder / "out" / RESULTS, plan, reports)
-
-
-def _publish(results: Path, plan: Plan, reports: Path) -> None:
-    try:
-        folder, replaced = publish(results, plan, reports)
+        raise Usage(str(in_use)) from None
     except Refused as refused:
         raise Usage(str(refused)) from None
+    if args.json:
+        emit({
+            "folder": str(site),
+            "backends": [{"name": facts.name, "verdicts": dict(facts.conclusion.counts)} for facts in runs],
+            "stale": [each.why for each in stale],
+            "certificates": certificates,
+        })  # fmt: skip
+    else:
+        _show(site, runs, stale, certificates)
+    return 1 if stale or any(each["why"] for each in certificates) else 0
+
+
+def _publish(results: Path, plan: Plan, site: Path) -> None:
+    folder, replaced = publish(results, plan, site)
     note = f"; {replaced}" if replaced else ""
-    say(f"{folder}: {count_noun(size(folder) // 1024, 'KiB').replace('KiBs', 'KiB')}{note}", sys.stderr)
+    say(f"{folder}: {size(folder) // 1024:,} KiB{note}", sys.stderr)
 
 
-def _show(runs: list[FinishedRun], stale: list[Stale], reports: Path) -> None:
-    rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in COLUMNS)) for facts in runs]
-    if rows:
+def _show(site: Path, runs: list[FinishedRun], stale: list[Stale], certificates: list[dict[str, Any]]) -> None:
+    if runs:
+        rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in COLUMNS)) for facts in runs]
         say(table(rows, ("backend", *COLUMNS), tuple(range(1, 1 + len(COLUMNS)))))
     for each in stale:
         say(f"not on the page: {each.why}")
-    say(f"{count_noun(len(runs), 'backend')} in {reports / 'index.html'}; {size(reports) / 1e6:.1f} MB in all")
+    if certificates:
+        lines = [(each["backend"] or each["folder"], each["level"] or "refused", each["run"] or "", each["suite"] or "",
+                  each["why"] or f"valid until {each['until']}") for each in certificates]  # fmt: skip
+        say(table(lines, ("certificate of", "level", "run", "suite", "state")))
+        say(f"register: {site / REGISTER}")
+    say(f"documents: {site / SPECIFICATION}")
+    if runs:
+        say(f"{count_noun(len(runs), 'backend')} in {site / 'index.html'}; {size(site) / 1e6:.1f} MB in all")

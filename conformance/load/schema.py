@@ -19,7 +19,7 @@ from .strict_yaml import line_of, read, require
 
 @cache
 def schema_of(name: str) -> Mapping[str, Any]:
-    """Return a JSON Schema without references."""
+    """Return a JSON Schema without references; a name with a folder is one outside of spec/schema/."""
     schema = json.loads((spec_folder() / "schema" / f"{name}.json").read_text(encoding="utf-8"))
     inlined: Mapping[str, Any] = _inline(schema, schema.get("$defs", {}))
     return inlined

@@ -6,13 +6,12 @@ backends that fail these. The pages are files without scripts; every link is rel
 
 from __future__ import annotations
 
-import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-from ..evidence.folder import PAGE
 from ..meaning.contract import Contract
 from ..model import LEVELS, WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
 from ..plan.rows import Plan, Row
@@ -26,8 +25,8 @@ from .compare_page import COMPARED, HOME
 
 INDEX, DIFFERENCES, CASES = "index.html", "differences.html", "cases.html"
 _NO_LINE, _FEW = 1 << 30, 4
-Failing = Mapping[str, tuple[tuple[str, str], ...]]
-"""By case, the backends that fail it, each with the link to its report at that case."""
+Failing = Mapping[str, int]
+"""By case, the number of backends that fail it."""
 
 
 class Example(NamedTuple):
@@ -59,16 +58,16 @@ class RuleEntry(NamedTuple):
 
 
 class CaseEntry(NamedTuple):
-    """A case, its call, and the backends that fail it, each with the link to its report."""
+    """A case, its call, and the number of backends that fail it."""
 
     case: Case
     call: str
-    backends: tuple[tuple[str, str], ...]
+    backends: int
 
 
-def write_site(folder: Path, plan: Plan, runs: Sequence[tuple[Path, FinishedRun]]) -> tuple[Path, ...]:
-    """Write the pages into a folder, with the failures of these runs, and return their paths."""
-    spec, failing = plan.suite.spec, _collect_failures(folder, runs)
+def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun]) -> tuple[Path, ...]:
+    """Write the pages into a folder beside the pages of these runs, and return their paths."""
+    spec, failing = plan.suite.spec, _count_failing(runs)
     rows = _rows_by_rule(plan)
     pages = {
         f"{document.id}.html": render_page(
@@ -83,27 +82,17 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[tuple[Path, FinishedRun]
     )  # fmt: skip
     pages[CASES] = render_page(
         "site_cases.html", spec=spec, rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
-        runs=len(runs), compared=_find_page(folder, runs, COMPARED),
+        runs=len(runs), compared=f"../{COMPARED}",
     )  # fmt: skip
     pages[INDEX] = render_page(
         "site_index.html", spec=spec, suite=plan.suite.digest, differences=DIFFERENCES, cases=len(plan.suite.cases),
         counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS, case_list=CASES,
-        landing=_find_page(folder, runs, HOME),
+        landing=f"../{HOME}" if runs else None,
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         replace_text(folder / name, text)
     return tuple(folder / name for name in pages)
-
-
-def _find_page(folder: Path, runs: Sequence[tuple[Path, FinishedRun]], name: str) -> str | None:
-    """Return the way to a page beside the reports of the runs; None if there is none."""
-    pages = [path.parent / name for path, _ in runs[:1]]
-    return next((_way(folder, page) for page in pages if page.is_file()), None)
-
-
-def _way(folder: Path, page: Path) -> str:
-    return os.path.relpath(page, folder).replace(os.sep, "/")
 
 
 # ── the page of a document ────────────────────────────────────────────────────────────────────────
@@ -189,16 +178,12 @@ def _rows_by_rule(plan: Plan) -> dict[str, list[Row]]:
     return rows
 
 
-def _collect_failures(folder: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> Failing:
-    failing: dict[str, dict[str, str]] = {}
-    for path, run in runs:
-        backend = run.evidence.header["backend"]
-        page = _way(folder, path / PAGE)
-        for result in run.evidence.results:
-            if fails(result.verdicts.values()):
-                case = result.row.partition("[")[0]
-                failing.setdefault(case, {})[f"{backend['name']} {backend['version']}"] = f"{page}#case-{case}"
-    return {case: tuple(sorted(links.items())) for case, links in failing.items()}
+def _count_failing(runs: Sequence[FinishedRun]) -> Failing:
+    return Counter(
+        case
+        for run in runs
+        for case in {result.row.partition("[")[0] for result in run.evidence.results if fails(result.verdicts.values())}
+    )
 
 
 # ── the page of all cases ─────────────────────────────────────────────────────────────────────────
@@ -208,7 +193,7 @@ def _list_cases(spec: Spec, rows: Mapping[str, Sequence[Row]], failing: Failing)
     """List the cases of each rule that has any, in the order of the rules."""
     return [
         (rule, [
-            CaseEntry(case, _describe_calls(case), failing.get(case.id, ()))
+            CaseEntry(case, _describe_calls(case), failing.get(case.id, 0))
             for case in {row.case.id: row.case for row in rows[rule.id]}.values()
         ])
         for rule in spec.rules.values() if rule.id in rows

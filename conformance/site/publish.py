@@ -28,13 +28,12 @@ from ..system.text import quote_json
 from ..verdict.conclude import conclude_evidence, ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
 from .compare_page import render_parts
-from .documents import INDEX as SPECIFICATION
-from .documents import write_site
+from .documents import INDEX, write_site
 from .landing import pair_versions
+from .register import REGISTER
 
-REGISTER = "register.html"
-_SPECIFICATION = "spec"
-"""The folder of the annotated documents, to which the pages of all backends lead."""
+SPECIFICATION = f"spec/{INDEX}"
+"""The first page of the annotated documents, to which the pages of all backends lead."""
 _CERTIFICATE = (
     *(name for record in (STATEMENT, AUDIT) for name in (record, signature_of(Path(record)).name)),
     certificate_page.PAGE, certificate_page.BADGE,
@@ -125,21 +124,24 @@ def folders(reports: Path) -> list[Path]:
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
-def index(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
-    """Write the pages of all published results of this suite; return them, and the folders of other suites."""
+def write_pages(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
+    """Write the documents and the pages of all published results of this suite; return the runs.
+
+    Also return the folders that are of another suite. The link to the register needs the register to be there.
+    """
     found = list(read_runs(reports, plan))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
         certificates = {"Certificates": REGISTER} if (reports / REGISTER).is_file() else {}
-        beside = {"The documents, annotated": f"{_SPECIFICATION}/{SPECIFICATION}", **certificates}
+        beside = {"The documents, annotated": SPECIFICATION, **certificates}
         parts = render_parts([facts for _, facts in runs], pages, _write_changes(runs), beside)
         for name, text in parts.items():
             replace_text(reports / name, text)
-        write_site(reports / _SPECIFICATION, plan, runs)
         _write_others(runs)
         _write_counts(reports / "README.md", runs)
+    write_site((reports / SPECIFICATION).parent, plan, [facts for _, facts in runs])
     return [facts for _, facts in runs], stale
 
 

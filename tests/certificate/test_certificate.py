@@ -76,7 +76,7 @@ def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) 
     assert "; 1 case was added since; verify it with that version, or ask for a new run" in said.err
     data = cli(*words, "--json").expect(1).data
     assert (data["good"], data["cases_added"], data["cases_missing"]) == (False, 1, 0)
-    cli("register", lab.home, "--cases", lab.cases).expect(1)
+    cli("publish", lab.home, "--cases", lab.cases).expect(1)
     (entry,) = json.loads((lab.home / "register.json").read_text())
     assert "1 case was added since" in entry["why"]
 
@@ -88,7 +88,7 @@ def test_an_earlier_suite_says_how_many_cases_it_lacks(lab: Lab, cli: Cli) -> No
 
 
 def test_whoever_says_certified_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
-    cli("register", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(0)
+    cli("publish", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(0)
     words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
     header = read(lab.folder / RESULTS).header
     version, digest = header["suite"]["version"], header["suite"]["digest"]
@@ -163,7 +163,7 @@ def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None
 def test_a_register_lists_every_certificate_and_why_one_is_refused(lab: Lab, cli: Cli) -> None:
     shutil.copytree(lab.folder, lab.home / "other")
     (lab.home / "other" / PAGE).write_text("<p>We conform.</p>")
-    said = cli("register", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(1)
+    said = cli("publish", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(1)
     entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
     assert entries["certificate"]["level"] == "re-run"
     assert entries["other"].keys() == entries["certificate"].keys()
@@ -180,30 +180,28 @@ def forget_the_challenge(lab: Lab) -> None:
 
 
 def publish(lab: Lab, *words: object) -> int:
-    return lab.command("publish", *words, "--out", lab.home / "reports")
+    return lab.command("publish", lab.home / "reports", *words)
 
 
 def test_a_published_certificate_is_verified_from_the_packed_evidence(lab: Lab, cli: Cli) -> None:
     out, keys = lab.folder, ("--allowed", lab.home / "allowed")
     forget_the_challenge(lab)
     assert lab.command("audit", out, f"{lab.home / 'mine.py'}:Mine", *keys, "--key", lab.key("issuer")) == 0
-    assert publish(lab, "--results", out) == 0
+    assert publish(lab, out) == 0
     (folder,) = folders(lab.home / "reports")
     assert {path.name for path in folder.iterdir()} == {
         "results.jsonl.xz", "report.html", "statement.json", "statement.json.sig", "audit.json", "audit.json.sig",
         "certificate.html", "certificate.svg",
     }  # fmt: skip
     cli("verify", folder, "--certificate", *keys, "--cases", lab.cases).expect(0, out=": re-run ")
-    assert "register.html" not in (lab.home / "reports" / "index.html").read_text()
-    assert lab.command("register", lab.home / "reports", *keys) == 0
-    assert publish(lab, "--index") == 0
+    assert publish(lab, *keys) == 0
     assert '<a href="register.html">Certificates</a>' in (lab.home / "reports" / "index.html").read_text()
     (out / PAGE).write_text("<p>We conform.</p>")
-    said = cli("publish", "--results", out, "--out", lab.home / "reports", "--cases", lab.cases)
+    said = cli("publish", lab.home / "reports", out, "--cases", lab.cases)
     said.expect(2, err="certificate.html: does not say what statement.json says")
     for path in (out / STATEMENT, out / f"{STATEMENT}.sig"):
         path.unlink()
-    assert publish(lab, "--results", out) == 0
+    assert publish(lab, out) == 0
     assert {path.name for path in folder.iterdir()} == {"results.jsonl.xz", "report.html"}, "the older one is gone"
 
 
@@ -214,7 +212,7 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     badge = (out / BADGE).read_text()
     assert "not shown to conform to static-oneapi, static-graph-v0.9 and 1 more for " in badge
     assert "; with limits; self-tested " in badge
-    cli("register", out.parent, "--cases", lab.cases).expect(1, out="does not conform: ")
+    cli("publish", out.parent, "--cases", lab.cases).expect(1, out="does not conform: ")
     (entry,) = json.loads((out.parent / "register.json").read_text())
     assert entry["level"] == "self-tested"
     assert entry["why"].startswith("does not conform: ")

@@ -41,7 +41,7 @@ def read_by(command: Command, reader: str, folder: Path) -> CommandOutput:
     """One of the commands that read evidence, on a folder."""
     words: dict[str, list[object]] = {
         "verify": [folder], "report": [folder], "compare": [folder, "--out", command.folder / "compare.html"],
-        "diff": [folder, folder], "publish": ["--results", folder, "--out", command.folder / "reports"],
+        "diff": [folder, folder], "publish": [command.folder / "reports", folder],
     }  # fmt: skip
     return command(reader, *words[reader], "--cases", command.cases)
 

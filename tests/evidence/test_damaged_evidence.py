@@ -115,7 +115,7 @@ def test_evidence_that_no_run_writes_is_refused_or_shown_without_harm(reading: C
         reports = reading.folder / "reports"
         reports.mkdir(exist_ok=True)
         (reports / "README.md").write_text("<!-- counts -->\n<!-- /counts -->\nthe end\n", encoding="utf-8")
-        again = reading("publish", "--index", "--out", reports, "--cases", reading.cases)
+        again = reading("publish", reports, "--cases", reading.cases)
         assert again.code in (0, 1)
         assert (reports / "README.md").read_text(encoding="utf-8").count("<!-- /counts -->\n") == 1
 

@@ -19,7 +19,7 @@ from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import difference
 from conformance.site import compare_page
-from conformance.site.publish import index, publish
+from conformance.site.publish import publish, write_pages
 
 from ..builders import Right, Wrong, finish_run, plan_as_bundled
 
@@ -65,7 +65,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     reports = folder / "reports"
     for name in ("right", "wrong"):
         publish(folder / name / "results.jsonl", plan, reports)
-    index(reports, plan)
+    write_pages(reports, plan)
     found = difference(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
     return {

@@ -83,7 +83,7 @@ COMMANDS = {
     "diff in Markdown": ("diff", "{a}", "{b}", "--cases", "{cases}", "--format", "markdown"),
     "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--cases", "{cases}"),
     "report of shards": ("report", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
-    "publish": ("publish", "{a}", "--cases", "{cases}", "--out", "{out}"),
+    "publish": ("publish", "{out}", "{a}", "--cases", "{cases}"),
     "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", *ALONE, "--out", "{out}"),
     "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/run2"),
     "run under that name": ("run", f"{__file__}:Hostile", "--cases", "{cases}", "--hunt", "3", "--out", "{out}/run3"),

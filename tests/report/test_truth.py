@@ -41,8 +41,7 @@ def folder(
             if request.param == "local":
                 reporting.out.rename(_MADE[key])
             else:
-                words = ("--out", _MADE[key], "--results", reporting.out)
-                reporting("publish", "--cases", reporting.cases, *words).expect(0)
+                reporting("publish", _MADE[key], reporting.out, "--cases", reporting.cases).expect(0)
         shutil.copytree(_MADE[key], reporting.out, dirs_exist_ok=True)
         return reporting.out if request.param == "local" else next(reporting.out.glob(f"*/{PAGE}")).parent
 

@@ -17,7 +17,7 @@ from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
 from conformance.evidence.results import Evidence, OtherFormat, Refused, pack, read
 from conformance.load.cases import load_suite
 from conformance.report.rows import count_verdicts
-from conformance.site.publish import folders, index, publish, size
+from conformance.site.publish import folders, publish, size, write_pages
 from tests.builders import ROOT, Command, CommandOutput, Right, Wrong, finish_run, plan_as_bundled
 from tests.site.test_documents import list_broken_links
 
@@ -50,13 +50,13 @@ def told_in_words() -> list[tuple[str, str]]:
 
 
 def published(command: Command, *words: object) -> CommandOutput:
-    return command("publish", "--cases", command.cases, "--out", command.folder / "reports", *words)
+    return command("publish", command.folder / "reports", *words, "--cases", command.cases)
 
 
 def of(command: Command, backend: str) -> Path:
     """The folder of a backend that was run and published."""
     command.run(backend)
-    assert published(command, "--results", command.out).code == 0
+    assert published(command, command.out).code == 0
     (folder,) = (path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}"))
     return folder
 
@@ -106,9 +106,9 @@ def test_results_that_were_packed_with_gzip_are_still_read_and_are_published_ane
     ):
         command(*words[:1], "--cases", command.cases, *words[1:]).expect(0)
     page = (folder.parent / "index.html").read_bytes()
-    published(command, "--index").expect(0)
+    published(command).expect(0)
     assert (folder.parent / "index.html").read_bytes() == page
-    published(command, "--results", folder).expect(0)
+    published(command, folder).expect(0)
     assert find_published_results(folder) == packed
     assert not before.exists()
 
@@ -171,7 +171,7 @@ def test_a_failure_says_how_many_others_fail_there_and_the_page_can_still_be_ver
 def of_all(command: Command, backend: str) -> list[Path]:
     """The folders of all that is published, with a backend that is run first."""
     command.run(backend)
-    assert published(command, "--results", command.out).code == 0
+    assert published(command, command.out).code == 0
     return [path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}")]
 
 
@@ -186,33 +186,33 @@ def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tm
     for backend in (Older(), Right()):
         finish_run(plan, backend, tmp_path / backend.version)
         publish(tmp_path / backend.version / "results.jsonl", plan, reports)
-    index(reports, plan)
+    write_pages(reports, plan)
     page = (reports / "right-1" / "since-right-0.9.html").read_text(encoding="utf-8")
     assert '<a href="../right-0.9/report.html#document-static-oneapi">' in page
     assert '<a href="../right-0.9/report.html#case-turns">' in page, "it fails no longer, so the older page has it"
     assert list_broken_links(reports) == []
     assert 'href="right-1/since-right-0.9.html"' in (reports / "index.html").read_text(encoding="utf-8")
     shutil.rmtree(reports / "right-0.9")
-    index(reports, plan)
+    write_pages(reports, plan)
     assert list_broken_links(reports) == []
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
 
 
 def test_the_reference_is_not_published(command: Command) -> None:
     command.run("reference").expect(0)
-    published(command, "--results", command.out).expect(2, err="the suite's own reference, which is no library")
+    published(command, command.out).expect(2, err="the suite's own reference, which is no library")
     assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
 
 
 def test_a_part_of_a_run_is_not_published(command: Command) -> None:
     command.run("reference", "-k", "flattens")
-    published(command, "--results", command.out).expect(2, err="only whole runs are published")
+    published(command, command.out).expect(2, err="only whole runs are published")
 
 
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
     folder = of(command, RIGHT)
     before = (folder.parent / "index.html").read_bytes()
-    command("publish", "--index", "--out", folder.parent).expect(1, out="not on the page", text="run again")
+    command("publish", folder.parent).expect(1, out="not on the page", text="run again")
     assert (folder.parent / "index.html").read_bytes() == before
 
 
@@ -272,8 +272,8 @@ def test_what_is_published_stays_small() -> None:
 
 
 def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_path: Path) -> None:
-    said = command("publish", "--index", "--out", tmp_path / "reprots").expect(2)
-    assert "does not exist; give the folder that holds what is published" in said.err
+    said = command("publish", tmp_path / "reprots").expect(2)
+    assert "does not exist; name the folder of a RUN too" in said.err
     assert not (tmp_path / "reprots").exists()
 
 

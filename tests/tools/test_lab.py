@@ -16,12 +16,12 @@ import yaml
 
 from conformance.adapter import REFERENCE, bundled_backends, digest_of_adapter, name_and_device
 from conformance.evidence.results import FORMAT, pack
-from conformance.lab.environments import Installation, lacking, run_words
-from conformance.lab.read import Environment, Lab, SharedLibrary, load_lab
-from conformance.lab.state import states
 from conformance.load.folders import cases_folder, digest_of, spec_folder
 from conformance.model import Malformed
-from tests.builders import Cli
+from tests.tools.conftest import LabCommand
+from tools.lab.environments import Installation, lacking, run_words
+from tools.lab.read import Environment, Lab, SharedLibrary, load_lab
+from tools.lab.state import states
 
 CLONE = Path(__file__).parents[2]
 SUITE = digest_of([spec_folder(), cases_folder()])
@@ -69,20 +69,20 @@ def test_every_bundled_backend_is_in_the_clones_lab_or_named_there_as_not_publis
         ("[numpy], needs: [a lot]", "is not gpu, program:NAME or instructions:NAME"),
     ],
 )
-def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, cli: Cli) -> None:
+def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, run_lab: LabCommand) -> None:
     lab.write_text(SMALL.replace("[numpy]", text), encoding="utf-8")
-    cli("lab", "plan", "--lab", lab).expect(2, err=message)
+    run_lab("plan", "--lab", lab).expect(2, err=message)
     with pytest.raises(Malformed):
         load_lab(lab)
 
 
-def test_a_lab_that_is_not_there_is_a_line(tmp_path: Path, cli: Cli) -> None:
-    cli("lab", "plan", "--lab", tmp_path / "none.yaml").expect(2, err="does not exist; it lies at the top of a clone")
+def test_a_lab_that_is_not_there_is_a_line(tmp_path: Path, run_lab: LabCommand) -> None:
+    run_lab("plan", "--lab", tmp_path / "none.yaml").expect(2, err="does not exist; it lies at the top of a clone")
 
 
 # ── the plan ──────────────────────────────────────────────────────────────────────────────────────
-def test_the_plan_is_the_matrix_of_a_ci(lab: Path, cli: Cli) -> None:
-    jobs = cli("lab", "plan", "--lab", lab, "--json").expect(0).data["include"]
+def test_the_plan_is_the_matrix_of_a_ci(lab: Path, run_lab: LabCommand) -> None:
+    jobs = run_lab("plan", "--lab", lab, "--json").expect(0).data["include"]
     assert [(job["name"], job["runner"]) for job in jobs] == [
         ("raw", ["ubuntu-latest"]),
         ("cuda", ["self-hosted", "gpu"]),
@@ -91,11 +91,11 @@ def test_the_plan_is_the_matrix_of_a_ci(lab: Path, cli: Cli) -> None:
     assert jobs[1]["target"] == {"types": ["bf16"], "large": True}
 
 
-def test_the_plan_of_some_environments(lab: Path, cli: Cli) -> None:
-    out = cli("lab", "plan", "cuda", "--lab", lab).expect(0).out
+def test_the_plan_of_some_environments(lab: Path, run_lab: LabCommand) -> None:
+    out = run_lab("plan", "cuda", "--lab", lab).expect(0).out
     assert "torch@cuda" in out
     assert "numpy" not in out
-    cli("lab", "plan", "cudda", "--lab", lab).expect(2, err="did you mean 'cuda'?")
+    run_lab("plan", "cudda", "--lab", lab).expect(2, err="did you mean 'cuda'?")
 
 
 def test_the_example_for_gitlab_runs_environments_of_the_lab_on_their_runners() -> None:
@@ -107,9 +107,9 @@ def test_the_example_for_gitlab_runs_environments_of_the_lab_on_their_runners() 
             assert (labels[-1] in job["tags"]) == (labels[0] == "self-hosted"), name
 
 
-def test_the_example_for_github_takes_the_matrix_of_the_plan(lab: Path, cli: Cli) -> None:
+def test_the_example_for_github_takes_the_matrix_of_the_plan(lab: Path, run_lab: LabCommand) -> None:
     jobs = yaml.safe_load((CLONE / "examples/ci/lab.github.yml").read_text(encoding="utf-8"))["jobs"]
-    (job, *_) = cli("lab", "plan", "--lab", lab, "--json").expect(0).data["include"]
+    (job, *_) = run_lab("plan", "--lab", lab, "--json").expect(0).data["include"]
     assert set(re.findall(r"matrix\.(\w+) ", json.dumps(jobs["run"]))) <= job.keys()
     assert [jobs[name]["needs"] for name in ("run", "publish")] == ["plan", "run"]
 
@@ -171,12 +171,14 @@ def test_results_that_no_environment_makes_are_named(lab: Path, tmp_path: Path) 
     assert state_of(lab, tmp_path / "reports")["numpy-1.0"] == ("in no environment", "")
 
 
-def test_the_status_ends_with_1_and_the_next_command_if_something_is_stale(lab: Path, tmp_path: Path, cli: Cli) -> None:
+def test_the_status_ends_with_1_and_the_next_command_if_something_is_stale(
+    lab: Path, tmp_path: Path, run_lab: LabCommand
+) -> None:
     publish(tmp_path / "reports", "numpy-2.4.6", days=91)
-    words = ["lab", "status", "--lab", lab, "--out", tmp_path / "reports"]
-    assert "next: conformance lab run raw\n" in cli(*words).expect(1).out
-    assert "1 current, 1 untried" in cli(*words, "--days", "100").expect(0).out
-    assert cli(*words, "--json").expect(1).data["results"][0]["why"] == "91 days old"
+    words = ["status", "--lab", lab, "--out", tmp_path / "reports"]
+    assert "next: python -m tools.lab run raw\n" in run_lab(*words).expect(1).out
+    assert "1 current, 1 untried" in run_lab(*words, "--days", "100").expect(0).out
+    assert run_lab(*words, "--json").expect(1).data["results"][0]["why"] == "91 days old"
 
 
 # ── environments ──────────────────────────────────────────────────────────────────────────────────
@@ -200,7 +202,7 @@ class Commands:
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> Commands:
     double = Commands()
-    monkeypatch.setattr("conformance.lab.environments.subprocess.run", double)
+    monkeypatch.setattr("tools.lab.environments.subprocess.run", double)
     return double
 
 
@@ -222,11 +224,13 @@ def test_an_environment_is_made_once_and_again_when_its_packages_change(tmp_path
     assert Installation(tmp_path, made.environment._replace(pip=("onednn==2",))).make()
 
 
-def test_an_environment_that_cannot_be_made_is_no_environment(tmp_path: Path, commands: Commands, cli: Cli) -> None:
+def test_an_environment_that_cannot_be_made_is_no_environment(
+    tmp_path: Path, commands: Commands, run_lab: LabCommand
+) -> None:
     commands.code = 1
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "lab.yaml").write_text(SMALL, encoding="utf-8")
-    cli("lab", "run", "raw", "--lab", tmp_path / "lab.yaml").expect(3, err="raw: cannot make: -m venv")
+    run_lab("run", "raw", "--lab", tmp_path / "lab.yaml").expect(3, err="raw: cannot make: -m venv")
 
 
 def test_a_library_in_a_wheel_is_unpacked_and_named(tmp_path: Path, commands: Commands, monkeypatch: Any) -> None:
@@ -241,18 +245,22 @@ def test_a_library_in_a_wheel_is_unpacked_and_named(tmp_path: Path, commands: Co
 
 def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> None:
     words = run_words(load_lab(lab).environments["cuda"], "torch@cuda", Path("out"), 2)
-    assert " ".join(words[3:]) == "torch@cuda --quiet --out out --jobs 2 --timeout 60 --by we --type bf16 --large"
+    assert " ".join(words[3:]) == "torch@cuda --out out --jobs 2 --timeout 60 --by we --type bf16 --large"
 
 
-def test_a_run_is_published_unless_the_backend_could_not_start(lab: Path, commands: Commands, cli: Cli) -> None:
+def test_a_run_is_published_unless_the_backend_could_not_start(
+    lab: Path, commands: Commands, run_lab: LabCommand
+) -> None:
     (lab.parent / "pyproject.toml").touch()
-    cli("lab", "run", "raw", "--lab", lab).expect(0)
+    run_lab("run", "raw", "--lab", lab).expect(0)
     assert "-m conformance run numpy" in commands.lines[-2]
-    assert "-m conformance publish --results" in commands.lines[-1]
+    assert f"-m conformance publish {lab.parent / 'reports'}" in commands.lines[-1]
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
-def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkeypatch: Any, cli: Cli) -> None:
+def test_backends_are_certified_run_again_published_and_listed(
+    lab: Path, monkeypatch: Any, run_lab: LabCommand
+) -> None:
     lines: list[str] = []
 
     def run(_: Installation, words: Sequence[str]) -> int:
@@ -261,35 +269,33 @@ def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkey
 
     monkeypatch.setattr(Installation, "make", lambda self: False)
     monkeypatch.setattr(Installation, "run", run)
-    monkeypatch.setattr("conformance.cli.lab.lacking", lambda environment: [])
+    monkeypatch.setattr("tools.lab.__main__.lacking", lambda environment: [])
     reports = lab.parent / "reports"
     (reports / "signers").parent.mkdir()
     (reports / "signers").write_text("an earlier signer\n")
-    assert "cuda: runs a part of the suite" in cli("lab", "certify", "cuda", "--lab", lab).expect(3).out
+    assert "cuda: runs a part of the suite" in run_lab("certify", "cuda", "--lab", lab).expect(3).out
     lines.clear()
-    cli("lab", "certify", "raw", "--lab", lab).expect(0)
+    run_lab("certify", "raw", "--lab", lab).expect(0)
     keys, out = lab.parent / "build" / "certificates", lab.parent / "build" / "lab" / "raw" / "numpy"
     signed = f"--key {keys / 'tester'} --out {out}"
     assert lines[0].endswith(f"certify numpy --timeout 10 --by we {signed}")
     assert lines[1].startswith(f"-m conformance audit {out} numpy --allowed {reports / 'signers'}")
-    assert lines[2] == f"-m conformance publish --results {out} --out {reports}"
-    assert lines[3] == f"-m conformance register {reports} --allowed {reports / 'signers'}"
-    assert lines[4] == f"-m conformance publish --index --out {reports}"
+    assert lines[2] == f"-m conformance publish {reports} {out}"
     signers = (reports / "signers").read_text().splitlines()
     assert signers[0] == "an earlier signer"
     assert [line.split()[1] for line in signers[1:]] == [
         'namespaces="reshape-conformance"', 'namespaces="reshape-conformance-issuer"',
     ]  # fmt: skip
-    cli("lab", "certify", "raw", "--lab", lab).expect(0)
+    run_lab("certify", "raw", "--lab", lab).expect(0)
     assert (reports / "signers").read_text().splitlines() == signers, "the keys are made once"
 
 
-def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: Commands, cli: Cli) -> None:
+def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: Commands, run_lab: LabCommand) -> None:
     missing = Environment("all", ("reference",), needs=("program:no-such-program", "instructions:no_such"))
     assert lacking(missing) == [*missing.needs]
     assert lacking(missing._replace(needs=("program:python3",))) == []
     lab.write_text(SMALL.replace("needs: [gpu]", 'needs: ["program:no-such-program"]'), encoding="utf-8")
-    out = cli("lab", "run", "cuda", "--lab", lab).expect(3).out
+    out = run_lab("run", "cuda", "--lab", lab).expect(3).out
     assert "cuda: this machine lacks program:no-such-program; torch@cuda: untried" in out
     assert commands.lines == []
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import pack
-from conformance.lab import sentences
-from conformance.lab.sentences import load_sentences
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
 from tests.builders import REPORTS, Command, CommandOutput, published
+from tools.lab import sentences
+from tools.lab.sentences import load_sentences
 
 CLONE = Path(__file__).parents[2]
 TEXT = """\

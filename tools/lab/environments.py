@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
-from ..adapter import bundled_backends
-from ..evidence.machine import environment as describe_machine
-from ..system.files import replace_bytes, replace_text
-from ..system.temporary import temporary_folder
+from conformance.adapter import bundled_backends
+from conformance.evidence.machine import environment as describe_machine
+from conformance.system.files import replace_bytes, replace_text
+from conformance.system.temporary import temporary_folder
+
 from .read import Environment, SharedLibrary
 
 HOME = Path("build", "backends")
@@ -100,7 +101,7 @@ class Installation:
 
 def run_words(environment: Environment, backend: str, out: Path, jobs: int) -> list[str]:
     """Return the words of `conformance run` for a backend of an environment."""
-    words = ["-m", "conformance", "run", backend, "--quiet", "--out", str(out), "--jobs", str(jobs)]
+    words = ["-m", "conformance", "run", backend, "--out", str(out), "--jobs", str(jobs)]
     return [*words, "--timeout", str(environment.timeout), *words_by(environment), *_target_words(environment)]
 
 

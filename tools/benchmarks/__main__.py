@@ -1,4 +1,4 @@
-"""Measure the suite's own speed: `python -m benchmarks [--json]` prints what it costs beside a baseline.
+"""Measure the suite's own speed: `python -m tools.benchmarks [--json]` prints what it costs beside a baseline.
 
 Figures are CPU time, the least of several repeats, with the baseline measured in the same run: a slow or busy machine
 slows both. history.json holds the ratios of the last releases, and the table says where one has become worse. To add a
@@ -295,7 +295,7 @@ def measure(each: Measurement, last: float | None = None) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="what the suite's own work costs")
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks", description="what the suite's own work costs")
     parser.add_argument("--json", action="store_true", help="for machines: seconds, one object a measurement")
     parser.add_argument("-k", dest="select", default="", metavar="WORD", help="only those with that in their name")
     parser.add_argument("--record", metavar="RELEASE", help="keep the ratios in history.json, under that name")

@@ -11,18 +11,18 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..evidence.folder import PUBLISHED, find_published_results
-from ..evidence.results import Refused, read, refuse_incomplete
-from ..load.schema import read_file
-from ..load.strict_yaml import require
-from ..model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
-from ..plan.rows import Plan
-from ..plan.select import BadExpression, ids, parse_selection
-from ..system.files import read_bytes
+from conformance.evidence.folder import PUBLISHED, find_published_results
+from conformance.evidence.results import Refused, read, refuse_incomplete
+from conformance.load.schema import read_file
+from conformance.load.strict_yaml import require
+from conformance.model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
+from conformance.plan.rows import Plan
+from conformance.plan.select import BadExpression, ids, parse_selection
+from conformance.system.files import read_bytes
 
 FILE = "sentences.yaml"
 """In the folder of published results."""
-SCHEMA = "sentences"
+SCHEMA = str(Path(__file__).with_name("sentences"))
 _WORDS = {"tensor": "answered", "crash": "crash", "timeout": "timeout", "rejected": "rejected", "error": "error"}
 _SENTENCE = re.compile(r"\S.*?(?:[.?!](?= )|$)")
 _CELLS = re.compile(r"^\| (?P<library>[^|]+) \| (?P<found>[^|]+) \|$")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ..certificate.signature import ISSUER, TESTER
-from ..system.files import replace_text
+from conformance.certificate.signature import ISSUER, TESTER
+from conformance.system.files import replace_text
+
 from .environments import CannotMake, words_by
 from .read import Environment
 
@@ -49,9 +50,3 @@ def audit_words(environment: Environment, backend: str, out: Path, clone: Path, 
     """Return the words of `conformance audit` for it."""
     keys = ["--allowed", str(reports / SIGNERS), "--key", str(clone / HOME / "issuer")]
     return ["-m", "conformance", "audit", str(out), backend, *keys, *words_by(environment)]
-
-
-def listing_words(reports: Path) -> tuple[list[str], list[str]]:
-    """Return the words that list all certificates, and those that link the list from the page of all backends."""
-    register = ["-m", "conformance", "register", str(reports), "--allowed", str(reports / SIGNERS)]
-    return register, ["-m", "conformance", "publish", "--index", "--out", str(reports)]

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..adapter import bundled_backends, name_and_device
-from ..load.schema import read_file
-from ..load.strict_yaml import require
-from ..model import Place, Problem
-from ..system.text import describe_unknown
+from conformance.adapter import bundled_backends, name_and_device
+from conformance.load.schema import read_file
+from conformance.load.strict_yaml import require
+from conformance.model import Place, Problem
+from conformance.system.text import describe_unknown
 
-SCHEMA = "lab"
+SCHEMA = str(Path(__file__).with_name("lab"))
 TIMEOUT = 10
 """Seconds that one call may take, unless an environment says otherwise."""
 _PINNED = re.compile(r"(?P<package>[A-Za-z0-9._-]+)(\[[^]]*\])?==(?P<version>[^,;\s]+)")

@@ -1,38 +1,42 @@
-"""`conformance lab`: the environments of lab.yaml: list them for CI, say what is stale, run one, test one."""
+"""`python -m tools.lab`: the environments of lab.yaml: list them for CI, say what is stale, run one, test one."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..lab.certificates import audit_words, certify_words, listing_words, make_keys
-from ..lab.environments import CannotMake, Installation, lacking, run_words, words_of_tests
-from ..lab.read import Environment, Lab, load_lab
-from ..lab.sentences import FILE, load_sentences
-from ..lab.sentences import check as check_sentences
-from ..lab.state import STALE, State, states
-from ..load.folders import cases_folder, digest_of, spec_folder
-from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE
-from ..system.terminal import count_noun, say, table
-from .arguments import Usage, emit, load_plan, pick
-from .parser import Parser, positive
-from .publish import DEFAULT_OUT
-from .shared_options import add_cases, add_jobs
+from conformance.cli.arguments import Usage, emit, load_plan, pick, say_error
+from conformance.cli.parser import Parser, positive
+from conformance.cli.shared_options import add_cases, add_common, add_jobs
+from conformance.load.folders import cases_folder, digest_of, spec_folder
+from conformance.model import Malformed
+from conformance.system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE, USAGE
+from conformance.system.terminal import count_noun, say, table
 
-LAB = Path("lab.yaml")
+from .certificates import audit_words, certify_words, make_keys
+from .environments import CannotMake, Installation, lacking, run_words, words_of_tests
+from .read import Environment, Lab, load_lab
+from .sentences import FILE, load_sentences
+from .sentences import check as check_sentences
+from .state import STALE, State, states
+
+LAB, REPORTS = Path("lab.yaml"), Path("reports")
 _PUBLISHABLE = (CONFORMS, FAILS, INCOMPLETE, OVERDUE)
 """Exit codes of a run that was whole, as far as its target goes."""
-
-
 EXAMPLES = """\
-  conformance lab plan --json               the jobs of a CI matrix
-  conformance lab status                    which published results are stale, and why
-  conformance lab run onnx jax              make these environments, run their backends, publish"""
+  python -m tools.lab plan --json           the jobs of a CI matrix
+  python -m tools.lab status                which published results are stale, and why
+  python -m tools.lab run onnx jax          make these environments, run their backends, publish"""
 
 
-def add_options(parser: Parser) -> None:
+def main(words: Sequence[str] | None = None) -> int:
+    """Do one action; a mistake is one line."""
+    parser = Parser(
+        prog="python -m tools.lab", description="Run all libraries again.", epilog=f"for example:\n{EXAMPLES}"
+    )
     text = "plan: list the environments; status: say what is stale; run: run and publish; certify: the same with "
     text += "certificates, run a second time; test: the suite's own tests; check: what the READMEs say of libraries"
     parser.add_argument("action", choices=("plan", "status", "run", "certify", "test", "check"), help=text)
@@ -43,6 +47,16 @@ def add_options(parser: Parser) -> None:
     add_jobs(parser, 2)
     parser.path("--out", "DIR", "the folder of published results (reports)")
     add_cases(parser)
+    add_common(parser)
+    try:
+        return run(parser.parse_args(words))
+    except Usage as usage:
+        say_error(str(usage))
+        return usage.code
+    except Malformed as malformed:
+        for problem in malformed.problems:
+            say_error(str(problem))
+        return USAGE
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,8 +75,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "status":
         return _status(lab, chosen, args)
     installations = [Installation(path.absolute().parent, each) for each in chosen]
-    code = max(_act(each, args) for each in installations)
-    return max(code, _list_certificates(installations[-1], args)) if args.action == "certify" else code
+    return max(_act(each, args) for each in installations)
 
 
 # ── plan ──────────────────────────────────────────────────────────────────────────────────────────
@@ -100,9 +113,7 @@ def _status(lab: Lab, chosen: list[Environment], args: argparse.Namespace) -> in
     names = {environment.name for environment in chosen}
     suite = digest_of([spec_folder(), cases_folder()])
     found = [
-        state
-        for state in states(lab, args.out or DEFAULT_OUT, suite, args.days)
-        if not names or state.environment in names
+        state for state in states(lab, args.out or REPORTS, suite, args.days) if not names or state.environment in names
     ]
     if args.json:
         emit({"days": args.days, "suite": suite, "results": [state._asdict() for state in found]})
@@ -112,7 +123,7 @@ def _status(lab: Lab, chosen: list[Environment], args: argparse.Namespace) -> in
         counts = {word: sum(state.word == word for state in found) for word in dict.fromkeys(s.word for s in found)}
         say(", ".join(f"{number} {word}" for word, number in counts.items()))
         if stale := list(dict.fromkeys(state.environment for state in found if state.word == STALE)):
-            say(f"next: conformance lab run {' '.join(stale)}")
+            say(f"next: python -m tools.lab run {' '.join(stale)}")
     return 1 if any(state.word == STALE for state in found) else 0
 
 
@@ -126,8 +137,8 @@ def _row(state: State) -> tuple[str, ...]:
 
 def _check(clone: Path, args: argparse.Namespace) -> int:
     """Show the sentences about libraries that the published rows do not show; 1 if there are any."""
-    reports = args.out or clone / DEFAULT_OUT
-    sentences = load_sentences(clone / DEFAULT_OUT / FILE)
+    reports = args.out or clone / REPORTS
+    sentences = load_sentences(clone / REPORTS / FILE)
     problems = check_sentences(sentences, clone, reports, load_plan(args))
     if args.json:
         emit({"sentences": len(sentences.sentences), "problems": [str(problem) for problem in problems]})
@@ -164,7 +175,7 @@ def _certify(installation: Installation, args: argparse.Namespace) -> int:
     """Certify each backend, run it again, and publish its certificate, also if it does not conform."""
     environment, clone, reports = installation.environment, installation.clone, _reports(installation, args)
     if environment.target.keys() - {"large"}:
-        say(f"{environment.name}: runs a part of the suite, and a certificate is about the whole; `lab run` runs it")
+        say(f"{environment.name}: runs a part of the suite, and a certificate is about the whole; `run` is for it")
         return CANNOT_START
     try:
         make_keys(clone, reports)
@@ -178,21 +189,15 @@ def _certify(installation: Installation, args: argparse.Namespace) -> int:
             continue
         if installation.run(audit_words(environment, backend, out, clone, reports)):
             say(f"{backend}: stays self-tested, because the second run did not give the same answers, see above")
-        words = ["-m", "conformance", "publish", "--results", str(out), "--out", str(reports)]
+        words = ["-m", "conformance", "publish", str(reports), str(out)]  # finds the keys in reports/signers
         failed += [backend] * (installation.run(words) not in _PUBLISHABLE)
     if failed:
         say(f"{environment.name}: not certified: {', '.join(failed)}, see above")
     return CANNOT_START if failed else 0
 
 
-def _list_certificates(installation: Installation, args: argparse.Namespace) -> int:
-    """Write the register, and the link to it. That some backends do not conform is no failure of this."""
-    codes = [installation.run(words) for words in listing_words(_reports(installation, args))]
-    return max((code for code in codes if code not in _PUBLISHABLE), default=0)
-
-
 def _reports(installation: Installation, args: argparse.Namespace) -> Path:
-    reports: Path = args.out or installation.clone / DEFAULT_OUT
+    reports: Path = args.out or installation.clone / REPORTS
     return reports.absolute()
 
 
@@ -203,9 +208,9 @@ def _run_and_publish(installation: Installation, args: argparse.Namespace) -> in
     for backend, out in _outs(installation):
         codes.append(installation.run(run_words(environment, backend, out, args.jobs)))
         if codes[-1] in _PUBLISHABLE:
-            results += ["--results", str(out)]
+            results.append(str(out))
     if results:
-        words = ["-m", "conformance", "publish", *results, "--out", str(_reports(installation, args))]
+        words = ["-m", "conformance", "publish", str(_reports(installation, args)), *results]
         codes.append(installation.run(words))
     failed = [code for code in codes if code not in _PUBLISHABLE]
     if failed:
@@ -217,3 +222,7 @@ def _outs(installation: Installation) -> Iterator[tuple[str, Path]]:
     """Yield the backends of an environment, each with the folder of its run."""
     for backend in installation.environment.backends:
         yield backend, installation.clone / "build" / "lab" / installation.environment.name / backend.replace("@", "-")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

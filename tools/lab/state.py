@@ -8,11 +8,12 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
 
-from ..adapter import digest_of_adapter, name_and_device
-from ..evidence.folder import find_published_results
-from ..evidence.journal import Reader
-from ..evidence.results import FORMAT, OtherFormat, Refused, read_content
-from ..site.publish import folders, name_of
+from conformance.adapter import digest_of_adapter, name_and_device
+from conformance.evidence.folder import find_published_results
+from conformance.evidence.journal import Reader
+from conformance.evidence.results import FORMAT, OtherFormat, Refused, read_content
+from conformance.site.publish import folders, name_of
+
 from .read import Environment, Lab
 
 CURRENT, STALE, UNTRIED, FOREIGN = "current", "stale", "untried", "in no environment"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import __main__ as bench
-from benchmarks import history
-from benchmarks.clock import Measured
-from benchmarks.table import Row, seconds, table
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
+from tools.benchmarks import __main__ as bench
+from tools.benchmarks import history
+from tools.benchmarks.clock import Measured
+from tools.benchmarks.table import Row, seconds, table
 
 SLACK = 4
 """Shared machines are several times slower than those that budgets are written for, and their clocks are coarse."""

@@ -1,0 +1,54 @@
+"""The register: every certificate below a folder, verified, as a page and as a JSON file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..certificate.check import Trust, check_certificate
+from ..certificate.page import PAGE, scope_of
+from ..certificate.statement import STATEMENT
+from ..evidence.results import Refused
+from ..plan.rows import Plan
+from ..report.render import render_page
+from ..report.verify import OtherSuite
+from ..system.files import replace_text
+
+REGISTER, DATA = "register.html", "register.json"
+_KEYS = (
+    "folder", "backend", "level", "scope", "waived", "run", "suite", "by", "issuer", "until", "link", "why",
+)  # fmt: skip
+"""The keys of every entry; a refused one has values for `folder` and `why` alone."""
+
+
+def write_register(folder: Path, plan: Plan, trust: Trust) -> list[dict[str, Any]]:
+    """Verify every certificate below a folder, write the list of them there, and return it; without any write none."""
+    entries = [_entry(path.parent, plan, trust) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
+    if entries:
+        replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
+        shown = [
+            {**each, "scope": scope_of({"warnedTests": [], "passedTests": each["scope"] or []})} for each in entries
+        ]
+        page = render_page("register.html", style="certificate.css", entries=shown, signed=trust.allowed is not None)
+        replace_text(folder / REGISTER, page)
+    return entries
+
+
+def _entry(folder: Path, plan: Plan, trust: Trust) -> dict[str, Any]:
+    """Describe a certificate; `why` says why it is refused, or why it does not conform."""
+    entry: dict[str, Any] = dict.fromkeys(_KEYS)
+    entry["folder"] = folder.name
+    try:
+        certificate = check_certificate(folder, plan, trust)
+    except (Refused, OtherSuite) as refused:
+        return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
+    own, predicate = certificate.own, certificate.predicate
+    why = f"does not conform: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
+    return {
+        **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "level": certificate.level,
+        "run": own["started"][:10], "suite": f"{own['version']} ({plan.suite.digest[:12]})", "why": why,
+        "waived": predicate["warnedTests"],
+        "scope": predicate["passedTests"] + predicate["warnedTests"], "by": certificate.signer or own["by"],
+        "issuer": certificate.issuer, "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Measurements of the suite's cost beside baselines: `python -m tools.benchmarks`. Not installed."""
