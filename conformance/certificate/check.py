@@ -36,8 +36,8 @@ from .statement import (
     time_of,
 )
 
-_LONGEST = timedelta(days=3 * 366)
-_MOST_TEXT = 1 << 24
+_MAX_VALIDITY = timedelta(days=3 * 366)
+_MAX_BYTES = 1 << 24
 """Bytes of a page, or of a list of what is revoked."""
 _DIGEST = re.compile(r"[0-9a-f]{64}\b")
 Record = Mapping[str, Any]
@@ -45,7 +45,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Trust:
-    """The knowledge that a reader of a certificate has from elsewhere. Nothing is checked for what is not given."""
+    """The facts that a reader of a certificate knows from elsewhere. Nothing is checked against a missing fact."""
 
     allowed: Path | None = None
     """The keys that may sign, in the form of allowed_signers."""
@@ -90,7 +90,7 @@ class Certificate:
 
     @property
     def own(self) -> Record:
-        """The fields that we add to the predicate."""
+        """Our own fields in the predicate."""
         own: Record = self.predicate[EXTENSION]
         return own
 
@@ -127,13 +127,13 @@ def _check_revocation(files: Sequence[RecordFile | None], trust: Trust) -> None:
 def _digests_in(path: Path) -> frozenset[str]:
     """Return the digests that a file lists at the beginnings of its lines; none if it is a list of keys."""
     try:
-        lines = read_bytes(path, _MOST_TEXT).decode("ascii", "replace").lower().splitlines()
+        lines = read_bytes(path, _MAX_BYTES).decode("ascii", "replace").lower().splitlines()
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
     lines = [line for line in lines if line.strip() and not line.startswith("#")]
     found = frozenset(match[0] for line in lines if (match := _DIGEST.match(line)))
     if found and not all(map(_DIGEST.match, lines)):
-        raise Refused(f"{path}: has digests of statements and other lines; keep revoked keys in a file of their own")
+        raise Refused(f"{path}: has digests of statements and other lines; keep revoked keys in another file")
     return found
 
 
@@ -143,12 +143,12 @@ def _check_times(path: Path, own: Record) -> None:
         raise Refused(f"{path}: began at {own['started']}, which is still to come")
     if until < now:
         raise Refused(f"{path}: expired on {until:%Y-%m-%d}; ask for a new run")
-    if until - started > _LONGEST:
+    if until - started > _MAX_VALIDITY:
         raise Refused(f"{path}: is said to be valid for more than three years; no certificate is")
 
 
 def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion]:
-    """Check that the evidence is the one that was meant, that its verdicts follow, and that the statement follows."""
+    """Check that this is the evidence of the statement, and that its verdicts and the statement follow from it."""
     predicate = statement.record["predicate"]
     configuration = {file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]}
     results, content = configuration.get(RESULTS, ""), read_folder(folder)
@@ -177,7 +177,7 @@ def _check_digest(content: FolderContent, due: str) -> None:
 
 
 def _refuse_difference(statement: RecordFile, due: Record) -> None:
-    """Refuse a statement that says anything else than its evidence; the tester chooses how long it is valid."""
+    """Refuse a statement that says more or less than its evidence. Only the validity is chosen by the tester."""
     said, wanted = (dict(_flatten(each)) for each in (statement.record, due))
     free = f"predicate.{EXTENSION}.validUntil"
     for key in dict.fromkeys((*said, *wanted)):
@@ -192,7 +192,7 @@ def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: str | None, trust: Trust) -> None:
-    """Check that the nonce is the issuer's, and that what was tested had been named before."""
+    """Check that the nonce is the issuer's, and that the commitment names what was tested."""
     path = trust.challenge or (folder / CHALLENGE if own["challenge"] and trust.allowed else None)
     if path is None:
         if own["level"] == "challenged":
@@ -234,7 +234,7 @@ def _check_issuer(file: RecordFile, signer: str | None, trust: Trust) -> str:
 
 
 def refuse_uncommitted(commitment: RecordFile, evidence: Evidence) -> None:
-    """Refuse evidence of anything else than what was named beforehand."""
+    """Refuse evidence of anything but what the commitment names."""
     tested = commitment_of(evidence)
     for key in ("suite", "backend", "claims", "files"):
         if tested[key] != commitment.record[key]:
@@ -258,7 +258,7 @@ def called_rows(evidence: Evidence) -> int:
 def _check_audit(
     audit: RecordFile, statement: RecordFile, evidence: Evidence, signer: str | None, trust: Trust
 ) -> tuple[str | None, int]:
-    """Return who signed the audit, if the reader says whose word counts, and its number of rows."""
+    """Return who signed the audit, if the reader says which keys may sign, and its number of rows."""
     own = audit.record["predicate"][EXTENSION]
     if own["statement"] != statement.sha256 or audit.record["subject"] != statement.record["subject"]:
         raise Refused(f"{audit.path}: is the audit of another statement")
@@ -271,12 +271,12 @@ def _check_audit(
 
 
 def _check_pages(folder: Path, statement: RecordFile, audit: RecordFile | None) -> None:
-    """Check that the page and the badge, if they are there, say what the statement and the audit say."""
+    """Refuse a page or a badge that does not say what the statement and the audit say."""
     due = {PAGE: render_certificate(statement, audit, is_signed(statement.path)), BADGE: render_badge(statement, audit)}
     for name, text in due.items():
         path = folder / name
         try:
-            said = read_bytes(path, _MOST_TEXT).decode("utf-8", "replace") if path.exists() else text
+            said = read_bytes(path, _MAX_BYTES).decode("utf-8", "replace") if path.exists() else text
         except OSError as error:
             raise Refused(f"{path}: cannot be read: {error.strerror}") from None
         if said != text:

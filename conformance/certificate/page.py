@@ -1,4 +1,4 @@
-"""The page and the badge of a certificate. Both name level, scope, suite and date, and follow from the records."""
+"""The page and the badge of a certificate. Both follow from the records, and name level, scope, suite and date."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def render_badge(statement: RecordFile, audit: RecordFile | None) -> str:
 
 
 def level_of(own: Record, audit: RecordFile | None) -> str:
-    """Return the level that the records say, whoever signed them."""
+    """Return the level that the records name. Signatures are not checked here."""
     audited = audit.record["predicate"][EXTENSION] if audit else None
     return "re-run" if audited and audited["rows"] >= audited["called"] else str(own["level"])
 

@@ -12,16 +12,16 @@ from .statement import RecordFile
 TESTER, ISSUER = "reshape-conformance", "reshape-conformance-issuer"
 """The namespaces of statements, and of challenges and audits. Signatures for another purpose are not accepted, and a
 line of allowed_signers with `namespaces="reshape-conformance"` lets a key sign statements alone."""
-_SECONDS = 60
+_MAX_SECONDS = 60
 
 
 def signature_of(path: Path) -> Path:
-    """Return the place of a file's signature, where ssh-keygen writes it."""
+    """Return the path at which ssh-keygen writes the signature of a file."""
     return Path(f"{path}.sig")
 
 
 def is_signed(path: Path) -> bool:
-    """True if a signature lies beside a file, whatever it is worth."""
+    """Ask whether a signature is beside a file. It may be wrong."""
     return signature_of(path).is_file()
 
 
@@ -62,12 +62,12 @@ def _run(action: str, words: Sequence[str], what: str, content: bytes = b"", ask
     try:
         done = subprocess.run(
             ["ssh-keygen", "-Y", action, *words], input=None if asks else content, capture_output=True, check=False,
-            timeout=None if asks else _SECONDS,
+            timeout=None if asks else _MAX_SECONDS,
         )  # fmt: skip
     except FileNotFoundError:
         raise Refused("ssh-keygen is not installed, which signs and verifies; install OpenSSH 8.9 or newer") from None
     except subprocess.TimeoutExpired:
-        raise Refused(f"{what}: ssh-keygen did not end within {_SECONDS} s") from None
+        raise Refused(f"{what}: ssh-keygen did not end within {_MAX_SECONDS} s") from None
     out, error = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
     if done.returncode:
         said = " ".join((error or out).split())

@@ -32,13 +32,13 @@ def _is_time(value: Any) -> bool:
 
 
 def _is_timestamp(value: Any) -> bool:
-    """True for a time as in-toto wants it: in UTC, with a Z."""
+    """Ask whether a value is a time as in-toto writes it: in UTC, with a Z."""
     return _is_time(value) and str(value).endswith("Z")
 
 
 STATEMENT, COMMITMENT, CHALLENGE, AUDIT = "statement.json", "commitment.json", "challenge.json", "audit.json"
 EXTENSION = "https://reshape-conformance.invalid/certificate/v1"
-"""The key of what we add to a predicate; a URI, as in-toto asks of such keys."""
+"""The key of our own fields in a predicate. In-toto asks for a URI."""
 LEVELS: Mapping[str, str] = {
     "self-tested": "The tester ran the suite and says so; nothing else shows that the answers are "
     "those of the named files.",
@@ -46,16 +46,16 @@ LEVELS: Mapping[str, str] = {
     "are right; that the named files gave them, and not a copy of the public reference, is the tester's word.",
     "re-run": "The issuer ran the named files and got the same answers.",
 }
-"""What each level allows one to conclude."""
+"""What follows from each level."""
 DAYS = 365
 """Days for which a certificate may be relied on."""
 _STATEMENT_TYPE, _PASSED, _WARNED, _FAILED = "https://in-toto.io/Statement/v1", "PASSED", "WARNED", "FAILED"
 _TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 _SUMMARY = "https://in-toto.io/attestation/svr/v0.2"
 Record = Mapping[str, Any]
-_MOST = 1 << 16
-"""Bytes of a record; ours take up to 3 KB."""
-_MOST_SUBJECTS = 6
+_MAX_BYTES = 1 << 16
+"""The largest record that is read; the suite writes up to 3 KB."""
+_MAX_SUBJECTS = 6
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _DIGEST = {"sha256": SHA256}
 _FILE = {"name": _NAME, "digest": _DIGEST}
@@ -109,15 +109,15 @@ class RecordFile(NamedTuple):
 
 
 def read_record(path: Path, form: Any) -> RecordFile:
-    """Read a record; Refused if it has another form, or says one thing twice."""
+    """Read a record; Refused if it has another form, or a key occurs twice in it."""
     try:
-        content = read_bytes(path, _MOST)
+        content = read_bytes(path, _MAX_BYTES)
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
         record = decode(content.decode(), twice=False)
     except ValueError as error:  # also of bytes that are no UTF-8
-        raise Refused(f"{path}: is no JSON of ours: {error}") from None
+        raise Refused(f"{path}: is no JSON that this suite writes: {error}") from None
     if wrong := first_mismatch(record, form):
         raise Refused(f"{path}: {wrong.where or 'it'} {wrong.what}")
     return RecordFile(path, content, record)
@@ -154,7 +154,7 @@ def in_days(days: int, since: datetime | None = None) -> str:
 
 
 def commitment_of(evidence: Evidence) -> dict[str, Any]:
-    """Make the record by which a vendor names what will be tested, before anybody draws a nonce."""
+    """Make the record that names what will be tested, before anybody draws a nonce."""
     header = evidence.header
     return {
         "commitment": "reshape-conformance-1", "suite": header["suite"]["digest"], "backend": _backend_of(header),
@@ -163,7 +163,7 @@ def commitment_of(evidence: Evidence) -> dict[str, Any]:
 
 
 def challenge_of(nonce: str, commitment: RecordFile, days: int) -> dict[str, Any]:
-    """Make the record by which an issuer gives a nonce for a commitment."""
+    """Make the record that gives a nonce for a commitment."""
     return {
         "challenge": "reshape-conformance-1", "nonce": nonce, "commitment": commitment.sha256,
         "issued": in_days(0), "expires": in_days(days),
@@ -222,7 +222,7 @@ def _describe_missing_names(footer: Record) -> Iterator[str]:
 
 
 def _shorten(sentences: Sequence[str]) -> list[str]:
-    """Return the sentences on a run; limits that all of them name stand once, at the end."""
+    """Return the sentences on a run; limits that all of them name come once, at the end."""
     parts = [sentence.partition("; ") for sentence in sentences]
     limits = {limit for _, _, limit in parts}
     if len(limits) != 1 or limits == {""}:
@@ -231,7 +231,7 @@ def _shorten(sentences: Sequence[str]) -> list[str]:
 
 
 def audit_of(statement: RecordFile, suite: str, rows: int, called: int, by: str | None) -> dict[str, Any]:
-    """Make an issuer's summary: it called so many of the rows again, on the files of a statement, and none differed."""
+    """Make an audit: the issuer called so many rows again, on the files of a statement, and no result differed."""
     predicate = statement.record["predicate"]
     own = predicate[EXTENSION]
     conforming = [f"CONFORMS_{name}" for name in predicate["passedTests"]]
@@ -258,10 +258,10 @@ def _backend_of(header: Record) -> dict[str, Any]:
 
 
 def _subjects(files: Mapping[str, str], adapter: str) -> list[dict[str, Any]]:
-    """Name the files under test: all of them, or one digest for all; of a backend without any, its adapter."""
+    """Name the files under test, or one digest for many; if there are none, name the adapter."""
     if not files:
         return _files({"adapter": adapter})
-    if len(files) <= _MOST_SUBJECTS:
+    if len(files) <= _MAX_SUBJECTS:
         return _files(files)
     return _files({f"{len(files)} files, as the footer of results.jsonl lists them": digest_of_subject(files)})
 

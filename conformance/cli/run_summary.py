@@ -19,7 +19,7 @@ from ..plan.rows import Plan, drawn_number
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
 from ..system.text import join_names
 from ..verdict.conclude import Conclusion
-from ..verdict.failure_kinds import MOST_KINDS, FailureKind, Failures, group_failures
+from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures
 from ..verdict.standing import Blames, count_tests
 
 _ROWS_SHOWN = 20
@@ -192,7 +192,7 @@ def _failures(failures: Failures, evidence: Evidence, amount: Amount, room: int 
     kinds = [list(_kind(kind, amount, evidence.header)) for kind in failures.kinds]
     if not kinds:
         return
-    shown = len(kinds) if amount == "all" else min(MOST_KINDS, len(kinds))
+    shown = len(kinds) if amount == "all" else min(MAX_KINDS_SHOWN, len(kinds))
     if room is not None:
         left = room - 1  # the last line says how many more there are
         if count_lines(kinds[0]) > left:

@@ -1,1 +1,1 @@
-"""What a run writes down, and how it is read back: results, the files under test, the machine."""
+"""Evidence: the results of a run, with the files under test and the machine, written to a file and read back."""

@@ -13,7 +13,7 @@ from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..model import Unsupported
 from ..plan.rows import Row, drawn_number
 
-_MOST_SECONDS = 600.0
+_MAX_SECONDS = 600.0
 
 
 def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
@@ -22,20 +22,20 @@ def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
 
 
 def limits_of(limits: Limits) -> dict[str, Any]:
-    """Make the record of the limits that are not the usual ones: seconds of a call, and MiB of a process."""
+    """Return the limits that differ from the usual ones, for a header: seconds of a call, MiB of a process."""
     own = {"timeout": limits.seconds, "memory": limits.memory >> 20}
     usual = {"timeout": DEFAULT_LIMITS.seconds, "memory": DEFAULT_LIMITS.memory >> 20}
     return {name: value for name, value in own.items() if value != usual[name]}
 
 
 def limits_again(header: Mapping[str, Any]) -> Limits:
-    """Return the limits under which rows of a run are called again: its time for a call, but not more than is sane."""
+    """Return the limits for calling rows of a run again: its time for a call, up to 10 minutes."""
     seconds = header.get("limits", {}).get("timeout", DEFAULT_LIMITS.seconds)
-    return DEFAULT_LIMITS._replace(seconds=min(seconds, _MOST_SECONDS))
+    return DEFAULT_LIMITS._replace(seconds=min(seconds, _MAX_SECONDS))
 
 
 def run_words(header: Mapping[str, Any]) -> list[str]:
-    """Return the command that runs the backend again, without the rows: its folders, isolation and limits as given."""
+    """Return the command that runs the backend again, with the folders, isolation and limits of the run."""
     backend, isolation = header["backend"]["adapter"], header.get("isolation")
     words = ["conformance", "run", backend, *folder_words(header)]
     if isolation not in (None, isolation_of(backend)):

@@ -1,4 +1,4 @@
-"""The drawn rows of a run: called after the others, and made again from the evidence, which holds those that failed."""
+"""Drawn rows: a run calls them after the others. Readers draw those again that are in the evidence, as they failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .results import DrawnCounts, Evidence, Refused
 
 SEED = 0
 """The seed of every run, so that two runs of one backend draw the same calls."""
-_MOST_KINDS = 12
+_MAX_KINDS = 12
 """Kinds of failures after which a run draws no more calls."""
 Write = Callable[[Row, Result, Adapter, Claims], Iterable[str]]
 """Writes the case of a drawn row that failed; if it yields several texts, the last is the smallest case."""
@@ -58,11 +58,11 @@ class DrawnRun:
                 yield row, self._with_case(row, result, adapter, write) if write else result
             else:
                 yield row, None
-            if len(kinds) == _MOST_KINDS or result.outcome.kind == "timeout":
+            if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
                 return
 
     def _with_case(self, row: Row, result: Result, adapter: Adapter, write: Write) -> Result:
-        """Return a result with the last case that is written of it; a failure of the suite in this is a note."""
+        """Return a result with the smallest case that could be written; if writing fails, a note says so."""
         text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             for smaller in write(row, result, adapter, self._claims):
@@ -71,7 +71,7 @@ class DrawnRun:
 
 
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
-    """Return the plan of a run: under its nonce, and with the drawn rows that stand in its evidence.
+    """Return the plan of a run: under its nonce, and with the drawn rows of its evidence.
 
     Refused if this suite draws other ones.
     """
@@ -95,7 +95,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
 
 
 def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
-    """Find the drawn rows that can be compared: at least one run holds a failure, and both tell how the call ended.
+    """Find the drawn rows that can be compared: one run holds a failure, and both show how the call ended.
 
     Another suite, other claims, another seed or fewer calls can make one of the runs call other rows.
     """

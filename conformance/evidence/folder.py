@@ -25,13 +25,13 @@ def find_published_results(folder: Path) -> Path | None:
 
 
 def clear(folder: Path) -> None:
-    """Remove the results and reports of an earlier run, so that they cannot pass for those of this one."""
+    """Remove the results and reports of an earlier run, so that nobody mistakes them for those of this one."""
     remove_reports(folder)
     for path in (folder / RESULTS, part_of(folder / RESULTS)):
         path.unlink(missing_ok=True)
 
 
 def remove_reports(folder: Path) -> None:
-    """Remove the reports on an earlier run, so that they cannot pass for those on one that has only begun."""
+    """Remove the reports on an earlier run, so that nobody mistakes them for reports on a run that has only begun."""
     for name in REPORTS:
         (folder / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A file of JSON lines: header, records, and a footer with their digests; refused if a line is missing or changed."""
+"""A file of JSON lines: header, records, and a footer with digests. It is refused if a line is missing or changed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from .machine import environment
 PART = ".part"
 """The suffix of an unfinished file; it gets its own name once it is whole."""
 _NEW = ".new"
-"""The suffix of a file that takes the place of an unfinished one as soon as it holds the same records."""
-_BUFFER = 1 << 13
-"""Bytes that are written together, and lost if the process is killed; Python 3.14 would gather 16 times as many."""
-_LONGEST_LINE = 16 << 20
+"""The suffix of a file that replaces an unfinished one once it holds the same records."""
+_BUFFER_BYTES = 1 << 13
+"""Bytes that are lost if the process is killed. The default of Python 3.14 is 16 times as many."""
+_MAX_LINE = 16 << 20
 """The longest line that is read, in bytes."""
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _MAY_CHANGE = ("started", "folders", "limits")
 """Keys of a header that may differ when interrupted work is resumed."""
 
 
 class Refused(Exception):
-    """A file that proves nothing; the message says why."""
+    """A file proves nothing; the message says why."""
 
 
 class OtherFormat(Refused):
@@ -45,7 +45,7 @@ class OtherFormat(Refused):
 
 
 class Tampered(Exception):
-    """A file was changed while it was written, so that nothing in it holds."""
+    """A file was changed while it was written, so nothing in it can be trusted."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Format:
     content: str
     """The words for the whole in messages: `evidence of a run`."""
     hint: str
-    """The advice to somebody who names another file."""
+    """What to do if the file is of another kind."""
     record: str
     """The kind of the records between header and footer: `row`, `block`."""
     forms: Mapping[str, Form]
@@ -104,16 +104,16 @@ HEADER_FORM: Mapping[str, Form] = {
 
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
-"""One encoder for all records: `json.dumps` makes one for each."""
+"""One encoder for all records, because `json.dumps` makes a new one each time."""
 
 
 def part_of(path: Path) -> Path:
-    """Return the name that a file has until it is whole."""
+    """Return the name of a file until it is whole."""
     return path.with_name(f"{path.name}{PART}")
 
 
 def new_of(path: Path) -> Path:
-    """Return the name that a file has while it takes over the records of an unfinished one."""
+    """Return the name of a file while it copies the records of an unfinished one."""
     return path.with_name(f"{path.name}{_NEW}")
 
 
@@ -144,7 +144,7 @@ class Journal:
         if path is None:
             self._stream = io.BytesIO()
         else:
-            self._stream = create(new_of(path) if beside else part_of(path), _BUFFER)
+            self._stream = create(new_of(path) if beside else part_of(path), _BUFFER_BYTES)
         try:
             self._header_digest = hashlib.sha256(self._append(header)).hexdigest()
             for record in earlier:
@@ -163,7 +163,7 @@ class Journal:
         self.resumed += record.get("resumed", False)
 
     def flush(self) -> None:
-        """Hand what was written to the system, so that a killed process does not lose it."""
+        """Hand what was written to the system: a killed process then loses nothing."""
         with self._naming_the_file():
             self._stream.flush()
 
@@ -194,7 +194,7 @@ class Journal:
             if self._path is not None:
                 error.filename = str(part_of(self._path))
             with contextlib.suppress(OSError):
-                self._stream.close()  # or its buffer would be written again when the object goes
+                self._stream.close()  # otherwise the buffer would be written again when the object is deleted
             raise
 
     def read_back(self) -> bytes:
@@ -218,7 +218,7 @@ class Journal:
         with contextlib.suppress(OSError):  # somebody removed it, or put something else there
             os.replace(part_of(self._path), self._path)
             with open_regular(self._path) as named:
-                while size <= self._size and (chunk := named.read(_CHUNK)):
+                while size <= self._size and (chunk := named.read(_CHUNK_BYTES)):
                     digest.update(chunk)
                     size += len(chunk)
         self._refuse_changes(digest.digest())
@@ -235,7 +235,7 @@ class Journal:
         raise Tampered(f"{self._path} was changed while the {work} wrote it; no verdict holds, {work} again")
 
     def leave(self) -> None:
-        """Close the file as it is, under its temporary name, so that the work can be resumed."""
+        """Close the file under its temporary name, so that the work can be resumed."""
         self._stream.close()
 
 
@@ -286,7 +286,7 @@ class Reader:
         self.footer = footer
 
     def salvage_records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """Yield the records of a file that need not have an end; a last line that is cut off is left out."""
+        """Yield the whole records of a file that may end anywhere."""
         self._lines = ((number, line) for number, line in self._lines if line.endswith(b"\n"))
         for number, _, record in self._records():
             if record["record"] != "footer":  # the work was interrupted while it gave the file its name
@@ -349,7 +349,7 @@ def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[
     part, work = part_of(path), format_.work
     check_can_resume(path, work)
     with open_journal(part, f"; there is no {work} to resume") as stream:
-        if not stream.readline(_LONGEST_LINE).endswith(b"\n"):
+        if not stream.readline(_MAX_LINE).endswith(b"\n"):
             return
         stream.seek(0)
         reader = Reader(stream, part, format_)
@@ -395,9 +395,9 @@ class _NotJson(Refused):
 def _lines_of(stream: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield each line with its number; Refused for one that is too long."""
     for number in itertools.count(1):
-        line = stream.readline(_LONGEST_LINE + 1)
-        if len(line) > _LONGEST_LINE:
-            raise Refused(f"{path}:{number}: the line has more than {_LONGEST_LINE:,} bytes")
+        line = stream.readline(_MAX_LINE + 1)
+        if len(line) > _MAX_LINE:
+            raise Refused(f"{path}:{number}: the line has more than {_MAX_LINE:,} bytes")
         if not line:
             return
         yield number, line

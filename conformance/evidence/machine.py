@@ -20,7 +20,7 @@ _SWITCHES = (
     "ONEDNN_", "OPENBLAS_", "ORT_", "OV_", "PYTENSOR_", "PYTORCH_", "TF_CPU_", "TF_DISABLE_", "TF_ENABLE_", "TF_NUM_",
     "TF_ONEDNN_", "TF_XLA_", "TORCH", "TVM_", "XLA_",
 )  # fmt: skip
-"""Beginnings of the variables that make libraries compute differently, or with other instructions."""
+"""Beginnings of the variables that make libraries compute differently or use other instructions."""
 _VARIABLES = {name: value for name, value in os.environ.items() if name.startswith(_SWITCHES)}
 """The variables that were set before an adapter was imported, which may set some itself."""
 
@@ -44,7 +44,7 @@ def environment() -> dict[str, str]:
 
 
 def _processor() -> dict[str, str]:
-    """Return the processor's name and the instructions that matter: of the first in Linux, elsewhere the name alone."""
+    """Return the name of the first processor and its instructions that matter. Only Linux tells the instructions."""
     facts: dict[str, str] = {}
     if _CPUINFO.exists():
         for line in _CPUINFO.read_text(errors="replace").splitlines():
@@ -61,7 +61,7 @@ def _processor() -> dict[str, str]:
 
 
 def _describe_variables() -> str:
-    """List the variables that are set; of a path only the last part, which names nobody's machine."""
+    """List the variables that are set, with only the last part of a path: the rest would name somebody's machine."""
     return " ".join(f"{name}={re.sub('[^ ,:;=]*/', '', value)}" for name, value in sorted(_VARIABLES.items())) or "none"
 
 

@@ -1,4 +1,4 @@
-"""results.jsonl: a header, a line for each row of the plan, a footer; refused if anything is missing."""
+"""results.jsonl: a header, a line for each row of the plan, a footer. It is refused if anything is missing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
     "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 PACKED, PACKED_BEFORE = ".xz", ".gz"
-"""The ends of the names of packed evidence: as it is written, and as it was written before, which is still read."""
+"""The endings of packed evidence: the one that is written, and that of earlier versions, which is still read."""
 MAX_BYTES = 1 << 28
 """Bytes of evidence that are read, packed or not; a run of the whole suite writes some 3 MB."""
 
@@ -59,7 +59,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Target:
-    """The part of the suite that a run covers; empty tuples stand for everything claimed."""
+    """The part of the suite that a run covers. An empty tuple means everything that is claimed."""
 
     operations: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Target:
     """The expression given with -k, which makes a run incomplete."""
     large: bool = False
     require: tuple[str, ...] = ()
-    """Facets, documents and types that must not be left out."""
+    """Facets, documents and types that the backend must claim."""
     shard: str | None = None
     """`2/3`: the second of three parts of the rows."""
     lf: str | None = None
@@ -97,7 +97,7 @@ TARGET_FORM = {
 
 
 class DrawnCounts(NamedTuple):
-    """The drawn rows that a run called, and those that failed; of these the evidence has one of each kind."""
+    """The numbers of drawn rows that were called and that failed. Evidence holds the first failure of each kind."""
 
     calls: int
     failures: int
@@ -109,8 +109,8 @@ def header_of(
 ) -> dict[str, Any]:  # fmt: skip
     """Make the header of a run.
 
-    `folders`: those of `--spec` and `--cases` as they were given, for the commands that repeat a row. `digest`: False
-    if nobody will read the digest of the adapter, which takes a while.
+    `folders`: those of `--spec` and `--cases` as they were given, for the commands that repeat a row. `digest`: whether
+    to compute the digest of the adapter, which takes a while.
     """
     header = make_header(FORMAT, suite.spec, suite.digest, identity, claims, backend, target=target.to_json())
     header["backend"]["digest"] = digest_of_adapter(backend) if digest else None
@@ -218,7 +218,7 @@ def is_packed(path: Path) -> bool:
 
 
 def unpack(data: bytes, path: Path) -> bytes:
-    """Unpack evidence that a file holds; Refused if it is damaged or comes to more than any run writes."""
+    """Unpack evidence; Refused if it is damaged or larger than any run writes."""
     import gzip  # slow to import, as is lzma, and only needed for packed evidence
     import lzma
     import zlib
@@ -235,7 +235,7 @@ def unpack(data: bytes, path: Path) -> bytes:
 
 
 def pack(data: bytes) -> bytes:
-    """Pack data, into the same bytes on every machine and at any time."""
+    """Pack data into bytes that are the same on every machine."""
     import lzma
 
     chain = {"id": lzma.FILTER_LZMA2, "dict_size": 1 << 23, "lc": 4, "lp": 0, "pb": 0, "nice_len": 273}
@@ -270,14 +270,14 @@ def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tu
         if record["row"] in results:
             raise Refused(f"{path}:{number}: the row {record['row']} occurs twice")
         step, outcomes = record.get("step", 1), len(record["outcomes"])
-        if step < 1 or (step > outcomes and outcomes != 1):  # of generated steps, only the deciding one is kept
+        if step < 1 or (step > outcomes and outcomes != 1):  # only the deciding step of generated ones is kept
             raise Refused(f"{path}:{number}: {record['row']} has no outcome of the step that decides it")
         results[record["row"]] = Result.from_json(record)
     return tuple(results.values())
 
 
 def find_miscounts(evidence: Evidence) -> Iterator[str]:
-    """Say where the verdicts that the footer counts are not those of the rows."""
+    """Say where the footer counts other verdicts than the rows have."""
     counts = Counter(verdict for result in evidence.results for verdict in result.verdicts.values())
     footer = evidence.footer["verdicts"]
     for name in dict.fromkeys((*VERDICTS, *footer)):

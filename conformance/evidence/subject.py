@@ -22,8 +22,9 @@ _STANDARD_LIBRARY = Path(os.__file__).parent
 _RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|gcc_s|z|uuid|nss_\w+))[-.].*")
 """The libraries of C and C++ that every program has or that the C library loads, which differ from system to system."""
 _NO_FILES = ("/memfd:", "/dev/", "/SYSV", "/proc/")
-"""Memory that has a name and is no file, as compilers and shared memory make it."""
+"""Beginnings of names of memory that is no file, as compilers and shared memory make it."""
 _OF_SUITE = ("ml_dtypes/", "yaml/")
+"""Packages that our workers load when a row asks for them."""
 _MODULES_OF_SUITE = {"conformance", *(folder.rstrip("/") for folder in _OF_SUITE)}
 _LOADING = ("bz2", "ctypes", "dbm", "lzma", "readline", "sqlite3", "ssl", "uuid", "zlib")
 """The modules of the standard library that load libraries of the system."""
@@ -31,7 +32,7 @@ _PACKAGES = ("site-packages", "dist-packages")
 
 
 class Listed(NamedTuple):
-    """A line of the RECORD of a package about one file."""
+    """A line about one file in the RECORD of a package."""
 
     record: str
     """The name of the RECORD."""
@@ -40,27 +41,27 @@ class Listed(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """Everything that is known of the code under test."""
+    """The code under test, as far as it is known."""
 
     files: Mapping[str, str]
     """The SHA-256 of each file, by a name without the places of this machine."""
     unnamed_code: bool
-    """True if there is also code in memory that no file holds, as a compiler at run time makes it."""
+    """Whether there is also code that is in no file, as a compiler at run time makes it."""
     listed: Mapping[str, Listed]
-    """What the packages say of each of their files."""
+    """By path, what the packages say of each of their files."""
 
 
 NO_SUBJECT = Subject({}, False, {})
 
 
 def read_subject(pid: int, modules: Iterable[str] = ()) -> Subject:
-    """Return the files under test of a process, whose backend imports some modules.
+    """Return the files under test of a process with a backend that imports some modules.
 
-    These are the files with code that a process and its children have mapped, without those that belong to Python, to
-    the system or to the suite. The packages that this process has loaded make no difference. Of a package the file
-    RECORD is among them, which lists all its files with their digests; the Python files are compared with it. So is
-    the RECORD of each package that has one of the modules, since Python files are not mapped. Without mapped files
-    where the system has no /proc.
+    These are the files with code that the process and its children have mapped, without those of Python, the system
+    and the suite. The packages that this process has loaded make no difference. For a package, its RECORD is added,
+    which lists all its files with their digests; the Python files are compared with it. Python files are not mapped,
+    so the RECORD of each package that has one of the modules is added, too. Nothing is found if the system has no
+    /proc.
     """
     processes = list(_with_children(pid))
     mapped = {path for process in processes for path in _mapped_files(process)}
@@ -81,7 +82,7 @@ def read_subject(pid: int, modules: Iterable[str] = ()) -> Subject:
 
 
 def _files_of_python() -> set[Path]:
-    """Return the files outside of packages that Python and its standard library map: the interpreter, OpenSSL, …"""
+    """Return the files that Python and its standard library map outside of packages: the interpreter, OpenSSL, …"""
     for name in _LOADING:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
@@ -93,7 +94,6 @@ def _is_of_system(path: Path) -> bool:
 
 
 def _is_of_suite(path: Path) -> bool:
-    """True for a file of the packages that our workers load when a row asks for them."""
     return (_in_package(path) or "").startswith(_OF_SUITE)
 
 
@@ -111,22 +111,22 @@ def _with_children(pid: int) -> Iterator[int]:
 
 
 def _mapped_files(pid: int) -> Iterator[Path]:
-    """Yield the files of which a process has mapped code; Refused if one of them is gone."""
+    """Yield the files with code that a process has mapped; Refused if one of them is gone."""
     for name in _mapped_code(pid):
         if name.startswith("/") and not name.startswith(_NO_FILES):
             if not os.path.isfile(name):
                 gone = os.path.basename(name)
-                raise Refused(f"{gone}: the backend runs code of this file, which is gone, so that nobody can name it")
+                raise Refused(f"{gone}: the backend runs code of this file, which is gone, so it has no digest")
             yield Path(name)
 
 
 def _has_unnamed_code(pid: int) -> bool:
-    """True if a process may run memory that is no file, but for that of the kernel, such as [vdso]."""
+    """Ask whether a process may run memory that is in no file. That of the kernel does not count, such as [vdso]."""
     return any(not name or name.startswith(_NO_FILES) or name in ("[heap]", "[stack]") for name in _mapped_code(pid))
 
 
 def _mapped_code(pid: int) -> Iterator[str]:
-    """Yield the name of each part of a process's memory that holds code; an empty one if it has none."""
+    """Yield the name of each part of a process's memory that holds code; it may be empty."""
     for line in _read(_PROC / str(pid) / "maps").splitlines():
         fields = line.split(maxsplit=5)
         if len(fields) >= 5 and "x" in fields[1]:
@@ -161,7 +161,7 @@ def _records(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _records_of_modules(modules: Iterable[str]) -> Iterator[Path]:
-    """Yield the RECORD of each package that has one of these modules, but for those of the suite."""
+    """Yield the RECORD of each package that has one of these modules, except the suite's own."""
     wanted = {*modules} - _MODULES_OF_SUITE
     for folder in {Path(path).resolve() for path in sys.path if path} if wanted else ():
         for record in folder.glob("*.dist-info/RECORD"):
@@ -170,7 +170,7 @@ def _records_of_modules(modules: Iterable[str]) -> Iterator[Path]:
 
 
 def _lines_of(record: Path) -> Iterator[tuple[str, str]]:
-    """Yield each file of a RECORD and its SHA-256 as it stands there, empty if it has none."""
+    """Yield each file of a RECORD and its SHA-256 as written there, empty if it has none."""
     for line in _read(record).splitlines():
         name, digest, _ = [*line.rsplit(",", 2), "", ""][:3]
         method, _, encoded = digest.partition("=")
@@ -183,7 +183,7 @@ def in_record(sha256: str) -> str:
 
 
 def _digest_of_package(record: Path) -> str:
-    """Return the SHA-256 of a RECORD, if the Python files of the package are those that it lists; otherwise another."""
+    """Return the SHA-256 of a RECORD; another one if a Python file of the package is not as it lists it."""
     changed = ""
     for name, due in _lines_of(record):
         if name.endswith(".py") and due:
@@ -195,5 +195,5 @@ def _digest_of_package(record: Path) -> str:
 
 
 def _free_name(name: str, taken: Mapping[str, str]) -> str:
-    """Return a name that is not taken: of equal names the later ones get a number."""
+    """Return the name, or if it is taken the name with a number."""
     return next(free for number in count(1) if (free := name if number == 1 else f"{name} ({number})") not in taken)

@@ -1,4 +1,4 @@
-"""The nouns of the suite: frozen values, no input or output."""
+"""The values that all rooms share: frozen, without input or output."""
 
 from .backends import (
     EVERY,

@@ -20,16 +20,16 @@ class Identity(NamedTuple):
 
 
 EVERY = ("*",)
-"""Stands for every operation of the suite."""
+"""The claim of every operation of the suite."""
 
 
 LIMITS: Mapping[str, str] = {"rank": "rank:13", "length": "length:2^31"}
-"""Families of facets that are limits, with the facet that the name alone stands for: oneDNN takes 12 dims at most."""
+"""Families of facets that are limits, with the facet that the bare name means: oneDNN takes 12 dims at most."""
 _LIMIT = re.compile(r"(?:rank:|length:2\^)([1-9][0-9]{0,8})")
 
 
 def covers(name: str, facet: str) -> bool:
-    """True if whoever leaves out a name leaves out a facet: the same, a family with it, or a limit not above it."""
+    """Ask whether a name in `leaves_out` excludes a facet: it is the same, its family, or a limit not above it."""
     family = facet.partition(":")[0]
     if family not in LIMITS:
         return name in (facet, family)
@@ -45,7 +45,7 @@ class Claims(NamedTuple):
     leaves_out: tuple[str, ...] = ()
     """Facets, exact (`type:f16`), a whole family (`form`) or a limit (`rank:13`: more than 12 dims)."""
     answers_special_zero: bool = False
-    """True if the adapter answers special_zero itself, because the library has no such flag."""
+    """Whether the adapter answers special_zero itself, because the library has no such flag."""
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -56,19 +56,16 @@ class Claims(NamedTuple):
         return cls(**with_tuples(record))
 
     def offers(self, operation: str) -> bool:
-        """True if the operation is claimed."""
         return operation in self.operations or self.operations == EVERY
 
     def leaves(self, facet: str) -> bool:
-        """True if the facet is left out, by its own name or by another that covers it."""
         return any(covers(name, facet) for name in self.leaves_out)
 
     def offers_type(self, type_: str) -> bool:
-        """True if the element type is claimed."""
         return not self.leaves(f"type:{type_}")
 
     def left_out(self, facets: Iterable[str]) -> frozenset[str]:
-        """Return those of some facets that are left out."""
+        """Return the facets that are not claimed."""
         return frozenset(facet for facet in facets if self.leaves(facet))
 
 
@@ -85,7 +82,7 @@ class Rejected(Exception):
 
 
 class Unsupported(Exception):
-    """The adapter or the backend does not offer this facet of the call."""
+    """The adapter or the backend does not support this facet of the call."""
 
     def __init__(self, facet: str) -> None:
         super().__init__(facet)
@@ -104,7 +101,7 @@ class RemoteError(Exception):
 
 
 class TimedOut(Exception):
-    """The call did not come back within its limit."""
+    """The call did not end within its limit."""
 
 
 @runtime_checkable
@@ -127,7 +124,7 @@ class Adapter(Protocol):
 
 @runtime_checkable
 class Isolated(Adapter, Protocol):
-    """An adapter in a process of its own, which can be ended and started afresh."""
+    """An adapter in another process, which can be ended and started again."""
 
     def renew(self) -> None:
         """The next call has a process that has made no other."""

@@ -14,24 +14,24 @@ class Form(NamedTuple):
     shape_rank: int = 1
     special_zero_type: str = "bool"
     special_zero_is_exact: bool = True
-    """True if special_zero, whatever its type, is a whole number that spells false or true: 0 or 1."""
+    """Whether special_zero, of any type, is exactly 0 or 1."""
     missing_attributes: tuple[str, ...] = ()
     missing_operands: tuple[str, ...] = ()
     extra_attributes: tuple[str, ...] = ()
     extra_operands: tuple[str, ...] = ()
     declared: tuple[int | None, ...] | None = None
-    """Dims that the graph declares for dst; None if it declares none, and for each length that it leaves out."""
+    """Dims that the graph declares for dst, None for an unknown length; None if it declares no dims."""
     dst_overlaps: bool = False
-    """True if a step declared for dst does not lead past all that the smaller steps reach."""
+    """Whether a stride declared for dst is too small to pass all elements that the smaller strides reach."""
 
     @property
     def of_types(self) -> Form:
-        """The form of the nodes before the last: types and rank only, since all else concerns the last node."""
+        """The form of the nodes before the last: only types and rank, because all else concerns the last node."""
         return Form(self.src_type, self.src_type, self.shape_type, self.shape_rank)
 
 
 class Call(NamedTuple):
-    """One call of a reshape operation; `form` None stands for a well-formed node of listed types."""
+    """One call of a reshape operation. `form` None: a well-formed node of listed types."""
 
     src: tuple[int, ...]
     shape: tuple[int, ...]
@@ -50,8 +50,8 @@ class Meaning(NamedTuple):
     """Legal: the answer. Unspecified: the known lengths, None for a free one. Illegal: None."""
     rules: tuple[str, ...]
     """Illegal: the broken rules, and in a chain the silent rules of earlier nodes. Unspecified: the silent rules.
-    Legal: the rules of capacity for whose sake a backend may reject the call."""
+    Legal: the rules of capacity that allow a backend to reject the call."""
     most: int | None = None
     """Unspecified: the largest length that the answer may have; None if no rule sets one."""
     no_room: bool = False
-    """Unspecified: True if dst is declared so that two of its elements share a place, and no answer holds them all."""
+    """Unspecified: whether the declared dst has two elements in one place, so that no answer can hold them all."""

@@ -22,9 +22,9 @@ LAYOUT_FACETS: Mapping[Layout, Layout] = {
     "broadcast-middle": "broadcast", "broadcast-last": "broadcast",
     "reversed-middle": "reversed", "reversed-first": "reversed",
 }  # fmt: skip
-"""Layouts that ask of a backend what another one does: whoever leaves out that one leaves out both."""
+"""Layouts that need the same of a backend as another one: a backend that does not claim that one claims neither."""
 CONTIGUOUS: tuple[Layout, ...] = ("dense", "offset")
-"""Layouts whose elements lie in row-major order without gaps."""
+"""Layouts with the elements in row-major order and without gaps."""
 STRIDED: tuple[Layout, ...] = tuple(layout for layout in LAYOUTS if layout not in CONTIGUOUS)
 """All other layouts, which need strides."""
 STRIDED_FACETS: tuple[str, ...] = tuple(
@@ -38,7 +38,7 @@ class Expected(NamedTuple):
 
     kind: Kind
     type: str | None = None
-    """`T` stands for the type of src."""
+    """`T`: the type of src."""
     dims: tuple[int, ...] | None = None
 
 
@@ -47,7 +47,7 @@ class Key(NamedTuple):
 
     name: str
     default: Any
-    """The value if the key is left out. It is also the simplest one, towards which hunts shrink."""
+    """The value if the key is missing. It is also the simplest one, which hunts try to reach."""
     words: str
     """The value in a sentence about the call; empty if it is not shown."""
     facet: str
@@ -74,14 +74,14 @@ class Step:
     """Exact bit patterns of src in hex, words of the element's width; `all`: every pattern of a 16-bit type;
     `edges`: the short list of the type, over and over."""
     shared_src: bool = field(default=False, metadata=_facts("each node takes src", "shared-src"))
-    """True if each node of the chain takes src, not the output before it; the answer is the last node's output."""
+    """Whether each node of the chain takes src, not the output before it; the answer is the last node's output."""
     shared_shape: bool = field(default=False, metadata=_facts("the nodes share one shape tensor", "shared-shape"))
-    """True if the nodes, whose shapes are equal, take one shape tensor."""
+    """Whether the nodes take one shape tensor. Their shapes are then equal."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One case, which runs for every operation whose signature can express it."""
+    """One case, which runs for every operation with a signature that can express it."""
 
     id: str
     file: str
@@ -91,12 +91,12 @@ class Case:
     declared: tuple[int | None, ...] | Literal["unknown"] | None = None
     """Dims declared of dst; `unknown`: declared without a rank; None: nothing is declared."""
     title: str | None = field(default=None, metadata=_facts())
-    """The fact in words, where the id is no sentence that a reader understands."""
+    """The fact in words, if a reader cannot understand the id as a sentence."""
     shape_type: str | None = field(default=None, metadata=_facts("shape of {}"))
     """Set if the case is about that type; None: every type that the operation lists."""
     shape_rank: int = field(default=1, metadata=_facts("shape of rank {}"))
     shape_column: bool = field(default=False, metadata=_facts("shape of one column"))
-    """True if a shape of rank 2 or more has its entries along the first dimension, not along the last."""
+    """Whether a shape of rank 2 or more has its entries along the first dimension, not along the last."""
     shape_step: int = field(default=1, metadata=_facts("entries of shape {} places apart in memory", "shape-strides"))
     """Set if shape arrives with run and its entries do not lie side by side; -1: in reverse."""
     dst_type: str | None = field(default=None, metadata=_facts("dst declared as {}"))
@@ -109,10 +109,10 @@ class Case:
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
     at_once: int = field(default=1, metadata=_facts("{} steps at the same time", "threads"))
-    """The number of steps that are called together. Each has a program and a thread of its own."""
+    """The number of steps that are called together, each with its own program and thread."""
     large: bool = field(default=False, metadata=_facts(facet="large"))
     generated: bool = False
-    """True if `each` made the steps: then those of equal ranks share a program, and evidence keeps one outcome."""
+    """Whether `each` made the steps: then those of equal ranks share a program, and evidence keeps one outcome."""
     once: Literal["for-each-type", "for-each-operation"] | None = field(default=None, metadata=_facts())
     """Set if the case has fewer rows: one for each type, of the first operation; or one for each operation and type,
     where shape arrives with run if it can. None: one for each way of passing shape."""
@@ -193,6 +193,6 @@ class Suite:
     added: frozenset[str] = frozenset()
     """Ids of the cases that a folder adds to the bundled ones."""
     whole: bool = True
-    """True if the bundled specification and cases are part of the suite, perhaps with additions."""
+    """Whether the bundled specification and cases are part of the suite, perhaps with additions."""
     lost: tuple[str, ...] = ()
     """Ids that bundled cases once had and that are missing now."""

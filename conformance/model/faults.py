@@ -13,7 +13,7 @@ class KnownFault(NamedTuple):
     id: str
     backend: str
     versions: tuple[str, ...]
-    """Those whose evidence shows it."""
+    """The versions with evidence that shows it."""
     words: str
     when: Expression
     """A condition on a legal call and its answer."""

@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """Elements in memory that may have guards around them. It is no ndarray, because NumPy has at most 64 dims."""
+    """Elements in memory, perhaps between guards. It is no ndarray, because NumPy has at most 64 dims."""
 
     type: str
     dims: tuple[int, ...]
@@ -25,7 +25,7 @@ class Tensor:
     offset: int
     """The byte at which the element with every index 0 begins."""
     shares_src: bool = False
-    """True for an answer from another process that lay in src's memory there."""
+    """Whether it is an answer from another process, where it shared the memory of src."""
 
     def array(self) -> Array:
         """Return a NumPy view of the memory; the rank is 64 at most."""
@@ -71,13 +71,13 @@ class Node(NamedTuple):
     """Data inputs, not counting shape: 1 is right, 0 lacks src, 2 is one too many."""
     outputs: int = 1
     takes_src: bool = False
-    """True if a later node takes src, not the output before it."""
+    """Whether a later node takes src, not the output before it."""
     shares_shape: bool = False
-    """True if its shape is the tensor of the node before. The values stand in both nodes, or arrive for both."""
+    """Whether its shape is the tensor of the node before. Both nodes hold the values, or the values arrive for both."""
 
     @property
     def well_formed(self) -> bool:
-        """True if a plain function call can express the node; the integer type of shape does not matter."""
+        """A plain function call can express the node. The integer type of shape does not matter."""
         return (
             self.shape is not None
             and len(self.shape.dims) == 1

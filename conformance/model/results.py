@@ -26,9 +26,9 @@ class Outcome(NamedTuple):
     message: str | None = None
     """The text of the rejection, the facet not supported, the signal, or the adapter's error."""
     faults: tuple[str, ...] = ()
-    """What the call did beside answering: `src changed`, `wrote outside src`, `answer changed later`."""
+    """Other effects of the call: `src changed`, `wrote outside src`, `answer changed later`."""
     shares: bool = False
-    """True if the answer lies in src's memory: recorded, never graded."""
+    """Whether the answer is in src's memory. It is recorded and never judged."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are not the default ones, without the elements."""
@@ -58,13 +58,13 @@ OUTCOME_FORM = {
 
 
 class Differing(NamedTuple):
-    """The elements of an answer that differ from those due."""
+    """The elements of an answer that differ from the expected ones."""
 
     number: int
     places: tuple[int, ...]
     """The first of them, as indexes in row-major order."""
     got: tuple[str, ...]
-    """The bits that came there, in hex."""
+    """The bits of these elements in the answer, in hex."""
 
 
 class Result(NamedTuple):
@@ -73,7 +73,7 @@ class Result(NamedTuple):
     row: str
     verdicts: Mapping[str, Verdict]
     outcomes: tuple[Outcome, ...]
-    """By step; only the deciding one keeps its message. Of generated steps, there is the deciding one alone."""
+    """By step; only the deciding one keeps its message. Generated steps have only the outcome of the deciding one."""
     step: int = 0
     """The index of the step that decides the verdicts."""
     diagnosis: str | None = None
@@ -86,13 +86,13 @@ class Result(NamedTuple):
     waiver: int | None = None
     """The number of the waiver that changed a verdict of this row."""
     resumed: bool = False
-    """True if an earlier run called the row, was interrupted, and this one took its result over."""
+    """Whether the result is from an earlier run that was interrupted."""
     case: str | None = None
-    """Of a drawn row that failed: the smallest case found that fails in the same way, as YAML."""
+    """For a drawn row that failed: the smallest case found that fails in the same way, as YAML."""
     differing: Differing | None = None
-    """Of an answer with the right type and dims, the elements that differ; None if none does."""
+    """For an answer with the right type and dims: the elements that differ; None if none does."""
     milliseconds: int = 0
-    """The time that calling and judging the row took; 0 if it was less than half of one, or no call was made."""
+    """The time to call and judge the row; 0 if it was less than half of one, or no call was made."""
 
     @property
     def outcome(self) -> Outcome:
@@ -100,7 +100,7 @@ class Result(NamedTuple):
         return self.outcome_of(self.step)
 
     def outcome_of(self, step: int) -> Outcome:
-        """The outcome of a step; of generated steps there is the deciding one alone."""
+        """Return the outcome of a step. Generated steps have only that of the deciding one."""
         return self.outcomes[step if len(self.outcomes) > 1 else 0]
 
     def to_json(self) -> dict[str, Any]:

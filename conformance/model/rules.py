@@ -100,7 +100,7 @@ class Operation:
 Level = Literal["must", "may", "decided", "silent", "capacity"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 Authority = Literal["stated", "as we read it", "our ruling"]
-"""Where a rule has its force in a document, the strongest first."""
+"""Why a rule binds in a document, the strongest first."""
 AUTHORITIES: tuple[Authority, ...] = get_args(Authority)
 
 
@@ -138,12 +138,12 @@ class Rule:
     diagnoses: tuple[str, ...] = ()
     """What a diagnosis says of an answer that breaks it."""
     offered_facets: tuple[str, ...] = ()
-    """Facets, or families of them, whose calls a backend has to take because of this rule."""
+    """Facets, or families of them: the rule obliges a backend to accept calls that have one."""
     offered_calls: Expression | None = None
-    """The calls that a backend has to take because of this rule."""
+    """The calls that the rule obliges a backend to accept."""
 
     def authority(self, document: str) -> Authority:
-        """Say where the rule has its force in a document; a document like another one takes it from there."""
+        """Say why the rule binds in a document. A document that is like another one has the authority of that one."""
         source = self.models.get(document, document)
         if self.level != "must" or source in self.decided_for:
             return "our ruling"

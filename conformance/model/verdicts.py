@@ -1,4 +1,4 @@
-"""The one table of verdicts: word, mark, colour, order, what each says of a backend, and the words of the legend."""
+"""The table of verdicts: word, mark, colour, order, what each says of a backend, and the words of the legend."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class VerdictWords(NamedTuple):
     style: str
     """Its style on a terminal; empty for none."""
     rank: int
-    """Of several verdicts the one of the lowest rank decides."""
+    """The verdict of the lowest rank decides."""
     kind: Literal["right", "bad", "aside"]
-    """`right`: the backend did what is due. `bad`: the row fails the run. `aside`: it shows nothing."""
+    """`right`: the backend did what is expected. `bad`: the row fails the run. `aside`: it shows nothing."""
     legend: str
 
 
@@ -77,7 +77,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def fails(verdicts: Iterable[str]) -> bool:
-    """True if one of the verdicts is a failure or an error."""
+    """Ask whether one of the verdicts is a failure or an error."""
     return not BAD.isdisjoint(verdicts)
 
 
@@ -110,4 +110,4 @@ BLAMES: dict[Blame, str] = {
         "The document says nothing of it, or can be read in another way. Our ruling or our reading is broken."
     ),
 }
-"""Whose sentence a failure breaks, the heaviest first, and what each means. The three are never added up."""
+"""The kinds of blame, the heaviest first, with their meanings. The three are never added up."""

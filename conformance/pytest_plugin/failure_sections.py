@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pytest
 
 from ..plan.rows import Row
-from ..verdict.failure_kinds import MOST_KINDS, Failures
+from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures
 
 _USUAL = "fE"
 """What `-r` is where nobody gives it."""
@@ -32,7 +32,7 @@ def write_failures(failures: Failures, every_row: bool, repeat_command: Callable
         write(f"note: of the verdicts that failed {number}; -rf lists their rows", yellow=True)
     if failures.kinds:
         write(f"{failures.title}:", bold=True)
-    for kind in failures.kinds if every_row else failures.kinds[:MOST_KINDS]:
+    for kind in failures.kinds if every_row else failures.kinds[:MAX_KINDS_SHOWN]:
         write(f"  {kind.diagnosis} · {kind.about}", red=True)
         for row, result in kind.members if every_row else kind.members[:1]:
             if result.case is None:
@@ -42,8 +42,8 @@ def write_failures(failures: Failures, every_row: bool, repeat_command: Callable
                 write(f"      a drawn row failed: {row.id}: {result.detail}")
                 for line in result.case.rstrip().split("\n"):
                     write(f"        {line}")
-    if len(failures.kinds) > MOST_KINDS and not every_row:
-        write(f"  and {len(failures.kinds) - MOST_KINDS} more kinds; -v shows all")
+    if len(failures.kinds) > MAX_KINDS_SHOWN and not every_row:
+        write(f"  and {len(failures.kinds) - MAX_KINDS_SHOWN} more kinds; -v shows all")
 
 
 class FailureSections:

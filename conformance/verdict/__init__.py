@@ -1,1 +1,1 @@
-"""What the evidence means: standing, blame, sentences, waivers and the exit code."""
+"""Verdicts on a whole run: standings, blame, sentences, waivers and the exit code."""

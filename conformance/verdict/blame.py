@@ -1,4 +1,4 @@
-"""Blame: whose sentence a failure breaks, and the rule that decides it.
+"""Blame: the sentence that a failure breaks, by the document or by a ruling of the suite, and the rule that decides it.
 
 An answer breaks the rules that say what the answer is. One broken sentence of the document is enough; the rulings that
 the failure also needs can only weaken it. A legal call that was not answered has several premises: the rule of each
@@ -26,7 +26,7 @@ MUST_REJECT, _EMPTY_PRODUCT, _NODES = "refuse-illegal-calls", "empty-product-is-
 _NO_NEGATIVE = "no-length-below-zero"
 _LAYOUT = "layout-is-no-content"
 _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
-"""Diagnoses of an answer whose elements were not compared."""
+"""Diagnoses of an answer if its elements were not compared."""
 
 
 class Premise(NamedTuple):
@@ -50,7 +50,7 @@ class Blamer:
     def __init__(
         self, rules: Mapping[str, Rule], rows: Iterable[Row] = (), results: Mapping[str, Result] | None = None
     ) -> None:
-        """`rows` and `results` of the whole run show what the backend takes at all."""
+        """`rows` and `results` of the whole run show which calls the backend accepts at all."""
         self.rules = rules
         self.needs = Needs(rules.values(), rows, results)
         self.broken_by: dict[str, list[str]] = {}
@@ -59,7 +59,7 @@ class Blamer:
                 self.broken_by.setdefault(diagnosis, []).append(rule.id)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
-        """Return whose sentence a failure breaks; None if nothing fails there, or only the adapter does."""
+        """Return the sentence that a failure breaks; None if nothing fails there, or only the adapter does."""
         if result.verdicts.get(document) not in BAD:
             return None
         at = _failing_step(row, result, document)
@@ -124,7 +124,7 @@ class Blamer:
         """Blame a legal call without an answer.
 
         If the backend meets a need of the call in no call at all, that is its fault, whatever else the call needs.
-        Otherwise the weakest premise decides. Of equals, the need decides that the backend meets least.
+        Otherwise the weakest premise decides; among equals, the need that the backend meets least.
         """
         needs = self._never_met(row, at, document) or self.needs.of_call(row, at, document)
         least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(row.operation, need))
@@ -218,7 +218,7 @@ def _meaning(row: Row, at: int, document: str) -> Meaning:
 
 
 def _failing_step(row: Row, result: Result, document: str) -> int:
-    """Return the step that fails in a document: the deciding one, unless the document allows what it came to."""
+    """Return the step that fails in a document: the deciding one, unless the document allows its outcome."""
 
     def may_fail(at: int) -> bool:
         rejected, kind = result.outcome_of(at).kind == "rejected", _meaning(row, at, document).kind
@@ -242,7 +242,7 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
 
 
 def _is_of_earlier_step(row: Row, at: int, document: str, outcome: Outcome) -> bool:
-    """True if an answer has the dims due for an earlier step of the same program, or for its shape and this src."""
+    """Ask whether an answer has the dims due for an earlier step of the same program, or for its shape and this src."""
     earlier = earlier_steps(row, at)
     if any(_meaning(row, k, document).dst == outcome.dims for k in earlier):
         return True

@@ -50,7 +50,7 @@ class Conclusion:
 
     standings: tuple[Standing, ...]
     blames: Blames
-    """By row and document, whose sentence each failure in the target breaks."""
+    """By row and document, the sentence that each failure in the target breaks."""
     sentences: tuple[str, ...]
     exit_code: int
     why: str
@@ -78,7 +78,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     partial = bool(target.filter or target.shard or target.operations or target.documents or target.types)
     overdue: tuple[str, ...] = ()
     if header.get("waivers"):
-        whole = not partial and not _leaves_rows_out(plan, results, target, claims)
+        whole = not partial and not _lacks_rows(plan, results, target, claims)
         overdue = waive.find_overdue(header, results, plan.rows, whole)
     conclusion = conclude(
         plan, results, claims, target,
@@ -98,8 +98,8 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
 
 
-def _leaves_rows_out(plan: Plan, results: Mapping[str, Result], target: Target, claims: Claims) -> bool:
-    """True if a row of the target was not run, such as those after a limit of failures."""
+def _lacks_rows(plan: Plan, results: Mapping[str, Result], target: Target, claims: Claims) -> bool:
+    """Ask whether a row of the target was not run, such as those after a limit of failures."""
     return any(
         row.id not in results or set(results[row.id].verdicts.values()) == {NOT_RUN}
         for row in plan.rows
@@ -109,17 +109,17 @@ def _leaves_rows_out(plan: Plan, results: Mapping[str, Result], target: Target, 
 
 def _describe_other_suite(suite: Suite) -> str:
     if not suite.added and not suite.spec.added:
-        return "the specification or the cases are not those that come along"
+        return "the specification or the cases are not the bundled ones"
     cases = f"{len(suite.added)} cases" if len(suite.added) != 1 else "one case"
     added = [*sorted(suite.spec.added), *([cases] if suite.added else [])]
-    return f"added to what comes along: {', '.join(added)}"
+    return f"added to the bundled suite: {', '.join(added)}"
 
 
 def conclude(
     plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target,
     escaped: tuple[str, ...] = (), overdue: tuple[str, ...] = (), in_process: bool = False,
 ) -> Conclusion:  # fmt: skip
-    """Conclude from results. Rows come from the plan, never from the results: a row without a result is not run.
+    """Conclude from results. The rows are those of the plan: a row without a result is not run.
 
     `escaped`: planted backends that were not caught. `overdue`: waivers that expired or are stale. `in_process`: the
     backend is not our own and ran in our process.
@@ -183,7 +183,7 @@ def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str,
 
 
 def ran_in_suite_process(header: Mapping[str, Any]) -> bool:
-    """True if a backend that is not the suite's own ran in the suite's process, where it could change the verdict."""
+    """Ask whether a backend that is not our own ran in the suite's process, where it could change the verdict."""
     return header.get("isolation", "none") == "none" and not is_own(header["backend"]["adapter"])
 
 
@@ -235,7 +235,7 @@ def _exit_code(
 
 
 def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterator[str]:
-    """Find what --require or the target demands that is not claimed or not shown."""
+    """Find what --require or the target demands and the run does not show."""
     standings = list(standings)
     for operation in target.operations:
         if operation not in claims.operations:
@@ -248,19 +248,15 @@ def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -
             yield type_
     for demand in target.require:
         about = [s for s in standings if demand in (s.document, s.type, s.operation)]
-        if _is_facet(demand):
+        if demand.partition(":")[0] in FAMILIES:
             if any(_overlap(demand, facet) for facet in claims.leaves_out):
                 yield demand
         elif not about or any(standing.word != "conforms" for standing in about):
             yield demand
 
 
-def _is_facet(demand: str) -> bool:
-    return demand.partition(":")[0] in FAMILIES
-
-
 def _overlap(first: str, second: str) -> bool:
-    """True if leaving out one facet or family leaves out some of the other; two limits of one kind always do."""
+    """Ask whether the facets that two names stand for have some in common; two limits of one kind always do."""
     family = first.partition(":")[0]
     if family in LIMITS:
         return family == second.partition(":")[0]

@@ -1,4 +1,4 @@
-"""Compare known faults with evidence: each single legal call that failed should meet one, and few others should."""
+"""Compare known faults with evidence: a fault should explain each single legal call that failed, and few others."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..model.cases import given_keys
 from ..model.faults import KnownFault, LegalCall
 from ..plan.rows import Plan, Row
 
-_OPEN_KEYS = ("bits", "once", "large", "shape_type")
-"""Optional keys of a case that leave its call a single one between dense tensors."""
+_KEYS_OF_PLAIN_CALLS = ("bits", "once", "large", "shape_type")
+"""Optional keys of a case with which its call is still a single one between dense tensors."""
 
 
 class Explanation(NamedTuple):
-    """The single legal calls of some evidence: those that failed, those that passed, and which of them meet a fault."""
+    """The single legal calls of some evidence: which failed, which passed, and which of them a fault explains."""
 
     backend: str
     version: str
@@ -28,9 +28,9 @@ class Explanation(NamedTuple):
     flagged: int
     """Calls that passed although a fault may hit them."""
     unexplained: tuple[tuple[str, LegalCall], ...]
-    """Calls that failed and meet no fault, with a row of each."""
+    """Calls that failed and that no fault explains, with a row of each."""
     idle: tuple[KnownFault, ...]
-    """Faults without which each call that failed still meets one."""
+    """Faults that are not needed to explain any call that failed."""
 
 
 def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Explanation:
@@ -74,14 +74,14 @@ def _sort_calls(evidence: Evidence, plan: Plan) -> tuple[dict[LegalCall, str], s
 
 
 def _is_single(row: Row) -> bool:
-    """True if each step of a row is one well-formed node with dense tensors, called alone."""
+    """Ask whether each step of a row is one well-formed node with dense tensors, called alone."""
     case = row.case
     has_form = case.declared is not None or case.attributes or case.inputs or case.outputs
     if has_form or (len(case.steps) > 1 and not case.generated):
         return False
     parts: tuple[Case | Step, ...] = (case, *case.steps)
     keys = {key.name for part in parts for key, _ in given_keys(part)}
-    return keys <= set(_OPEN_KEYS) and all(len(step.shapes) == 1 for step in case.steps)
+    return keys <= set(_KEYS_OF_PLAIN_CALLS) and all(len(step.shapes) == 1 for step in case.steps)
 
 
 def _legal_calls(row: Row, result: Result, verdict: str, steps: Iterable[Step]) -> Iterator[LegalCall]:

@@ -1,4 +1,4 @@
-"""The rows that failed in the target of a run, grouped by kind: what went wrong, and whose sentence it breaks."""
+"""The rows that failed in the target of a run, grouped by kind: what went wrong, and which sentence that breaks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..system.terminal import count_noun
 from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed
 from .standing import Blames, has_standing, judged_documents
 
-MOST_KINDS = 12
-"""The most kinds of failures on the terminal; the report has all."""
+MAX_KINDS_SHOWN = 12
+"""Kinds of failures on the terminal; the report has all."""
 Failed = tuple[Row, Result]
 
 

@@ -1,7 +1,7 @@
-"""What a legal call needs of a backend, and which of its needs a backend meets.
+"""The needs of a legal call: rules that oblige a backend to accept it. Results show which needs a backend meets.
 
-A backend that rejects a call does not say which part of it was too much. Its other answers do: a backend without f16
-answers no call in f16, and one that reads a copying 0 as a length answers none in which the two differ.
+A backend that rejects a call does not say why. Its other answers do: a backend without f16 answers no call in f16, and
+one that reads a copying 0 as a length answers no call in which the two differ.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ COPIES = "zero-copies"
 
 
 class Need(NamedTuple):
-    """A rule that obliges a backend to take a call, and the facet of the call that it is about, if it is one."""
+    """A rule that obliges a backend to accept a call, and the facet of the call that it is about, if any."""
 
     rule: str
     facet: str = ""
 
     @property
     def is_general(self) -> bool:
-        """Ask whether nearly every call has such a need, so that it explains a rejection only if it is never met."""
+        """Ask whether nearly every call has such a need. Then it explains a rejection only if it is never met."""
         return self.rule == SAME_RANK or self.facet.partition(":")[0] in (*TYPES, RUNTIME_SHAPE)
 
 
 class Needs:
-    """How often a backend answered calls with a need rightly, and how often it did not answer them."""
+    """Counts how often a backend answered calls with a need rightly, and how often it did not answer them."""
 
     def __init__(self, rules: Iterable[Rule], rows: Iterable[Row] = (), results: Mapping[str, Result] | None = None):
         self._offers = [(at, rule) for at, rule in enumerate(rules) if rule.offered_facets or rule.offered_calls]

@@ -1,4 +1,4 @@
-"""The planted backends: wrong backends of ours that every certified run and every sweep must catch."""
+"""The planted backends: our own wrong backends, which every run and every sweep must catch."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class PlantedBackend(NamedTuple):
 
     backend: str
     rules: tuple[str, ...] = ()
-    """The rules whose rows a run calls: some that it must fail, some that it may pass. Empty: no run uses it."""
+    """A run calls the rows of these rules: it must fail some, and may pass others. Empty: no run uses it."""
     sweep: str | None = None
     """The name after `broken:` under which a sweep uses it; None: no sweep uses it."""
     ends_process: bool = False
-    """True if it would end the suite's own process; runs use it only in a process of its own."""
+    """Whether it would end the suite's own process; runs use it only in another process."""
 
     @property
     def name(self) -> str:

@@ -33,7 +33,7 @@ def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
 
 
 def refuse_contradictions(plan: Plan, results: Iterable[Result], header: Mapping[str, Any], path: Path) -> None:
-    """Refuse rows whose verdict their own outcome, or the specification, excludes: somebody wrote in the file."""
+    """Refuse rows with a verdict that their outcome or the specification excludes: somebody edited the file."""
     rows = {result.row: result for result in results}
     if wrong := next(contradictions(plan, rows, header), None):
         raise Refused(f"{path}: {wrong}; the file was changed, begin a new run")

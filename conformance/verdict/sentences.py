@@ -68,7 +68,7 @@ def _join_blames(numbers: Mapping[Blame, int], tests: int, errors: int) -> str:
 
 
 def describe_failures_in_unclaimed_types(groups: Iterable[SimilarRows]) -> str:
-    """Say how many rows fail although their type is not claimed, because they did more than answer; empty if none."""
+    """Say how many rows fail although their type is not claimed: they crash, hang or damage memory. Empty if none."""
     failing: Counter[str] = Counter()
     for group in groups:
         failing[group.rows[0].type] += len(group.rows)
@@ -81,14 +81,14 @@ def describe_failures_in_unclaimed_types(groups: Iterable[SimilarRows]) -> str:
 
 
 def note_unclaimed_operations(operations: Iterable[str], claims: Claims, target: Target) -> Iterator[str]:
-    """Note the operations that nothing was tested of, because the backend does not claim them."""
+    """Note the operations that were not tested because the backend does not claim them."""
     asked = target.operations or (() if target.documents else operations)
     if names := [name for name in asked if not claims.offers(name)]:
         yield f"not claimed, and so not called: {join_names(names)}"
 
 
 def note_failures_in_unlisted_types(groups: Iterable[SimilarRows]) -> Iterator[str]:
-    """Note failures in types that no document of the row lists; they are held against nobody."""
+    """Note failures in types that no document of the row lists. They are not counted."""
     failing: Counter[str] = Counter()
     for group in groups:
         if failed := sum(verdict in BAD for verdict in group.verdicts.values()):
@@ -99,7 +99,7 @@ def note_failures_in_unlisted_types(groups: Iterable[SimilarRows]) -> Iterator[s
 
 
 def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
-    """Note how often the adapter raised what. Errors are held against no library: it may be how the library refuses."""
+    """Note how often the adapter raised what. No library is blamed for it: this may be its way to reject."""
     raised: Counter[str] = Counter()
     for result in results:
         if ERROR in result.verdicts.values():
@@ -107,7 +107,7 @@ def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
     for name, number in raised.most_common():
         if name.isidentifier():
             rows = f"{number:,} rows" if number > 1 else "one row"
-            yield f"the adapter raised {name} in {rows}; if the library refuses calls so, add it to `refusals`"
+            yield f"the adapter raised {name} in {rows}; if the library rejects calls so, add it to `refusals`"
 
 
 def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
@@ -136,7 +136,7 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
 
 
 def note_unclaimed_passes(groups: Iterable[SimilarRows], claims: Claims) -> Iterator[str]:
-    """Note the unclaimed facets whose rows all pass, so that the backend could claim them."""
+    """Note the unclaimed facets that the backend could claim, because all their rows pass."""
     passes: dict[str, bool] = {}
     for group in groups:
         row, verdicts = group.rows[0], {*group.verdicts.values()} - {NOT_RUN}
@@ -145,13 +145,13 @@ def note_unclaimed_passes(groups: Iterable[SimilarRows], claims: Claims) -> Iter
             (facet,) = unclaimed
             passes[facet] = passes.get(facet, True) and verdicts <= RIGHT
     if facets := sorted(facet for facet, all_pass in passes.items() if all_pass):
-        yield f"left out of the claims, and every row of it is right: {', '.join(facets)}"
+        yield f"not claimed, and every row of it is right: {', '.join(facets)}"
 
 
 def reach(suite: Suite) -> str:
-    """Return the words that limit a verdict if the suite is not the whole bundled one; else nothing."""
+    """Return the words that limit a verdict if the suite is not the whole bundled one; else an empty text."""
     if suite.lost:
-        return f" as far as {len(suite.cases)} cases go, of a suite that lacks {len(suite.lost)} of its own"
+        return f" as far as {len(suite.cases)} cases go, of a suite that lacks {len(suite.lost)} of the bundled ones"
     if suite.whole:
         return ""
     cases = (
@@ -163,4 +163,4 @@ def reach(suite: Suite) -> str:
 def describe_missing_cases(suite: Suite) -> str:
     """Say which cases of the bundled suite are missing, and what to do."""
     number = f"{len(suite.lost)} cases are" if len(suite.lost) > 1 else "one case is"
-    return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite anew"
+    return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite again"

@@ -14,7 +14,7 @@ from ..system.terminal import count_noun
 from .blame import Blamed
 
 FAILED = BAD | {WAIVED}
-"""Verdicts that count wherever they are: a row that fails is a test also if the backend does not claim its facets."""
+"""Verdicts that always count: a row that fails is a test even if the backend does not claim its facets."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claim
 
 
 def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
-    """True if a run with this target has to show a row in a document."""
+    """Ask whether a run with this target has to show a row in a document."""
     return (
         row.operation in (target.operations or claims.operations)
         and document in (target.documents or (document,))
@@ -94,12 +94,12 @@ def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
 
 
 def has_standing(row: Row, document: str, target: Target, claims: Claims) -> bool:
-    """True if a run says something of a document for the type of a row: it is in the target, and its type is listed."""
+    """Ask whether a row counts for a document: it is in the target, and the operation lists its type."""
     return row.type in row.signature.types and in_target(row, document, target, claims)
 
 
 def is_required(row: Row, claims: Claims) -> bool:
-    """True if conformity depends on a row: it is core, or all its facets are claimed."""
+    """Ask whether conformity depends on a row: all its facets are claimed."""
     return not claims.left_out(row.facets)
 
 
@@ -118,7 +118,7 @@ def tests_of(row: Row, verdicts: Mapping[str, Verdict], target: Target, claims: 
 
 
 Blames = Mapping[str, Mapping[str, Blamed]]
-"""By row and document, whose sentence a failure breaks."""
+"""By row and document, the sentence that a failure breaks."""
 
 
 def standings_of(

@@ -17,7 +17,7 @@ from ..plan.rows import Plan, Row
 from ..system.text import describe_unknown, find_near, quote
 from .blame import Blamer
 
-_LONGEST = timedelta(days=732)
+_MAX_AHEAD = timedelta(days=732)
 """How far ahead a waiver may end."""
 
 
@@ -35,25 +35,25 @@ _KEYS = ("case", "rule", "row", "breaks")
 
 
 def matches(entry: Mapping[str, Any], row: Row) -> bool:
-    """True if a waiver, as it is written, is for a row, whatever the row breaks."""
+    """Ask whether a waiver names a row. What the row breaks does not matter here."""
     names = (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))
     return all(_matches(name, entry[key]) for key, name in names if key in entry)
 
 
 def covers(entry: Mapping[str, Any], row: Row, result: Result, blamer: Blamer) -> bool:
-    """True if a waiver is for a row, and for a rule that its result breaks if it names one."""
+    """Ask whether a waiver is for a row and, if it names a broken rule, for one that the result breaks."""
     if not matches(entry, row):
         return False
     return "breaks" not in entry or any(_matches(rule, entry["breaks"]) for rule in blamer.broken_rules(row, result))
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """True if a pattern fits a name, its `[` taken as it stands in the ids of rows, or as `fnmatch` takes it."""
+    """Ask whether a pattern fits a name. A `[` may be meant as in ids of rows, or as in `fnmatch`."""
     return fnmatchcase(name, pattern.replace("[", "[[]")) or fnmatchcase(name, pattern)
 
 
 def why_useless(entry: Mapping[str, Any]) -> str | None:
-    """Say why a waiver says nothing of what is waived; None if it names a case, a rule, a row or a broken rule."""
+    """Say why a waiver is too vague; None if it names a case, a rule, a row or a broken rule."""
     patterns = [entry[key] for key in _KEYS if key in entry]
     if not patterns:
         return "names no case, rule, row or broken rule; say what it is for"
@@ -61,7 +61,7 @@ def why_useless(entry: Mapping[str, Any]) -> str | None:
 
 
 def choose_for(waivers: Iterable[Waiver], identity: Identity, path: Path) -> tuple[Waiver, ...]:
-    """Return those of the waivers of a file that are for this backend and version; Malformed if that cannot be said."""
+    """Return the waivers for this backend and version; Malformed if its version cannot be compared."""
     problems: list[Problem] = []
     chosen = [waiver for waiver in waivers if _is_for(waiver.entry, identity, waiver.place, problems)]
     _require(problems, path)
@@ -69,7 +69,7 @@ def choose_for(waivers: Iterable[Waiver], identity: Identity, path: Path) -> tup
 
 
 def note_near_names(waivers: Iterable[Waiver], identity: Identity) -> Iterator[str]:
-    """Note waivers for a backend whose name is almost that of this one: it may be misspelt, or a sibling."""
+    """Note waivers for a backend with almost the name of this one: it may be misspelt, or another backend."""
     for waiver in waivers:
         name = waiver.entry.get("backend", identity.name)
         is_known = any(fnmatchcase(known, name) for known in (identity.name, *bundled_backends()))
@@ -123,7 +123,7 @@ def _bad_date(entry: Map, entry_place: Place) -> list[Problem]:
             raise ValueError
     except ValueError:
         return [Problem(place, f"expires {quote(entry['expires'])} is no date; write it as '2027-06-30'")]
-    if date.fromisoformat(entry["expires"]) > datetime.now(timezone.utc).date() + _LONGEST:
+    if date.fromisoformat(entry["expires"]) > datetime.now(timezone.utc).date() + _MAX_AHEAD:
         return [
             Problem(place, f"expires {entry['expires']!r} is more than two years ahead; a waiver is looked at again")
         ]
@@ -194,7 +194,7 @@ def find_overdue(
 
 
 def _covers_no_call(entry: Mapping[str, Any], results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
-    """True if a waiver is only for rows that were not run, such as large ones."""
+    """Ask whether a waiver is only for rows that were not run, such as large ones."""
     covered = [results.get(row.id) for row in rows if matches(entry, row)]
     return bool(covered) and all(result is None or set(result.verdicts.values()) == {NOT_RUN} for result in covered)
 

@@ -314,7 +314,7 @@ written("is too long", lambda text: (text + " " * 10**6).encode(), "cannot be re
 
 def test_a_statement_that_is_no_text_is_refused(lab: Lab) -> None:
     (lab.folder / STATEMENT).write_bytes(b"\xff\xfe{}")
-    with pytest.raises(Refused, match=r"statement\.json: is no JSON of ours"):
+    with pytest.raises(Refused, match=r"statement\.json: is no JSON that this suite writes"):
         check_certificate(lab.folder, lab.plan, Trust())
 
 

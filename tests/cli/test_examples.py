@@ -87,7 +87,7 @@ def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli:
     words = ["run", backend, *folders(DIALECT), "--document", "acme-2026", "--isolation", "none"]
     said = cli(*words, "--out", tmp_path).expect(0).out
     assert "conforms to acme-2026" in said
-    assert "added to what comes along: acme-2026, 2 cases" in said
+    assert "added to the bundled suite: acme-2026, 2 cases" in said
     assert "note: not counted: 327 failures outside the target; the report has all" in said
     assert "\nfailures" not in said
     cli("verify", tmp_path, *folders(DIALECT)).expect(0)

@@ -37,7 +37,7 @@ def test_a_right_backend_conforms_to_every_document_for_every_type(reporting: Co
     for document in DOCUMENTS:
         limits = "as far as 20 cases of another suite go; not run: tensors of more than 2^31 elements"
         assert f"conforms to {document} {limits}" in said.text
-    assert "the specification or the cases are not those that come along" in said.out
+    assert "the specification or the cases are not the bundled ones" in said.out
     for name in ("results.jsonl", "report.html", "junit.xml", "summary.md"):
         assert (command.out / name).stat().st_size > 200, name
 
@@ -73,7 +73,7 @@ def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.
     conclusion = conclude(plan_of(suite), {}, Claims(("StaticReshape",)), Target())
     assert conclusion.exit_code == 4
     assert f"{len(suite.lost)} cases are missing from the bundled suite" in conclusion.why
-    cli("run", "reference", "--out", tmp_path / "out").expect(2, err="install the suite anew")
+    cli("run", "reference", "--out", tmp_path / "out").expect(2, err="install the suite again")
     (cut / "ids.lock").unlink()
     assert load_suite().lost == ("ids.lock",)
 
