@@ -1,4 +1,4 @@
-"""Draw single calls that nobody wrote: dims of src, a shape, and how src lies in memory.
+"""Draw single calls: dims of src, a shape, and how src lies in memory.
 
 A drawn call does not say what it means; the contracts do.
 """
@@ -18,21 +18,20 @@ from ..plan.memory import EDGES
 
 T = TypeVar("T")
 _EXPECT = {"*": Expected("unspecified")}
-_MOST_ELEMENTS = 70_000
+MAX_ELEMENTS = 70_000
 
 
 class Draw:
     """Draws that depend on nothing but a text, on every machine and every version of Python."""
 
     def __init__(self, seed: str) -> None:
-        self._random = random.Random(seed).random  # of all its methods only this one is sure to stay as it is
+        self._random = random.Random(seed).random  # its other methods may change with the version of Python
 
     def number(self, least: int, most: int) -> int:
         """Return a number from `least` to `most`."""
         return least + int(self._random() * (most - least + 1))
 
     def choice(self, options: Sequence[T]) -> T:
-        """Return one of some options."""
         return options[int(self._random() * len(options))]
 
 
@@ -41,7 +40,7 @@ def sometimes(draw: Draw, times: int, of: int) -> bool:
     return draw.number(1, of) > of - times
 
 
-class Plain(NamedTuple):
+class DrawnCall(NamedTuple):
     """A call that is not in a case yet."""
 
     src: Lengths
@@ -56,10 +55,10 @@ _DIMS = (1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 0, 1, 2, 3, 7, 8, 9, 11, 13, 255, 256, 25
 _RANKS = (1, 2, 3, 2, 3, 0, 4, 5, 6, 9, 12, 13)
 _EVERY_RANK = tuple(range(1, 13))
 _LAST_PLACE = 13
-_HUGE = (*(2**power + more for power in (15, 16, 31, 32, 33, 62) for more in (0, 1, -1)), 2**63 - 1)
+_LENGTHS_AT_LIMITS = (*(2**power + more for power in (15, 16, 31, 32, 33, 62) for more in (0, 1, -1)), 2**63 - 1)
 
 
-def factors(number: int) -> list[int]:
+def list_factors(number: int) -> list[int]:
     """List the prime factors of a number, the smallest first."""
     primes, divisor = [], 2
     while divisor * divisor <= number:
@@ -70,43 +69,43 @@ def factors(number: int) -> list[int]:
     return [*primes, number] if number > 1 else primes
 
 
-def dims(draw: Draw) -> Lengths:
-    """Draw the dims of a src: small, or long in one dimension, or many and short."""
+def draw_dims(draw: Draw) -> Lengths:
+    """Draw dims of src: small, or long in one dimension, or many and short."""
     lengths: list[int] = []
     rank = draw.choice(_RANKS)
     for _ in range(rank):
         length = draw.choice(_DIMS)
-        fits = length * math.prod(lengths) <= (_MOST_ELEMENTS if rank <= 5 else 64)
+        fits = length * math.prod(lengths) <= (MAX_ELEMENTS if rank <= 5 else 64)
         lengths.append(length if fits else 1)
     return tuple(lengths)
 
 
-def full_dims(draw: Draw) -> Lengths:
-    """Draw the dims of a src that has elements: of any rank, or a count of elements, distributed among a few dims."""
+def draw_full_dims(draw: Draw) -> Lengths:
+    """Draw dims without a 0: of any rank, or a number of elements distributed among a few dims."""
     rank = draw.choice(_EVERY_RANK)
     if sometimes(draw, 1, 2):
-        return distribute(draw, count(draw), min(rank, 6))
+        return distribute(draw, draw_count(draw), min(rank, 6))
     lengths: list[int] = []
     for _ in range(rank):
         length = draw.choice((2, 3, 1, 4, 5, 2, 3, 7, 6, 9))
         lengths.append(length if length * math.prod(lengths) <= 9000 else draw.choice((1, 2, 1)))
-    return tuple(lengths) if math.prod(lengths) <= _MOST_ELEMENTS else tuple(min(length, 2) for length in lengths)
+    return tuple(lengths) if math.prod(lengths) <= MAX_ELEMENTS else tuple(min(length, 2) for length in lengths)
 
 
-def few_elements(draw: Draw, ranks: Sequence[int] = _EVERY_RANK) -> Lengths:
-    """Draw the dims of a src of up to some hundred elements."""
+def draw_small_dims(draw: Draw, ranks: Sequence[int] = _EVERY_RANK) -> Lengths:
+    """Draw dims without a 0, for at most some hundred elements."""
     lengths: list[int] = []
     for _ in range(draw.choice(ranks)):
         length = draw.choice((2, 3, 1, 4, 5, 2, 7))
         lengths.append(length if length * math.prod(lengths) <= 300 else 1)
-    for at in range(len(lengths) - 1, 0, -1):  # the long ones stand anywhere
+    for at in range(len(lengths) - 1, 0, -1):  # put the long ones anywhere
         other = draw.number(0, at)
         lengths[at], lengths[other] = lengths[other], lengths[at]
     return tuple(lengths)
 
 
-def count(draw: Draw) -> int:
-    """Draw a count of elements, most often one at which loops and buffers change."""
+def draw_count(draw: Draw) -> int:
+    """Draw a number of elements, most often one at which loops and buffers change."""
     kind = draw.choice(("few", "few", "few", "power", "power", "block", "block", "prime", "many"))
     near = draw.choice((-1, 0, 1))
     if kind == "power":
@@ -123,13 +122,13 @@ def count(draw: Draw) -> int:
 def distribute(draw: Draw, volume: int, rank: int) -> Lengths:
     """Distribute the prime factors of a volume among dims at random."""
     lengths = [1] * rank
-    for factor in factors(volume):
+    for factor in list_factors(volume):
         lengths[draw.number(0, rank - 1)] *= factor
     return tuple(lengths)
 
 
-def same_volume(draw: Draw, src: Lengths, ranks: Sequence[int] = _RANKS) -> Lengths:
-    """Draw other dims of the same volume; none of them exist for rank 0."""
+def draw_same_volume(draw: Draw, src: Lengths, ranks: Sequence[int] = _RANKS) -> Lengths:
+    """Draw other dims of the same volume, or no dims."""
     rank, volume = draw.choice(ranks), math.prod(src)
     if volume == 0:
         return tuple(draw.choice((0, 1, 2, 3)) for _ in range(min(rank, 4)))
@@ -139,17 +138,17 @@ def same_volume(draw: Draw, src: Lengths, ranks: Sequence[int] = _RANKS) -> Leng
 # ── legal shapes ──────────────────────────────────────────────────────────────────────────────────
 
 
-def legal(draw: Draw, src: Lengths) -> Plain:
+def draw_legal_call(draw: Draw, src: Lengths) -> DrawnCall:
     """Draw a legal call on a src with elements: as it is, with a -1, with copied zeros, or with both."""
     if sometimes(draw, 1, 2):
-        shape, zero = list(same_volume(draw, src, _EVERY_RANK)), sometimes(draw, 1, 2)
+        shape, zero = list(draw_same_volume(draw, src, _EVERY_RANK)), sometimes(draw, 1, 2)
         free = list(range(len(shape)))
     else:
         shape, free = _copy_some(draw, src)
         zero = True
     if free and sometimes(draw, 2, 5):
         shape[draw.choice(free)] = -1
-    return Plain(src, tuple(shape), zero)
+    return DrawnCall(src, tuple(shape), zero)
 
 
 def _copy_some(draw: Draw, src: Lengths) -> tuple[list[int], list[int]]:
@@ -166,8 +165,8 @@ def _copy_some(draw: Draw, src: Lengths) -> tuple[list[int], list[int]]:
     return shape, free
 
 
-def answer_of(call: Plain) -> Lengths:
-    """Guess dst from the entries of shape; of a legal call on a src with elements it is dst."""
+def guess_answer(call: DrawnCall) -> Lengths:
+    """Guess dst from the entries of shape. The guess is right for a legal call on a src with elements."""
     lengths = [
         call.src[at] if length == 0 and call.special_zero and at < len(call.src) else length
         for at, length in enumerate(call.shape)
@@ -218,7 +217,7 @@ def _shorter(src: Lengths, shape: list[int], at: int, more: int) -> None:
 
 
 def _huge(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    shape[at] = _HUGE[more % len(_HUGE)]
+    shape[at] = _LENGTHS_AT_LIMITS[more % len(_LENGTHS_AT_LIMITS)]
 
 
 def _wraps_length(src: Lengths, shape: list[int], at: int, more: int) -> None:
@@ -226,7 +225,7 @@ def _wraps_length(src: Lengths, shape: list[int], at: int, more: int) -> None:
 
 
 def _wraps_volume(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    """Make shape of lengths whose product is right only if it wraps at 32 or 64 bits."""
+    """Set lengths with a product that is right only if it wraps at 32 or 64 bits."""
     modulus = 2 ** (32, 64)[more % 2]
     root = 1 << (modulus.bit_length() // 2)
     for odd in (3, 5, 7, 13, 419)[at % 5 :]:
@@ -243,19 +242,19 @@ CHANGES: tuple[Callable[[Lengths, list[int], int, int], None], ...] = (
 )  # fmt: skip
 
 
-def plain(draw: Draw, src: Lengths | None = None) -> Plain:
+def draw_plain_call(draw: Draw, src: Lengths | None = None) -> DrawnCall:
     """Draw a call: dims, other dims of the same volume, and a few changes."""
     if src is None:
-        src = dims(draw)
-    shape = list(same_volume(draw, src))
+        src = draw_dims(draw)
+    shape = list(draw_same_volume(draw, src))
     for _ in range(draw.choice((0, 1, 1, 2, 3))):
         change, at, more = draw.choice(CHANGES), draw.number(0, _LAST_PLACE), draw.number(0, 63)
         if shape or change in (_longer, _copies):
             change(src, shape, at % max(len(shape), 1), more)
-    return Plain(src, tuple(shape), sometimes(draw, 1, 2))
+    return DrawnCall(src, tuple(shape), sometimes(draw, 1, 2))
 
 
-def spoilt(draw: Draw, call: Plain) -> Plain:
+def spoil(draw: Draw, call: DrawnCall) -> DrawnCall:
     """Return a call with one change of its shape, after which few calls are legal."""
     shape = list(call.shape) or [2]
     often = (_off_by_one, _huge, _wraps_volume)
@@ -264,21 +263,21 @@ def spoilt(draw: Draw, call: Plain) -> Plain:
     return call._replace(shape=tuple(shape))
 
 
-def any_call(draw: Draw) -> Plain:
-    """Draw a call of any kind: legal with elements, the same with a change, or whatever comes."""
+def draw_any_call(draw: Draw) -> DrawnCall:
+    """Draw a call of any kind: legal with elements, the same with a change, or any other."""
     if sometimes(draw, 1, 3):
-        return plain(draw)
-    call = legal(draw, full_dims(draw))
-    return spoilt(draw, call) if sometimes(draw, 1, 4) else call
+        return draw_plain_call(draw)
+    call = draw_legal_call(draw, draw_full_dims(draw))
+    return spoil(draw, call) if sometimes(draw, 1, 4) else call
 
 
 # ── how src lies in memory ────────────────────────────────────────────────────────────────────────
 
 
-def step(draw: Draw, type_: str, call: Plain, links: Sequence[Plain] = ()) -> Step:
+def draw_step(draw: Draw, type_: str, call: DrawnCall, links: Sequence[DrawnCall] = ()) -> Step:
     """Draw how a call lies in memory: layout, permission to overwrite, bit patterns."""
     layout: Layout = draw.choice(LAYOUTS) if sometimes(draw, 2, 5) else "dense"
-    if layout == "far" and math.prod(call.src) > _MOST_FAR:
+    if layout == "far" and math.prod(call.src) > MAX_FAR_ELEMENTS:
         layout = "stepped"
     bits = None
     if math.prod(call.src) > 0 and layout != "broadcast" and sometimes(draw, 1, 2):
@@ -288,10 +287,10 @@ def step(draw: Draw, type_: str, call: Plain, links: Sequence[Plain] = ()) -> St
     return Step(type_, call.src, shapes, zeros, _EXPECT, layout, sometimes(draw, 1, 6), bits)
 
 
-_MOST_FAR = 40
-"""Elements of a tensor that lie far apart; each takes 128 KiB of memory."""
+MAX_FAR_ELEMENTS = 40
+"""Each element of the layout `far` takes 128 KiB of memory."""
 _WORDS = 61
-"""Words of a drawn list of bit patterns: a prime, so that a list and a dimension seldom end together."""
+"""Words of a list of bit patterns: a prime, so that a list and a dimension seldom end together."""
 
 
 def _bits(draw: Draw, type_: str, volume: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Draw cases that nobody wrote: a call, a few or many on one program, a chain, a declared dst, another form.
+"""Draw cases: a call, a few or many on one program, a chain, a declared dst, another form.
 
 A drawn case does not say what its calls mean; the contracts do.
 """
@@ -15,20 +15,20 @@ from ..meaning.domain import Lengths
 from ..model import Case, Expected, Operand, Place, Step
 from .calls import (
     Draw,
-    Plain,
-    answer_of,
-    any_call,
-    count,
+    DrawnCall,
     distribute,
-    few_elements,
-    full_dims,
-    legal,
-    plain,
-    same_volume,
+    draw_any_call,
+    draw_count,
+    draw_full_dims,
+    draw_legal_call,
+    draw_plain_call,
+    draw_same_volume,
+    draw_small_dims,
+    draw_step,
+    guess_answer,
     sometimes,
-    spoilt,
+    spoil,
 )
-from .calls import step as draw_step
 
 _EXPECT = {"*": Expected("unspecified")}
 _PLACE = Place("drawn.yaml", 1)
@@ -40,33 +40,35 @@ def _case_of(steps: Sequence[Step], **more: Any) -> Case:
     return Case("drawn", "drawn.yaml", "same-volume", tuple(steps), _PLACE, **more)
 
 
-def one(draw: Draw, types: Sequence[str]) -> Case:
+def draw_one(draw: Draw, types: Sequence[str]) -> Case:
     """Draw one call."""
-    return _case_of([draw_step(draw, draw.choice(types), any_call(draw))])
+    return _case_of([draw_step(draw, draw.choice(types), draw_any_call(draw))])
 
 
 # ── several calls on one program ──────────────────────────────────────────────────────────────────
 
 
-def sequence(draw: Draw, types: Sequence[str]) -> Case:
+def draw_sequence(draw: Draw, types: Sequence[str]) -> Case:
     """Draw calls on one program: some are repeated, some keep the src or the shape of an earlier one."""
     type_ = draw.choice(types)
-    steps = [draw_step(draw, type_, any_call(draw))]
+    steps = [draw_step(draw, type_, draw_any_call(draw))]
     for _ in range(draw.number(1, 4)):
         before = draw.choice(steps)
-        steps.append(draw_step(draw, type_, _like(draw, Plain(before.src, before.shapes[0], before.special_zero[0]))))
+        steps.append(
+            draw_step(draw, type_, _like(draw, DrawnCall(before.src, before.shapes[0], before.special_zero[0])))
+        )
     return _case_of(steps, at_once=2 if sometimes(draw, 1, 6) else 1)
 
 
-def _like(draw: Draw, call: Plain) -> Plain:
+def _like(draw: Draw, call: DrawnCall) -> DrawnCall:
     """Draw a call that has something in common with another."""
     kind = draw.choice(("again", "other shape", "other src", "other dims", "other sign", "reversed", "same rank"))
     if kind == "other shape":
-        return plain(draw, call.src)._replace(special_zero=call.special_zero)
+        return draw_plain_call(draw, call.src)._replace(special_zero=call.special_zero)
     if kind == "other src":
-        return plain(draw)._replace(special_zero=call.special_zero)
+        return draw_plain_call(draw)._replace(special_zero=call.special_zero)
     if kind == "other dims":
-        return call._replace(src=same_volume(draw, call.src))
+        return call._replace(src=draw_same_volume(draw, call.src))
     if kind == "reversed":
         return call._replace(src=call.src[::-1])
     if kind == "other sign":  # Python's hash of -1 is that of -2
@@ -77,21 +79,21 @@ def _like(draw: Draw, call: Plain) -> Plain:
     return call
 
 
-def repetition(draw: Draw, types: Sequence[str]) -> Case:
+def draw_repetition(draw: Draw, types: Sequence[str]) -> Case:
     """Draw enough calls on one program to fill a cache or a ring of buffers; then repeat the last and the first."""
     type_, length = draw.choice(types), draw.choice((24, 36, 60))
     shapes: list[Lengths] = []
     for factor in range(1, length + 1):
         if length % factor == 0:
             shapes += [(factor, length // factor), (1, factor, length // factor)]
-    calls = [Plain((length,), shapes[number % len(shapes)], False) for number in range(draw.choice((10, 18)))]
+    calls = [DrawnCall((length,), shapes[number % len(shapes)], False) for number in range(draw.choice((10, 18)))]
     if sometimes(draw, 1, 2):
         calls = [calls[0]] * len(calls)
     calls += [calls[-1], calls[0]]
     return _case_of([Step(type_, call.src, (call.shape,), (False,), _EXPECT) for call in calls])
 
 
-def long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
+def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
     """Draw hundreds of mixed calls: few or many shapes, of few or many volumes, new ones and earlier ones.
 
     A case has calls of fixed ranks, which one program can take at run time, or of any.
@@ -117,26 +119,26 @@ def long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
     return _case_of(steps)
 
 
-def _with_many_elements(draw: Draw, call: Plain) -> Plain:
+def _with_many_elements(draw: Draw, call: DrawnCall) -> DrawnCall:
     """Return a call of the same ranks with many elements."""
     many = draw.number(5_000, 30_000)
     ranks = len(call.src) or 1, len(call.shape) or 1
-    return Plain(distribute(draw, many, ranks[0]), distribute(draw, many, ranks[1]), call.special_zero)
+    return DrawnCall(distribute(draw, many, ranks[0]), distribute(draw, many, ranks[1]), call.special_zero)
 
 
-def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], Plain]:
+def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], DrawnCall]:
     """Return a function that draws the calls of a long sequence."""
     ranks = draw.number(1, 5), draw.number(1, 5)
     flag, volume = sometimes(draw, 1, 2), draw.choice((24, 60, 120, 360, 720, 2520))
     source = distribute(draw, volume, ranks[0])
 
-    def of_one_volume() -> Plain:
-        return Plain(distribute(draw, volume, ranks[0]), distribute(draw, volume, ranks[1]), flag)
+    def of_one_volume() -> DrawnCall:
+        return DrawnCall(distribute(draw, volume, ranks[0]), distribute(draw, volume, ranks[1]), flag)
 
-    def of_one_source() -> Plain:
-        return Plain(source, same_volume(draw, source, (1, 2, 3, 4, 5, 6)), flag)
+    def of_one_source() -> DrawnCall:
+        return DrawnCall(source, draw_same_volume(draw, source, (1, 2, 3, 4, 5, 6)), flag)
 
-    def of_fixed_ranks() -> Plain:
+    def of_fixed_ranks() -> DrawnCall:
         src = tuple(draw.number(1, draw.choice((4, 9, 40 if ranks[0] < 4 else 5))) for _ in range(ranks[0]))
         volume = math.prod(src) // (draw.choice(src) if sometimes(draw, 1, 10) else 1)
         shape = list(distribute(draw, volume, ranks[1]))
@@ -146,27 +148,27 @@ def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], Plain]:
             shape[draw.number(0, ranks[1] - 1)] += 1
         if sometimes(draw, 1, 12):
             zeros = tuple(0 if sometimes(draw, 2, 3) else length for length in shape[:-1])
-            return Plain((0, *src[1:]), (*zeros, 0), sometimes(draw, 1, 2))
-        return Plain(src, tuple(shape), flag)
+            return DrawnCall((0, *src[1:]), (*zeros, 0), sometimes(draw, 1, 2))
+        return DrawnCall(src, tuple(shape), flag)
 
-    def of_any_kind() -> Plain:
+    def of_any_kind() -> DrawnCall:
         if sometimes(draw, 2, 3):
-            call = legal(draw, few_elements(draw))
-            return spoilt(draw, call) if sometimes(draw, 1, 8) else call
-        call = any_call(draw)
-        return call if math.prod(call.src) <= 500 else legal(draw, distribute(draw, draw.number(1, 300), 3))
+            call = draw_legal_call(draw, draw_small_dims(draw))
+            return spoil(draw, call) if sometimes(draw, 1, 8) else call
+        call = draw_any_call(draw)
+        return call if math.prod(call.src) <= 500 else draw_legal_call(draw, distribute(draw, draw.number(1, 300), 3))
 
     pairs = itertools.cycle(itertools.product(range(1, 13), range(1, 13)))
 
-    def of_next_ranks() -> Plain:
+    def of_next_ranks() -> DrawnCall:
         if sometimes(draw, 1, 2):
             return of_any_kind()
         src_rank, dst_rank = next(pairs)
-        src = few_elements(draw, (src_rank,))
+        src = draw_small_dims(draw, (src_rank,))
         shape = list(distribute(draw, math.prod(src), dst_rank))
         if sometimes(draw, 1, 3):
             shape[draw.number(0, dst_rank - 1)] = -1
-        return Plain(src, tuple(shape), sometimes(draw, 1, 2))
+        return DrawnCall(src, tuple(shape), sometimes(draw, 1, 2))
 
     if of_every_rank:
         return of_next_ranks
@@ -176,26 +178,26 @@ def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], Plain]:
 # ── chains, declarations, forms ───────────────────────────────────────────────────────────────────
 
 
-def chain(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw a chain of up to eight nodes. Most have legal nodes only, or hardly one in twenty would be legal.
+def draw_chain(draw: Draw, types: Sequence[str]) -> Case:
+    """Draw a chain of up to eight nodes. Most have only legal nodes: otherwise hardly one chain in twenty would be legal.
 
     In some, each node takes src, or all take one shape.
     """
     type_, links = draw.choice(types), draw.choice((1, 2, 1, 2, 3, 4, 5, 6, 7))
     if sometimes(draw, 1, 4):
-        src = full_dims(draw) if sometimes(draw, 1, 2) else tuple(plain(draw).src)
-        calls = [plain(draw, src) for _ in range(links + 1)]
+        src = draw_full_dims(draw) if sometimes(draw, 1, 2) else tuple(draw_plain_call(draw).src)
+        calls = [draw_plain_call(draw, src) for _ in range(links + 1)]
         return _case_of([draw_step(draw, type_, calls[0], calls[1:])])
-    dims = src = _with_ones(draw, distribute(draw, draw.choice((1, 6, 12, 24, count(draw))), draw.number(1, 4)))
+    dims = src = _with_ones(draw, distribute(draw, draw.choice((1, 6, 12, 24, draw_count(draw))), draw.number(1, 4)))
     shared_src = sometimes(draw, 1, 6)
     calls = []
     for _ in range(links + 1):
-        call = legal(draw, dims) if sometimes(draw, 2, 3) else Plain(dims, _with_ones(draw, dims), False)
+        call = draw_legal_call(draw, dims) if sometimes(draw, 2, 3) else DrawnCall(dims, _with_ones(draw, dims), False)
         calls.append(call)
-        dims = src if shared_src else answer_of(call)
+        dims = src if shared_src else guess_answer(call)
     if sometimes(draw, 1, 3):
         at = draw.choice((links, draw.number(0, links)))
-        calls[at] = spoilt(draw, calls[at])
+        calls[at] = spoil(draw, calls[at])
     if shared_shape := sometimes(draw, 1, 8):
         calls = [calls[-1]._replace(src=src)] * len(calls)
     declared = _declare(draw, calls[-1]) if sometimes(draw, 1, 5) else None
@@ -210,10 +212,10 @@ def _with_ones(draw: Draw, dims: Lengths) -> Lengths:
     return (1,) * (at in ("leading", "both")) + lengths + (1,) * (at in ("trailing", "both"))
 
 
-def with_declared_dst(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw a call, or a few on one program, whose dst is declared: unknown, all of it, a part, or wrongly."""
+def draw_declared(draw: Draw, types: Sequence[str]) -> Case:
+    """Draw calls on one program with a declared dst: unknown, all of it, a part, or wrong."""
     type_ = draw.choice(types)
-    call = legal(draw, full_dims(draw)) if sometimes(draw, 2, 3) else plain(draw)
+    call = draw_legal_call(draw, draw_full_dims(draw)) if sometimes(draw, 2, 3) else draw_plain_call(draw)
     if 0 not in call.shape and sometimes(draw, 1, 3):
         call = call._replace(shape=_with_ones(draw, call.shape))
     declared = _declare(draw, call)
@@ -243,11 +245,11 @@ def _dst_strides(draw: Draw, declared: Sequence[int | None]) -> str | None:
     return " ".join(map(str, strides))
 
 
-def _declare(draw: Draw, call: Plain) -> Any:
+def _declare(draw: Draw, call: DrawnCall) -> Any:
     """Draw what is declared of the dst of a call."""
     often = ("right", "partly", "wrong", "wrong", "rank")
     kind = draw.choice((*often, *often, "smaller", "swapped", "other", "unknown"))
-    dims = [abs(length) for length in (same_volume(draw, call.src) if kind == "other" else answer_of(call))]
+    dims = [abs(length) for length in (draw_same_volume(draw, call.src) if kind == "other" else guess_answer(call))]
     declared: list[int | None] = [*dims]
     if kind == "unknown":
         return "unknown"
@@ -296,20 +298,20 @@ FORMS: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
-def with_other_form(draw: Draw, types: Sequence[str]) -> Case:
+def draw_other_form(draw: Draw, types: Sequence[str]) -> Case:
     """Draw a node that does not follow its signature: alone, the last of a chain, or with the right dst declared."""
     form, type_ = draw.choice(FORMS), draw.choice(types)
     among = draw.choice(("alone", "alone", "chain", "declared", "sequence"))
-    call = any_call(draw)
+    call = draw_any_call(draw)
     if form.get("shape_rank") == 0:
         call = call._replace(shape=(math.prod(call.src),))
     if form.get("dst_type") == type_:
         form = {}
     if among == "chain":
-        call = call._replace(shape=same_volume(draw, call.src), special_zero=False)
-        return _case_of([draw_step(draw, type_, call, [call._replace(shape=same_volume(draw, call.src))])], **form)
+        call = call._replace(shape=draw_same_volume(draw, call.src), special_zero=False)
+        return _case_of([draw_step(draw, type_, call, [call._replace(shape=draw_same_volume(draw, call.src))])], **form)
     if among == "declared":
-        form = {**form, "declared": answer_of(call)}
+        form = {**form, "declared": guess_answer(call)}
     steps = [draw_step(draw, type_, call)]
     if among == "sequence" and form.get("shape_rank") != 0:
         steps.append(draw_step(draw, type_, _like(draw, call)))
@@ -317,10 +319,11 @@ def with_other_form(draw: Draw, types: Sequence[str]) -> Case:
 
 
 KINDS: tuple[Kind, ...] = (
-    *[one] * 6, *[sequence] * 3, *[chain] * 3, *[with_declared_dst] * 4, with_other_form, with_other_form, repetition,
+    *[draw_one] * 6, *[draw_sequence] * 3, *[draw_chain] * 3, *[draw_declared] * 4, draw_other_form, draw_other_form,
+    draw_repetition,
 )  # fmt: skip
 
 
 def draw_case(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw a case of any kind but the long ones."""
+    """Draw a case of any kind except the long ones."""
     return draw.choice(KINDS)(draw, types)

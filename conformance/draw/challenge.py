@@ -1,4 +1,4 @@
-"""A plan under a nonce: src has other contents in every row, and there are calls that stand in no case.
+"""A plan under a nonce: src has other contents in every row, and there are calls that are in no case.
 
 Nobody can prepare answers for it before the nonce is known. The plan depends on the suite and the nonce alone, so that
 whoever knows both can make it again, and judge the evidence of a run without the backend.
@@ -19,14 +19,14 @@ from itertools import count
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Expected, Place, Step, Suite
 from ..plan.rows import Plan, rows_of
-from .calls import Draw, Plain, any_call
+from .calls import Draw, DrawnCall, draw_any_call
 
 NONCE = re.compile("[0-9a-f]{64}")
 """32 bytes in hexadecimal."""
-_EACH = 16
+CALLS_PER_RULE = 16
 """Calls for each rule that has a contract."""
-_DRAWS = 20_000
-_MOST_ELEMENTS = 4096
+MAX_DRAWS = 20_000
+MAX_ELEMENTS = 4096
 
 
 @lru_cache(2)
@@ -43,7 +43,6 @@ def challenge(plan: Plan, nonce: str | None) -> Plan:
 
 
 def is_fresh(row_id: str) -> bool:
-    """True for a row of a call that a nonce has drawn."""
     return row_id.startswith("fresh-")
 
 
@@ -52,7 +51,7 @@ def _start(nonce: str, case: str) -> int:
 
 
 class _NonceDraw(Draw):
-    """Draws by SHA-256 in counter mode, which stays as it is for ever."""
+    """Draws by SHA-256 in counter mode, which never changes."""
 
     def __init__(self, nonce: str) -> None:
         self._random = partial(next, _fractions(nonce))
@@ -66,7 +65,7 @@ def _fractions(nonce: str) -> Iterator[float]:
 
 
 def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> Iterator[Case]:
-    """Draw calls that stand in no case: as many as are needed to meet each rule so often, as far as draws meet it."""
+    """Draw calls that are in no case, until each rule has met CALLS_PER_RULE of them or MAX_DRAWS are drawn."""
     draw, met, full, number = _NonceDraw(nonce), Counter[str](), set[str](), 0
     known = {
         (step.src, shape, special_zero)
@@ -75,20 +74,20 @@ def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> I
         for shape, special_zero in zip(step.shapes, step.special_zero, strict=True)
     }
     distinct = {contract.source: contract for contract in compiled.values()}.values()
-    for _ in range(_DRAWS):
-        call = any_call(draw)
-        if call in known or math.prod(call.src) > _MOST_ELEMENTS:
+    for _ in range(MAX_DRAWS):
+        call = draw_any_call(draw)
+        if call in known or math.prod(call.src) > MAX_ELEMENTS:
             continue
         wanted = [rule for rule in dict.fromkeys(_rules_met(call, distinct, full)) if rule not in full]
         if wanted:
             known.add(call)
             met.update(wanted)
-            full.update(rule for rule in wanted if met[rule] == _EACH)
+            full.update(rule for rule in wanted if met[rule] == CALLS_PER_RULE)
             number += 1
             yield _case(call, wanted[0], f"fresh-{nonce[:8]}-{number}", _start(nonce, str(number)))
 
 
-def _rules_met(call: Plain, distinct: Iterable[Contract], full: Set[str]) -> Iterator[str]:
+def _rules_met(call: DrawnCall, distinct: Iterable[Contract], full: Set[str]) -> Iterator[str]:
     """Yield rules that a call breaks alone in a document, or that fix an entry of a legal dst, unless all are full."""
     for contract in distinct:
         meaning = contract.meaning(*call)
@@ -98,6 +97,6 @@ def _rules_met(call: Plain, distinct: Iterable[Contract], full: Set[str]) -> Ite
             yield from (entry.rule for entry in contract.entries(*call) if entry.rule is not None)
 
 
-def _case(call: Plain, rule: str, name: str, start: int) -> Case:
+def _case(call: DrawnCall, rule: str, name: str, start: int) -> Case:
     step = Step("T", call.src, (call.shape,), (call.special_zero,), {"*": Expected("unspecified")})
     return Case(name, "fresh", rule, (step,), Place("fresh", 1), start=start)

@@ -1,4 +1,4 @@
-"""The rows of drawn cases: a seed and a number give the same row in every run of the suite."""
+"""Rows of drawn cases: a seed and a number give the same row in every run of the suite."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..meaning.contract import Contract, contracts
 from ..model import Case, Claims, Given, Operation, Spec, Step
 from ..plan.rows import Row, is_expressible, row_of
 from .calls import Draw
-from .cases import draw_case, long_sequence
+from .cases import draw_case, draw_long_sequence
 
-_TRIES = 40
-"""Cases that are drawn for one row until the backend's claims have room for one."""
-_EVERY, _LONG = 25, 200
-"""One row of so many is a long sequence of so many calls."""
-_EVERY_LONGEST, _LONGEST = 500, 999
+MAX_TRIES = 40
+"""Cases to draw for one row until the backend claims one."""
+LONG_EVERY, LONG_CALLS = 25, 200
+"""One row in 25 is a long sequence of 200 calls."""
+LONGEST_EVERY, LONGEST_CALLS = 500, 999
 """The same for the longest; a case file takes no more steps."""
 
 
@@ -47,14 +47,14 @@ class Drawer:
         ]
 
     def rows(self, drawn: Drawn) -> Iterator[Row]:
-        """Yield the rows in their order; fewer if the claims have room for hardly any."""
+        """Yield the rows in their order; fewer if the backend claims hardly any."""
         for number in range(drawn.calls):
             if row := self.row(drawn.seed, number):
                 yield row
 
     def row(self, seed: int, number: int) -> Row | None:
-        """Draw the row with a number; None if the claims have no room for what is drawn."""
-        for attempt in range(_TRIES if self._ways else 0):
+        """Draw the row with a number; None if the backend claims nothing that is drawn."""
+        for attempt in range(MAX_TRIES if self._ways else 0):
             draw = Draw(f"{seed} {number} {attempt}")
             operation, given, shape_type = draw.choice(self._ways_of(number))
             types = [type_ for type_ in operation.types if self._claims.offers_type(type_)]
@@ -66,9 +66,9 @@ class Drawer:
         return None
 
     def _ways_of(self, number: int) -> Sequence[_Way]:
-        """Return the ways to pass shape; the longest sequences compile anew for each shape, if a way demands it."""
+        """Return the ways to pass shape. The longest sequences avoid `runtime` if they can."""
         static = [way for way in self._ways if way[1] != "runtime"]
-        return static if static and number % _EVERY_LONGEST == _EVERY_LONGEST - 1 else self._ways
+        return static if static and number % LONGEST_EVERY == LONGEST_EVERY - 1 else self._ways
 
     def _row(self, case: Case, operation: Operation, given: Given, shape_type: str) -> Row | None:
         if not is_expressible(case, operation, given, shape_type):
@@ -81,10 +81,10 @@ class Drawer:
 
 
 def _draw(draw: Draw, types: list[str], number: int) -> Case:
-    if number % _EVERY_LONGEST == _EVERY_LONGEST - 1:
-        return long_sequence(draw, types, _LONGEST)
-    if number % _EVERY == _EVERY - 1:
-        return long_sequence(draw, types, _LONG)
+    if number % LONGEST_EVERY == LONGEST_EVERY - 1:
+        return draw_long_sequence(draw, types, LONGEST_CALLS)
+    if number % LONG_EVERY == LONG_EVERY - 1:
+        return draw_long_sequence(draw, types, LONG_CALLS)
     return draw_case(draw, types)
 
 

@@ -188,8 +188,8 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(canary, "count_failures", _count_nothing)
         patch.setattr(subject, "sha256_of", _digest_once)
         patch.setattr("conformance.cli.run._DRAWN", 5)
-        patch.setattr("conformance.draw.challenge._EACH", 1)
-        patch.setattr("conformance.draw.challenge._DRAWS", 2000)
+        patch.setattr("conformance.draw.challenge.CALLS_PER_RULE", 1)
+        patch.setattr("conformance.draw.challenge.MAX_DRAWS", 2000)
         yield patch
 
 

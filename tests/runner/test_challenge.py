@@ -69,7 +69,7 @@ class RecordsCalls(Reference):
 
 def draw_few(patch: pytest.MonkeyPatch) -> None:
     """Let a nonce draw what it draws at first: how much in all is the matter of other tests."""
-    patch.setattr("conformance.draw.challenge._DRAWS", 2000)
+    patch.setattr("conformance.draw.challenge.MAX_DRAWS", 2000)
 
 
 @pytest.fixture(autouse=True)
