@@ -179,7 +179,7 @@ def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], DrawnCall]:
 
 
 def draw_chain(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw a chain of up to eight nodes. Most have only legal nodes: otherwise hardly one chain in twenty would be legal.
+    """Draw a chain of up to eight nodes. Most have only legal nodes; otherwise hardly one in twenty would be legal.
 
     In some, each node takes src, or all take one shape.
     """

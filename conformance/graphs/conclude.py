@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from .nodes import Binding, Model, ReshapeNode, whole
 
 KINDS: tuple[Kind, ...] = ("illegal", "not decided", "unspecified", "legal")
 """The worst first."""
-_MOST_NAMED = 4
-"""Combinations of several lengths that are named."""
+MAX_NAMED = 4
+"""Combinations of several lengths to name."""
 
 
 class Trial(NamedTuple):
@@ -104,8 +104,8 @@ def _format_lengths(some: Sequence[Trial], trials: Sequence[Trial]) -> str:
     places = [place for place, _ in trials[0].lengths]
     if len(places) == 1:
         return f"{places[0]} = {_format_runs([trial.lengths[0][1] for trial in some])}"
-    named = [", ".join(f"{place} = {length}" for place, length in trial.lengths) for trial in some[:_MOST_NAMED]]
-    more = f" and {len(some) - _MOST_NAMED} more of {len(trials)}" if len(some) > _MOST_NAMED else ""
+    named = [", ".join(f"{place} = {length}" for place, length in trial.lengths) for trial in some[:MAX_NAMED]]
+    more = f" and {len(some) - MAX_NAMED} more of {len(trials)}" if len(some) > MAX_NAMED else ""
     return f"({'), ('.join(named)}){more}"
 
 
@@ -114,7 +114,7 @@ def _format_runs(numbers: Sequence[int]) -> str:
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    distance: Callable[[tuple[int, int]], int] = lambda pair: pair[1] - pair[0]  # noqa: E731
-    for _, group in groupby(enumerate(numbers), distance):
+    """Yield the first and the last of numbers that follow one another."""
+    for _, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]
         yield run[0], run[-1]

@@ -43,7 +43,6 @@ class Judge:
         return {document: self._decide(node, document) for document in self.spec.documents}
 
     def contract(self, document: str) -> Contract:
-        """Return the contract of a document."""
         return self._contracts[document]
 
     def rule_of_entries(self, node: ReshapeNode) -> str:
@@ -77,14 +76,14 @@ class Judge:
         return Decision(part.meaning.kind, part.meaning.rules, (), part.dst)
 
     def _make_part(self, document: str) -> PartialContract:
-        """Return the contract for calls of which parts are not known."""
+        """Return the contract for calls with unknown parts."""
         rules = [rule for rule in self.spec.rules.values() if document in rule.documents]
         operation = self.spec.operations[self.spec.documents[document].operation]
         return PartialContract(rules, self._contracts[document], operation.types, operation.shape_types)
 
 
 def _without_own_names(dst: Dims | None) -> Dims | None:
-    """Return dims without names such as `src[0]`, which stand for a length of this node alone."""
+    """Return dims without names such as `src[0]`, which are lengths of this node alone."""
     if dst is None:
         return None
     return tuple(None if isinstance(length, str) and "[" in length else length for length in dst)
@@ -110,7 +109,7 @@ def _find_missing(node: ReshapeNode) -> Iterator[str]:
 
 
 def _form_of(node: ReshapeNode, operation: Operation) -> Form:
-    """Return the form of the call; a format that names its own type of shape is read as the first listed one."""
+    """Return the form of the call. If the format has other types of shape, the first listed one is taken."""
     if node.form is not None:
         return node.form
     src_type = node.src_type or UNKNOWN_TYPE

@@ -1,4 +1,4 @@
-"""Which known faults of backends may hit the reshapes of a model. Nothing is run."""
+"""Find the known faults of backends that may hit the reshapes of a model. Nothing is run."""
 
 from __future__ import annotations
 

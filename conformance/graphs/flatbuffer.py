@@ -6,7 +6,7 @@ import struct
 
 from .nodes import Unreadable
 
-MOST_ENTRIES = 1_000_000
+MAX_ENTRIES = 1_000_000
 
 
 class Buffer:
@@ -24,17 +24,16 @@ class Buffer:
         return number
 
     def bytes_at(self, at: int, size: int) -> bytes:
-        """Return some bytes."""
         if not 0 <= at <= len(self._content) - size:
             raise Unreadable(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
         return self._content[at : at + size]
 
-    def root(self) -> Table:
+    def root(self) -> FlatTable:
         """Return the table that holds all others."""
-        return Table(self, self.number(0, "I"))
+        return FlatTable(self, self.number(0, "I"))
 
 
-class Table:
+class FlatTable:
     """A table; its fields are numbered as in the schema."""
 
     def __init__(self, buffer: Buffer, at: int) -> None:
@@ -48,14 +47,13 @@ class Table:
         return self.at + offset if offset else None
 
     def number(self, field: int, code: str, default: int = 0) -> int:
-        """Return a number, or its default where the table leaves it out."""
         place = self._place(field)
         return default if place is None else self._buffer.number(place, code)
 
-    def table(self, field: int) -> Table | None:
+    def table(self, field: int) -> FlatTable | None:
         """Return a table inside; None if there is none."""
         place = self._place(field)
-        return None if place is None else Table(self._buffer, place + self._buffer.number(place, "I"))
+        return None if place is None else FlatTable(self._buffer, place + self._buffer.number(place, "I"))
 
     def _vector(self, field: int, width: int) -> tuple[int, int]:
         """Return the first byte and the number of entries of a list."""
@@ -64,22 +62,20 @@ class Table:
             return 0, 0
         start = place + self._buffer.number(place, "I")
         count = self._buffer.number(start, "I")
-        if count * width > MOST_ENTRIES * 8 and width > 1:
-            raise Unreadable(f"byte {start:,}: a list of {count:,} entries, at most {MOST_ENTRIES:,} are read")
+        if count * width > MAX_ENTRIES * 8 and width > 1:
+            raise Unreadable(f"byte {start:,}: a list of {count:,} entries, at most {MAX_ENTRIES:,} are read")
         return start + 4, count
 
     def numbers(self, field: int, code: str = "i") -> tuple[int, ...]:
-        """Return a list of numbers."""
         width = struct.calcsize(f"<{code}")
         start, count = self._vector(field, width)
         return struct.unpack(f"<{count}{code}", self._buffer.bytes_at(start, count * width)) if count else ()
 
-    def tables(self, field: int) -> list[Table]:
-        """Return a list of tables."""
+    def tables(self, field: int) -> list[FlatTable]:
         start, count = self._vector(field, 4)
         self._buffer.bytes_at(start, 4 * count)
         places = range(start, start + 4 * count, 4)
-        return [Table(self._buffer, place + self._buffer.number(place, "I")) for place in places]
+        return [FlatTable(self._buffer, place + self._buffer.number(place, "I")) for place in places]
 
     def content(self, field: int, most: int) -> bytes | None:
         """Return a list of bytes; None if it is longer than `most`."""

@@ -1,4 +1,4 @@
-"""A graph of operations whose dims the file declares. Other dims of an input reach as far as reshapes lead them."""
+"""A graph of operations with declared dims. If an input gets other dims, they are followed through reshapes only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .nodes import Answer, Binding, Dims, ReshapeNode, Unreadable, describe_fit
 
 
-class Operation(NamedTuple):
+class GraphOperation(NamedTuple):
     """One operation: the names of its tensors, and its reshape if it is one. The first input of a reshape is src."""
 
     inputs: tuple[str, ...]
@@ -23,7 +23,7 @@ class Operation(NamedTuple):
 class Flow:
     """A graph in the order of its file. The dims of tensors that nobody declares are None."""
 
-    operations: Sequence[Operation]
+    operations: Sequence[GraphOperation]
     dims: Mapping[str, Dims | None]
     inputs: Mapping[str, Dims | None]
     answer: Answer
@@ -48,7 +48,7 @@ class Flow:
         return tuple(nodes[number] for number in sorted(nodes))
 
     def _read(
-        self, node: ReshapeNode, operation: Operation, dims: Mapping[str, Dims | None], stale: set[str]
+        self, node: ReshapeNode, operation: GraphOperation, dims: Mapping[str, Dims | None], stale: set[str]
     ) -> ReshapeNode:
         """Return the node with src as it is known by now. Behind changed inputs, declared dims do not hold."""
         src, *rest = operation.inputs or ("",)
@@ -65,7 +65,7 @@ class Flow:
 
     @cached_property
     def _order(self) -> tuple[int, ...]:
-        """Operations, each after those whose outputs it takes."""
+        """The numbers of the operations, each after those that make its inputs."""
         maker = {name: number for number, operation in enumerate(self.operations) for name in operation.outputs}
         graph = {
             number: {maker[name] for name in operation.inputs if name in maker}
@@ -78,7 +78,7 @@ class Flow:
             raise Unreadable(f"the graph is a circle: {circle}") from None
 
 
-def find_inputs(operations: Sequence[Operation], dims: Mapping[str, Dims | None]) -> dict[str, Dims | None]:
+def find_inputs(operations: Sequence[GraphOperation], dims: Mapping[str, Dims | None]) -> dict[str, Dims | None]:
     """Return the tensors that no operation makes, with their dims."""
     made = {name for operation in operations for name in operation.outputs}
     return {name: dims.get(name) for operation in operations for name in operation.inputs if name not in made}

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ..model import Form
 from ..system.files import read_bytes
-from ..system.text import shorten
+from ..system.text import quote, shorten
 
 Dims = tuple[int | str | None, ...]
-"""Lengths; a text such as `batch` is a length with a name, which is the same wherever it stands."""
+"""Lengths; a text such as `batch` names a length, which is the same in the whole model."""
 Binding = Mapping[str, tuple[int, ...]]
 """The dims of inputs, by name."""
-MOST_NODES = 1_000_000
-"""Operations that are read of one file."""
+MAX_NODES = 1_000_000
 
 
 class Unreadable(Exception):
@@ -23,20 +23,20 @@ class Unreadable(Exception):
 
 
 class ReshapeNode(NamedTuple):
-    """One reshape of a model. None stands for what the file does not say."""
+    """One reshape of a model; None for what the file does not say."""
 
     name: str
     place: str
     """The element of the file, such as `graph[4]` or `line 12`."""
     operation: str | None
-    """An operation of the specification without its version; None if the format does not name one of them."""
+    """An operation of the specification without its version; None if the format names none."""
     src_type: str | None
     src: Dims | None
     shape: Dims | None
     special_zero: bool | None
     declared: Dims | None = None
     form: Form | None = None
-    """The form of a node that may be malformed; None if the format cannot spell such a node."""
+    """The form of a node that may be malformed; None if the format cannot express such a node."""
     missing: str = ""
     """Why shape or src is not known, if the file says so."""
 
@@ -57,7 +57,7 @@ Answer = Callable[[ReshapeNode], Dims | None]
 
 
 def whole(dims: Dims | None) -> tuple[int, ...] | None:
-    """Return dims of which every length is known, or None."""
+    """Return the dims if every length is known."""
     if dims is None:
         return None
     known = tuple(length for length in dims if isinstance(length, int))
@@ -75,6 +75,27 @@ def content_of(path: Path, most: int) -> bytes:
         return read_bytes(path, most)
     except (OSError, ValueError) as error:
         raise Unreadable(f"cannot be read: {getattr(error, 'strerror', None) or error}; check the path") from None
+
+
+def parse_json(content: bytes, where: str = "") -> Any:
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError as error:
+        place = f"byte {error.pos}: not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        raise Unreadable(f"{where}{place}") from None
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise Unreadable(f"{where}not JSON: {why}") from None
+
+
+def fail_at(place: str, value: object, why: str) -> NoReturn:
+    raise Unreadable(f"{place}: {quote(value)}: {why}")
+
+
+def bind_symbol(symbols: dict[str, int], symbol: str, length: int, place: str) -> None:
+    """Give a symbol its length; Unreadable if it has another one."""
+    if (other := symbols.setdefault(symbol, length)) != length:
+        raise Unreadable(f"--input gives {quote(symbol)} two lengths: {other}, and {length} in {place}")
 
 
 def describe_fit(name: str, declared: Dims | None, given: tuple[int, ...]) -> str | None:

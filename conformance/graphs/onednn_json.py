@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from ..model import INTEGERS, Form
-from ..model import Operation as Signature
-from ..system.text import quote
-from .flow import Flow, Operation, find_inputs
-from .nodes import MOST_NODES, Answer, Dims, ReshapeNode, Unreadable, content_of
+from ..model import INTEGERS, Form, Operation
+from .flow import Flow, GraphOperation, find_inputs
+from .nodes import MAX_NODES, Answer, Dims, ReshapeNode, Unreadable, content_of, fail_at, parse_json
 
-_MOST_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 _UNKNOWN = -(2**63)
-_MOST_DIMS = 1000
+MAX_DIMS = 1000
 _OWN_ATTRIBUTES = ("partition_id", "backend")
-"""Those that the library adds when it divides a graph into partitions."""
+"""The library adds these when it divides a graph into partitions."""
 
 
-def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Signature]) -> Flow:
+def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Operation]) -> Flow:
     """Return the graph of a file; `kinds` are the operations that are reshapes, by their names there."""
-    try:
-        data = json.loads(content_of(path, _MOST_BYTES))
-    except json.JSONDecodeError as error:
-        raise Unreadable(
-            f"byte {error.pos}: not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise Unreadable(f"not JSON: {why}") from None
+    data = parse_json(content_of(path, MAX_BYTES))
     graph = data.get("graph") if isinstance(data, dict) else None
     if not isinstance(graph, list):
         raise Unreadable("there is no list `graph` in it; a dump of oneDNN Graph has one")
-    if len(graph) > MOST_NODES:
-        raise Unreadable(f"graph: {len(graph):,} operations, at most {MOST_NODES:,} are read")
+    if len(graph) > MAX_NODES:
+        raise Unreadable(f"graph: {len(graph):,} operations, at most {MAX_NODES:,} are read")
     reader = _Reader(kinds)
     operations = [reader.operation(entry, f"graph[{number}]") for number, entry in enumerate(graph)]
     return Flow(operations, reader.dims, find_inputs(operations, reader.dims), answer)
@@ -44,26 +33,26 @@ def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Signature])
 class _Reader:
     """Reads operations and collects the dims of their tensors."""
 
-    def __init__(self, kinds: Mapping[str, Signature]) -> None:
+    def __init__(self, kinds: Mapping[str, Operation]) -> None:
         self._kinds = kinds
         self.dims: dict[str, Dims | None] = {}
 
-    def operation(self, entry: Any, place: str) -> Operation:
+    def operation(self, entry: Any, place: str) -> GraphOperation:
         if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
-            _fail(place, entry, "an operation is an object with a text `kind`")
+            fail_at(place, entry, "an operation is an object with a text `kind`")
         inputs, outputs = (list(self._tensors(entry, place, key)) for key in ("inputs", "outputs"))
         takes, makes = (tuple(str(tensor["id"]) for tensor in tensors) for tensors in (inputs, outputs))
         node = self._node(entry, place, inputs, outputs) if entry["kind"] in self._kinds else None
-        return Operation(takes, makes, node)
+        return GraphOperation(takes, makes, node)
 
     def _tensors(self, entry: dict[str, Any], place: str, key: str) -> Iterator[dict[str, Any]]:
         tensors = entry.get(key, [])
         if not isinstance(tensors, list):
-            _fail(f"{place}.{key}", tensors, "a list of tensors is wanted")
+            fail_at(f"{place}.{key}", tensors, "a list of tensors is wanted")
         for number, tensor in enumerate(tensors):
             at = f"{place}.{key}[{number}]"
             if not isinstance(tensor, dict) or type(tensor.get("id")) is not int:
-                _fail(at, tensor, "a tensor is an object with a whole number `id`")
+                fail_at(at, tensor, "a tensor is an object with a whole number `id`")
             dims = _dims(tensor.get("shape"), f"{at}.shape")
             if self.dims.get(str(tensor["id"])) is None:
                 self.dims[str(tensor["id"])] = dims
@@ -72,7 +61,7 @@ class _Reader:
     def _node(self, entry: dict[str, Any], place: str, inputs: list[Any], outputs: list[Any]) -> ReshapeNode:
         attributes = entry.get("attrs", {})
         if not isinstance(attributes, dict):
-            _fail(f"{place}.attrs", attributes, "an object is wanted")
+            fail_at(f"{place}.attrs", attributes, "an object is wanted")
         values = {
             name: _attribute(value, f"{place}.attrs.{name}")
             for name, value in attributes.items()
@@ -111,7 +100,7 @@ def _shape_type(takes_shape: bool, values: dict[str, tuple[str, Any]], inputs: l
 
 def _attribute(value: Any, place: str) -> tuple[str, Any]:
     if not isinstance(value, dict) or not isinstance(value.get("type"), str) or "value" not in value:
-        _fail(place, value, "an attribute has a type and a value")
+        fail_at(place, value, "an attribute has a type and a value")
     return value["type"], value["value"]
 
 
@@ -119,19 +108,15 @@ def _entries(value: tuple[str, Any] | None, place: str) -> tuple[int, ...] | Non
     if value is None:
         return None
     entries = value[1] if isinstance(value[1], list) else [value[1]]
-    if len(entries) > _MOST_DIMS or not all(type(entry) is int for entry in entries):
-        _fail(place, value[1], f"a list of at most {_MOST_DIMS} whole numbers is wanted")
+    if len(entries) > MAX_DIMS or not all(type(entry) is int for entry in entries):
+        fail_at(place, value[1], f"a list of at most {MAX_DIMS} whole numbers is wanted")
     return tuple(entries)
 
 
 def _dims(value: Any, place: str) -> Dims | None:
-    """Return dims; a single INT64_MIN is how the library writes a shape in which any length is unknown."""
+    """Return dims. If any length is unknown, the library writes a single INT64_MIN."""
     if value is None or value in ([_UNKNOWN], ""):
         return None
-    if not isinstance(value, list) or len(value) > _MOST_DIMS or not all(type(entry) is int for entry in value):
-        _fail(place, value, f"a list of at most {_MOST_DIMS} whole numbers is wanted")
+    if not isinstance(value, list) or len(value) > MAX_DIMS or not all(type(entry) is int for entry in value):
+        fail_at(place, value, f"a list of at most {MAX_DIMS} whole numbers is wanted")
     return tuple(length if length >= 0 else None for length in value)
-
-
-def _fail(place: str, value: Any, why: str) -> NoReturn:
-    raise Unreadable(f"{place}: {quote(value)}: {why}")

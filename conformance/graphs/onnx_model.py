@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..system.text import quote
-from .nodes import MOST_NODES, Binding, Dims, ReshapeNode, Unreadable, content_of, describe_fit
-from .onnx_values import MOST_ELEMENTS, Value, compute, compute_shape
+from .nodes import MAX_NODES, Binding, Dims, ReshapeNode, Unreadable, bind_symbol, content_of, describe_fit
+from .onnx_values import MAX_ELEMENTS, Value, compute, compute_shape
 
-_MOST_BYTES = 1 << 30
-_ROUNDS = 8
-"""Times that values are computed and dims inferred from them, in turn."""
+MAX_BYTES = 1 << 30
+MAX_ROUNDS = 8
+"""Rounds of computing values and inferring dims from them."""
 TYPES = {
     "FLOAT": "f32", "FLOAT16": "f16", "BFLOAT16": "bf16", "DOUBLE": "f64", "BOOL": "bool", "STRING": "string",
     **{f"{long}INT{bits}": f"{kind}{bits}" for long, kind in (("", "s"), ("U", "u")) for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 _NO_SYMBOL = ("", "?")
-"""Symbols that stand for another length each time."""
+"""Symbols that may be another length each time."""
 _INFERRED = "unk__"
-"""Begins the symbols that the package onnx makes up."""
+"""The package onnx begins its own symbols so."""
 _DATA = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 
 
@@ -36,15 +36,15 @@ def read_onnx(path: Path) -> OnnxModel:
         importlib.import_module("onnx.inliner")
     except ImportError:
         raise Unreadable("ONNX is read with the package onnx; pip install 'reshape-conformance[graphs]'") from None
-    content = content_of(path, _MOST_BYTES)
+    content = content_of(path, MAX_BYTES)
     try:
         proto = onnx.ModelProto.FromString(content)
     except Exception as error:  # the exception's class depends on the version of protobuf
         raise Unreadable(f"not ONNX, or cut short after byte {len(content):,}: {quote(str(error))}") from None
     if not proto.graph.node and not proto.graph.input:
         raise Unreadable("not ONNX: there is no graph in it")
-    if len(proto.graph.node) > MOST_NODES:
-        raise Unreadable(f"graph.node: {len(proto.graph.node):,} nodes, at most {MOST_NODES:,} are read")
+    if len(proto.graph.node) > MAX_NODES:
+        raise Unreadable(f"graph.node: {len(proto.graph.node):,} nodes, at most {MAX_NODES:,} are read")
     for graph, _ in _graphs(proto.graph, "graph"):
         _drop_weights(graph)
     if proto.functions:
@@ -73,7 +73,7 @@ class OnnxModel:
             for value in (*graph.value_info, *graph.output)
         }
         values: dict[tuple[str, str], Value] = {}
-        for _ in range(_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             inferred = self._infer(proto)
             known = len(values)
             _Scope(self._onnx, "graph").compute(inferred.graph, values)
@@ -86,7 +86,7 @@ class OnnxModel:
     def _infer(self, proto: Any) -> Any:
         try:
             return self._onnx.shape_inference.infer_shapes(proto, data_prop=True)
-        except Exception as error:  # onnx raises RuntimeError, ValueError and classes of its own
+        except Exception as error:  # onnx raises RuntimeError, ValueError and its own classes
             raise Unreadable(f"onnx cannot infer its shapes: {quote(str(error))}") from None
 
 
@@ -122,11 +122,8 @@ def _bind(graph: Any, binding: Binding) -> None:
         if not value.type.tensor_type.HasField("shape"):
             value.type.tensor_type.shape.dim.extend([value.type.tensor_type.shape.Dimension() for _ in given])
         for k, (dim, length) in enumerate(zip(value.type.tensor_type.shape.dim, given, strict=True)):
-            if dim.dim_param not in _NO_SYMBOL and symbols.setdefault(dim.dim_param, length) != length:
-                other = symbols[dim.dim_param]
-                raise Unreadable(
-                    f"--input gives {quote(dim.dim_param)} two lengths: {other}, and {length} in {value.name}[{k}]"
-                )
+            if dim.dim_param not in _NO_SYMBOL:
+                bind_symbol(symbols, dim.dim_param, length, f"{value.name}[{k}]")
             replaced = replaced or (dim.HasField("dim_value") and dim.dim_value != length)
             dim.dim_value = length
     if replaced:
@@ -163,16 +160,16 @@ def _graphs(graph: Any, place: str) -> Iterator[tuple[Any, str]]:
 
 
 def _drop_weights(graph: Any) -> None:
-    """Keep the dims of large tensors, and let their elements go: dims do not follow from them."""
+    """Drop the elements of large tensors: no dims follow from them."""
     constants = [attribute.t for node in graph.node for attribute in node.attribute if attribute.HasField("t")]
     for tensor in (*graph.initializer, *constants):
-        if math.prod(tensor.dims) > MOST_ELEMENTS:
+        if math.prod(tensor.dims) > MAX_ELEMENTS:
             for name in _DATA:
                 tensor.ClearField(name)
 
 
 def _store(onnx: Any, graph: Any, values: Mapping[tuple[str, str], Value]) -> None:
-    """Put computed values into the graph as constants, in the place of the nodes that compute them."""
+    """Replace the nodes that compute known values by constants."""
     for inner, place in [*_graphs(graph, "graph")]:
         held = {tensor.name for tensor in inner.initializer}
         for node in inner.node:
@@ -272,7 +269,7 @@ class _Scope:
         """Return the elements of a small tensor; None if they are elsewhere, too many or too few."""
         if tensor.data_location == tensor.EXTERNAL or any(length < 0 for length in tensor.dims):
             return None
-        if math.prod(tensor.dims) > MOST_ELEMENTS:
+        if math.prod(tensor.dims) > MAX_ELEMENTS:
             return None
         try:
             value: Value = self.onnx.numpy_helper.to_array(tensor)

@@ -1,4 +1,4 @@
-"""Runs an ONNX model in a process of its own and tells the tensors that its reshapes get. See `onnx_trace`."""
+"""Run an ONNX model and write what tensors its reshapes get. `onnx_trace` starts this in a separate process."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_MOST_ELEMENTS = 1 << 28
+MAX_ELEMENTS = 1 << 28
 _DTYPES = {
     1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8",
 }  # fmt: skip
 _INT64 = 7
-_LONGEST = 160
-"""Characters of a message."""
+MAX_MESSAGE = 160
 
 
 class Reshape(NamedTuple):
@@ -78,11 +77,11 @@ def _trace_most(onnx: Any, model: Any, reshapes: Sequence[Reshape], feeds: Mappi
 def _describe(error: Exception) -> str:
     """Return the end of a message, where ONNX Runtime says what is wrong."""
     text = " ".join(str(error).split())
-    return text if len(text) <= _LONGEST else f"…{text[-_LONGEST:]}"
+    return text if len(text) <= MAX_MESSAGE else f"…{text[-MAX_MESSAGE:]}"
 
 
 def _is_external(message: Any) -> bool:
-    """True if a tensor anywhere in a message lies in another file."""
+    """A tensor anywhere in the message is in another file."""
     for field, value in message.ListFields():
         if field.name == "data_location" and value == 1:
             return True
@@ -109,8 +108,8 @@ def _set_dims(graph: Any, inputs: Mapping[str, Sequence[int]]) -> None:
 def _make_input(value: Any, dims: Sequence[int]) -> Any:
     """Return 0, 1, 0, 1 … in the dims and the type of an input."""
     dtype = _DTYPES.get(value.type.tensor_type.elem_type)
-    if dtype is None or math.prod(dims) > _MOST_ELEMENTS:
-        why = "of another type than numbers" if dtype is None else f"of more than {_MOST_ELEMENTS:,} elements"
+    if dtype is None or math.prod(dims) > MAX_ELEMENTS:
+        why = "of another type than numbers" if dtype is None else f"of more than {MAX_ELEMENTS:,} elements"
         raise ValueError(f"the input {value.name!r} is {why}, and is not made")
     return (np.arange(math.prod(dims)) % 2).astype(dtype).reshape(dims)
 

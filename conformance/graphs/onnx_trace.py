@@ -16,14 +16,10 @@ from ..adapter import CannotStart
 from ..isolate.process.launch import Limits, import_code, kill_tree, start
 from ..system.text import shorten
 from .nodes import Binding, Dims, Model, ReshapeNode, Unreadable, whole
+from .onnx_model import TYPES
 
 LIMITS = Limits(seconds=60)
-"""Of the process in which the model runs."""
-_TYPES = {
-    "float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "bool": "bool", "string": "string",
-    **{f"{long}int{bits}": f"{kind}{bits}" for long, kind in (("", "s"), ("u", "u")) for bits in (8, 16, 32, 64)},
-}  # fmt: skip
-"""Types as ONNX Runtime writes them."""
+"""Limits of the process in which the model runs."""
 _CODE = f"{import_code()}from conformance.graphs.onnx_run import main\nmain()\n"
 
 
@@ -97,6 +93,6 @@ def _merge(node: ReshapeNode, traced: Mapping[str, Any] | None, failure: str | N
         reason = f"; the run failed: {failure}" if failure and traced is None else ""
         return node._replace(missing=f"{node.missing}{reason}") if node.missing else node
     return node._replace(
-        src_type=node.src_type or _TYPES.get(traced["type"], traced["type"]),
+        src_type=node.src_type or TYPES.get(traced["type"].upper(), traced["type"]),
         src=tuple(traced["src"]), shape=tuple(traced["shape"]), missing="",
     )  # fmt: skip

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from .nodes import Dims, whole
 
 Value = NDArray[Any]
-MOST_ELEMENTS = 1024
-"""Elements of a value that is followed; shapes and indices are far smaller."""
+MAX_ELEMENTS = 1024
+"""Elements of a value to compute; shapes and indices have far fewer."""
 _MISTAKES = (IndexError, ValueError, TypeError, OverflowError, ZeroDivisionError, KeyError)
 
 
@@ -27,7 +27,7 @@ def compute(operation: str, attributes: Mapping[str, Any], inputs: Sequence[Valu
             result = np.asarray(function(attributes, *inputs))
     except _MISTAKES:
         return None
-    return result if result.size <= MOST_ELEMENTS and result.dtype.kind in "biuf" else None
+    return result if result.size <= MAX_ELEMENTS and result.dtype.kind in "biuf" else None
 
 
 def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | None:
@@ -83,7 +83,7 @@ def _where(_: Mapping[str, Any], condition: Value, a: Value, b: Value) -> Value:
 
 def _constant_of_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
     value = attributes.get("value", np.zeros(1, np.float32))
-    if not isinstance(value, np.ndarray) or math.prod(shape.tolist()) > MOST_ELEMENTS:
+    if not isinstance(value, np.ndarray) or math.prod(shape.tolist()) > MAX_ELEMENTS:
         raise ValueError("not followed")
     return np.full(tuple(shape.tolist()), value.reshape(-1)[0])
 

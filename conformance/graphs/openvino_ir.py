@@ -1,16 +1,16 @@
-"""OpenVINO IR: model.xml with the constants in model.bin, of which only shapes are read."""
+"""OpenVINO IR: model.xml with the constants in model.bin. Only constants that are shapes are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from .flow import Flow, Operation
+from .flow import Flow, GraphOperation
 from .nodes import Answer, Dims, ReshapeNode, Unreadable, content_of
-from .openvino_values import Port, Values
-from .xml_tree import Element, dims_of, fail, read_xml
+from .openvino_values import NetworkValues, Port
+from .xml_tree import XmlElement, dims_of, fail, read_xml
 
-_MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 _TYPES = {"fp32": "f32", "fp16": "f16", "fp64": "f64", "boolean": "bool"} | {
     f"{long}{bits}": f"{kind}{bits}" for long, kind in (("i", "s"), ("u", "u")) for bits in (8, 16, 32, 64)
 }
@@ -18,8 +18,8 @@ _BODIES = ("body", "then_body", "else_body")
 
 
 def read_openvino_ir(path: Path, answer: Answer) -> Flow:
-    """Return the graph of a file. A missing model.bin leaves shapes unknown, and no more."""
-    root = read_xml(content_of(path, _MOST_BYTES))
+    """Return the graph of a file. Without model.bin only shapes are unknown."""
+    root = read_xml(content_of(path, MAX_BYTES))
     if root.tag != "net" or not any(root.find("layers")):
         raise Unreadable(f"line {root.line}: the root is <{root.tag[:40]}>; OpenVINO IR has <net> with <layers>")
     reader = _Reader(path.with_suffix(".bin"))
@@ -32,12 +32,12 @@ class _Reader:
 
     def __init__(self, weights: Path) -> None:
         self._weights = weights
-        self.operations: list[Operation] = []
+        self.operations: list[GraphOperation] = []
         self.dims: dict[str, Dims | None] = {}
         self.inputs: dict[str, Dims | None] = {}
 
-    def read(self, net: Element, prefix: str, outer: tuple[str, ...]) -> None:
-        """Read a network. What flows into a body from outside is not followed, only that it may have changed."""
+    def read(self, net: XmlElement, prefix: str, outer: tuple[str, ...]) -> None:
+        """Read a network. The dims that enter a body from outside are not followed, only that they may have changed."""
         layers = {layer.attributes.get("id", ""): layer for layer in net.find("layers", "layer")}
         edges = {
             (edge.attributes.get("to-layer", ""), edge.attributes.get("to-port", "")): (
@@ -46,7 +46,7 @@ class _Reader:
             )
             for edge in net.find("edges", "edge")
         }
-        values = Values(layers, edges, self._weights)
+        values = NetworkValues(layers, edges, self._weights)
         for number, layer in layers.items():
             makes = tuple(self._outputs(layer, prefix))
             sources = [edges.get((number, port.attributes.get("id", ""))) for port in layer.find("input", "port")]
@@ -59,17 +59,17 @@ class _Reader:
                 self.inputs |= {name: self.dims[name] for name in makes}
             node = self._reshape(layer, sources, values) if layer.attributes.get("type") == "Reshape" else None
             if not (is_input and not prefix):
-                self.operations.append(Operation(outer if is_input else takes, makes, node))
+                self.operations.append(GraphOperation(outer if is_input else takes, makes, node))
             for body in (child for child in layer.children if child.tag in _BODIES):
                 self.read(body, f"{prefix}{number}.{body.tag}/", takes)
 
-    def _outputs(self, layer: Element, prefix: str) -> Iterator[str]:
+    def _outputs(self, layer: XmlElement, prefix: str) -> Iterator[str]:
         for port in layer.find("output", "port"):
             name = _tensor_name(layer, port.attributes.get("id", ""), prefix)
             self.dims[name] = dims_of(port)
             yield name
 
-    def _reshape(self, layer: Element, sources: list[Port | None], values: Values) -> ReshapeNode:
+    def _reshape(self, layer: XmlElement, sources: list[Port | None], values: NetworkValues) -> ReshapeNode:
         ports = [*layer.find("input", "port")]
         outputs = [*layer.find("output", "port")]
         place, name = f"line {layer.line}", layer.attributes.get("name", "")
@@ -79,18 +79,18 @@ class _Reader:
             return ReshapeNode(name, place, None, None, None, None, flag, missing="src and shape are not connected")
         value, why = values.of(sources[1])
         shape = tuple(int(entry) for entry in value) if value is not None and value.ndim == 1 else None
-        why = why or ("" if shape is not None else "shape has no dimension of its own")
+        why = why or ("" if shape is not None else "shape is not a list")
         declared = dims_of(outputs[0]) if outputs else None
         return ReshapeNode(name, place, None, _type(ports[0]), dims_of(ports[0]), shape, flag, declared, missing=why)
 
 
-def _tensor_name(layer: Element, port: str, prefix: str) -> str:
+def _tensor_name(layer: XmlElement, port: str, prefix: str) -> str:
     """Return the name of an input of the model, and a unique one of any other tensor."""
     if layer.attributes.get("type") == "Parameter" and not prefix:
         return layer.attributes.get("name", "")
     return f"\0{prefix}{layer.attributes.get('id', '')}:{port}"
 
 
-def _type(port: Element) -> str | None:
+def _type(port: XmlElement) -> str | None:
     precision = port.attributes.get("precision", "").lower()
     return _TYPES.get(precision, precision or None)

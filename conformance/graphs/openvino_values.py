@@ -11,10 +11,10 @@ import numpy as np
 
 from ..system.files import leaves_its_folder, open_regular
 from ..system.text import quote
-from .onnx_values import MOST_ELEMENTS, Value, compute
-from .xml_tree import Element, dims_of, read_whole
+from .onnx_values import MAX_ELEMENTS, Value, compute
+from .xml_tree import XmlElement, dims_of, read_whole
 
-_DEEPEST = 50
+MAX_DEPTH = 50
 _CODES = {
     "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "<i1", "u64": "<u8", "u32": "<u4", "u16": "<u2", "u8": "<u1",
 }  # fmt: skip
@@ -32,10 +32,10 @@ class Known(NamedTuple):
     why: str = ""
 
 
-class Values:
-    """The values of a network, each computed when it is asked for."""
+class NetworkValues:
+    """The values of a network, each computed when it is first needed."""
 
-    def __init__(self, layers: Mapping[str, Element], edges: Mapping[Port, Port], weights: Path) -> None:
+    def __init__(self, layers: Mapping[str, XmlElement], edges: Mapping[Port, Port], weights: Path) -> None:
         self._layers, self._edges, self._weights = layers, edges, weights
         self._known: dict[Port, Known] = {}
 
@@ -43,7 +43,7 @@ class Values:
         """Return the value of an output port."""
         if port not in self._known:
             self._known[port] = Known(None, _COMPUTED)  # for a circle
-            if depth < _DEEPEST:
+            if depth < MAX_DEPTH:
                 self._known[port] = self._compute(port, depth + 1)
         return self._known[port]
 
@@ -67,7 +67,7 @@ class Values:
         result = _apply(kind, data, values, outputs.index(port[1]) if port[1] in outputs else 0)
         return Known(result, "" if result is not None else _COMPUTED)
 
-    def _read(self, layer: Element, data: Mapping[str, str]) -> Known:
+    def _read(self, layer: XmlElement, data: Mapping[str, str]) -> Known:
         """Read a constant, if it is small and lies in model.bin."""
         code = _CODES.get(data.get("element_type", ""))
         if code is None:
@@ -75,7 +75,7 @@ class Values:
         offset, size = (read_whole(layer, data.get(name, "")) for name in ("offset", "size"))
         lengths = [read_whole(layer, part) for part in data.get("shape", "").split(",") if part.strip()]
         count = math.prod(lengths)
-        if len(lengths) > 1 or count > MOST_ELEMENTS or size != count * np.dtype(code).itemsize:
+        if len(lengths) > 1 or count > MAX_ELEMENTS or size != count * np.dtype(code).itemsize:
             return Known(None, f"line {layer.line}: {size:,} bytes are no shape of {count:,} entries")
         if count == 0:
             return Known(np.zeros(0, np.int64))
@@ -93,12 +93,12 @@ class Values:
 
 
 def _apply(kind: str, data: Mapping[str, str], values: list[Any], output: int) -> Value | None:
-    """Return an output of an operation; None if its attributes or values are not such that it has one."""
+    """Return an output of an operation; None if its attributes or values allow none."""
     try:
         if kind == "Convert":
             return values[0] if data.get("destination_type") in ("i64", "i32", "f32", "f64") else None
         if kind == "Broadcast":
-            small = math.prod(values[1].tolist()) <= MOST_ELEMENTS
+            small = math.prod(values[1].tolist()) <= MAX_ELEMENTS
             return np.broadcast_to(values[0], tuple(values[1].tolist())) if small else None
         if kind == "VariadicSplit":
             lengths = values[2].tolist()

@@ -17,7 +17,7 @@ _STYLES = {"illegal": "fail", "not decided": "warn", "unspecified": "observed", 
 _SIGNS = {"illegal": "✗", "not decided": "?", "unspecified": "◆", "legal": "✓"}
 
 
-class Entry(NamedTuple):
+class NodeEntry(NamedTuple):
     """A reshape on the page."""
 
     place: str
@@ -26,27 +26,27 @@ class Entry(NamedTuple):
     kind: str
     findings: tuple[str, ...]
     picture: Picture | None
-    """Of the first trial with the worst meaning; None if the call is not known."""
+    """The call in the first trial with the worst meaning; None if it is not known."""
     faults: tuple[KnownFault, ...]
-    """Those of backends that may hit it."""
+    """Known faults of backends that may hit it."""
 
 
 class FileSection(NamedTuple):
     """A file on the page."""
 
     name: str
-    entries: Sequence[Entry]
+    entries: Sequence[NodeEntry]
     why_unreadable: str
 
 
 def make_entry(
     node: CheckedNode, call: str, trials: Sequence[Trial], judge: Judge, faults: tuple[KnownFault, ...]
-) -> Entry:  # fmt: skip
+) -> NodeEntry:  # fmt: skip
     """Return the row of a node; `call` describes it in words."""
     texts = (
         f"{text} ({', '.join(documents)})" if documents else text for text, documents in format_findings(node, trials)
     )
-    return Entry(node.first.place, node.first.name, call, node.kind, tuple(texts), _draw(node, judge), faults)
+    return NodeEntry(node.first.place, node.first.name, call, node.kind, tuple(texts), _draw(node, judge), faults)
 
 
 def _draw(node: CheckedNode, judge: Judge) -> Picture | None:

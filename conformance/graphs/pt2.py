@@ -1,21 +1,31 @@
-"""PyTorch .pt2: a zip file whose JSON holds the exported graph. No tensor is loaded and no pickle is read."""
+"""PyTorch .pt2: a zip file with the exported graph as JSON. No tensor is loaded and no pickle is read."""
 
 from __future__ import annotations
 
-import json
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from ..system.files import open_regular
 from ..system.text import quote
-from .flow import Flow, Operation
-from .nodes import MOST_NODES, Answer, Binding, Dims, ReshapeNode, Unreadable, describe_fit
+from .flow import Flow, GraphOperation
+from .nodes import (
+    MAX_NODES,
+    Answer,
+    Binding,
+    Dims,
+    ReshapeNode,
+    Unreadable,
+    bind_symbol,
+    describe_fit,
+    fail_at,
+    parse_json,
+)
 from .pt2_lengths import evaluate
 
-_MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """Bytes of JSON that are read, however small the zip file is."""
 _TARGETS = ("view", "_unsafe_view", "reshape", "view_copy")
 _TYPES = {
@@ -26,16 +36,14 @@ _TYPES = {
 def read_pt2(path: Path, answer: Answer) -> Pt2Program:
     """Return the graph of a file; Unreadable if its JSON is not there, too large or not what torch.export writes."""
     name, content = _program(path)
+    program = parse_json(content, f"{name}: ")
     try:
-        module = json.loads(content)["graph_module"]
+        module = program["graph_module"]
         graph = module["graph"]
-    except (ValueError, RecursionError) as error:
-        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise Unreadable(f"{name}: not JSON: {why}") from None
     except (KeyError, TypeError):
         raise Unreadable(f"{name}: there is no graph_module.graph; torch.export.save writes one") from None
     if not isinstance(graph, dict):
-        _fail(f"{name}: graph", graph, "an object is wanted")
+        fail_at(f"{name}: graph", graph, "an object is wanted")
     if isinstance(users := _find_user_inputs(module), list):
         graph = {**graph, "inputs": users}
     return Pt2Program(name, graph, answer)
@@ -47,27 +55,25 @@ def _find_user_inputs(module: Mapping[str, Any]) -> list[Any] | None:
     specs = signature.get("input_specs") if isinstance(signature, dict) else None
     if not isinstance(specs, list):
         return None
-    users = [
-        spec["user_input"] for spec in specs if isinstance(spec, dict) and isinstance(spec.get("user_input"), dict)
-    ]
-    return [user.get("arg") for user in users]
+    users = [spec.get("user_input") for spec in specs if isinstance(spec, dict)]
+    return [user.get("arg") for user in users if isinstance(user, dict)]
 
 
 def _program(path: Path) -> tuple[str, bytes]:
-    """Return the name and the bytes of the JSON in the zip file; at most _MOST_BYTES are unpacked."""
+    """Return the name and the bytes of the JSON in the zip file; at most MAX_BYTES are unpacked."""
     try:
         with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             name = next((each for each in archive.namelist() if _is_program(each)), None)
             if name is None:
                 raise Unreadable("there is no serialized_exported_program.json or models/*.json in the zip file")
             with archive.open(name) as member:
-                content = member.read(_MOST_BYTES + 1)
+                content = member.read(MAX_BYTES + 1)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise Unreadable(f"not a zip file, or cut short: {error}") from None
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror or error}; check the path") from None
-    if len(content) > _MOST_BYTES:
-        raise Unreadable(f"{name}: it unpacks to more than {_MOST_BYTES:,} bytes")
+    if len(content) > MAX_BYTES:
+        raise Unreadable(f"{name}: it unpacks to more than {MAX_BYTES:,} bytes")
     return name, content
 
 
@@ -92,9 +98,8 @@ class Pt2Program:
             if why := describe_fit(name, self.inputs[name], given):
                 raise Unreadable(why)
             for k, (symbol, length) in enumerate(zip(self.inputs[name] or (), given, strict=False)):
-                if isinstance(symbol, str) and symbols.setdefault(symbol, length) != length:
-                    other = symbols[symbol]
-                    raise Unreadable(f"--input gives {quote(symbol)} two lengths: {other}, and {length} in {name}[{k}]")
+                if isinstance(symbol, str):
+                    bind_symbol(symbols, symbol, length, f"{name}[{k}]")
         return _Reader(self._file, self._graph, symbols).flow(self._answer).nodes(binding)
 
 
@@ -106,7 +111,11 @@ class _Reader:
         named = graph.get("sym_int_values")
         self._expressions: Mapping[str, Any] = named if isinstance(named, dict) else {}
         values = self._part("tensor_values", dict)
-        self._types = {name: _TYPES.get(each["dtype"]) for name, each in values.items() if _has_type(each)}
+        self._types = {
+            name: _TYPES.get(each["dtype"])
+            for name, each in values.items()
+            if isinstance(each, dict) and isinstance(each.get("dtype"), int)
+        }
         self.dims: dict[str, Dims | None] = {
             name: self._sizes(each.get("sizes"), f"tensor_values[{quote(name)}]")
             for name, each in values.items()
@@ -115,8 +124,8 @@ class _Reader:
 
     def flow(self, answer: Answer) -> Flow:
         nodes = self._part("nodes", list)
-        if len(nodes) > MOST_NODES:
-            raise Unreadable(f"{self._file}: {len(nodes):,} nodes, at most {MOST_NODES:,} are read")
+        if len(nodes) > MAX_NODES:
+            raise Unreadable(f"{self._file}: {len(nodes):,} nodes, at most {MAX_NODES:,} are read")
         operations = [self._operation(node, f"nodes[{number}]") for number, node in enumerate(nodes)]
         inputs = [name for entry in self._part("inputs", list) for name in _tensors(entry)]
         return Flow(operations, self.dims, {name: self.dims.get(name) for name in inputs}, answer)
@@ -124,16 +133,16 @@ class _Reader:
     def _part(self, name: str, kind: type) -> Any:
         value = self._graph.get(name)
         if not isinstance(value, kind):
-            _fail(f"{self._file}: graph.{name}", value, "torch.export writes something else there")
+            fail_at(f"{self._file}: graph.{name}", value, "torch.export writes something else there")
         return value
 
-    def _operation(self, node: Any, place: str) -> Operation:
+    def _operation(self, node: Any, place: str) -> GraphOperation:
         if not isinstance(node, dict) or not isinstance(node.get("inputs"), list):
-            _fail(f"{self._file}: {place}", node, "a node is an object with a list `inputs`")
+            fail_at(f"{self._file}: {place}", node, "a node is an object with a list `inputs`")
         takes, makes = tuple(_tensors(node["inputs"])), tuple(_tensors(node.get("outputs")))
         parts = str(node.get("target", "")).split(".")
         is_reshape = parts[:3] == ["torch", "ops", "aten"] and len(parts) > 3 and parts[3] in _TARGETS
-        return Operation(takes, makes, self._reshape(node, place, takes, makes) if is_reshape and takes else None)
+        return GraphOperation(takes, makes, self._reshape(node, place, takes, makes) if is_reshape and takes else None)
 
     def _reshape(
         self, node: Mapping[str, Any], place: str, takes: tuple[str, ...], makes: tuple[str, ...]
@@ -156,7 +165,7 @@ class _Reader:
     def _sizes(self, value: Any, place: str) -> Dims | None:
         """Return lengths; one that is neither a number nor a product of symbols is not known."""
         if not isinstance(value, list) or len(value) > 1000:
-            _fail(f"{self._file}: {place}", value, "a list of at most 1000 lengths is wanted")
+            fail_at(f"{self._file}: {place}", value, "a list of at most 1000 lengths is wanted")
         return tuple(self._length(each, place) for each in value)
 
     def _length(self, size: Any, place: str) -> int | str | None:
@@ -169,12 +178,8 @@ class _Reader:
                 return evaluate(expression["expr_str"], self._symbols)
             size = size.get("as_int")
         if size is not None and type(size) is not int:
-            _fail(f"{self._file}: {place}", size, "lengths are whole numbers")
+            fail_at(f"{self._file}: {place}", size, "lengths are whole numbers")
         return size
-
-
-def _has_type(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("dtype"), int)
 
 
 def _tensors(value: Any) -> Iterator[str]:
@@ -194,7 +199,3 @@ def _tensors(value: Any) -> Iterator[str]:
             if isinstance(value.get("as_sym_ints"), list):
                 names = (each.get("as_name") for each in value["as_sym_ints"] if isinstance(each, dict))
                 yield from (name for name in names if isinstance(name, str))
-
-
-def _fail(place: str, value: Any, why: str) -> NoReturn:
-    raise Unreadable(f"{place}: {quote(value)}: {why}")

@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 
-_LONGEST = 2000
+MAX_CHARACTERS = 2000
 _FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
     "Mod": operator.mod, "PythonMod": operator.mod, "Max": max, "Min": min,
@@ -20,7 +20,7 @@ _SIGNS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 def evaluate(text: str, symbols: Mapping[str, int]) -> int | str | None:
     """Return the value of an expression; a symbol or a product with one that has no value, as `64*s77`; or None."""
     try:
-        tree = ast.parse(text[:_LONGEST], mode="eval").body
+        tree = ast.parse(text[:MAX_CHARACTERS], mode="eval").body
         value = _value(tree, symbols)
         return _product(tree, symbols) if value is None else value if 0 <= value < 1 << 63 else None
     except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError):

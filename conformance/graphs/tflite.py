@@ -1,4 +1,4 @@
-"""TFLite models. No weight is decoded; of the constants only shapes are."""
+"""TFLite models. Only constants that are shapes are decoded."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from .flatbuffer import Buffer, Table
-from .flow import Flow, Operation
+from .flatbuffer import Buffer, FlatTable
+from .flow import Flow, GraphOperation
 from .nodes import Answer, Dims, ReshapeNode, Unreadable, content_of
 
-_MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 _RESHAPE = 22
-_LONGEST_SHAPE = 1000
+MAX_SHAPE_ENTRIES = 1000
 _TYPES = {
     0: "f32", 1: "f16", 2: "s32", 3: "u8", 4: "s64", 5: "string", 6: "bool", 7: "s16", 9: "s8", 10: "f64", 12: "u64",
     15: "u32", 16: "u16", 18: "bf16",
@@ -21,7 +21,7 @@ _TYPES = {
 
 def read_tflite(path: Path, answer: Answer) -> Flow:
     """Return the graphs of a file; names of inputs are those of the first."""
-    content = content_of(path, _MOST_BYTES)
+    content = content_of(path, MAX_BYTES)
     if content[4:8] != b"TFL3":
         raise Unreadable(f"byte 4: {content[4:8]!r}, where a TFLite file has b'TFL3'")
     model = Buffer(content).root()
@@ -38,7 +38,7 @@ def read_tflite(path: Path, answer: Answer) -> Flow:
 class _Graph:
     """One graph of a model. Dims of the others are taken as declared."""
 
-    def __init__(self, table: Table, place: str, codes: list[int], buffers: list[Table]) -> None:
+    def __init__(self, table: FlatTable, place: str, codes: list[int], buffers: list[FlatTable]) -> None:
         self._table, self._place, self._codes, self._buffers = table, place, codes, buffers
         self._tensors = table.tables(0)
         inputs = table.numbers(1)
@@ -48,7 +48,7 @@ class _Graph:
         self.dims: dict[str, Dims | None] = {name: _dims(self._tensors[k]) for k, name in self._names.items()}
         self.inputs = {self._names[k]: self.dims[self._names[k]] for k in inputs if k in self._names}
 
-    def operations(self) -> Iterator[Operation]:
+    def operations(self) -> Iterator[GraphOperation]:
         for number, operator in enumerate(self._table.tables(3)):
             place = f"{self._place}.operators[{number}]"
             takes, makes = (self._check_tensors(operator.numbers(field), place) for field in (1, 2))
@@ -56,14 +56,14 @@ class _Graph:
             if index >= len(self._codes):
                 raise Unreadable(f"byte {operator.at:,}: {place} has the code {index:,} of {len(self._codes):,}")
             node = self._reshape(operator, place, takes, makes) if self._codes[index] == _RESHAPE and takes else None
-            yield Operation(tuple(self._names[k] for k in takes), tuple(self._names[k] for k in makes), node)
+            yield GraphOperation(tuple(self._names[k] for k in takes), tuple(self._names[k] for k in makes), node)
 
     def _check_tensors(self, indices: tuple[int, ...], place: str) -> tuple[int, ...]:
         if bad := next((k for k in indices if k >= len(self._tensors) or k < -1), None):
             raise Unreadable(f"{place}: there is no tensor {bad:,}; the graph has {len(self._tensors):,}")
         return tuple(k for k in indices if k >= 0)
 
-    def _reshape(self, operator: Table, place: str, takes: tuple[int, ...], makes: tuple[int, ...]) -> ReshapeNode:
+    def _reshape(self, operator: FlatTable, place: str, takes: tuple[int, ...], makes: tuple[int, ...]) -> ReshapeNode:
         """Read the shape from the second input, or from the options where there is none. A 0 is a length."""
         options = operator.table(4)
         shape: Dims | None = None
@@ -79,15 +79,15 @@ class _Graph:
             name, place, None, _TYPES.get(src.number(1, "b")), _dims(src), shape, False, declared, missing=why
         )
 
-    def _constant(self, tensor: Table) -> Dims | None:
+    def _constant(self, tensor: FlatTable) -> Dims | None:
         number = tensor.number(2, "I")
-        content = self._buffers[number].content(0, 4 * _LONGEST_SHAPE) if number < len(self._buffers) else None
+        content = self._buffers[number].content(0, 4 * MAX_SHAPE_ENTRIES) if number < len(self._buffers) else None
         if not content or len(content) % 4 or _TYPES.get(tensor.number(1, "b")) != "s32":
             return None
         return struct.unpack(f"<{len(content) // 4}i", content)
 
 
-def _dims(tensor: Table) -> Dims | None:
+def _dims(tensor: FlatTable) -> Dims | None:
     """Return dims; the signature, where there is one, says which lengths are not known. [] may be any rank."""
     lengths = tensor.numbers(7) or tensor.numbers(0)
     if not lengths and not tensor.number(8, "b"):

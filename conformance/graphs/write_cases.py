@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ..hunt.write_case import write_expectation, write_expectations
 from ..model.types import WIDTH
 from .conclude import CheckedNode
-from .decide import Decision, Judge
+from .decide import Judge
 from .nodes import Dims, ReshapeNode, whole
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """Bytes of src or dst in a case; larger tensors would make a run slow."""
-
-
 PREFIX = "graph-call-"
 """How the ids of these cases begin."""
 
@@ -46,36 +44,23 @@ def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
 
 
 def _case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
-    """Yield the keys of a case but its id; nothing if no case can hold the call."""
+    """Yield the keys of a case except its id; nothing if no case can hold the call."""
     src, shape = whole(call.src), whole(call.shape)
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:
         return
     plain = call._replace(operation=None, declared=None, form=None, missing="")
     decisions = judge.decide_everywhere(plain)
     tensors = [src, *(each.dst for each in decisions.values())]
-    if max(map(_volume, tensors)) * WIDTH[call.src_type] > MOST_BYTES:
+    if max(map(_volume, tensors)) * WIDTH[call.src_type] > MAX_BYTES:
         return
     rules = [rule for each in decisions.values() for rule in each.rules]
     yield f"    rule: {rules[0] if rules else judge.rule_of_entries(plain)}"
-    yield f'    src: "{call.src_type}{list(src)}"'
+    yield f"    src: {call.src_type}{list(src)}"
     yield f"    shape: {list(shape)}"
     yield f"    special_zero: {str(call.special_zero).lower()}"
-    expected = {document: _expect(call.src_type, decision) for document, decision in decisions.items()}
-    common = Counter(expected.values()).most_common(1)[0][0]
-    others = [f"{document}: {_quote(text)}" for document, text in expected.items() if text != common]
-    star = f"{_quote('*')}: {_quote(common)}"
-    yield f"    expect: {{{', '.join([*others, star])}}}" if others else f"    expect: {_quote(common)}"
+    expected = {name: write_expectation(call.src_type, each.kind, each.dst) for name, each in decisions.items()}
+    yield f"    expect: {write_expectations(expected)}"
 
 
 def _volume(dims: Dims | None) -> int:
     return math.prod(length for length in dims or () if isinstance(length, int))
-
-
-def _expect(src_type: str, decision: Decision) -> str:
-    if decision.kind == "legal":
-        return f"{src_type}{list(decision.dst or ())}"
-    return "reject" if decision.kind == "illegal" else "unspecified"
-
-
-def _quote(text: str) -> str:
-    return f'"{text}"'

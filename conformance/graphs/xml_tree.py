@@ -6,24 +6,23 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from ..system.text import quote
-from .nodes import Dims, Unreadable
+from .nodes import Dims, Unreadable, fail_at
 
-_DEEPEST = 100
-_MOST_ELEMENTS = 5_000_000
+MAX_DEPTH = 100
+MAX_ELEMENTS = 5_000_000
 
 
-class Element:
+class XmlElement:
     """An element, its attributes, its text and its line."""
 
     __slots__ = ("attributes", "children", "line", "tag", "text")
 
     def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
         self.tag, self.attributes, self.line = tag, attributes, line
-        self.children: list[Element] = []
+        self.children: list[XmlElement] = []
         self.text = ""
 
-    def find(self, *tags: str) -> Iterator[Element]:
+    def find(self, *tags: str) -> Iterator[XmlElement]:
         """Yield the elements below by the tags on the way to them."""
         for child in self.children:
             if child.tag == tags[0]:
@@ -33,20 +32,20 @@ class Element:
                     yield from child.find(*tags[1:])
 
 
-def read_xml(content: bytes) -> Element:
+def read_xml(content: bytes) -> XmlElement:
     """Return the root; Unreadable names the line and the byte of a mistake."""
     parser = expat.ParserCreate()
-    top = Element("", {}, 0)
+    top = XmlElement("", {}, 0)
     open_elements = [top]
     count = 0
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal count
         count += 1
-        if count > _MOST_ELEMENTS or len(open_elements) > _DEEPEST:
-            limit = f"more than {_MOST_ELEMENTS:,} elements" if count > _MOST_ELEMENTS else "nested too deep"
+        if count > MAX_ELEMENTS or len(open_elements) > MAX_DEPTH:
+            limit = f"more than {MAX_ELEMENTS:,} elements" if count > MAX_ELEMENTS else "nested too deep"
             raise Unreadable(f"line {parser.CurrentLineNumber}: {limit}")
-        element = Element(tag, attributes, parser.CurrentLineNumber)
+        element = XmlElement(tag, attributes, parser.CurrentLineNumber)
         open_elements[-1].children.append(element)
         open_elements.append(element)
 
@@ -71,13 +70,13 @@ def read_xml(content: bytes) -> Element:
     return top.children[0]
 
 
-def dims_of(port: Element) -> Dims:
+def dims_of(port: XmlElement) -> Dims:
     """Return the dims of a port; -1 is a length that is not known."""
     lengths = [read_whole(dim, dim.text.strip(), -1) for dim in port.find("dim")]
     return tuple(length if length >= 0 else None for length in lengths)
 
 
-def read_whole(element: Element, text: str, least: int = 0) -> int:
+def read_whole(element: XmlElement, text: str, least: int = 0) -> int:
     """Return a whole number of at least `least`; Unreadable names the element's line."""
     try:
         number = int(text) if len(text) < 20 else least - 1
@@ -88,6 +87,6 @@ def read_whole(element: Element, text: str, least: int = 0) -> int:
     return number
 
 
-def fail(element: Element, value: object, why: str) -> NoReturn:
+def fail(element: XmlElement, value: object, why: str) -> NoReturn:
     """Report a value of an element with its line."""
-    raise Unreadable(f"line {element.line}: {quote(value)}: {why}")
+    fail_at(f"line {element.line}", value, why)

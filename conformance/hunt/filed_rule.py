@@ -26,7 +26,6 @@ _ABOUT_DIMS = ("wrong dims", "wrong volume", "refused a legal call", "unsupporte
 
 
 def is_failure(result: Result) -> bool:
-    """True if a row fails or errs in some document."""
     return fails(result.verdicts.values())
 
 

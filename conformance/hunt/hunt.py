@@ -26,7 +26,7 @@ class Counterexample(NamedTuple):
     row: Row
     result: Result
     rule: str
-    """The rule that it goes against; of a difference, the rule that leaves the call unspecified."""
+    """The rule that it breaks; for a difference, the rule that leaves the call unspecified."""
     difference: str | None = None
     """The difference between two backends if no document says who is right."""
 
@@ -41,10 +41,10 @@ class HuntResult(NamedTuple):
     """The result of a hunt."""
 
     examples: int
-    """The number of examples tried until the first failure, or at all."""
+    """The number of examples tried."""
     counterexample: Counterexample | None
     steady: bool = True
-    """True if the failure came again when the same call was made again."""
+    """The same call failed again."""
 
 
 class Scope(NamedTuple):
@@ -91,7 +91,7 @@ class _Search:
 
         def find_same(case: Case) -> Counterexample | None:
             other = self.find(case)
-            return other if other and _way_of(other) == _way_of(found) else None
+            return other if other and _kind_of(other) == _kind_of(found) else None
 
         return shrink(found.row.case, find_same, found)
 
@@ -124,7 +124,7 @@ class _Search:
         return None
 
 
-def _way_of(counterexample: Counterexample) -> tuple[str, bool]:
+def _kind_of(counterexample: Counterexample) -> tuple[str, bool]:
     return counterexample.rule, counterexample.difference is not None
 
 
@@ -133,7 +133,7 @@ def _claims(claims: Claims, row: Row) -> bool:
 
 
 def _comparable(outcome: Outcome) -> tuple[object, ...]:
-    """Return the part of an outcome by which backends are compared: an answer to the last byte, else the kind alone."""
+    """Return what is compared of two backends: an answer to the last byte, otherwise only the kind."""
     if outcome.kind != "tensor":
         return (outcome.kind,)
     return outcome.type, outcome.dims, bytes(outcome.data or b"")

@@ -14,8 +14,8 @@ from ..model.cases import given_keys
 from ..plan.memory import reach_of, strides_of
 
 T = TypeVar("T")
-_MOST_PLACES = 1 << 20
-"""What is left of an empty src without its 0 may not fit into memory, least of all in a layout with gaps."""
+MAX_PLACES = 1 << 20
+"""Without its 0, an empty src may not fit into memory."""
 
 
 def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
@@ -28,7 +28,7 @@ def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
     while smaller:
         smaller = False
         for candidate in smaller_cases(case):
-            if repr(candidate) in tried or _places(candidate) > max(_places(case), _MOST_PLACES):
+            if repr(candidate) in tried or _places(candidate) > max(_places(case), MAX_PLACES):
                 continue
             tried.add(repr(candidate))
             result = test(candidate)
@@ -39,7 +39,7 @@ def shrink(case: Case, test: Callable[[Case], T | None], value: T) -> T:
 
 
 def _places(case: Case) -> int:
-    """Return the places in memory, each as large as an element, over which the largest src of a case reaches."""
+    """Return the length, in elements, of the memory that the largest src of a case spans."""
     reaches = (reach_of(step.src, strides_of(step.src, step.layout, 1)) for step in case.steps if 0 not in step.src)
     return 1 + max(map(sum, reaches), default=0)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..model import Case, Expected, Meaning, Operand, Place, Step
+from ..model import Case, Expected, Operand, Place, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..plan.steps import RowStep
@@ -99,8 +99,17 @@ def _quote(value: str) -> str:
 
 
 def _expectation(step: Step, row_step: RowStep) -> str:
+    return write_expectations(
+        {
+            document: write_expectation(step.src_type, judged.meaning.kind, judged.meaning.dst)
+            for judged in row_step.meanings
+            for document in judged.documents
+        }
+    )
+
+
+def write_expectations(by_document: Mapping[str, str]) -> str:
     """Write one expectation, or the commonest for `*` and the others under their documents."""
-    by_document = {d: _expectation_of(step, judged.meaning) for judged in row_step.meanings for d in judged.documents}
     (common, _), *others = Counter(by_document.values()).most_common()
     if not others:
         return common
@@ -108,10 +117,10 @@ def _expectation(step: Step, row_step: RowStep) -> str:
     return _flow({**parts, '"*"': _quote(common)})
 
 
-def _expectation_of(step: Step, meaning: Meaning) -> str:
-    if meaning.kind == "legal":
-        return f"{step.src_type}{list(meaning.dst or ())}"
-    return "reject" if meaning.kind == "illegal" else "unspecified"
+def write_expectation(src_type: str, kind: str, dst: Sequence[object] | None) -> str:
+    if kind == "legal":
+        return f"{src_type}{list(dst or ())}"
+    return "reject" if kind == "illegal" else "unspecified"
 
 
 def call_case(

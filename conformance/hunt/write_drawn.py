@@ -1,4 +1,4 @@
-"""Write the case of a drawn row that failed: alone or as a sequence, as small as some thousand calls make it."""
+"""Write the case of a drawn row that failed, as a call or a sequence, made as small as some thousand calls allow."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .filed_rule import is_failure, rule_against
 from .shrink import shrink
 from .write_case import case_text
 
-_CALLS = 30_000
-"""Calls for one case; the smallest that was found by then is written."""
-_PROCESSES = 60
-"""Processes for one case, as each takes up to a second."""
+MAX_CALLS = 30_000
+"""Calls for one case; then the smallest found so far is written."""
+MAX_PROCESSES = 60
+"""Processes for one case; each takes up to a second."""
 _ALONE = "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
 
 
@@ -32,11 +32,11 @@ def write_drawn(row: Row, result: Result, adapter: Adapter, claims: Claims) -> I
 
 def _smallest_text(row: Row, result: Result, adapter: Adapter, claims: Claims) -> str:
     smaller = _Smaller(row, result, adapter, claims)
-    one_call = smaller.find_anew(replace(row.case, steps=row.case.steps[result.step :][:1]))
+    one_call = smaller.find_in_fresh_process(replace(row.case, steps=row.case.steps[result.step :][:1]))
     if one_call:
         smallest = shrink(one_call[0].case, smaller.find, one_call)
-        return _text(*(smaller.find_anew(smallest[0].case) or one_call))
-    if len(row.case.steps) == 1 or smaller.find_anew(row.case) is None:
+        return _text(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
+    if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
         return _ALONE + _text(row, result)
     return _text(*smaller.search_sequence())
 
@@ -51,26 +51,26 @@ class _Smaller:
 
     def __init__(self, row: Row, result: Result, adapter: Adapter, claims: Claims) -> None:
         self.row, self.result, self.adapter, self.claims = row, result, adapter, claims
-        self.calls_left, self.processes_left = _CALLS, _PROCESSES
+        self.calls_left, self.processes_left = MAX_CALLS, MAX_PROCESSES
 
     def search_sequence(self) -> tuple[Row, Result]:
         """Return the smallest row found for a failure that takes several calls, and its result."""
         best = self.row, self.result
         for length in _lengths(len(self.row.case.steps)):
             best = self._without_parts(best, length)
-        return shrink(best[0].case, self.find_anew, best)
+        return shrink(best[0].case, self.find_in_fresh_process, best)
 
     def _without_parts(self, best: tuple[Row, Result], length: int) -> tuple[Row, Result]:
-        """Leave out parts of so many steps wherever the case still fails."""
+        """Leave out each part of `length` steps without which the case still fails."""
         at = 0
         while at < len(best[0].case.steps) and len(best[0].case.steps) > length:
             steps = best[0].case.steps
-            found = self.find_anew(replace(best[0].case, steps=steps[:at] + steps[at + length :]))
+            found = self.find_in_fresh_process(replace(best[0].case, steps=steps[:at] + steps[at + length :]))
             best, at = (found, at) if found else (best, at + length)
         return best
 
-    def find_anew(self, case: Case) -> tuple[Row, Result] | None:
-        """Do as `find` in a process that has made no call before, if calls go to another process."""
+    def find_in_fresh_process(self, case: Case) -> tuple[Row, Result] | None:
+        """Do what `find` does, in a process without earlier calls if calls go to another process."""
         if isinstance(self.adapter, Isolated):
             self.processes_left -= 1
             if self.processes_left < 0:
@@ -80,7 +80,7 @@ class _Smaller:
 
     def find(self, case: Case) -> tuple[Row, Result] | None:
         """Return the row of a case if it fails with the same diagnosis; None also after too many calls."""
-        keeps_type = case.shape_type == self.row.case.shape_type  # if not, it is called as the case without it is
+        keeps_type = case.shape_type == self.row.case.shape_type  # if not, it is called as the case without that key
         shape_type = self.row.shape_type if keeps_type else self.row.signature.shape_types[0]
         way = self.row.signature, self.row.given, shape_type
         if not is_expressible(case, *way):  # merged lengths may be too long for the type of shape

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 CONFORMS, FAILS, USAGE, CANNOT_START, INCOMPLETE, UNTRUSTED, OVERDUE = range(7)
 
 
-class Entry(NamedTuple):
+class ExitCode(NamedTuple):
     """The words of an exit code, and what it does to the verdicts of a run."""
 
     words: str
@@ -17,18 +17,18 @@ class Entry(NamedTuple):
     """`no certificate`: no document is shown to conform. `no verdict`: no verdict holds either."""
 
 
-TABLE: dict[int, Entry] = {
-    CONFORMS: Entry("conforms", "the whole target conforms"),
-    FAILS: Entry("fails", "something in the target fails or errs"),
-    USAGE: Entry("usage", "the command or a file cannot be read"),
-    CANNOT_START: Entry("cannot start", "the backend cannot start"),
-    INCOMPLETE: Entry("incomplete", "incomplete: filtered, a shard, not run, or nothing claimed"),
-    UNTRUSTED: Entry(
+TABLE: dict[int, ExitCode] = {
+    CONFORMS: ExitCode("conforms", "the whole target conforms"),
+    FAILS: ExitCode("fails", "something in the target fails or errs"),
+    USAGE: ExitCode("usage", "the command or a file cannot be read"),
+    CANNOT_START: ExitCode("cannot start", "the backend cannot start"),
+    INCOMPLETE: ExitCode("incomplete", "incomplete: filtered, a shard, not run, or nothing claimed"),
+    UNTRUSTED: ExitCode(
         "untrusted",
         "a planted backend passed, or somebody changed the results during the run: do not trust this run",
         "no verdict",
     ),
-    OVERDUE: Entry(
+    OVERDUE: ExitCode(
         "waiver overdue", "nothing fails, but a waiver has expired or matches nothing any more", "no certificate"
     ),
 }

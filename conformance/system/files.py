@@ -16,8 +16,8 @@ from typing import BinaryIO
 if sys.platform != "win32":
     import fcntl
 
-MOST = 1 << 30
-"""Bytes that are read of one file, unless the caller asks for another limit."""
+MAX_BYTES = 1 << 30
+"""Bytes to read of one file, unless the caller gives another limit."""
 LOCK = ".conformance-lock"
 
 
@@ -25,7 +25,7 @@ class InUse(Exception):
     """Another run writes into the folder; the message says which one."""
 
 
-def read_bytes(path: Path, most: int = MOST) -> bytes:
+def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """Return the content of a regular file of at most `most` bytes.
 
     Raise OSError for anything else, such as a pipe, a device or a folder. This never waits for a writer.
@@ -33,7 +33,7 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
     with open_regular(path) as stream:
         status = os.fstat(stream.fileno())
         size = status.st_size
-        content = stream.read(size + 1) if size <= most else b""  # it takes as much memory as it is asked for
+        content = stream.read(size + 1) if size <= most else b""  # read() takes as much memory as it is asked for
         if content[size:]:  # the file grows, or has no size, like those of /proc
             content += stream.read(most + 1 - len(content))
         if len(content) > most or size > most:
@@ -51,7 +51,7 @@ def sha256_of(path: Path) -> str:
 
 
 def leaves_its_folder(path: Path) -> bool:
-    """True if the name is a symbolic link to a file of another folder, whose content must not be shown."""
+    """The path is a symbolic link to another folder, so the content must not be shown."""
     try:
         return os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent)
     except (OSError, ValueError):
@@ -78,7 +78,7 @@ def _require_regular(descriptor: int, path: Path) -> None:
 
 
 def create(path: Path, buffering: int = -1) -> BinaryIO:
-    """Create a file in place of any file of that name, for writing and reading, without following a link."""
+    """Create a file for writing and reading; replace any file of that name, without following a link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -86,7 +86,7 @@ def create(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Put a file with this content in place of any file of that name, without following a symbolic link."""
+    """Write a file; replace any file of that name at once, without following a symbolic link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     import tempfile  # slow to import, and only needed here
 
@@ -136,7 +136,7 @@ def lock_folder(folder: Path, what: str) -> Iterator[None]:
 
 
 def _acquire(folder: Path) -> int:
-    """Return a descriptor of the lock file, which is locked and still has its name."""
+    """Open and lock the lock file; another run may remove it until we hold the lock."""
     path = folder / LOCK
     while True:
         folder.mkdir(parents=True, exist_ok=True)

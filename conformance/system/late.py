@@ -1,4 +1,4 @@
-"""Go on where the suite fails after a row was judged: such a failure costs a page or a note, and never the run."""
+"""Go on if the suite fails after a row was judged: such a failure costs a page or a note, never the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .text import shorten
 
 @contextmanager
 def go_on(what: str, tell: Callable[[str], object]) -> Iterator[None]:
-    """Tell in one line why a `with` block failed, and go on behind it. Nothing that decides a verdict may be in it."""
+    """Tell in one line why a `with` block failed, and go on after it. No block may decide a verdict."""
     try:
         yield
     except BrokenPipeError:  # the reader had enough

@@ -1,7 +1,6 @@
 """Progress of long work: a bar on a terminal, a line now and then elsewhere.
 
-Written here and not taken from a library such as rich: it is one line, and the suite would depend on that library at
-every start.
+We need one line, which is no reason to depend on a library such as rich.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ import time
 from collections import deque
 from typing import TextIO
 
-from .terminal import cut_columns, is_coloured, is_terminal, printable, width
+from .terminal import cut_columns, is_terminal, printable, wants_colour, width
 
 LINE_SECONDS = 9.0
 """Seconds between two lines of progress where there is no terminal."""
-_BAR = 12
-"""Columns of the bar, so that the whole line stands in 80 of them."""
-_SAMPLE_SECONDS, _WINDOW = 1.0, 30.0
-"""The rate is that of the last `_WINDOW` seconds."""
-_SLOWEST = 0.05
-"""While fewer are done in a second, as if one call hangs, nothing can be said of the time left."""
-_POLL = 0.5
-"""Seconds between two looks of the thread that writes while nothing ends."""
+BAR_COLUMNS = 12
+"""The whole line fits in 80 columns."""
+SAMPLE_SECONDS, RATE_SECONDS = 1.0, 30.0
+"""The rate is that of the last 30 seconds, with a sample each second."""
+MIN_RATE = 0.05
+"""If fewer are done in a second, as when a call hangs, the time left is not known."""
+POLL_SECONDS = 0.5
+"""The thread that writes while nothing ends looks so often."""
 
 
 class Progress:
@@ -70,13 +69,13 @@ class Progress:
             self._stream.flush()
 
     def _sample(self, now: float) -> None:
-        if now - self._samples[-1][0] >= _SAMPLE_SECONDS:
+        if now - self._samples[-1][0] >= SAMPLE_SECONDS:
             self._samples.append((now, self._done))
-        while len(self._samples) > 2 and now - self._samples[0][0] > _WINDOW:
+        while len(self._samples) > 2 and now - self._samples[0][0] > RATE_SECONDS:
             self._samples.popleft()
 
     def _write_while_nothing_ends(self) -> None:
-        while not self._closed.wait(_POLL):
+        while not self._closed.wait(POLL_SECONDS):
             with self._lock:
                 if (now := time.monotonic()) >= self._next and not self._closed.is_set():
                     self._write_progress(now)
@@ -88,12 +87,12 @@ class Progress:
         self._stream.flush()
 
     def _draw_bar(self, now: float, note: str) -> None:
-        full = _BAR * self._done // max(self._total, 1)
+        full = BAR_COLUMNS * self._done // max(self._total, 1)
         begin = f"{self._label} "
         rest = " · ".join([f" {self._done:,} of {self._total:,}", *self._details(now), *([note] if note else [])])
-        rest = cut_columns(printable(rest), width(self._stream) - 1 - len(begin) - _BAR)
-        done, left = self._fit_encoding("━" * full, "#" * full), self._fit_encoding("─", "-") * (_BAR - full)
-        if is_coloured(self._stream):
+        rest = cut_columns(printable(rest), width(self._stream) - 1 - len(begin) - BAR_COLUMNS)
+        done, left = self._fit_encoding("━" * full, "#" * full), self._fit_encoding("─", "-") * (BAR_COLUMNS - full)
+        if wants_colour(self._stream):
             done, left = f"\x1b[{31 if self._failed else 32}m{done}\x1b[0m", f"\x1b[2m{left}\x1b[0m"
         self._stream.write(f"\r\x1b[K{begin}{done}{left}{self._fit_encoding(rest, rest.replace('·', ','))}")
         self._stream.flush()
@@ -111,7 +110,7 @@ class Progress:
         failed = [] if self._failed is None else [f"{self._failed:,} failed"]
         before, done = self._samples[0]
         rate = (self._done - done) / max(now - before, 1e-9)
-        if rate < _SLOWEST:
+        if rate < MIN_RATE:
             return failed
         left = (self._total - self._done) / rate
         return [*failed, f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {_as_time(left)} left"]

@@ -38,7 +38,7 @@ def _remove_stale(space: int) -> None:
 
 
 def _pid_namespace() -> int | None:
-    """The id of the process namespace, since containers may share the folder; None outside Linux."""
+    """Return the id of the process namespace, since containers may share the folder; None outside Linux."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:

@@ -11,18 +11,18 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 _KEY = os.urandom(6).hex()
-"""Marks what we put into a text ourselves: colours, line breaks and signs. No text from a file can hold it."""
+"""Marks our own colours, line breaks and signs in a text. No text from a file can hold it."""
 _OURS = re.compile(rf"\\x1b{_KEY}([^;]*);")
 """Our own marks, as `printable` writes them."""
 _BREAK = f"\x1b{_KEY}n;"
 OK, BAD = f"\x1b{_KEY}✓;", f"\x1b{_KEY}✗;"
-"""Our signs at the start of a line. `say` puts a backslash before a sign that somebody else's text puts there."""
+"""Our signs at the start of a line. `say` puts a backslash before such a sign in any other text."""
 _LOOKS_LIKE_OURS = re.compile(rf"(?:[ ]|\\x1b{_KEY}\d+;)*(?=::|✓|✗|✔|✘)")
-"""The start of a line that a CI service takes for a command (`::error::`), or a person for a verdict of ours."""
+"""The start of a line that a CI service would obey (`::error::`), or a person would read as our verdict."""
 _COMMAND = re.compile(r"(?<=#)#(?=[a-z]*\[)", re.IGNORECASE)
 """`##[group]`, `##vso[…]` and `##teamcity[…]`, which some CI services obey anywhere in a line."""
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
-_WIDEST = 100
+MAX_COLUMNS = 100
 
 
 def printable(text: str) -> str:
@@ -66,15 +66,14 @@ def _disarm(line: str) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """True if the stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False
 
 
-def is_coloured(stream: TextIO | None) -> bool:
-    """True if output to the stream should be coloured: https://no-color.org."""
+def wants_colour(stream: TextIO | None) -> bool:
+    """Ask whether the stream should get colours: https://no-color.org."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -86,7 +85,7 @@ def paint(style: str, text: str) -> str:
 def say(text: str = "", stream: TextIO | None = None) -> None:
     """Print a text as `plain` makes it, with colours if the stream should be coloured."""
     stream = stream or sys.stdout
-    print(_render(text, "\x1b[\\1m" if is_coloured(stream) else ""), file=stream)
+    print(_render(text, "\x1b[\\1m" if wants_colour(stream) else ""), file=stream)
 
 
 def say_raw(text: str) -> None:
@@ -100,8 +99,8 @@ def say_raw(text: str) -> None:
 def width(stream: TextIO | None = None) -> int:
     """Return the columns to write in: those of the terminal, at most 100."""
     if not is_terminal(stream or sys.stdout):
-        return _WIDEST
-    return max(40, min(_WIDEST, _size().columns))
+        return MAX_COLUMNS
+    return max(40, min(MAX_COLUMNS, _size().columns))
 
 
 def screen_lines() -> int | None:
@@ -116,7 +115,7 @@ def _size() -> os.terminal_size:
 
 
 def count_lines(texts: Iterable[str]) -> int:
-    """Count the lines that texts take on the screen, of which one that is too wide takes several."""
+    """Count the lines that texts take on the screen; a line that is too wide takes several."""
     across = _size().columns
     return sum(max(1, -(-columns(line) // across)) for text in texts for line in text.split(_BREAK))
 
@@ -130,7 +129,6 @@ def columns(text: str) -> int:
 
 
 def lines(texts: Iterable[str]) -> str:
-    """Join texts as lines."""
     return _BREAK.join(texts)
 
 

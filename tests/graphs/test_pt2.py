@@ -129,8 +129,8 @@ def test_other_targets_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit of a sixteenth is met as soon as that of 256 MiB, and packed in a sixteenth of the time."""
-    assert pt2._MOST_BYTES == 1 << 28
-    monkeypatch.setattr(pt2, "_MOST_BYTES", 1 << 24)
+    assert pt2.MAX_BYTES == 1 << 28
+    monkeypatch.setattr(pt2, "MAX_BYTES", 1 << 24)
     path = archive(tmp_path, b" " * ((1 << 24) + 1))
     assert Path(path).stat().st_size < 1 << 16
     assert "it unpacks to more than 16,777,216 bytes" in cli("check-graph", path).expect(2).out

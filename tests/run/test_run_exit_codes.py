@@ -256,7 +256,7 @@ def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyP
 
 def test_while_hardly_anything_ends_progress_foretells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr("conformance.system.progress._SLOWEST", 1e12)
+    monkeypatch.setattr("conformance.system.progress.MIN_RATE", 1e12)
     screen = Screen()
     Progress("running", 200, screen).at(100, "", 3)
     assert screen.getvalue().endswith(" 100 of 200 · 3 failed")
