@@ -39,6 +39,8 @@ HERE = ("--conformance-isolation", "none")
 """The option that spares a process, for tests where the process of the backend does not matter."""
 STATIC = ("--type", "f32", "--operation", "StaticReshape")
 """The options of one row for each case, for tests where the number of rows does not matter."""
+NO_REPORTS = "from conformance import report\nreport.write = lambda *_: ()\n"
+"""A conftest.py without reports, which take most of the time of a session that writes evidence."""
 PRELOADED = ("_pytest._argcomplete", "execnet", "faulthandler", "pdb", "xdist.looponfail", "xdist.plugin")
 """Modules beside the plugins of pytest that each session imports, if they are there."""
 FILE = "cases/few0.yaml"
@@ -144,12 +146,12 @@ def main() -> None:
     from conformance.runner import planted_backends as canary
     from tests.builders import write_cases
 
-    plan_of(load_suite())  # before the few: the next session frees the steps of the last plan, and writes to its memory
+    bundled = plan_of(
+        load_suite()
+    )  # before the few: the next session frees the steps of the last plan, and writes to its memory
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         few = str(write_cases(Path(folder)))  # they are remembered by the texts and names of their files
-        call_command(
-            ["run", "reference", "--cases", few, "--hunt", "0", "--out", f"{folder}/out"]
-        )  # compiles templates
+        call_command(["run", "reference", "--cases", few, "--hunt", "0", "--out", f"{folder}/out"])  # for templates
         spare_processes(canary)
         for isolation in ISOLATIONS:
             canary.count_failures(plan_of(load_suite(None, Path(few))), isolation, Limits())
@@ -161,10 +163,13 @@ def main() -> None:
     answers = os.dup(1)
     os.dup2(2, 1)
     for line in sys.stdin:
+        request = json.loads(line)
+        for isolation in ISOLATIONS if SUITE[0] not in request["words"] else ():  # remembered after the first time
+            canary.count_failures(bundled, isolation, Limits())
         child = os.fork()
         if not child:
             os.close(answers)
-            _pytest(json.loads(line))
+            _pytest(request)
         _, status = os.waitpid(child, 0)
         os.write(answers, b"%d\n" % os.waitstatus_to_exitcode(status))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import Cli
-from tests.pytest_plugin.done import ROOT, Done
+from tests.pytest_plugin.done import NO_REPORTS, ROOT, Done
 
 PAGE = ROOT / "docs" / "pytest.md"
 WAIVERS = """waivers:
@@ -35,6 +35,7 @@ def pattern_of(shown: str) -> str:
 @pytest.mark.slow
 def test_the_outputs_in_the_documentation(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
     cli("new-adapter", "mine").expect(0)
     page = PAGE.read_text(encoding="utf-8")
     sessions = re.findall(r"```console\n\$ (.*)\n((?:.*\n)*?)```", page)

@@ -18,7 +18,7 @@ from conformance.run.row import run
 from conformance.verdict import planted
 
 from ..builders import plan_of_cases, some_slow
-from .done import FILE, HERE, ROW, STATIC, SUITE, Done
+from .done import FILE, HERE, NO_REPORTS, ROW, STATIC, SUITE, Done
 
 NAME = ROW.partition("[")[0]
 
@@ -135,6 +135,7 @@ def test_evidence_that_cannot_be_written_at_the_end(few: Path) -> None:
 
 
 def test_junit_counts_and_the_evidence_agree_with_a_plain_run(few: Path, backend: str) -> None:
+    (few / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
     done = Done(
         few, *SUITE, "-q", "--junitxml=junit.xml", "--conformance-out=out", *STATIC, adapter=f"{backend}:Refuses"
     )
@@ -169,7 +170,7 @@ LISTENERS = {
 
 @pytest.mark.parametrize("listens", LISTENERS)
 def test_hooks_that_listen_change_no_verdict(few: Path, backend: str, listens: str) -> None:
-    (few / "conftest.py").write_text(f"import pytest\n\nSEEN = []\n\n{LISTENERS[listens]}", encoding="utf-8")
+    (few / "conftest.py").write_text(f"{NO_REPORTS}import pytest\nSEEN = []\n{LISTENERS[listens]}", encoding="utf-8")
     (few / "test_theirs.py").write_text("def test_theirs():\n    pass\n", encoding="utf-8")
     rows = [row for row in plan_of_cases(few).rows if (row.type, row.operation) == ("f32", "StaticReshape")]
     words = (".", FILE, "-q", *STATIC, "--tb=no", "--conformance-out=out")
@@ -219,6 +220,7 @@ def test_workers_that_differ(few: Path, backend: str, name: str) -> None:
     ids=["one type", "all"],
 )
 def test_one_process_and_two_agree_on_the_suite(here: Path, part: tuple[str, ...]) -> None:
+    (here / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
     for out, more in (("one", []), ("two", ["-n", "2"])):
         Done(here, "-q", *part, f"--conformance-out={out}", *more).expect(0, "the whole target conforms")
     files = [(here / name / "results.jsonl").read_text(encoding="utf-8") for name in ("one", "two")]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.builders import CASES, Cli, some_slow, write_cases
-from tests.pytest_plugin.done import HERE, Done
+from tests.pytest_plugin.done import HERE, NO_REPORTS, Done
 
 BACKENDS = """import time
 from conformance.adapter import FunctionAdapter
@@ -96,7 +96,8 @@ SAME = {"waivers": "waivers.yaml", "claims": "claims.yaml", "timeout": "7", "mem
 @pytest.mark.parametrize("way", some_slow(("options", "configuration", "xdist", "jobs"), ("options", "configuration")))
 def test_the_evidence_equals_that_of_a_run(complete: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     monkeypatch.chdir(complete)
-    monkeypatch.setattr("conformance.report.write", lambda *_: ())  # the command's own reports
+    monkeypatch.setattr("conformance.report.write", lambda *_: ())
+    (complete / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
     settings = SAME | ({"jobs": "2"} if way == "jobs" else {"isolation": "none"})
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
     cli("run", "mine.py:Keeps", "--cases", "cases", "--hunt", "0", *F32, *words, "--out", "run").expect(0)
