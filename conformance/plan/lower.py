@@ -11,7 +11,7 @@ from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
 from .memory import TensorSpec, strides_of, volume_of
-from .steps import GREAT, RowStep, StepMeaning, due_of
+from .steps import GREAT, RowStep, StepMeaning
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -44,7 +44,7 @@ def _of_type(type_: str, step: RowStep) -> RowStep:
     source, declared = step.source._replace(type=type_), step.graph.src
     strides = declared.strides and strides_of(source.dims, source.layout, WIDTH[type_])
     graph = step.graph._replace(src=Declared(type_, declared.dims, strides))
-    return RowStep(graph, source, step.shapes, step.may_overwrite, step.meanings, step.large, step.shape_step, step.due)
+    return RowStep(graph, source, step.shapes, step.may_overwrite, step.meanings, step.large, step.shape_step)
 
 
 class _Common(NamedTuple):
@@ -85,7 +85,7 @@ def _lower_step(row: Row, step: Step, start: int, common: _Common) -> RowStep:
     elif case.inputs.get("shape") == 0:
         shapes = shapes[:-1]
     graph, meanings = _graph(row, step, common), _meanings(row, step)
-    return RowStep(graph, source, shapes, step.in_place, meanings, case.large, case.shape_step, due_of(meanings))
+    return RowStep(graph, source, shapes, step.in_place, meanings, case.large, case.shape_step)
 
 
 def _src_type(row: Row, step: Step) -> str:

@@ -15,14 +15,14 @@ from ..model.types import WIDTH, dtype_of
 from .contents import EDGES, Words, default_words, edge_words
 
 __all__ = [
-    "EDGES", "GUARD", "HUGE", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of", "dims_error",
-    "has_no_memory", "image_of", "patterns", "reach_of", "shape_image", "strides_of", "volume_of",
+    "COPY_LIMIT_BYTES", "EDGES", "GUARD", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of",
+    "dims_error", "has_no_memory", "image_of", "patterns", "reach_of", "shape_image", "strides_of", "volume_of",
 ]  # fmt: skip
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
 _MARK = 0xA5
 _GUARDS = bytes([_MARK]) * GUARD
-HUGE = 1 << 24
+COPY_LIMIT_BYTES = 1 << 24
 """Tensors of this many bytes or more are compared in place, without another copy."""
 _PART = 1 << 18
 _FAR_STEP = (1 << 16) + 1
@@ -137,6 +137,8 @@ def are_equal(one: bytes | memoryview, other: bytes | memoryview) -> bool:
     """Compare bytes; a memoryview would be compared element by element, so parts of it are copied."""
     if isinstance(one, bytes) and isinstance(other, bytes):
         return one == other
+    if one is other:
+        return True
     parts = range(0, len(one), _PART)
     return len(one) == len(other) and all(bytes(one[at : at + _PART]) == bytes(other[at : at + _PART]) for at in parts)
 
@@ -175,7 +177,7 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
     width = WIDTH[source.type]
     flat = patterns(source)
     strides = strides_of(source.dims, source.layout, width)
-    if source.layout == "dense" and 0 < flat.nbytes < HUGE:  # nearly all are like this
+    if source.layout == "dense" and 0 < flat.nbytes < COPY_LIMIT_BYTES:  # nearly all are like this
         elements = flat.tobytes()
         before = _GUARDS + elements + _GUARDS
         return GuardedBuffer(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, elements)
@@ -187,7 +189,7 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
         memory = bytearray([_MARK]) * (2 * GUARD)
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
     memory = bytearray([_MARK]) * (offset + above + width + GUARD)
-    if flat.nbytes >= HUGE and source.layout == "dense":
+    if flat.nbytes >= COPY_LIMIT_BYTES and source.layout == "dense":
         memory[offset : offset + flat.nbytes] = flat.view(np.uint8).data
         before = bytes(memory)
         tensor = Tensor(source.type, source.dims, strides, memory, offset)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..model import Graph, Meaning
-from .memory import GuardedBuffer, TensorSpec, dims_error, image_of, shape_image, volume_of
+from .memory import GuardedBuffer, TensorSpec, image_of, shape_image, volume_of
 
 _CACHED_IMAGES = 4096
 _image = lru_cache(_CACHED_IMAGES)(image_of)
@@ -29,21 +27,6 @@ class StepMeaning(NamedTuple):
     documents: tuple[str, ...]
 
 
-class ExpectedAnswer(NamedTuple):
-    """The answer that every document asks for: the elements of src under these dims."""
-
-    dims: tuple[int, ...]
-    documents: tuple[str, ...]
-
-
-def due_of(meanings: Sequence[StepMeaning]) -> ExpectedAnswer | None:
-    """Return the answer that every document asks for; None if one of them asks for another, or for none."""
-    dims: Any = meanings[0].meaning.dst
-    if any(meaning.kind != "legal" or meaning.dst != dims for meaning, _ in meanings) or dims_error(dims):
-        return None
-    return ExpectedAnswer(dims, tuple(chain.from_iterable(documents for _, documents in meanings)))
-
-
 @dataclass(eq=False)
 class RowStep:
     """One call of a row."""
@@ -57,8 +40,6 @@ class RowStep:
     large: bool
     shape_step: int = 1
     """The distance in memory between two entries of a shape, in entries."""
-    due: ExpectedAnswer | None = None
-    """`due_of` the meanings, which steps of all types share; None: the judge looks at every answer."""
 
     @property
     def great(self) -> bool:

@@ -11,42 +11,50 @@ import numpy as np
 
 from ..model import Adapter, Crashed, Graph, Outcome, Program, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH, dtype_of, name_of
-from ..plan.memory import HUGE, GuardedBuffer, dims_error, has_no_memory
+from ..plan.memory import COPY_LIMIT_BYTES, GuardedBuffer, are_equal, dims_error, has_no_memory
 from ..plan.steps import RowStep
 from ..system.text import LONGEST_TEXT, shorten
 from .contain import remove_places
 
-_NO_PROGRAM: Any = None
+ARRAYS = (np.ndarray, np.generic)
+"""An answer may be an array; NumPy turns an array of rank 0 into a scalar."""
+Ended = tuple[Any, BaseException | None]
+"""What a call returned, or the exception that it raised."""
 
 
 def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | None) -> tuple[Outcome, Any]:
-    """Compile if need be, run, and return the outcome, with the answer itself to look at it again later."""
+    """Compile unless the program is among those kept, run, and return the outcome, and the answer to look at later."""
+    kept = {} if programs is None else programs
 
     def run() -> Any:
-        program = programs.get(step.graph, _NO_PROGRAM) if programs is not None else None
+        program = kept.get(step.graph)
         if program is None:
-            program = adapter.compile(step.graph)
-            if programs is not None:
-                programs[step.graph] = program
+            program = kept[step.graph] = adapter.compile(step.graph)
         return program.run(*arguments_of(step))
 
-    return conclude_call(step, run)
+    ended = attempt(run)
+    return conclude_call(step, *ended), ended[0]
 
 
 def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
     """Return the arguments of a run."""
-    shapes = tuple([shape.tensor for shape in step.arriving]) if step.shapes else ()
-    return step.src.tensor, shapes, step.may_overwrite
+    return step.src.tensor, tuple([shape.tensor for shape in step.arriving]), step.may_overwrite
 
 
-def conclude_call(step: RowStep, run: Callable[[], Any]) -> tuple[Outcome, Any]:
-    """Return the outcome of a call, and its answer; `run` returns the answer, or raises what the backend raised."""
-    src, arriving, answer = step.src, step.arriving, None
+def attempt(act: Callable[[], Any]) -> Ended:
+    """Call a function, and return what it returned or raised."""
     try:
-        answer = run()
-        if isinstance(answer, np.generic):  # NumPy turns an array of rank 0 into a scalar
-            answer = np.asarray(answer)
-        outcome = _answer_outcome(answer, src)
+        return act(), None
+    except BaseException as error:
+        return None, error
+
+
+def conclude_call(step: RowStep, answer: Any, error: BaseException | None) -> Outcome:
+    """Return the outcome of a call from its answer, or from the exception that the backend raised."""
+    try:
+        if error is not None:
+            raise error
+        outcome = _answer_outcome(answer, step.src)
     except Rejected as rejected:
         outcome = rejection_outcome(rejected)
     except Unsupported as unsupported:
@@ -55,16 +63,16 @@ def conclude_call(step: RowStep, run: Callable[[], Any]) -> tuple[Outcome, Any]:
         outcome = Outcome("crash", message=message_text(str(crash)))
     except TimedOut as late:
         outcome = Outcome("timeout", message=message_text(str(late)))
-    except MemoryError as error:
-        outcome = Outcome("crash", message=message_text(f"asked for more memory than it may have: {as_text(error)}"))
-    except RemoteError as error:
-        outcome = Outcome("error", message=message_text(str(error)))
+    except MemoryError as full:
+        outcome = Outcome("crash", message=message_text(f"asked for more memory than it may have: {as_text(full)}"))
+    except RemoteError as remote:
+        outcome = Outcome("error", message=message_text(str(remote)))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever else it raises is an error of the adapter, and the run goes on
-        outcome = Outcome("error", message=message_text(f"{type(error).__name__}: {as_text(error)}"))
-    faults = _faults(step, src, arriving)
-    return (outcome._replace(faults=faults) if faults else outcome), answer
+    except BaseException as other:  # whatever else it raises is an error of the adapter, and the run goes on
+        outcome = Outcome("error", message=message_text(f"{type(other).__name__}: {as_text(other)}"))
+    faults = _faults(step, step.src, step.arriving)
+    return outcome._replace(faults=faults) if faults else outcome
 
 
 def describe_message(message: Any) -> str:
@@ -101,17 +109,21 @@ def _answer_outcome(answer: Any, src: GuardedBuffer) -> Outcome:
     type_ = named_type(answer)
     if isinstance(type_, Exception):
         return Outcome("error", message=message_text(str(type_)))
-    if not isinstance(answer, np.ndarray):
-        if why := dims_error(tuple(map(index, answer.dims))):
+    if isinstance(answer, Tensor):
+        dims = tuple(map(index, answer.dims))
+        if why := dims_error(dims):
             return Outcome("error", message=f"run returned a Tensor of {why}")
-        dims, elements = tuple(map(index, answer.dims)), elements_of(answer)
-        return Outcome("tensor", type_, dims, elements, shares=shares_src(answer, src))
-    return Outcome("tensor", type_, answer.shape, elements_of(answer), None, None, (), shares_src(answer, src))
+    else:
+        dims = answer.shape
+    elements = elements_of(answer)
+    if are_equal(elements, src.elements):
+        elements = src.elements  # nothing is kept twice, and no digest is computed twice
+    return Outcome("tensor", type_, dims, elements, None, None, (), shares_src(answer, src))
 
 
 def named_type(answer: Any) -> str | Exception:
     """Return the element type of an answer, or the reason why it is no answer."""
-    if isinstance(answer, np.ndarray):
+    if isinstance(answer, ARRAYS):
         return _type_of(answer.dtype)
     if isinstance(answer, Tensor):
         if answer.type in WIDTH and len(answer.strides) == len(answer.dims):
@@ -132,16 +144,16 @@ def _type_of(dtype: np.dtype[Any]) -> str | Exception:
 
 
 def shares_src(answer: Any, src: GuardedBuffer) -> bool:
-    """True if an answer lies in the memory of src, here or in the process that gave it."""
-    if not isinstance(answer, np.ndarray):
+    """Whether an answer lies in the memory of src, here or in the process that gave it."""
+    if isinstance(answer, Tensor):
         return bool(answer.shares_src or answer.memory is src.tensor.memory)
     return answer.base is not None and bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
 
 
 def elements_of(answer: Any) -> bytes | memoryview:
     """Return the elements of an answer in row-major order. A Tensor may have more dims than NumPy has."""
-    if isinstance(answer, np.ndarray):
-        if answer.nbytes >= HUGE:
+    if isinstance(answer, ARRAYS):
+        if answer.nbytes >= COPY_LIMIT_BYTES:
             return np.ascontiguousarray(answer).reshape(-1).view(np.uint8).data
         data: bytes = answer.tobytes()
         return data

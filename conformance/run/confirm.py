@@ -44,16 +44,16 @@ def confirm(
     adapter: Adapter,
     outcomes: list[Outcome],
     previous: Result | None,
-    call_steps: Callable[[Row, Adapter], list[Outcome]],
+    call_again: Callable[[], list[Outcome]],
 ) -> list[Outcome]:
-    """Call a row that crashed or hung again, alone in a fresh process. The worse outcome stands, and says if it did."""
+    """Call steps that crashed or hung again, alone in a fresh process; the worse outcomes count, and say if it did."""
     restart = getattr(adapter, "restart", None)
     if restart is None:
         return outcomes
     if len(outcomes) == 1 and previous is not None and _had_fresh_process(row, outcomes[0], previous):
         return [outcomes[0]._replace(message=message_text(f"{outcomes[0].message} {_ALIKE}"))]
     restart()
-    again = call_steps(row, adapter)
+    again = call_again()
     worse = []
     for first, second in zip(outcomes, again, strict=True):
         if first.kind not in DIED:

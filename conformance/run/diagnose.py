@@ -38,14 +38,18 @@ def compare(
     elements: bytes | memoryview,
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Diagnosis | None:
-    """Return what is wrong with a tensor; None if it is right, or if it agrees with all that is specified."""
+    """Return what is wrong with a tensor; None if it is right, or if it agrees with all that is specified.
+
+    Without data, as evidence holds it, its elements are wrong.
+    """
     assert outcome.dims is not None
-    assert outcome.data is not None
     if outcome.type != source.type:
         return Diagnosis("wrong type", f"answered {outcome.type}, src is {source.type}")
     wrong = wrong_dims(outcome.dims, meaning, source.dims)
     if wrong:
         return wrong
+    if outcome.data is None:
+        return Diagnosis("wrong elements", "the elements were not kept")
     if not are_equal(outcome.data, elements):
         return diagnose_elements(source, elements, outcome.data, earlier)
     return None
@@ -119,7 +123,7 @@ def first_difference(want: Bits, got: Bits) -> str:
 
 
 def _find_stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) -> str | None:
-    return "stale: an earlier answer" if any(got == old and old for old in earlier) else None
+    return "stale: an earlier answer" if any(old and are_equal(got, old) for old in earlier) else None
 
 
 def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:

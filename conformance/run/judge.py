@@ -21,7 +21,8 @@ from ..model import (
     worst,
 )
 from ..plan.memory import GuardedBuffer, TensorSpec
-from .diagnose import Diagnosis, compare, wrong_dims
+from ..plan.steps import RowStep
+from .diagnose import Diagnosis, compare
 
 Column = Kind | Literal["capacity", "no room"]
 """A kind of meaning. `capacity` is a legal call that a backend may reject for want of capacity; `no room` is an
@@ -62,9 +63,19 @@ class Judgement(NamedTuple):
     diagnosis: Diagnosis | None = None
 
 
-RIGHT = Judgement(PASS)
-"""The judgement on an answer that is due: it has the type, dims and bits of a legal call, and no memory changed."""
-_OBSERVED, _NOT_CLAIMED = Judgement(OBSERVED), Judgement(NOT_CLAIMED)
+_PASS, _OBSERVED, _NOT_CLAIMED = Judgement(PASS), Judgement(OBSERVED), Judgement(NOT_CLAIMED)
+
+
+def judge_step(
+    step: RowStep, outcome: Outcome, left_out: Collection[str], earlier: Sequence[bytes | memoryview] = ()
+) -> dict[str, Judgement]:
+    """Return the judgement on a step in each document; `earlier` are the answers to steps before it."""
+    judgements: dict[str, Judgement] = {}
+    for meaning, documents in step.meanings:
+        judgement = judge(outcome, meaning, step.source, step.src, left_out, earlier)
+        for document in documents:
+            judgements[document] = judgement
+    return judgements
 
 
 def judge(
@@ -92,7 +103,7 @@ def judge(
     diagnosis = compare(outcome, meaning, source, src.elements, earlier)
     if diagnosis:
         return Judgement(FAIL, diagnosis)
-    return RIGHT if meaning.kind == "legal" else _OBSERVED
+    return _PASS if meaning.kind == "legal" else _OBSERVED
 
 
 def _shows_nothing(outcome: Outcome, source: TensorSpec, left_out: Collection[str]) -> bool:
@@ -121,25 +132,3 @@ def deciding_step(by_document: Iterable[Sequence[Verdict]]) -> int:
     """Return the index of the step that decides a row: the first that fails, document by document."""
     steps = [(verdicts.index(worst(verdicts)), verdicts) for verdicts in by_document]
     return next((step for step, verdicts in steps if verdicts[step] in BAD), steps[0][0])
-
-
-def verdict_of_record(
-    outcome: Outcome,
-    content: str | None,
-    meaning: Meaning,
-    source: TensorSpec,
-    src: GuardedBuffer,
-    left_out: Collection[str],
-) -> Verdict:
-    """Return the verdict of `judge` from what the evidence holds: an outcome, and the digest of its content."""
-    if outcome.faults:
-        return FAIL
-    if left_out and _shows_nothing(outcome, source, left_out):
-        return NOT_CLAIMED
-    cell = TABLE[outcome.kind][_column(meaning)]
-    if cell is not None:
-        return cell[0]
-    wrong = outcome.type != source.type or wrong_dims(outcome.dims or (), meaning, source.dims)
-    if wrong or content != src.digest:
-        return FAIL
-    return PASS if meaning.kind == "legal" else OBSERVED

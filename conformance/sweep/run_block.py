@@ -21,12 +21,12 @@ from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Iden
 from ..model.types import WIDTH
 from ..plan.memory import GuardedBuffer, TensorSpec, image_of, strides_of
 from ..plan.rows import Row, row_of
-from ..run.row import run_row
+from ..run.call import conclude_call
+from ..run.row import conclude_row
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest
 from .calls import LOOK, NO_SHAPE, ShapeArguments, Want, call_each, nodes_of, shape_images
 from .context import Context, Lost, context_of
-from .replay import replay
 from .tabulate import KINDS, LEGAL, Table, lengths, tabulate
 from .tally import FailedCalls, Tally
 
@@ -141,8 +141,6 @@ class BlockRun:
 
     def _look(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
         """Judge call `number` of a src, which did not go as it should, by its answer or its error."""
-        if isinstance(error, KeyboardInterrupt):
-            raise error
         way, adapter = calls.way, self.context.adapter
         flag, at = divmod(number, len(self.shapes))
         call = calls.source.dims, self.shapes[at], bool(flag)
@@ -154,7 +152,8 @@ class BlockRun:
         row_step.source, row_step.src = calls.source, calls.image  # the memory that the backend was given
         if calls.shapes:
             row_step.arriving = (calls.shapes[at],)
-        self._correct(way, call, row, run_row(row, replay(adapter, answer, error), calls.left_out))
+        outcome = conclude_call(row_step, answer, error)
+        self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], calls.left_out))
         if lost := getattr(adapter, "lost", None):
             raise Lost(f"the backend was {lost}")
         if isinstance(error, TimedOut):

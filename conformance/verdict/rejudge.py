@@ -8,9 +8,10 @@ from typing import Any
 
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Refused, find_miscounts, read, refuse_incomplete
-from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Verdict, worst
+from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..plan.rows import Plan, Row
-from ..run.judge import deciding_step, verdict_of_record
+from ..plan.steps import RowStep
+from ..run.judge import deciding_step, judge_step
 from .blame import Blamer
 from .waive import covers, why_useless
 
@@ -63,12 +64,13 @@ def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
     if wrong := _misfit_of(row, result):
         yield f"{row.id}: {wrong}"
         return
-    due = _due(row, result, claims)
+    by_step = {} if result.outcome.kind == "none" else _judge_again(row, result, claims)
+    not_called = (NOT_RUN,) if row.operation in claims.operations else (NOT_CLAIMED, NOT_RUN)
     for document, verdict in result.verdicts.items():
-        if verdict not in due[document]:
-            wanted = " or ".join(due[document])
-            yield f"{row.id}: {verdict} in {document}, where “{result.outcome.kind}” makes it {wanted}"
-    if len(result.outcomes) > 1 and result.step != deciding_step(_by_step(row, result, claims).values()):
+        due = (_waived(worst(by_step[document]), result),) if by_step else not_called
+        if verdict not in due:
+            yield f"{row.id}: {verdict} in {document}, where “{result.outcome.kind}” makes it {' or '.join(due)}"
+    if len(result.outcomes) > 1 and result.step != deciding_step(by_step.values()):
         yield f"{row.id}: is not decided by step {result.step + 1}"
     failed = not {*BAD, WAIVED}.isdisjoint(result.verdicts.values())
     if failed and result.diagnosis is None:
@@ -108,27 +110,22 @@ def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blam
         yield f"{row.id}: has waiver {number!r}, and nothing of it is waived"
 
 
-def _due(row: Row, result: Result, claims: Claims) -> dict[str, tuple[Verdict, ...]]:
-    """Return the possible verdicts of an outcome in each document: several only if the row was not called."""
-    if result.outcome.kind == "none":
-        claimed = row.operation in claims.operations
-        return dict.fromkeys(row.documents, (NOT_RUN,) if claimed else (NOT_CLAIMED, NOT_RUN))
-    due: dict[str, tuple[Verdict, ...]] = {}
-    for document, verdicts in _by_step(row, result, claims).items():
-        verdict = worst(verdicts)
-        due[document] = (WAIVED if result.waiver is not None and verdict == FAIL else verdict,)
-    return due
+def _waived(verdict: Verdict, result: Result) -> Verdict:
+    return WAIVED if result.waiver is not None and verdict == FAIL else verdict
 
 
-def _by_step(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
-    """Judge each step in each document."""
+def _judge_again(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
+    """Judge each recorded step in each document."""
     left_out = claims.left_out(row.facets)
-    by_document: dict[str, list[Verdict]] = {document: [] for document in row.documents}
     contents = result.content or [None] * len(result.outcomes)
     steps = [row.steps[result.step]] if row.case.generated else row.steps
-    for step, outcome, content in zip(steps, result.outcomes, contents, strict=True):
-        for meaning, documents in step.meanings:
-            verdict = verdict_of_record(outcome, content, meaning, step.source, step.src, left_out)
-            for document in documents:
-                by_document[document].append(verdict)
-    return by_document
+    judged = [
+        judge_step(step, _with_data(step, outcome, content), left_out)
+        for step, outcome, content in zip(steps, result.outcomes, contents, strict=True)
+    ]
+    return {document: [judgements[document].verdict for judgements in judged] for document in row.documents}
+
+
+def _with_data(step: RowStep, outcome: Outcome, content: str | None) -> Outcome:
+    """Return an outcome with the elements of src if the digest says that it held them."""
+    return outcome if content is None or content != step.src.digest else outcome._replace(data=step.src.elements)

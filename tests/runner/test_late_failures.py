@@ -83,7 +83,7 @@ def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypat
 
 def test_a_failure_while_the_run_is_judged_or_concluded(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("conformance.run.one_step.judge", fail)
+        patch.setattr("conformance.run.judge.judge", fail)
         with pytest.raises(ZeroDivisionError):
             reporting.run("reference")
     assert not (reporting.out / RESULTS).exists()

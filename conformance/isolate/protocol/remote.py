@@ -8,14 +8,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from ...adapter import CannotStart
 from ...model import Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
-from ...run.at_once import ProgramRun, settle
+from ...run.at_once import ProgramRun
+from ...run.call import Ended, attempt
 from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.shared_memory import MMAP, TRIM, SharedMemory
 from .calls import CompiledGraph, PendingReply, UnreportedChange
@@ -101,36 +101,35 @@ class Remote:
             if session.process.ended:
                 self.ahead.clear()
 
-    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[Future[Tensor]]:
+    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[Ended]:
         """Run programs at the same time, those that compile. If the process ends, all of them end with it."""
-        futures, began = [Future[Tensor]() for _ in runs], time.monotonic()
+        ended, began = dict[int, Ended](), time.monotonic()
         try:
-            self._run_at_once(runs, futures)
+            self._run_at_once(runs, ended)
         except Exception as error:
             if isinstance(error, TimedOut):
                 self.seconds_late += time.monotonic() - began
-            for future in futures:
-                if not future.done():
-                    future.set_exception(error)
-        return futures
+            return [ended.get(number, (None, error)) for number in range(len(runs))]
+        return [ended[number] for number in range(len(runs))]
 
-    def _run_at_once(self, runs: Sequence[ProgramRun], futures: Sequence[Future[Tensor]]) -> None:
+    def _run_at_once(self, runs: Sequence[ProgramRun], ended: dict[int, Ended]) -> None:
         session = self.session()
         if not session.has_threads:
             raise Unsupported("threads")
-        ready: list[tuple[Run, Future[Tensor]]] = []
-        for (program, src, shapes, may_overwrite), future in zip(runs, futures, strict=True):
+        ready: dict[int, Run] = {}
+        for number, (program, src, shapes, may_overwrite) in enumerate(runs):
             assert isinstance(program, RemoteProgram)
             program.join(session)
-            if error := settle(partial(session.compile, program)).exception():
-                future.set_exception(error)
-                if session.process.ended:
-                    raise error
-            else:
-                ready.append(((program, (src, *shapes), may_overwrite), future))
-        answers = session.run_at_once([run for run, _ in ready])
-        for read, (_, future) in zip(answers, ready, strict=True):
-            error = settle(read, future).exception()
+            error = attempt(partial(session.compile, program))[1]
+            if error is None:
+                ready[number] = program, (src, *shapes), may_overwrite
+                continue
+            ended[number] = None, error
+            if session.process.ended:
+                raise error
+        answers = session.run_at_once([*ready.values()])
+        for number, read in zip(ready, answers, strict=True):
+            ended[number] = _, error = attempt(read)
             if error and session.process.ended:
                 raise error
 

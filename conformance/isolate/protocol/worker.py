@@ -108,7 +108,7 @@ class Server:
         replies = run_in_threads([partial(self.guard, self.answer, run.request, run.tensors) for run in runs])
         self.latest, self.behind = [tensor for run in runs for tensor in run.tensors], 0
         for run, reply in zip(runs, replies, strict=True):
-            self.reply(run.request, self.report(run, reply.result()))
+            self.reply(run.request, self.report(run, reply))
         self.stdout.flush()
 
     def handle(self, request: Mapping[str, Any]) -> Reply:

@@ -1,0 +1,106 @@
+"""What a backend may return as an answer, and what the result is if it returns something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.adapter import load_adapter
+from conformance.adapters.broken import BROKEN
+from conformance.load.cases import load_suite
+from conformance.model import Adapter, Array, Graph, Program, Result, Tensor
+from conformance.plan.memory import volume_of
+from conformance.plan.rows import Plan, Row, plan_of
+from conformance.run.row import run_row
+from conformance.verdict.rejudge import contradictions
+
+
+def flip(memory: Any, at: int, answer: Array) -> Array:
+    memory[at] ^= 1
+    return answer
+
+
+def tensor(type_: str, answer: Array, dims: Any = None) -> Tensor:
+    return Tensor(type_, dims or answer.shape, answer.strides, bytearray(answer.tobytes()), 0)
+
+
+WAYS: dict[str, tuple[str | None, Callable[[Array, Tensor, tuple[Tensor, ...]], Any]]] = {
+    "as it is": (None, lambda answer, src, shapes: answer),
+    "a view of src": (None, lambda answer, src, shapes: src.array().reshape(answer.shape)),
+    "a flat view of src": ("wrong dims", lambda answer, src, shapes: src.array().reshape(-1)),
+    "flat": ("wrong dims", lambda answer, src, shapes: answer.reshape(-1)),
+    "with a step": (None, lambda answer, src, shapes: np.repeat(answer[..., None], 2, axis=-1)[..., 0]),
+    "a subclass": (None, lambda answer, src, shapes: answer.view(np.recarray)),
+    "big-endian": ("adapter error", lambda answer, src, shapes: answer.astype(answer.dtype.newbyteorder(">"))),
+    "another type of these bits": ("adapter error", lambda answer, src, shapes: answer.view(f"V{answer.itemsize}")),
+    "a scalar": (None, lambda answer, src, shapes: answer if answer.shape else answer[()]),
+    "a tensor": (None, lambda answer, src, shapes: tensor(src.type, answer)),
+    "a tensor of lengths that are no integers": (
+        "adapter error", lambda answer, src, shapes: tensor(src.type, answer, tuple(map(float, answer.shape))),
+    ),
+    "src changed": ("src changed", lambda answer, src, shapes: flip(src.memory, src.offset, answer)),
+    "memory around src changed": ("wrote outside src", lambda answer, src, shapes: flip(src.memory, 0, answer)),
+    "shape changed": (
+        "shape changed", lambda answer, src, shapes: flip(shapes[0].memory, -1, answer) if shapes else answer,
+    ),
+}  # fmt: skip
+"""The diagnosis of such an answer, and how it is made from the right one."""
+
+
+@cache
+def rows_with_one_step() -> tuple[Row, ...]:
+    """Some rows of every kind, with few elements."""
+    rows = [row for row in plan_of(load_suite()).rows if len(row.case.steps) == 1]
+    return tuple(row for row in rows[::61] if volume_of(row.case.steps[0].src) < 4096)
+
+
+def results(adapter: Adapter) -> list[Result]:
+    return [run_row(row, adapter) for row in rows_with_one_step()]
+
+
+class Twisted:
+    """The reference, whose answer is changed in one way."""
+
+    def __init__(self, way: str) -> None:
+        self.way, self.reference = way, load_adapter("reference")
+        self.identity, self.claims = self.reference.identity, self.reference.claims
+
+    def compile(self, graph: Graph) -> Program:
+        return TwistedProgram(self.way, self.reference.compile(graph))
+
+
+class TwistedProgram:
+    def __init__(self, way: str, program: Program) -> None:
+        self.way, self.program = way, program
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Any:
+        answer = self.program.run(src, shapes, may_overwrite)
+        if not isinstance(answer, np.ndarray) or not answer.size:
+            return answer
+        return WAYS[self.way][1](answer, src, shapes)
+
+
+def without_sharing(result: Result) -> Result:
+    return result._replace(outcomes=tuple(outcome._replace(shares=False) for outcome in result.outcomes))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_of_another_kind(way: str) -> None:
+    plain, twisted = results(load_adapter("reference")), results(Twisted(way))
+    answered = sum(result.outcome.kind == "tensor" for result in plain)
+    pairs = zip(twisted, plain, strict=True)
+    other = [ours for ours, right in pairs if without_sharing(ours) != without_sharing(right)]
+    assert {result.diagnosis for result in other} == ({WAYS[way][0]} if WAYS[way][0] else set())
+    assert (len(other) > 0.3 * answered > 15) == bool(WAYS[way][0]), (len(other), answered)
+
+
+@pytest.mark.parametrize("name", ["reference", *[f"broken:{name}" for name in BROKEN][::9]])
+def test_verdicts_follow_from_what_is_recorded(name: str) -> None:
+    came = results(load_adapter(name))
+    claims = {"operations": list(load_suite().spec.operations), "leaves_out": [], "answers_special_zero": True}
+    plan = Plan(load_suite(), rows_with_one_step())
+    assert not list(contradictions(plan, {result.row: result for result in came}, {"claims": claims}))
