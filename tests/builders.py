@@ -362,6 +362,12 @@ class Wrong(Right):
         return src.reshape(-1)
 
 
+class WrongBefore(Wrong):
+    """An older version of what is right now."""
+
+    name, version = "right", "0.9"
+
+
 def finish_run(
     plan: Plan,
     adapter: FunctionAdapter,
@@ -463,12 +469,11 @@ def _line(record: Any) -> bytes:
 
 
 def flatter(records: Records) -> None:
-    """Call every verdict a pass."""
+    """Call every verdict a pass, without counting again."""
     for record in records[1:-1]:
         record["verdicts"] = dict.fromkeys(record["verdicts"], "pass")
         record.pop("diagnosis", None)
         record.pop("detail", None)
-    recount(records)
 
 
 def recount(records: Records) -> None:

@@ -17,7 +17,9 @@ memo.install()
 gc.set_threshold(100_000)  # as the command does: objects stay, and the collector would look at all of them again
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads in each of hundreds of processes
 
-from .builders import Cli, Command, plan_of_arguments, plan_once, suite_of_cases  # noqa: E402
+from conformance.plan.rows import Plan  # noqa: E402
+
+from .builders import Cli, Command, plan_as_bundled, plan_of_arguments, plan_once, suite_of_cases  # noqa: E402
 
 _MISSING = re.compile(r"(?:No module named|[Cc]ould not import) '(\w+)|(libdnnl)")
 _COMMAND = re.compile(r"pip install (.+)$")
@@ -70,6 +72,12 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     """The same, and the reports too."""
     return _quick(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """The plan of four cases, as if they were the bundled ones; most tests of runs have a plan of their own."""
+    return plan_as_bundled(tmp_path_factory.mktemp("suite"))
 
 
 def _quick(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:

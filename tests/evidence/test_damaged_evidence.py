@@ -35,6 +35,7 @@ def test_evidence_whose_verdicts_were_rewritten_is_refused_by_every_reader(readi
     path = made(reading, FLUSHES)
     assert read_by(reading, reader, reading.out).code == 0
     rewrite(path, flatter)
+    rewrite(path, recount)
     said = read_by(reading, reader, reading.out).expect(1 if reader == "verify" else 2)
     told = said.out if reader == "verify" else said.err
     assert re.search(r"pass in static-[\w.-]+, where “\w+” makes it (observed|fail)", told)

@@ -53,7 +53,7 @@ class Answers(FunctionAdapter):
         return src.reshape((0, 3) if shape == (0, -1) else shape)
 
 
-class Hostile(FunctionAdapter):
+class SpeaksMarkup(FunctionAdapter):
     """Says what acts on a careless reader."""
 
     name, version = HOSTILE, HOSTILE
@@ -76,7 +76,7 @@ def told(
     writer = Writer(folder / "results.jsonl", header | {"started": "2026-01-02T03:04:05+00:00"})
     for result in change([result._replace(milliseconds=0) for result in run(plan.rows, adapter)]):
         writer.row(result)
-    writer.close(SECONDS, (HOSTILE,) if isinstance(adapter, Hostile) else ())
+    writer.close(SECONDS, (HOSTILE,) if isinstance(adapter, SpeaksMarkup) else ())
     evidence = read(folder / "results.jsonl")
     known = {row.id for row in plan.rows}
     results = {result.row: result for result in evidence.results if result.row in known}

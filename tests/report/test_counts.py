@@ -16,16 +16,15 @@ from conformance.cli.run_summary import data_of, show
 from conformance.evidence.drawn import plan_of_run
 from conformance.evidence.folder import find_published_results
 from conformance.evidence.results import Evidence, pack, read
-from conformance.load.cases import load_suite
 from conformance.model.verdicts import COLOURS
-from conformance.plan.rows import Plan, drawn_number, plan_of
+from conformance.plan.rows import Plan, drawn_number
 from conformance.report.diff import difference
 from conformance.report.finished_run import FinishedRun
 from conformance.report.table_sections import collect_matrix, collect_rules
 from conformance.site.landing import collect_libraries
 from conformance.verdict.conclude import conclude_evidence
 
-from ..builders import REPORTS, Command, mini, translate
+from ..builders import REPORTS, Command, bundled_plan, mini, translate
 from ..miniatures import LeavesOut
 from ..verdict.test_waive import waivers
 from .shown_numbers import (
@@ -41,12 +40,12 @@ from .shown_numbers import (
     read_terminal,
 )
 
-FEW = ("executorch-1.5.1", "numpy-raw-2.4.6")
+FAST_FOLDERS = ("executorch-1.5.1", "numpy-raw-2.4.6")
 
 
 def _marks_of(folder: Path, number: int) -> tuple[pytest.MarkDecorator, ...]:
     """CI tries a few folders with the fast tests, and each fifth with the slow ones."""
-    if folder.name in FEW:
+    if folder.name in FAST_FOLDERS:
         return ()
     return (pytest.mark.slow,) if number % 5 == 0 else (pytest.mark.slow, pytest.mark.exhaustive)
 
@@ -55,11 +54,6 @@ FOLDERS = [
     pytest.param(folder, id=folder.name, marks=_marks_of(folder, number))
     for number, folder in enumerate(sorted(filter(find_published_results, REPORTS.glob("*/"))))
 ]
-
-
-@pytest.fixture(scope="module")
-def bundled() -> Plan:
-    return plan_of(load_suite())
 
 
 def assert_same(shown: Shown, expected: Mapping[str, Counter[str]], where: str) -> None:
@@ -102,9 +96,8 @@ def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str,
     rules = list(collect_rules(run))
     assert sum((Counter(rule.counts) for rule in rules), Counter()) == whole
     for document, counts in expected.items():
-        assert sum(failing(each) for rule in rules for name, _, each in rule.documents if name == document) == failing(
-            counts
-        )
+        of_rules = (each for rule in rules for name, _, each in rule.documents if name == document)
+        assert sum(map(failing, of_rules)) == failing(counts)
 
     (library,) = collect_libraries([FinishedRun(plan, evidence, conclusion)], ["it"], (), {})
     (line,) = library.lines
@@ -128,10 +121,8 @@ def assert_drawn_rows_are_no_cases(plan: Plan, evidence: Evidence, html: str) ->
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_published_evidence_has_the_same_numbers_everywhere(
-    folder: Path, bundled: Plan, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = find_published_results(folder)
+def test_published_evidence_has_the_same_numbers_everywhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, bundled = find_published_results(folder), bundled_plan()
     assert path is not None
     evidence = translate(read(path))
     conclusion = conclude_evidence(bundled, evidence)

@@ -22,12 +22,8 @@ from conformance.run.row import result_without_call
 from conformance.site.landing import collect_libraries
 from conformance.verdict.conclude import conclude_evidence
 
-from ..builders import Command, Right, Wrong, finish_run, plan_as_bundled
-
-
-@pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return plan_as_bundled(tmp_path_factory.mktemp("suite"))
+from ..builders import Command, Right, Wrong, finish_run
+from .verified import FOR_TURNS
 
 
 def compared(plan: Plan, folder: Path, new: Right, change: Any = list, **header: Any) -> Difference:
@@ -36,30 +32,24 @@ def compared(plan: Plan, folder: Path, new: Right, change: Any = list, **header:
     return difference(old.evidence, finish_run(plan, new, folder / "new", change, **header).evidence, plan)
 
 
-def _with_outcome(result: Result, changes: dict[str, Any]) -> Result:
-    return result._replace(outcomes=(result.outcome._replace(**changes),))
-
-
 def with_verdict(verdict: Verdict, case: str = "turns", waiver: int | None = None, **outcome: Any) -> Any:
     """Results in which a case has another verdict, with the outcome that it had but for what is given."""
 
-    def change(results: list[Result]) -> list[Result]:
-        return [
-            _with_outcome(r._replace(verdicts=dict.fromkeys(r.verdicts, verdict), waiver=waiver), outcome)
-            if r.row.startswith(f"{case}[")
-            else r
-            for r in results
-        ]
+    def change(result: Result) -> Result:
+        if not result.row.startswith(f"{case}["):
+            return result
+        verdicts, outcomes = dict.fromkeys(result.verdicts, verdict), (result.outcome._replace(**outcome),)
+        return result._replace(verdicts=verdicts, waiver=waiver, outcomes=outcomes)
 
-    return change
+    return lambda results: [*map(change, results)]
 
 
 def causes(found: Difference) -> set[tuple[str, ...]]:
     return {change.causes for change in found.changes}
 
 
-CASES = ("turns", "zero-beside-infer")
-WAYS: Mapping[str, Callable[[Difference], str]] = {
+CHANGED = ("turns", "zero-beside-infer")
+RENDERERS: Mapping[str, Callable[[Difference], str]] = {
     "text": diff_report.render_text, "Markdown": diff_report.render_markdown, "page": diff_report.render_html,
 }  # fmt: skip
 ENVIRONMENT: Mapping[str, Any] = {"environment": {"python": "3.99", "numpy": "9"}}
@@ -91,43 +81,31 @@ def test_the_way_back_is_better_and_not_worse(plan: Plan, tmp_path: Path) -> Non
     assert not found.worse
 
 
-def test_another_answer_with_nothing_pinned_changed_is_flaky(plan: Plan, tmp_path: Path) -> None:
-    found = compared(plan, tmp_path, Right(), with_verdict("fail", dims=[1]))
-    assert causes(found) == {("flaky",)}
+UNREPEATED = {"kind": "crash", "message": "signal 11 (flaky: not alone in a fresh process)"}
+OTHER_SUITE = {"version": "9", "digest": "another", "documents": {}}
+CAUSE_OF: Mapping[str, tuple[dict[str, Any], Mapping[str, Any], str]] = {
+    # what changed: (how the case came out, the header, the cause)
+    "nothing that is pinned": ({"dims": [1]}, {}, "flaky"),
+    "the environment, and a crash that did not come again": (UNREPEATED, ENVIRONMENT, "flaky"),
+    "the environment": ({"dims": [1]}, ENVIRONMENT, "environment"),
+    "the suite that judges": ({}, {"suite": OTHER_SUITE}, "suite"),
+}
 
 
-def test_a_crash_that_did_not_come_again_is_flaky_whatever_else_changed(plan: Plan, tmp_path: Path) -> None:
-    crash = with_verdict("fail", kind="crash", message="signal 11 (flaky: not alone in a fresh process)")
-    assert causes(compared(plan, tmp_path, Right(), crash, **ENVIRONMENT)) == {("flaky",)}
-
-
-def test_another_environment_is_the_cause_where_nothing_else_changed(plan: Plan, tmp_path: Path) -> None:
-    found = compared(plan, tmp_path, Right(), with_verdict("fail", dims=[1]), **ENVIRONMENT)
-    assert causes(found) == {("environment",)}
-
-
-def test_the_same_answer_judged_otherwise_is_a_matter_of_the_suite_or_of_a_ruling(plan: Plan, tmp_path: Path) -> None:
-    suite = {"version": "9", "digest": "another", "documents": {}}
-    found = compared(plan, tmp_path / "1", Right(), with_verdict("fail"), suite=suite)
-    assert causes(found) == {("suite",)}
-    assert found.standings is None, "verdicts on documents of another suite are not ours to compare"
+@pytest.mark.parametrize("what", CAUSE_OF)
+def test_a_change_has_its_cause(plan: Plan, tmp_path: Path, what: str) -> None:
+    outcome, header, cause = CAUSE_OF[what]
+    found = compared(plan, tmp_path, Right(), with_verdict("fail", **outcome), **header)
+    assert causes(found) == {(cause,)}
+    assert (found.standings is None) == (cause == "suite"), "verdicts of another suite are not ours to compare"
     ruled = next(rule for rule in plan.suite.spec.rules.values() if rule.decided_for)
     rows = [row for row in plan.rows if row.case.rule == ruled.id]
-    assert not rows or {"ruling"} <= {cause for each in causes(found) for cause in each}
+    assert cause != "suite" or not rows or {"ruling"} <= {cause for each in causes(found) for cause in each}
 
 
 def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path) -> None:
     old = finish_run(plan, Wrong(), tmp_path / "old")
-    waiver = {
-        "number": 1,
-        "place": "w.yaml:1",
-        "case": "turns",
-        "reason": "known",
-        "link": "x",
-        "owner": "x",
-        "expires": "2099-01-01",
-    }
-    new = finish_run(plan, Wrong(), tmp_path / "new", with_verdict("waived", waiver=1), waivers=[waiver])
+    new = finish_run(plan, Wrong(), tmp_path / "new", with_verdict("waived", waiver=1), waivers=[FOR_TURNS])
     found = difference(old.evidence, new.evidence, plan)
     assert causes(found) == {("waiver",)}
     assert {change.direction for change in found.changes} == {"set aside"}
@@ -148,16 +126,16 @@ def test_rows_of_only_one_run_are_neither_better_nor_worse(plan: Plan, tmp_path:
         return [*results[1:], results[0]._replace(row="new[StaticReshape-f32]", verdicts={"static-oneapi": "fail"})]
 
     found = compared(plan, tmp_path, Right(), another)
-    told = {change.row: change for change in found.changes}
-    assert told["new[StaticReshape-f32]"].now == "fail"
+    text_of = {change.row: change for change in found.changes}
+    assert text_of["new[StaticReshape-f32]"].now == "fail"
     assert {change.direction for change in found.changes} == {"other"}
     assert not any(change.direction == "worse" for change in found.changes)
-    assert told[plan.rows[0].id].now == "no such row"
+    assert text_of[plan.rows[0].id].now == "no such row"
 
 
 @pytest.mark.parametrize("was", VERDICTS)
 @pytest.mark.parametrize("now", VERDICTS)
-def test_no_way_to_a_failure_is_better_and_none_from_a_pass_either(was: Verdict, now: Verdict) -> None:
+def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict) -> None:
     found = direction(was, now)
     if now in ("fail", "error") and was not in ("fail", "error"):
         assert found == "worse"
@@ -171,45 +149,42 @@ def test_no_way_to_a_failure_is_better_and_none_from_a_pass_either(was: Verdict,
 # ── telling ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_way_of_telling_has_the_change_the_direction_and_the_cause(plan: Plan, tmp_path: Path) -> None:
+def test_every_report_has_the_change_direction_and_cause(plan: Plan, tmp_path: Path) -> None:
     found = compared(plan, tmp_path, Wrong())
-    for told in (way(found) for way in WAYS.values()):
-        assert "something got worse" in told.lower()
-        assert "turns" in told
-        assert "zero-beside-infer" in told
-        assert "backend" in told
-        assert "static-oneapi" in told
+    for text_of in (way(found) for way in RENDERERS.values()):
+        assert "something got worse" in text_of.lower()
+        assert "turns" in text_of
+        assert "zero-beside-infer" in text_of
+        assert "backend" in text_of
+        assert "static-oneapi" in text_of
 
 
-def test_rows_that_are_only_not_claimed_any_more_are_one_line_and_failures_that_are_claimed_anew_a_line_each(
-    plan: Plan, tmp_path: Path
-) -> None:
+def test_rows_no_longer_claimed_are_one_line(plan: Plan, tmp_path: Path) -> None:
+    """Failures that are claimed again have a line each."""
+
     def unclaimed(results: list[Result]) -> list[Result]:
-        for case in CASES:
+        for case in CHANGED:
             results = with_verdict("not claimed", case, kind="unsupported")(results)
         return results
 
-    claims = Claims(tuple(plan.suite.spec.operations), ("declared",))._asdict()
+    claims = Claims(tuple(plan.suite.spec.operations), ("declared",)).to_json()
     found = compared(plan, tmp_path / "less", Right(), unclaimed, claims=claims)
     assert causes(found) == {("claims",)}
-    for told in WAYS.values():
-        text = told(found)
-        assert "2 cases" in text
-        assert "turns" not in text
     old = finish_run(plan, Right(), tmp_path / "old", unclaimed, claims=claims)
     failing = difference(old.evidence, finish_run(plan, Wrong(), tmp_path / "new").evidence, plan)
-    for told in WAYS.values():
-        assert all(case in told(failing) for case in CASES)
+    for text_of in RENDERERS.values():
+        assert "2 cases" in text_of(found)
+        assert "turns" not in text_of(found)
+        assert all(case in text_of(failing) for case in CHANGED)
 
 
 def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_path: Path) -> None:
     found = compared(plan, tmp_path, Wrong())
     page = diff_report.render_html(found, "old/report.html", "new/report.html")
     assert "<title>right 1 → wrong 1: " in page
-    assert (
-        '<h1><a href="old/report.html"><bdi>right 1</bdi></a> → <a href="new/report.html"><bdi>wrong 1</bdi></a></h1>'
-        in page
-    )
+    names = {"old": "right", "new": "wrong"}
+    old, new = (f'<a href="{run}/report.html"><bdi>{name} 1</bdi></a>' for run, name in names.items())
+    assert f"<h1>{old} → {new}</h1>" in page
     order = [page.index(f'<h2 id="{name}">') for name in ("documents", "worse", "why", "legend")]
     assert order == sorted(order)
     assert [pair.now.failed > pair.was.failed for pair in found.documents] == [True] * len(plan.suite.spec.documents)
@@ -217,24 +192,20 @@ def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_
 
 
 def test_a_name_cannot_act_on_whoever_reads_the_difference(plan: Plan, tmp_path: Path) -> None:
-    class Hostile(Wrong):
+    class MarkupAsName(Wrong):
         name = "</script><img src=x onerror=alert(1)>|](http://evil.example)\u202e\x1b[31m"
 
-    found = compared(plan, tmp_path, Hostile())
-    page, summary, text = (
-        diff_report.render_html(found),
-        diff_report.render_markdown(found),
-        diff_report.render_text(found),
-    )
+    found = compared(plan, tmp_path, MarkupAsName())
+    text, summary, page = (render(found) for render in RENDERERS.values())
     assert "<img" not in page
     assert not any(character in page + summary + text for character in "\u202e\x1b")
     assert all("evil" not in line or "`" in line for line in summary.splitlines())
 
 
 def test_each_cause_and_each_direction_is_explained() -> None:
-    assert all(
-        text and text[0].islower() and not text.endswith(".") for text in (*CAUSES.values(), *DIRECTIONS.values())
-    )
+    for text in (*CAUSES.values(), *DIRECTIONS.values()):
+        assert text[0].islower()
+        assert not text.endswith(".")
 
 
 def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> None:
@@ -257,7 +228,7 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
 DRAWN = Drawn(0, 60)
 
 
-class Calls(NamedTuple):
+class DrawnCalls(NamedTuple):
     """A run as it calls drawn rows: those that fail, and how many it calls."""
 
     failing: tuple[int, ...]
@@ -268,7 +239,7 @@ class Calls(NamedTuple):
     leaves_out: tuple[str, ...] = ()
 
 
-def drawn_run(plan: Plan, folder: Path, calls: Calls) -> Evidence:
+def drawn_run(plan: Plan, folder: Path, calls: DrawnCalls) -> Evidence:
     """A right run of a few cases, after which drawn rows are called."""
     claims = Claims(tuple(plan.suite.spec.operations), calls.leaves_out)
     rows = list(Drawer(plan.suite.spec, claims).rows(Drawn(calls.seed, DRAWN.calls)))
@@ -293,17 +264,17 @@ def same_rule() -> tuple[int, int]:
     raise AssertionError
 
 
-BOTH_CALLED: Mapping[str, tuple[Calls, Calls, str]] = {
-    "fails in the new run only": (Calls(()), Calls((7,)), "worse"),
-    "fails in the old run only": (Calls((7,)), Calls(()), "better"),
-    "fails beside another one": (Calls((3,)), Calls((3, 7)), "worse"),
-    "the last that both called": (Calls((), calls=8), Calls((7,)), "worse"),
+BOTH_CALLED: Mapping[str, tuple[DrawnCalls, DrawnCalls, str]] = {
+    "fails in the new run only": (DrawnCalls(()), DrawnCalls((7,)), "worse"),
+    "fails in the old run only": (DrawnCalls((7,)), DrawnCalls(()), "better"),
+    "fails beside another one": (DrawnCalls((3,)), DrawnCalls((3, 7)), "worse"),
+    "the last that both called": (DrawnCalls((), calls=8), DrawnCalls((7,)), "worse"),
 }
-NOT_BOTH: Mapping[str, tuple[Calls, Calls]] = {
-    "the old run ended before": (Calls((), calls=7), Calls((7,))),
-    "the new run ended before": (Calls((7,)), Calls((), calls=7)),
-    "another seed": (Calls((), seed=1), Calls((7,))),
-    "other claims": (Calls((), leaves_out=("layout:cropped",)), Calls((7,))),
+NOT_BOTH: Mapping[str, tuple[DrawnCalls, DrawnCalls]] = {
+    "the old run ended before": (DrawnCalls((), calls=7), DrawnCalls((7,))),
+    "the new run ended before": (DrawnCalls((7,)), DrawnCalls((), calls=7)),
+    "another seed": (DrawnCalls((), seed=1), DrawnCalls((7,))),
+    "other claims": (DrawnCalls((), leaves_out=("layout:cropped",)), DrawnCalls((7,))),
 }
 
 
@@ -327,7 +298,7 @@ def test_a_drawn_row_of_one_run_is_neither_better_nor_worse(plan: Plan, tmp_path
     assert (found.changes, found.worse, found.standings) == ((), False, ())
     assert found.not_compared == 1
     assert any(pair.was.failed != pair.now.failed for pair in found.documents), "both pages keep their numbers"
-    for way in WAYS.values():
+    for way in RENDERERS.values():
         assert "not compared: 1 drawn row that failed in one run" in way(found).lower()
     runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in (old, new)]
     (library,) = collect_libraries(runs, ("old", "new"), (), {})
@@ -335,7 +306,7 @@ def test_a_drawn_row_of_one_run_is_neither_better_nor_worse(plan: Plan, tmp_path
 
 
 def test_a_drawn_row_of_another_suite_is_not_compared(plan: Plan, tmp_path: Path) -> None:
-    old, new = drawn_run(plan, tmp_path / "old", Calls(())), drawn_run(plan, tmp_path / "new", Calls((7,)))
+    old, new = drawn_run(plan, tmp_path / "old", DrawnCalls(())), drawn_run(plan, tmp_path / "new", DrawnCalls((7,)))
     suite = {**old.header["suite"], "digest": "another"}
     found = difference(replace(old, header={**old.header, "suite": suite}), new, plan)
     assert not found.changes
@@ -345,8 +316,8 @@ def test_a_drawn_row_of_another_suite_is_not_compared(plan: Plan, tmp_path: Path
 def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp_path: Path) -> None:
     """A run keeps the first failure of each kind; a later row about the same rule may be another one."""
     first, second = same_rule()
-    both = Calls((first, second), kept=1)
-    new = replace(drawn_run(plan, tmp_path / "new", Calls((second,))))
+    both = DrawnCalls((first, second), kept=1)
+    new = replace(drawn_run(plan, tmp_path / "new", DrawnCalls((second,))))
     found = difference(drawn_run(plan, tmp_path / "old", both), new, plan)
     assert {change.case: change.direction for change in found.changes} == {f"drawn-0-{first}": "better"}
     assert found.not_compared == 1

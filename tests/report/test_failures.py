@@ -19,7 +19,7 @@ from conformance.report.failure_section import IN_FULL, FailureGroup, collect_fa
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import ShownElements, format_number, show_elements
 
-from ..builders import Right, Wrong, finish_run, plan_as_bundled
+from ..builders import Right, Wrong, finish_run, plan_as_bundled, write_cases
 from .page import Page
 from .shown_numbers import read_first_failures
 
@@ -60,7 +60,7 @@ def test_what_breaks_the_text_comes_first(groups: list[FailureGroup]) -> None:
     assert len(set(order)) > 1
 
 
-def test_single_calls_come_before_chains_and_small_ones_before_large_ones(groups: list[FailureGroup]) -> None:
+def test_small_single_calls_come_before_large_ones_and_chains(groups: list[FailureGroup]) -> None:
     cases = [entry.case.id for entry in groups[0].full]
     assert cases == [case for case in ("small", "large", "in-a-chain") if case in cases]
     assert cases[:2] == ["small", "large"]
@@ -101,9 +101,7 @@ def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, group
 def test_a_card_has_the_command_without_the_suite_and_it_works(
     run: FinishedRun, groups: list[FailureGroup], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    cases = tmp_path / "cases"
-    cases.mkdir()
-    (cases / "few.yaml").write_text(CASES, encoding="utf-8")
+    cases = write_cases(tmp_path, CASES)
     words = shlex.split(groups[0].full[0].commands["without the suite"])
     assert words[-2:] == [">", "repeat.py"]
     assert main([*words[1:-2], "--cases", str(cases)]) == 0
@@ -150,6 +148,7 @@ def test_a_grid_marks_the_elements_that_differ(tmp_path: Path) -> None:
     marked = {each.place: each.got for line in values.grid for each in line if each.got}
     assert marked == {"[0, 1]": ("0000", "0"), "[2, 0]": ("0000", "0")}
     assert (values.differing, values.total, values.marked) == (2, 6, 2)
+    assert "f32: 2 of 6 elements differ" in " ".join(Page(report_page.render(run)).text.split())
 
 
 def test_of_a_large_tensor_the_differences_are_listed(tmp_path: Path) -> None:
@@ -157,11 +156,6 @@ def test_of_a_large_tensor_the_differences_are_listed(tmp_path: Path) -> None:
     assert not values.grid
     assert [each.place for each in values.differences] == ["[0, 1]", "[0, 4]"]
     assert all(each.got == ("0000", "0") for each in values.differences)
-
-
-def test_the_page_shows_the_elements_and_says_how_many_differ(tmp_path: Path) -> None:
-    text = " ".join(Page(report_page.render(run_of(SMALL_CASE, tmp_path))).text.split())
-    assert "f32: 2 of 6 elements differ" in text
 
 
 def test_an_answer_that_is_right_has_no_grid(tmp_path: Path) -> None:

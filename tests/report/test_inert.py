@@ -33,13 +33,13 @@ def obeyed(text: str) -> list[str]:
     return [match[0] for match in _OBEYED.finditer(text)]
 
 
-class Hostile(Right):
+class NamePoses(Right):
     """Right, under a name that poses as our output."""
 
     name = HOSTILE
 
 
-class Turned(Right):
+class TextPoses(Right):
     """Wrong, with details and messages of the same kind."""
 
     name = "turned"
@@ -53,7 +53,7 @@ class Turned(Right):
         raise RuntimeError(HOSTILE)
 
 
-class Both(Turned):
+class NameAndTextPose(TextPoses):
     """Wrong under a hostile name."""
 
     name = HOSTILE
@@ -65,7 +65,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     plan_as_bundled(folder)
     plan = plan_of(load_suite(None, folder / "cases"))
-    for name, adapter in (("a", Hostile()), ("b", Both())):
+    for name, adapter in (("a", NamePoses()), ("b", NameAndTextPose())):
         with contextlib.redirect_stdout(io.StringIO()):
             finish_run(plan, adapter, folder / name)
     return folder
@@ -84,21 +84,21 @@ COMMANDS = {
     "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--cases", "{cases}"),
     "report of shards": ("report", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
     "publish": ("publish", "{out}", "{a}", "--cases", "{cases}"),
-    "run": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "9", *ALONE, "--out", "{out}"),
-    "run in a process": ("run", f"{__file__}:Turned", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/run2"),
-    "run under that name": ("run", f"{__file__}:Hostile", "--cases", "{cases}", "--hunt", "3", "--out", "{out}/run3"),
+    "run": ("run", f"{__file__}:TextPoses", "--cases", "{cases}", "--hunt", "9", *ALONE, "--out", "{out}"),
+    "run in a process": ("run", f"{__file__}:TextPoses", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/2"),
+    "run under that name": ("run", f"{__file__}:NamePoses", "--cases", "{cases}", "--hunt", "3", "--out", "{out}/3"),
     "sweep under that name": (
-        "sweep", f"{__file__}:Hostile", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
+        "sweep", f"{__file__}:NamePoses", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
     ),
-    "hunt under that name": ("hunt", f"{__file__}:Hostile", *ALONE, "--examples", "20"),
-    "check-adapter under that name": ("check-adapter", f"{__file__}:Hostile", *ALONE),
-    "check-adapter": ("check-adapter", f"{__file__}:Turned", *ALONE),
+    "hunt under that name": ("hunt", f"{__file__}:NamePoses", *ALONE, "--examples", "20"),
+    "check-adapter under that name": ("check-adapter", f"{__file__}:NamePoses", *ALONE),
+    "check-adapter": ("check-adapter", f"{__file__}:TextPoses", *ALONE),
     "sweep": (
-        "sweep", f"{__file__}:Turned", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
+        "sweep", f"{__file__}:TextPoses", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
     ),
-    "sweep in processes": ("sweep", f"{__file__}:Turned", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
-    "hunt": ("hunt", f"{__file__}:Turned", *ALONE, "--examples", "20"),
-    "hunt in a process": ("hunt", f"{__file__}:Turned", "--examples", "20"),
+    "sweep in processes": ("sweep", f"{__file__}:TextPoses", "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep"),
+    "hunt": ("hunt", f"{__file__}:TextPoses", *ALONE, "--examples", "20"),
+    "hunt in a process": ("hunt", f"{__file__}:TextPoses", "--examples", "20"),
     "explain": ("explain", HOSTILE),
     "list": ("list", HOSTILE),
     "an option": ("list", "rules", f"--{HOSTILE}"),
@@ -133,7 +133,7 @@ def test_the_reports_hold_no_command_and_no_control_character(runs: Path) -> Non
 
 
 @pytest.mark.slow
-def test_pytest_prints_no_name_message_output_or_warning_of_a_backend_as_it_is(tmp_path: Path, runs: Path) -> None:
+def test_pytest_prints_no_text_of_a_backend_as_it_is(tmp_path: Path, runs: Path) -> None:
     adapter = tmp_path / "mine.py"
     adapter.write_text(
         f"import warnings\nfrom conformance.adapter import FunctionAdapter\nHOSTILE = {HOSTILE!r}\n"
@@ -182,7 +182,7 @@ def test_a_line_is_shown_and_never_obeyed(text: str, shown: str) -> None:
     assert said(text) == f"{shown}\n" == f"{terminal.plain(text)}\n"
 
 
-def test_folding_a_paragraph_puts_no_command_and_no_verdict_of_others_at_the_start_of_a_line() -> None:
+def test_no_folded_line_begins_with_a_command_or_verdict() -> None:
     for padding in range(90, 104):
         text = f"{'x' * padding} ::error::b {'y' * padding} ✓ conforms"
         assert not re.search(r"^\s*(::|✓)", said(terminal.wrap(text, 2, 4)), re.MULTILINE)
@@ -213,7 +213,7 @@ def writes(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_nothing_is_printed_but_through_the_terminal(path: Path) -> None:
+def test_all_output_goes_through_the_terminal(path: Path) -> None:
     allowed = {
         "system/terminal.py": {"print", "sys.stdout.write"},  # `say`, and `say_raw` for scripts and JSON
         "pytest_plugin/conclusion.py": {"terminalreporter.write_line"},  # where the text is made plain

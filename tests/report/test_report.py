@@ -20,7 +20,7 @@ from conformance.plan.rows import Plan
 from conformance.report import markdown
 from conformance.report.embedded import lines_in
 
-from .page import WRITERS, Answers, Hostile, Page, Told, answers, plan, told
+from .page import WRITERS, Answers, Page, SpeaksMarkup, Told, answers, plan, told
 
 __all__ = ["answers", "plan"]
 
@@ -90,11 +90,8 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
     assert "static-oneapi" not in lines, "the rule does not bind there and nothing failed"
     case = element_of(answers, "zero-beside-infer[StaticReshape-f32]")
     verdicts = {each.get("name"): each.get("value") for each in case.iter("property")}
-    assert (verdicts["static-spec-v0.9"], verdicts["static-graph-v0.9"], verdicts["static-oneapi"]) == (
-        "fail",
-        "fail",
-        "observed",
-    )
+    assert verdicts["static-spec-v0.9"] == verdicts["static-graph-v0.9"] == "fail"
+    assert verdicts["static-oneapi"] == "observed"
     failure = case.find("failure")
     assert failure is not None
     assert "(static-spec-v0.9, static-graph-v0.9)" in failure.get("message", "")
@@ -126,7 +123,7 @@ def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
 
 
 def test_the_evidence_in_the_page_is_the_evidence(plan: Plan, tmp_path: Path) -> None:
-    those = told(plan, Hostile(), tmp_path)
+    those = told(plan, SpeaksMarkup(), tmp_path)
     _, evidence, _ = those
     data = evidence_in(WRITERS["page"](*those))
     assert [data[0], data[-1]] == [evidence.header, evidence.footer]
@@ -157,7 +154,7 @@ def test_junit_parses_and_its_counts_match(answers: Told) -> None:
 
 # ── what a backend says ───────────────────────────────────────────────────────────────────────────
 def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
-    html = WRITERS["page"](*told(plan, Hostile(), tmp_path))
+    html = WRITERS["page"](*told(plan, SpeaksMarkup(), tmp_path))
     found = Page(html)
     assert "img" not in found.tags
     assert found.tags["script"] == 3
@@ -168,7 +165,7 @@ def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
-    xml = WRITERS["junit"](*told(plan, Hostile(), tmp_path))
+    xml = WRITERS["junit"](*told(plan, SpeaksMarkup(), tmp_path))
     root = ElementTree.fromstring(xml)
     assert {each.tag for each in root.iter()} == {
         "testsuites", "testsuite", "testcase", "properties", "property", "failure", "error", "skipped",
@@ -178,7 +175,7 @@ def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_inert_in_markdown(plan: Plan, tmp_path: Path) -> None:
-    summary = WRITERS["markdown"](*told(plan, Hostile(), tmp_path))
+    summary = WRITERS["markdown"](*told(plan, SpeaksMarkup(), tmp_path))
     assert "<img" in summary
     outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", summary)
     assert not re.search(r"[<\[\]@#]", re.sub(r"^#+ ", "", outside, flags=re.MULTILINE))

@@ -28,13 +28,13 @@ from conformance.report.finished_run import FinishedRun
 from conformance.verdict.conclude import conclude
 
 from ..builders import Wrong, finish_run, plan_as_bundled
-from .page import HOSTILE, SECONDS, WRITERS, Answers, Hostile, Page, Told, answers, plan, told
+from .page import HOSTILE, SECONDS, WRITERS, Answers, Page, SpeaksMarkup, Told, answers, plan, told
 
 __all__ = ["answers", "plan"]
 
 
 # ── the page as a file ────────────────────────────────────────────────────────────────────────────
-def test_the_page_refers_to_nothing_outside_and_runs_nothing_inline(answers: Told) -> None:
+def test_the_page_loads_nothing_and_runs_nothing_inline(answers: Told) -> None:
     found = Page(WRITERS["page"](*answers))
     newer = (page.page for document in answers[0].suite.spec.documents.values() for page in document.newer)
     outside = {"results.jsonl", *newer}
@@ -50,7 +50,7 @@ def test_the_page_refers_to_nothing_outside_and_runs_nothing_inline(answers: Tol
     assert found.tags["link"] == found.tags["iframe"] == found.tags["base"] == 0
 
 
-def test_the_content_policy_names_the_one_style_and_the_one_script(answers: Told) -> None:
+def test_the_content_policy_names_the_style_and_the_script(answers: Told) -> None:
     found = Page(WRITERS["page"](*answers))
     policy = next(value for _, name, value in found.attributes if name == "content" and "default-src" in value)
     assert policy.startswith("default-src 'none';")
@@ -76,7 +76,7 @@ def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
     assert chosen == ["zero-beside-infer[StaticReshape-f32]"]
 
 
-def test_a_run_that_caught_itself_lying_shows_no_document_as_conforming(plan: Plan, tmp_path: Path) -> None:
+def test_no_verdict_holds_if_a_planted_backend_escapes(plan: Plan, tmp_path: Path) -> None:
     _, evidence, conclusion = told(plan, Answers(), tmp_path)
     lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
     html, summary = WRITERS["page"](plan, evidence, lying), WRITERS["markdown"](plan, evidence, lying)
@@ -162,7 +162,7 @@ def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Pat
     xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
     schema = xmlschema.XMLSchema(str(Path(report.__file__).parent / "junit.xsd"))
     schema.validate(WRITERS["junit"](*answers))
-    schema.validate(WRITERS["junit"](*told(plan, Hostile(), tmp_path / "hostile")))
+    schema.validate(WRITERS["junit"](*told(plan, SpeaksMarkup(), tmp_path / "hostile")))
     other = WRITERS["junit"](*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1)
     with pytest.raises(xmlschema.XMLSchemaValidationError):
         schema.validate(other)
@@ -207,7 +207,7 @@ def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) ->
 
 
 def test_a_hostile_name_is_inert_in_a_badge(plan: Plan, tmp_path: Path) -> None:
-    svg = badge.render_svg(FinishedRun(*told(plan, Hostile(), tmp_path)))
+    svg = badge.render_svg(FinishedRun(*told(plan, SpeaksMarkup(), tmp_path)))
     assert {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()} == {
         "svg", "title", "rect", "g", "text",
     }  # fmt: skip
@@ -235,7 +235,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
     assert {f"case-{case}" for case in plan.suite.cases} <= set(found.values("id")), "every case has its anchor"
 
 
-def test_a_document_that_was_not_asked_for_is_not_run_and_claimed_all_the_same(plan: Plan, tmp_path: Path) -> None:
+def test_a_document_that_was_not_asked_for_is_not_run(plan: Plan, tmp_path: Path) -> None:
     _, evidence, _ = told(plan, Answers(), tmp_path)
     results = {result.row: result for result in evidence.results}
     claims = resolve_claims(Answers(), plan.suite.spec.operations)
@@ -245,7 +245,7 @@ def test_a_document_that_was_not_asked_for_is_not_run_and_claimed_all_the_same(p
     assert set(words.values()) == {"not run"}
 
 
-def test_many_failures_are_told_in_full_and_the_rest_in_a_line_each() -> None:
+def test_some_failures_are_told_in_full_the_rest_in_a_line() -> None:
     suite = load_suite()
     rejected = Outcome("rejected", stage="run", message="no")
     rows = tuple(row for row in plan_of(suite).rows if row.type == "f32" and row.operation == "StaticReshape")

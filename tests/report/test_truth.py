@@ -74,10 +74,7 @@ def holds(sentence: str, page: Path, cases: set[str]) -> bool:
         return set(re.findall(r'id="case-([^"]+)"', html)) == cases
     if "Every case that failed stands under Failures" in sentence:
         return set(re.findall(r'id="case-([^"]+)"', html)) == failing_cases(page)
-    if (
-        "The list of all cases has each with its call, and the comparison says what each backend did with it"
-        in sentence
-    ):
+    if "The list of all cases has each with its call, and the comparison says what each backend did" in sentence:
         pages = [page.parent.parent / name for name in ("spec/cases.html", "compare.html")]
         return all(set(re.findall(r'id="?case-([^" >]+)', path.read_text(encoding="utf-8"))) == cases for path in pages)
     if "What each backend did there stands on a page of its own" in sentence:

@@ -16,9 +16,9 @@ from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify, why_not
 
 from ..builders import Cli, Right, finish_run
-from .verified import FOR_TURNS, Infers, edited, find_mismatches, folder, plan
+from .verified import FOR_TURNS, Infers, edited, find_mismatches, folder
 
-__all__ = ["folder", "plan"]
+__all__ = ["folder"]
 
 
 # ── what cannot be verified ───────────────────────────────────────────────────────────────────────
@@ -47,10 +47,8 @@ def test_a_header_that_names_no_suite_is_refused(plan: Plan, folder: Path) -> No
 
 
 def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
-    edited(
-        folder / "report.html",
-        lambda html: html.replace(embedded.BEGIN, f"{embedded.BEGIN}{{}}</script>{embedded.BEGIN}"),
-    )
+    twice = f"{embedded.BEGIN}{{}}</script>{embedded.BEGIN}"
+    edited(folder / "report.html", lambda html: html.replace(embedded.BEGIN, twice))
     with pytest.raises(Refused, match="2 times, not once"):
         verify(folder / "report.html", plan)
 
@@ -74,7 +72,7 @@ def test_of_a_run_that_did_not_end_one_thing_is_said(plan: Plan, folder: Path) -
     assert find_mismatches(path, plan) == "results.jsonl: has no footer: the run did not end; run again"
 
 
-def test_a_folder_with_a_page_alone_is_its_page_and_an_empty_one_is_refused(plan: Plan, folder: Path) -> None:
+def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> None:
     (folder / "results.jsonl").unlink()
     assert verify(folder, plan) == verify(folder / "report.html", plan)
     assert not verify(folder, plan).mismatches
@@ -97,28 +95,27 @@ def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli)
 
 
 # ── true, and still no yes ────────────────────────────────────────────────────────────────────────
-def test_a_true_report_of_a_backend_that_does_not_conform_says_so_plainly(
-    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
-) -> None:
+@pytest.fixture
+def verifying(plan: Plan, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> Cli:
+    """The command, with the plan at hand."""
     monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
-    cli("verify", folder).expect(0, out=["✗ the target does not conform: ", "--conforms demands conformity too"])
-    cli("verify", folder, "--conforms").expect(1)
-    cli("verify", folder, "--conforms", "static-graph-v0.9").expect(1)
-    cli("verify", folder, "--conforms", "static-1999").expect(2)
+    return cli
 
 
-def test_a_gate_lets_pass_what_conforms_and_is_true(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
-) -> None:
-    monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
+def test_a_true_report_of_a_backend_that_does_not_conform(verifying: Cli, folder: Path) -> None:
+    verifying("verify", folder).expect(0, out=["✗ the target does not conform: ", "--conforms demands conformity too"])
+    for documents, code in (((), 1), (("static-graph-v0.9",), 1), (("static-1999",), 2)):
+        verifying("verify", folder, "--conforms", *documents).expect(code)
+
+
+def test_a_true_report_of_a_backend_that_conforms(verifying: Cli, plan: Plan, tmp_path: Path) -> None:
     finish_run(plan, Right(), tmp_path)
-    cli("verify", tmp_path, "--conforms").expect(0)
-    cli("verify", "--conforms", tmp_path).expect(0, out="✓ the whole target conforms")
-    cli("verify", tmp_path, "--conforms", "static-graph-v0.9").expect(
-        0, out="✓ the backend conforms to static-graph-v0.9 for every type that it lists"
-    )
+    verifying("verify", tmp_path, "--conforms").expect(0)
+    verifying("verify", "--conforms", tmp_path).expect(0, out="✓ the whole target conforms")
+    words = "✓ the backend conforms to static-graph-v0.9 for every type that it lists"
+    verifying("verify", tmp_path, "--conforms", "static-graph-v0.9").expect(0, out=words)
     edited(tmp_path / "report.html", lambda html: html.replace(" pass", " fail", 1))
-    cli("verify", tmp_path, "--conforms").expect(1)
+    verifying("verify", tmp_path, "--conforms").expect(1)
 
 
 def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path: Path) -> None:
@@ -129,7 +126,7 @@ def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path:
     assert why_not(found, plan, "static-graph-v0.9")
 
 
-def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp_path: Path) -> None:
+def test_a_suite_that_lost_cases_shows_no_conformity(plan: Plan, tmp_path: Path) -> None:
     finish_run(plan, Right(), tmp_path)
     cut = replace(plan, suite=replace(plan.suite, whole=True, lost=("gone",)))
     found = verify(tmp_path, cut)
@@ -138,7 +135,7 @@ def test_a_suite_that_lost_cases_shows_conformity_to_no_document(plan: Plan, tmp
     assert why_not(found, cut, "static-graph-v0.9")
 
 
-def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp_path: Path) -> None:
+def test_one_document_conforms_without_the_others(plan: Plan, tmp_path: Path) -> None:
     finish_run(plan, Infers(), tmp_path)
     found = verify(tmp_path, plan)
     assert found.conclusion is not None
@@ -147,7 +144,7 @@ def test_conforming_to_one_document_is_not_conforming_to_another(plan: Plan, tmp
     assert [why_not(found, plan, document) is None for document in documents] == [True, False, False]
 
 
-def test_a_waiver_that_is_not_needed_keeps_every_document_from_conforming(plan: Plan, tmp_path: Path) -> None:
+def test_with_a_stale_waiver_no_document_conforms(plan: Plan, tmp_path: Path) -> None:
     finish_run(plan, Right(), tmp_path, waivers=[FOR_TURNS])
     found = verify(tmp_path, plan)
     assert found.conclusion is not None

@@ -11,12 +11,7 @@ from conformance.model import Array
 from conformance.plan.rows import Plan
 from conformance.report.verify import verify
 
-from ..builders import Right, Wrong, finish_run, plan_as_bundled
-
-
-@pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return plan_as_bundled(tmp_path_factory.mktemp("suite"))
+from ..builders import Right, Wrong, finish_run
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from conformance.evidence.results import Evidence, OtherFormat, Refused, pack, r
 from conformance.load.cases import load_suite
 from conformance.report.rows import count_verdicts
 from conformance.site.publish import folders, publish, size, write_pages
-from tests.builders import ROOT, Command, CommandOutput, Right, Wrong, finish_run, plan_as_bundled
+from tests.builders import ROOT, Command, CommandOutput, Right, WrongBefore, finish_run, plan_as_bundled
 from tests.site.test_documents import list_broken_links
 
 REPORTS = ROOT / "reports"
@@ -37,27 +37,30 @@ def published_evidence(folder: Path) -> Evidence:
         pytest.skip("reports/ is of an older suite, whose evidence had another format; publish it again")
 
 
-MOST = 16_000_000
+MAX_BYTES = 16_000_000
 
 
 def told_in_words() -> list[tuple[str, str]]:
     """The backend and the case or row of each command in reports/README.md."""
     text = (REPORTS / "README.md").read_text(encoding="utf-8") if (REPORTS / "README.md").is_file() else ""
-    commands = [
-        shlex.split(line, comments=True) for line in text.splitlines() if line.startswith("    conformance run ")
-    ]
+    lines = (line for line in text.splitlines() if line.startswith("    conformance run "))
+    commands = [shlex.split(line, comments=True) for line in lines]
     return [(words[2], words[words.index("-k") + 1]) for words in commands]
 
 
-def published(command: Command, *words: object) -> CommandOutput:
+def call_publish(command: Command, *words: object) -> CommandOutput:
     return command("publish", command.folder / "reports", *words, "--cases", command.cases)
 
 
-def of(command: Command, backend: str) -> Path:
+def publish_run(command: Command, backend: str) -> Path:
     """The folder of a backend that was run and published."""
     command.run(backend)
-    assert published(command, command.out).code == 0
-    (folder,) = (path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}"))
+    assert call_publish(command, command.out).code == 0
+    return folder_of(command, backend)
+
+
+def folder_of(command: Command, backend: str) -> Path:
+    (folder,) = (command.folder / "reports").glob(f"{backend.replace(':', '-')}-*")
     return folder
 
 
@@ -67,19 +70,21 @@ _MADE: dict[str, dict[str, bytes]] = {}
 def copy_of(command: Command, backend: str) -> Path:
     """The same, made once in a process: a copy of all its files."""
     if backend not in _MADE:
-        folder = of(command, backend)
+        publish_run(command, backend)
         files = [path for path in command.folder.rglob("*") if path.is_file()]
         _MADE[backend] = {path.relative_to(command.folder).as_posix(): path.read_bytes() for path in files}
-        return folder
     for name, content in _MADE[backend].items():
         (command.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (command.folder / name).write_bytes(content)
-    (folder,) = (path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}"))
-    return folder
+    return folder_of(command, backend)
 
 
-def test_the_folder_says_backend_and_version(command: Command) -> None:
-    assert copy_of(command, RIGHT).name == "broken-eight-buffers-in-turn-1"
+def test_a_published_folder_has_name_results_and_link(command: Command) -> None:
+    folder = copy_of(command, RIGHT)
+    assert folder.name == "broken-eight-buffers-in-turn-1"
+    assert lzma.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
+    command("diff", "--cases", command.cases, folder, command.out).expect(0)
+    assert f'href="{folder.name}/{PAGE}"' in (folder.parent / "index.html").read_text(encoding="utf-8")
 
 
 def test_the_same_data_is_packed_the_same() -> None:
@@ -88,27 +93,20 @@ def test_the_same_data_is_packed_the_same() -> None:
     assert lzma.decompress(pack(data)) == data
 
 
-def test_results_are_published_as_they_are(command: Command) -> None:
-    folder = copy_of(command, RIGHT)
-    assert lzma.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
-
-
-def test_results_that_were_packed_with_gzip_are_still_read_and_are_published_anew_as_xz(command: Command) -> None:
+def test_results_packed_with_gzip_are_published_again_as_xz(command: Command) -> None:
     folder = copy_of(command, "broken:zero-flag-ignored")
     packed, before = folder / PUBLISHED, folder / "results.jsonl.gz"
     before.write_bytes(gzip.compress(lzma.decompress(packed.read_bytes())))
     packed.unlink()
-    for words in (
-        ["verify", folder],
-        ["verify", folder / PAGE],
-        ["diff", folder, command.out],
-        ["compare", folder, "--out", command.folder / "compared.html"],
-    ):
-        command(*words[:1], "--cases", command.cases, *words[1:]).expect(0)
+    for name, *words in (
+        ("verify", folder), ("verify", folder / PAGE), ("diff", folder, command.out),
+        ("compare", folder, "--out", command.folder / "compared.html"),
+    ):  # fmt: skip
+        command(name, "--cases", command.cases, *words).expect(0)
     page = (folder.parent / "index.html").read_bytes()
-    published(command).expect(0)
+    call_publish(command).expect(0)
     assert (folder.parent / "index.html").read_bytes() == page
-    published(command, folder).expect(0)
+    call_publish(command, folder).expect(0)
     assert find_published_results(folder) == packed
     assert not before.exists()
 
@@ -121,13 +119,8 @@ def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
     assert command("verify", "--cases", command.cases, folder).code == 1
 
 
-def test_packed_results_can_be_compared(command: Command) -> None:
-    folder = copy_of(command, RIGHT)
-    command("diff", "--cases", command.cases, folder, command.out).expect(0)
-
-
-def test_what_fails_is_told_and_what_passes_stands_on_other_pages(reporting: Command) -> None:
-    page = (of(reporting, "broken:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
+def test_a_page_tells_what_fails_other_pages_what_passes(reporting: Command) -> None:
+    page = (publish_run(reporting, "broken:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
     whole = (reporting.out / PAGE).read_text(encoding="utf-8")
     for case in ("stays", "flattens", "copies", "empties"):
         assert f'id="case-{case}"' in whole
@@ -139,26 +132,20 @@ def test_what_fails_is_told_and_what_passes_stands_on_other_pages(reporting: Com
     assert len(page) < len(whole)
 
 
-def test_the_page_of_all_has_a_link_to_each(command: Command) -> None:
-    folder = copy_of(command, RIGHT)
-    page = (folder.parent / "index.html").read_text(encoding="utf-8")
-    assert f'href="{folder.name}/{PAGE}"' in page
-
-
-def test_the_counts_in_the_text_beside_it_are_written_anew(command: Command) -> None:
+def test_the_counts_in_the_readme_are_written_again(command: Command) -> None:
     text = command.folder / "reports" / "README.md"
     text.parent.mkdir()
     text.write_text("# Ours\n<!-- counts -->\nold\n<!-- /counts -->\nthe end\n", encoding="utf-8")
-    folder = of(command, RIGHT)
+    folder = publish_run(command, RIGHT)
     lines = text.read_text(encoding="utf-8").splitlines()
     assert (lines[0], lines[-1]) == ("# Ours", "the end")
     assert "old" not in lines
     assert any(line.startswith(f"| [{folder.name}]({folder.name}/{PAGE})") for line in lines)
 
 
-def test_a_failure_says_how_many_others_fail_there_and_the_page_can_still_be_verified(command: Command) -> None:
+def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
     copy_of(command, RIGHT)
-    folder = next(path for path in (of_all(command, "broken:zero-flag-ignored")) if "zero-flag" in path.name)
+    folder = publish_run(command, "broken:zero-flag-ignored")
     page = (folder / PAGE).read_text(encoding="utf-8")
     assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1</a>' in page
     assert 'id="case-copies"' in (folder.parent / "compare.html").read_text(encoding="utf-8")
@@ -168,22 +155,9 @@ def test_a_failure_says_how_many_others_fail_there_and_the_page_can_still_be_ver
     command("verify", "--cases", command.cases, folder).expect(1, out="Other backends that")
 
 
-def of_all(command: Command, backend: str) -> list[Path]:
-    """The folders of all that is published, with a backend that is run first."""
-    command.run(backend)
-    assert published(command, command.out).code == 0
-    return [path.parent for path in (command.folder / "reports").glob(f"*/{PUBLISHED}")]
-
-
-class Older(Wrong):
-    """An older version of what is right now."""
-
-    name, version = "right", "0.9"
-
-
-def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tmp_path: Path) -> None:
+def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
-    for backend in (Older(), Right()):
+    for backend in (WrongBefore(), Right()):
         finish_run(plan, backend, tmp_path / backend.version)
         publish(tmp_path / backend.version / "results.jsonl", plan, reports)
     write_pages(reports, plan)
@@ -200,17 +174,17 @@ def test_two_versions_have_a_page_of_what_changed_and_the_landing_leads_there(tm
 
 def test_the_reference_is_not_published(command: Command) -> None:
     command.run("reference").expect(0)
-    published(command, command.out).expect(2, err="the suite's own reference, which is no library")
+    call_publish(command, command.out).expect(2, err="the suite's own reference, which is no library")
     assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
 
 
 def test_a_part_of_a_run_is_not_published(command: Command) -> None:
     command.run("reference", "-k", "flattens")
-    published(command, command.out).expect(2, err="only whole runs are published")
+    call_publish(command, command.out).expect(2, err="only whole runs are published")
 
 
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
-    folder = of(command, RIGHT)
+    folder = publish_run(command, RIGHT)
     before = (folder.parent / "index.html").read_bytes()
     command("publish", folder.parent).expect(1, out="not on the page", text="run again")
     assert (folder.parent / "index.html").read_bytes() == before
@@ -229,7 +203,7 @@ def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: ob
 
 
 # ── what is published here ────────────────────────────────────────────────────────────────────────
-class Seen(NamedTuple):
+class PublishedResults(NamedTuple):
     """What is asked of published evidence; it takes a third of a second to read."""
 
     is_whole: bool
@@ -237,21 +211,21 @@ class Seen(NamedTuple):
 
 
 @cache
-def seen(folder: Path) -> Seen:
+def summarize_published(folder: Path) -> PublishedResults:
     evidence = published_evidence(folder)
     verdicts = count_verdicts(verdict for result in evidence.results for verdict in result.verdicts.values())
     all_counted = sum(verdicts.values()) == sum(evidence.footer["verdicts"].values())
     is_whole = evidence.header["target"]["select"] is None and all_counted
     bad = {"fail", "error"}
     failing = (r.row for r in evidence.results if r.diagnosis and bad & {*r.verdicts.values()})
-    return Seen(is_whole, frozenset(failing))
+    return PublishedResults(is_whole, frozenset(failing))
 
 
 @HERE
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", folders(REPORTS) if REPORTS.is_dir() else [], ids=lambda folder: folder.name)
 def test_what_is_published_of_a_backend_is_whole(folder: Path) -> None:
-    assert seen(folder).is_whole
+    assert summarize_published(folder).is_whole
     assert (folder / PAGE).is_file()
 
 
@@ -260,7 +234,7 @@ def test_what_is_published_of_a_backend_is_whole(folder: Path) -> None:
 @pytest.mark.parametrize(("backend", "row"), told_in_words(), ids=str)
 def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
     versions = [path for path in REPORTS.glob(f"{backend}-[0-9]*") if find_published_results(path)]
-    failing = {each for folder in versions for each in seen(folder).failing}
+    failing = {each for folder in versions for each in summarize_published(folder).failing}
     assert any(each == row or each.startswith(f"{row}[") for each in failing)
 
 
@@ -268,7 +242,7 @@ def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
 def test_what_is_published_stays_small() -> None:
     if not list(REPORTS.glob(f"*/{PUBLISHED}")):
         pytest.skip("reports/ is packed as it was before; publish it again")
-    assert size(REPORTS) < MOST
+    assert size(REPORTS) < MAX_BYTES
 
 
 def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_path: Path) -> None:
@@ -277,10 +251,9 @@ def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_
     assert not (tmp_path / "reprots").exists()
 
 
-def test_the_table_of_rules_has_those_with_a_failing_test_and_each_other_rule_stands_once_below_it(
-    command: Command,
-) -> None:
-    folder = of(command, "broken:zero-flag-ignored")
+def test_the_table_of_rules_has_those_with_a_failing_test(command: Command) -> None:
+    """Each other rule is below it once."""
+    folder = copy_of(command, "broken:zero-flag-ignored")
     text = (folder / PAGE).read_text(encoding="utf-8")
     section = text[text.index('aria-labelledby="rules"') : text.index('aria-labelledby="matrix"')]
     table, below = section.split("</table>")
@@ -288,5 +261,4 @@ def test_the_table_of_rules_has_those_with_a_failing_test_and_each_other_rule_st
     failing = re.findall(r"<tr id=rule-([\w-]+)>(?:(?!<tr).)*?✗ [\d,]+ fail", table)
     assert failing == in_table, "a rule stands in the table although no test of it fails"
     assert "✗" not in below
-    suite = load_suite(cases=command.cases)
-    assert sorted([*in_table, *in_short]) == sorted(suite.spec.rules)
+    assert sorted([*in_table, *in_short]) == sorted(load_suite(cases=command.cases).spec.rules)
