@@ -72,12 +72,12 @@ def holds(sentence: str, page: Path, cases: set[str]) -> bool:
         return evidence_of(page).is_file()
     if "Every case of the suite under its rule" in sentence:
         return set(re.findall(r'id="case-([^"]+)"', html)) == cases
-    if "Every case that failed stands under Failures" in sentence:
+    if "Every case that failed is under Failures" in sentence:
         return set(re.findall(r'id="case-([^"]+)"', html)) == failing_cases(page)
     if "The list of all cases has each with its call, and the comparison says what each backend did" in sentence:
         pages = [page.parent.parent / name for name in ("spec/cases.html", "compare.html")]
         return all(set(re.findall(r'id="?case-([^" >]+)', path.read_text(encoding="utf-8"))) == cases for path in pages)
-    if "What each backend did there stands on a page of its own" in sentence:
+    if "What each backend did there is on a separate page" in sentence:
         return "refused" in (page.parent.parent / "unspecified.html").read_text(encoding="utf-8")
     if "Every test of the suite was run" in sentence:
         return "not run" not in re.findall(r"\d+ tests = [^,]*", Page(html).text)[0]

@@ -1,5 +1,5 @@
 /**
- * Two to five backends side by side: a line for each case, in place of the list of all backends.
+ * Two to five backends side by side: a line for each case instead of the list of all backends.
  *
  * @param {Object[]} every the groups of lines of the page
  * @return {function(Object): Object[]} puts a choice into effect, and returns the groups of lines to filter
@@ -72,9 +72,7 @@ function chooseBackends(every) {
       cell.appendChild(document.createElement('bdi')).textContent = backend.name;
     });
     table.tHead.replaceChildren(head);
-    var lines = [].concat.apply([], lists.map(function (group) { return group.blocks; })).map(function (line) {
-      return lineOf(line, chosen);
-    }).sort(function (one, other) { return one.rank - other.rank; });
+    var lines = blocksOf(lists).map(function (line) { return lineOf(line, chosen); }).sort(function (one, other) { return one.rank - other.rank; });
     Array.from(table.tBodies).forEach(function (body) { body.remove(); });
     for (var at = 0; at < lines.length; at += TOGETHER) {
       var some = lines.slice(at, at + TOGETHER), body = table.appendChild(make('tbody', 'rowgroup'));

@@ -4,7 +4,7 @@
     return {element: element, rule: element.getAttribute('data-r'), text: null,
       show: element.getAttribute('data-s').split(' ')};
   });
-  var lines = [].concat.apply([], groups.map(function (group) { return group.blocks; }));
+  var lines = blocksOf(groups);
   var chosen = chooseBackends(groups);
 
   function textOf(line) {

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Hide an element or show it; nothing is done if it is so already, since each change costs a browser time. */
+/** Hide an element or show it, unless it is so already: each change costs the browser time. */
 function hide(element, hidden) { if (element.hidden !== hidden) element.hidden = hidden; }
 
 /** The groups of a page, each with the blocks in it that `make` makes of its elements. */
@@ -9,6 +9,8 @@ function groupBlocks(selector, make) {
     return {element: group, blocks: Array.from(group.querySelectorAll(selector), make)};
   });
 }
+
+function blocksOf(groups) { return [].concat.apply([], groups.map(function (group) { return group.blocks; })); }
 
 /**
  * Show the blocks with `shown`. A group without any is hidden as a whole, and its blocks are left as they are: a browser
@@ -39,7 +41,7 @@ function whenIdle(values, call) {
 }
 
 /**
- * Wire the form of a page's filters. The filters stand in the fragment of the address, so that a view can be sent.
+ * Wire the form of a page's filters. The fragment of the address holds the filters, so that a view can be sent.
  * A fragment that names an element shows the element, also if a filter hides it.
  *
  * @param {string} home the fragment without any filter

@@ -9,10 +9,8 @@
         return {element: row, facet: facets[Number(row.getAttribute('data-f'))]};
       })};
   });
-  var idle = document.querySelectorAll('[data-idle]'), blocks = [].concat.apply([], groups.map(blocksOf));
+  var idle = document.querySelectorAll('[data-idle]'), blocks = blocksOf(groups);
   var total = blocks.filter(function (block) { return block.isCase; }).length;
-
-  function blocksOf(group) { return group.blocks; }
 
   /* The id, the title and the rule, which are what a reader searches for. */
   function wordsOf(block) {
