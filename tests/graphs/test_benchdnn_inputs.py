@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import Cli
-from tests.graphs.test_check_graph import UNKNOWN, dump, kinds, static, tensor
+from tests.graphs.graph_files import UNKNOWN, dump, kinds, static, tensor
 
 
 def other(kind: str, src: dict[str, Any], dst: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def test_a_shuffle_is_legal_behind_a_transpose(tmp_path: Path, cli: Cli) -> None
     assert kinds(cli, 0, shuffle(tmp_path)) == ["legal"] * 2
 
 
-def test_weights_whose_strides_are_not_known_are_decided(tmp_path: Path, cli: Cli) -> None:
+def test_reshapes_of_weights_need_no_strides(tmp_path: Path, cli: Cli) -> None:
     path = depthwise_weights(tmp_path)
     nodes = json.loads(cli("check-graph", path, "--json").expect(0).out)["files"][0]["nodes"]
     answers = [node["trials"][0]["documents"]["static-oneapi"]["dst"] for node in nodes]

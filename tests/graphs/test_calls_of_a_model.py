@@ -8,7 +8,7 @@ import pytest
 
 from conformance.load.cases import load_cases
 from tests.builders import Cli, spec, write_cases
-from tests.graphs.test_check_graph import dump, static, tensor
+from tests.graphs.graph_files import dump, static, tensor
 from tests.without_planted import count_failures
 
 RESIZES = """

@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.builders import Cli
-
-UNKNOWN = [-(2**63)]
-
-
-def tensor(id_: int, *shape: int, dtype: str = "f32") -> dict[str, Any]:
-    return {"id": id_, "dtype": dtype, "shape": list(shape), "layout_type": "strided"}
-
-
-def static(src: dict[str, Any], shape: list[int], dst: dict[str, Any], zero: int = 0, **more: Any) -> dict[str, Any]:
-    """An operation as the library dumps it."""
-    attributes = {"shape": {"type": "s64[]", "value": shape}, "special_zero": {"type": "bool", "value": zero}}
-    entry = {"id": 1, "name": "it", "kind": "StaticReshape", "attrs": attributes, "inputs": [src], "outputs": [dst]}
-    return entry | more
-
-
-def dump(folder: Path, *operations: dict[str, Any]) -> str:
-    path = folder / "graph.json"
-    path.write_text(json.dumps({"version": "3.6.0", "graph": operations}), encoding="utf-8")
-    return str(path)
-
-
-def kinds(cli: Cli, code: int, *words: str) -> list[str]:
-    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
-    return [node["kind"] for node in data["files"][0]["nodes"]]
-
+from tests.graphs.graph_files import UNKNOWN, dump, kinds, static, tensor
 
 # ── lengths ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -46,11 +21,6 @@ def test_a_baked_in_batch_is_illegal_for_every_other_batch(tmp_path: Path, cli: 
     assert "dst holds as many elements as src" in said
 
 
-def test_a_free_batch_is_legal_for_every_length_tried(tmp_path: Path, cli: Cli) -> None:
-    path = dump(tmp_path, static(tensor(0, 1, 3, 4), [-1, 12], tensor(1, 1, 12)))
-    assert "legal for every length tried" in cli("check-graph", path, "--input", "0=1..8,3,4").expect(0).out
-
-
 def test_lengths_reach_through_a_row_of_reshapes(tmp_path: Path, cli: Cli) -> None:
     first = static(tensor(0, 1, 3, 4), [-1, 6], tensor(1, 2, 6))
     second = static(tensor(1, 2, 6), [2, 6], tensor(2, 2, 6))
@@ -59,7 +29,7 @@ def test_lengths_reach_through_a_row_of_reshapes(tmp_path: Path, cli: Cli) -> No
     assert kinds(cli, 1, path, "--input", "0=2,3,4") == ["legal", "illegal"]
 
 
-def test_a_row_of_reshapes_is_decided_where_the_dump_does_not_tell_the_dims_between(tmp_path: Path, cli: Cli) -> None:
+def test_dims_that_a_dump_does_not_tell_are_computed(tmp_path: Path, cli: Cli) -> None:
     first, second = (
         static(tensor(0, 4, 3), [-1, 6], tensor(1, *UNKNOWN)),
         static(tensor(1, *UNKNOWN), [5, 2], tensor(2, *UNKNOWN)),
@@ -67,7 +37,7 @@ def test_a_row_of_reshapes_is_decided_where_the_dump_does_not_tell_the_dims_betw
     assert kinds(cli, 1, dump(tmp_path, first, second)) == ["legal", "illegal"]
 
 
-def test_what_the_library_adds_to_a_graph_in_partitions_is_no_attribute_of_the_node(tmp_path: Path, cli: Cli) -> None:
+def test_attributes_of_partitions_are_not_of_the_node(tmp_path: Path, cli: Cli) -> None:
     entry = static(tensor(0, 6), [2, 3], tensor(1, *UNKNOWN))
     entry["attrs"] |= {"partition_id": {"type": "string", "value": "100008"}}
     entry["attrs"] |= {"backend": {"type": "string", "value": "dnnl_backend"}}
@@ -76,7 +46,7 @@ def test_what_the_library_adds_to_a_graph_in_partitions_is_no_attribute_of_the_n
     assert "extra-attributes" in cli("check-graph", dump(tmp_path, entry)).out
 
 
-def test_lengths_that_are_not_known_decide_nothing_unless_all_agree(tmp_path: Path, cli: Cli) -> None:
+def test_unknown_lengths_decide_only_if_all_agree(tmp_path: Path, cli: Cli) -> None:
     path = dump(
         tmp_path, static(tensor(0, -1, 3, 4), [0, -1], tensor(1, *UNKNOWN), 1),
         static(tensor(2, -1, 3, 4), [1, 12], tensor(3, *UNKNOWN)),
@@ -97,10 +67,41 @@ def test_behind_another_operation_a_length_is_not_decided(tmp_path: Path, cli: C
     assert "not decided: the dims of src are not inferred for this length" in said
 
 
-def test_several_lengths_are_tried_in_every_combination(tmp_path: Path, cli: Cli) -> None:
-    path = dump(tmp_path, static(tensor(0, 2, 2), [4], tensor(1, 4)))
-    said = cli("check-graph", path, "--input", "0=1..2,2..3").expect(1).out
-    assert "legal for (0[0] = 2, 0[1] = 2)" in said
+def with_runtime_shape() -> dict[str, Any]:
+    entry = static(tensor(0, 6), [], tensor(1, 6), kind="DynamicReshape")
+    del entry["attrs"]["shape"]
+    entry["inputs"].append(tensor(5, 1, dtype="s32"))
+    return entry
+
+
+SAID: dict[str, tuple[list[dict[str, Any]], tuple[str, ...], int, str]] = {
+    # name: (operations, words of the command, exit code, what is said)
+    "a free batch": (
+        [static(tensor(0, 1, 3, 4), [-1, 12], tensor(1, 1, 12))], ("--input", "0=1..8,3,4"), 0,
+        "legal for every length tried",
+    ),
+    "every combination of two lengths": (
+        [static(tensor(0, 2, 2), [4], tensor(1, 4))], ("--input", "0=1..2,2..3"), 1, "legal for (0[0] = 2, 0[1] = 2)"
+    ),
+    "a shape that arrives with run": ([with_runtime_shape()], (), 4, "not decided: shape arrives with run"),
+    "no reshape": (
+        [{"id": 2, "kind": "ReLU", "inputs": [tensor(0, 1)], "outputs": [tensor(1, 1)]}], (), 0, "0 reshapes: none"
+    ),
+    "a circle": (
+        [
+            static(tensor(0, 6), [6], tensor(1, 6)),
+            {"id": 3, "kind": "Add", "inputs": [tensor(1, 6), tensor(3, 6)], "outputs": [tensor(2, 6)]},
+            {"id": 4, "kind": "Add", "inputs": [tensor(2, 6)], "outputs": [tensor(3, 6)]},
+        ],
+        (), 2, "the graph is a circle",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_check_graph_says(tmp_path: Path, cli: Cli, name: str) -> None:
+    operations, words, code, said = SAID[name]
+    assert said in cli("check-graph", dump(tmp_path, *operations), *words).expect(code).out
 
 
 @pytest.mark.parametrize(
@@ -136,14 +137,6 @@ def test_a_rule_that_reads_an_unknown_src_decides_nothing(tmp_path: Path, cli: C
     assert kinds(cli, 4, path) == ["not decided"]  # zero-empties would want a src without elements
 
 
-def test_a_shape_that_arrives_with_run_is_not_decided(tmp_path: Path, cli: Cli) -> None:
-    entry = static(tensor(0, 6), [], tensor(1, 6), kind="DynamicReshape")
-    del entry["attrs"]["shape"]
-    entry["inputs"].append(tensor(5, 1, dtype="s32"))
-    said = cli("check-graph", dump(tmp_path, entry)).expect(4).out
-    assert "not decided: shape arrives with run" in said
-
-
 def test_documents_are_named_only_where_they_differ(tmp_path: Path, cli: Cli) -> None:
     path = dump(tmp_path, static(tensor(0, 0, 3), [0, -1], tensor(1, *UNKNOWN)))
     said = cli("check-graph", path).expect(1).out
@@ -163,11 +156,6 @@ def test_a_malformed_node_breaks_the_rule_about_its_form(tmp_path: Path, cli: Cl
     declared = static(tensor(0, 6), [2, 3], tensor(1, 3, 2))
     said = cli("check-graph", dump(tmp_path, without, other_type, declared)).expect(1).out
     assert [rule in said for rule in ("attributes-required", "same-type", "declared-output")] == [True] * 3
-
-
-def test_other_operations_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
-    path = dump(tmp_path, {"id": 2, "kind": "ReLU", "inputs": [tensor(0, 1)], "outputs": [tensor(1, 1)]})
-    assert "0 reshapes: none" in cli("check-graph", path).expect(0).out
 
 
 # ── bad files ─────────────────────────────────────────────────────────────────────────────────────
@@ -203,16 +191,6 @@ def test_a_bad_file_is_reported_with_its_place(tmp_path: Path, cli: Cli, what: s
     assert "unreadable" in said.out
     assert why in said.out
     assert "\x1b" not in said.out
-
-
-def test_a_circle_is_reported(tmp_path: Path, cli: Cli) -> None:
-    path = dump(
-        tmp_path,
-        static(tensor(0, 6), [6], tensor(1, 6)),
-        {"id": 3, "kind": "Add", "inputs": [tensor(1, 6), tensor(3, 6)], "outputs": [tensor(2, 6)]},
-        {"id": 4, "kind": "Add", "inputs": [tensor(2, 6)], "outputs": [tensor(3, 6)]},
-    )
-    assert "the graph is a circle" in cli("check-graph", path).expect(2).out
 
 
 def test_a_name_with_control_characters_is_written_out(tmp_path: Path, cli: Cli) -> None:

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from tests.builders import Cli
-from tests.graphs.test_check_graph import dump, static, tensor
+from tests.graphs.graph_files import dump, static, tensor
 
 
-def test_a_legal_reshape_that_a_known_fault_may_hit_is_named_with_the_backend(tmp_path: Path, cli: Cli) -> None:
+def test_a_known_fault_is_shown_with_its_backend_and_reshape(tmp_path: Path, cli: Cli) -> None:
     hit = static(tensor(0, 20, 1, 2, 512), [0, 0, -1], tensor(1, 20, 1, 1024), 1)
     path = dump(tmp_path, hit, static(tensor(0, 20, 1, 2, 512), [20, 1024], tensor(2, 20, 1024)))
     said = cli("check-graph", path).expect(0).text

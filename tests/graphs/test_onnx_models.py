@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.builders import Cli
+from tests.graphs.graph_files import kinds
 
 onnx = pytest.importorskip("onnx")
 FLOAT, INT64 = 1, 7
@@ -27,7 +28,7 @@ def node(operation: str, inputs: str, outputs: str, **attributes: Any) -> Any:
     return onnx.helper.make_node(operation, inputs.split(), outputs.split(), name=f"the-{outputs}", **attributes)
 
 
-def saved(
+def save_model(
     folder: Path, *nodes: Any, x: Any, constants: Any = (), dst: Any = None, inner: Any = (), opset: int = 19
 ) -> str:
     graph = onnx.helper.make_graph(list(nodes), "g", [x], [dst or value("y")], list(constants), value_info=list(inner))
@@ -42,12 +43,7 @@ def saved(
 def flatten(folder: Path, *shape: int, x: Any, **more: Any) -> str:
     """A model that convolves nothing: ReLU, then a reshape by a constant."""
     nodes = (node("Relu", "x", "h"), node("Reshape", "h s", "y", **more))
-    return saved(folder, *nodes, x=x, constants=[constant("s", *shape)])
-
-
-def decisions(cli: Cli, code: int, *words: str) -> list[str]:
-    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
-    return [each["kind"] for each in data["files"][0]["nodes"]]
+    return save_model(folder, *nodes, x=x, constants=[constant("s", *shape)])
 
 
 def test_a_baked_in_batch_is_found_behind_other_operations(tmp_path: Path, cli: Cli) -> None:
@@ -60,16 +56,16 @@ def test_a_baked_in_batch_is_found_behind_other_operations(tmp_path: Path, cli: 
 
 def test_a_declared_length_gives_way_to_the_one_that_is_tried(tmp_path: Path, cli: Cli) -> None:
     nodes = (node("Relu", "x", "h"), node("Reshape", "h s", "y"))
-    path = saved(
+    path = save_model(
         tmp_path, *nodes, x=value("x", 1, 12), constants=[constant("s", -1, 6)], dst=value("y", 2, 6),
         inner=[value("h", 1, 12)],
     )  # fmt: skip
-    assert decisions(cli, 0, path) == ["legal"]
+    assert kinds(cli, 0, path) == ["legal"]
     assert "f32[3, 12] by [-1, 6] special_zero  legal" in cli("check-graph", path, "--input", "x=3,12").expect(0).out
 
 
 def test_declared_dims_that_disagree_are_illegal(tmp_path: Path, cli: Cli) -> None:
-    path = saved(
+    path = save_model(
         tmp_path, node("Reshape", "x s", "y"), x=value("x", 6), constants=[constant("s", 6)], dst=value("y", 5)
     )
     assert "illegal: declared-output" in cli("check-graph", path).expect(1).out
@@ -89,15 +85,15 @@ def test_a_shape_that_is_computed_from_dims_is_followed(tmp_path: Path, cli: Cli
     )
     zero = onnx.helper.make_tensor("zero", INT64, [], [0])
     constants = [zero, constant("axis", 0), constant("one", 1), constant("rest", 3, -1)]
-    path = saved(tmp_path, *nodes, x=value("x", "n", 3, "h"), constants=constants)
-    assert decisions(cli, 4, path) == ["not decided"] * 2
-    assert decisions(cli, 0, path, "--input", "x=2,3,1..5") == ["legal", "legal"]
+    path = save_model(tmp_path, *nodes, x=value("x", "n", 3, "h"), constants=constants)
+    assert kinds(cli, 4, path) == ["not decided"] * 2
+    assert kinds(cli, 0, path, "--input", "x=2,3,1..5") == ["legal", "legal"]
 
 
 @pytest.mark.parametrize(("allow", "kind", "code"), [(0, "legal", 0), (1, "illegal", 1)])
 def test_allowzero_is_the_negation_of_special_zero(tmp_path: Path, cli: Cli, allow: int, kind: str, code: int) -> None:
     path = flatten(tmp_path, 0, 4, x=value("x", 3, 4), allowzero=allow)
-    assert decisions(cli, code, path) == [kind]
+    assert kinds(cli, code, path) == [kind]
 
 
 def test_a_reshape_in_a_branch_is_found_with_its_place(tmp_path: Path, cli: Cli) -> None:
@@ -105,13 +101,13 @@ def test_a_reshape_in_a_branch_is_found_with_its_place(tmp_path: Path, cli: Cli)
     branch = onnx.helper.make_graph(inner, "b", [], [value("r", 2, 6)])
     other = onnx.helper.make_graph([node("Reshape", "x t", "r")], "c", [], [value("r", None, None)])
     condition = onnx.helper.make_tensor("c", 9, [], [True])
-    path = saved(
+    path = save_model(
         tmp_path, node("If", "c", "y", then_branch=branch, else_branch=other), x=value("x", 12),
         constants=[condition, constant("s", 2, 6), constant("t", 5, -1)],
     )  # fmt: skip
     said = cli("check-graph", path).expect(1).out
     assert "graph.node[0].then_branch.node[0]" in said
-    assert sorted(decisions(cli, 1, path)) == ["illegal", "legal"]
+    assert sorted(kinds(cli, 1, path)) == ["illegal", "legal"]
 
 
 def test_one_symbol_has_one_length(tmp_path: Path, cli: Cli) -> None:
@@ -126,22 +122,22 @@ def test_a_shape_in_an_external_file_is_never_read(tmp_path: Path, cli: Cli) -> 
     tensor = onnx.TensorProto(name="s", data_type=INT64, dims=[2], data_location=onnx.TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value="../secret")
     (tmp_path / "inner").mkdir()
-    path = saved(tmp_path / "inner", node("Reshape", "x s", "y"), x=value("x", 12), constants=[tensor])
+    path = save_model(tmp_path / "inner", node("Reshape", "x s", "y"), x=value("x", 12), constants=[tensor])
     assert "shape is in an external file, which is not read" in cli("check-graph", path).expect(4).out
 
 
 def test_a_reshape_before_opset_5_is_not_decided(tmp_path: Path, cli: Cli) -> None:
-    path = saved(tmp_path, node("Reshape", "x", "y", shape=[6]), x=value("x", 6), opset=4)
+    path = save_model(tmp_path, node("Reshape", "x", "y", shape=[6]), x=value("x", 6), opset=4)
     assert "Reshape of opset 4 is not read, from 5 it is" in cli("check-graph", path).expect(4).out
 
 
 def test_a_declared_gigabyte_takes_no_memory(tmp_path: Path, cli: Cli) -> None:
     weights = onnx.TensorProto(name="s", data_type=INT64, dims=[1 << 30], raw_data=b"12345678")
-    path = saved(tmp_path, node("Reshape", "x s", "y"), x=value("x", 12), constants=[weights])
-    assert decisions(cli, 4, path) == ["not decided"]
+    path = save_model(tmp_path, node("Reshape", "x s", "y"), x=value("x", 12), constants=[weights])
+    assert kinds(cli, 4, path) == ["not decided"]
     tensor = onnx.TensorProto(name="s", data_type=INT64, dims=[100], raw_data=b"12345678")
-    path = saved(tmp_path, node("Reshape", "x s", "y"), x=value("x", 12), constants=[tensor])
-    assert decisions(cli, 4, path) == ["not decided"]
+    path = save_model(tmp_path, node("Reshape", "x s", "y"), x=value("x", 12), constants=[tensor])
+    assert kinds(cli, 4, path) == ["not decided"]
 
 
 @pytest.mark.parametrize("content", [b"", b"\0", b"\x08", b"not a model at all", b"\x3a\xff\xff\xff\xff\x0f"])

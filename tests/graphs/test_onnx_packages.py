@@ -66,7 +66,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def known() -> Container[object]:
+def known_calls() -> Container[object]:
     """The src, shape and special_zero that a case calls alone, with nothing unusual about it but the elements."""
     plain = (
         case for case in load_suite().cases.values()
@@ -79,11 +79,11 @@ def known() -> Container[object]:
 
 
 def is_unusual(part: Case | Step) -> bool:
-    """True if a key changes the call itself, rather than its elements, its title or the number of rows."""
+    """A key changes the call itself, rather than its elements, its title or the number of rows."""
     return any(key.name != "bits" and (key.words or key.facet) for key, _ in given_keys(part))
 
 
-def checked(cli: Cli, path: Path, model: Released) -> list[dict[str, Any]]:
+def check_nodes(cli: Cli, path: Path, model: Released) -> list[dict[str, Any]]:
     """The reshapes as `check-graph` decides them."""
     said = cli("check-graph", path, "--input", model.inputs, "--trace", "--json").expect(int("illegal" in model.kinds))
     nodes: list[dict[str, Any]] = said.data["files"][0]["nodes"]
@@ -117,11 +117,11 @@ def answers(path: Path, inputs: str) -> Iterator[tuple[str, Any, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.file)
-def test_onnx_runtime_gives_each_legal_reshape_the_dims_and_bytes_of_the_documents(
-    cli: Cli, packages: Path, known: Container[object], model: Released
+def test_onnx_runtime_answers_legal_reshapes_as_documents_say(
+    cli: Cli, packages: Path, known_calls: Container[object], model: Released
 ) -> None:
     (path,) = packages.rglob(model.file)
-    nodes = checked(cli, path, model)
+    nodes = check_nodes(cli, path, model)
     assert Counter(node["kind"] for node in nodes) == model.kinds
     seen = {place: (src, dst) for place, src, dst in answers(path, model.inputs)}
     for node in nodes:
@@ -131,12 +131,12 @@ def test_onnx_runtime_gives_each_legal_reshape_the_dims_and_bytes_of_the_documen
         for decision in trial["documents"].values():
             assert decision["kind"] != "legal" or decision["dst"] == list(dst.shape), node["place"]
         call = (tuple(trial["src"]), tuple(trial["shape"]), trial["special_zero"])
-        assert call in known, f"no case makes the call of {node['place']}"
+        assert call in known_calls, f"no case makes the call of {node['place']}"
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of onnx, while it makes its tests
-def test_each_of_onnxs_own_node_tests_is_a_call_of_the_suite(known: Container[object]) -> None:
+def test_each_of_onnxs_own_node_tests_is_a_call_of_the_suite(known_calls: Container[object]) -> None:
     tests = importlib.import_module("onnx.backend.test.loader").load_model_tests(kind="node")
     calls = [
         (src.shape, tuple(shape.tolist()), not any(each.name == "allowzero" and each.i for each in node.attribute))
@@ -144,4 +144,4 @@ def test_each_of_onnxs_own_node_tests_is_a_call_of_the_suite(known: Container[ob
         for node in test.model.graph.node for (src, shape), _ in test.data_sets
     ]  # fmt: skip
     assert len(calls) == 10
-    assert [call for call in calls if call not in known] == []
+    assert [call for call in calls if call not in known_calls] == []

@@ -1,4 +1,4 @@
-"""`check-graph --trace` runs an ONNX model and decides reshapes whose shape depends on values."""
+"""`check-graph --trace` runs an ONNX model and decides reshapes with a shape that depends on values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from conformance.graphs import onnx_trace
 from conformance.graphs.onnx_run import run_model
 from tests.builders import Cli
-from tests.graphs.test_check_graph import dump, static, tensor
+from tests.graphs.graph_files import dump, static, tensor
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from tests.graphs.test_onnx_models import constant, flatten, node, saved, value  # noqa: E402
+from tests.graphs.test_onnx_models import constant, flatten, node, save_model, value  # noqa: E402
 
 
 @pytest.fixture
@@ -27,12 +27,12 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def late(folder: Path, *after: Any, **more: Any) -> str:
-    """A model whose shape is the number of elements above 0, twice in a row."""
+    """A model with the shape [n, n] for n elements above 0."""
     nodes = [
         node("NonZero", "x", "found"), node("Shape", "found", "dims"), node("Slice", "dims one two", "count"),
         node("Concat", "count count", "shape", axis=0), node("Reshape", "x shape", (after and "h") or "y", **more),
     ]  # fmt: skip
-    return saved(folder, *nodes, *after, x=value("x", "n", 4), constants=[constant("one", 1), constant("two", 2)])
+    return save_model(folder, *nodes, *after, x=value("x", "n", 4), constants=[constant("one", 1), constant("two", 2)])
 
 
 def test_a_shape_that_depends_on_values_is_seen_in_a_run(tmp_path: Path, cli: Cli) -> None:
@@ -43,9 +43,7 @@ def test_a_shape_that_depends_on_values_is_seen_in_a_run(tmp_path: Path, cli: Cl
 
 
 @pytest.mark.usefixtures("in_process")
-def test_the_reshape_that_stops_the_run_is_illegal_and_those_behind_it_are_not_decided(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_the_reshape_that_stops_the_run_is_illegal(tmp_path: Path, cli: Cli) -> None:
     after = (node("Shape", "h", "s2"), node("Unique", "s2", "s3"), node("Reshape", "h s3", "y"))
     said = cli("check-graph", late(tmp_path, *after), "--input", "x=1..2,4", "--trace").expect(1).out
     assert "illegal for x[0] = 2: same-volume; legal for x[0] = 1" in said
@@ -57,7 +55,7 @@ def test_every_reshape_up_to_the_one_that_fails_is_seen(tmp_path: Path) -> None:
     shapes = [constant(f"s{k}", *entries) for k, entries in enumerate(((4,), (2, 2), (1, 4), (4, 1), (3,), (4,)))]
     tensors = ["x", "a", "b", "c", "d", "e", "y"]
     nodes = [node("Reshape", f"{tensors[k]} s{k}", tensors[k + 1]) for k in range(6)]
-    path = saved(tmp_path, *nodes, x=value("x", 2, 2), constants=shapes)
+    path = save_model(tmp_path, *nodes, x=value("x", 2, 2), constants=shapes)
     seen = run_model(Path(path), {"x": [2, 2]})
     assert [*seen["reshapes"]] == [f"graph.node[{k}]" for k in range(5)]
     assert (seen["reshapes"]["graph.node[4]"]["src"], seen["reshapes"]["graph.node[4]"]["shape"]) == ([4, 1], [3])
@@ -67,7 +65,9 @@ def test_every_reshape_up_to_the_one_that_fails_is_seen(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("in_process")
 def test_a_type_that_inference_does_not_know_is_seen_in_a_run(tmp_path: Path, cli: Cli) -> None:
     other = node("Gelu", "x", "h", domain="com.microsoft")
-    path = saved(tmp_path, other, node("Reshape", "h s", "y"), x=value("x", 2, 6), constants=[constant("s", 3, -1)])
+    path = save_model(
+        tmp_path, other, node("Reshape", "h s", "y"), x=value("x", 2, 6), constants=[constant("s", 3, -1)]
+    )
     model = onnx.load(path)
     model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
     onnx.save(model, path)
@@ -84,7 +84,7 @@ def test_a_run_needs_every_length_of_the_inputs(tmp_path: Path, cli: Cli) -> Non
 def test_weights_in_another_file_are_never_read(tmp_path: Path) -> None:
     outside = onnx.TensorProto(name="w", data_type=1, dims=[4], data_location=onnx.TensorProto.EXTERNAL)
     outside.external_data.add(key="location", value="../weights.bin")
-    path = saved(tmp_path, node("Add", "x w", "y"), x=value("x", 1, 4), constants=[outside])
+    path = save_model(tmp_path, node("Add", "x w", "y"), x=value("x", 1, 4), constants=[outside])
     with pytest.raises(ValueError, match="weights are in another file, which is never read"):
         run_model(Path(path), {"x": [1, 4]})
 

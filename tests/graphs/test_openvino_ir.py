@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from pathlib import Path
 
 import pytest
 
 from tests.builders import Cli
+from tests.graphs.graph_files import kinds
 
 NET = """<?xml version="1.0"?>
 <net name="m" version="11">
@@ -48,11 +48,6 @@ def ir(
     return str(path)
 
 
-def decisions(cli: Cli, code: int, *words: str) -> list[str]:
-    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
-    return [node["kind"] for node in data["files"][0]["nodes"]]
-
-
 def test_a_baked_in_batch_is_illegal_for_another_batch(tmp_path: Path, cli: Cli) -> None:
     said = cli("check-graph", ir(tmp_path, 1, 12), "--input", "x=1..4,3,4").expect(1).out
     assert "line 12  flatten  f32[1..4, 3, 4] by [1, 12] special_zero" in said
@@ -62,18 +57,18 @@ def test_a_baked_in_batch_is_illegal_for_another_batch(tmp_path: Path, cli: Cli)
 def test_a_copied_batch_is_legal_for_every_length(tmp_path: Path, cli: Cli) -> None:
     path = ir(tmp_path, 0, -1, batch=-1)
     assert "legal for every length from 1" in cli("check-graph", path).expect(0).out
-    assert decisions(cli, 0, path, "--input", "x=1..4,3,4") == ["legal"]
+    assert kinds(cli, 0, path, "--input", "x=1..4,3,4") == ["legal"]
 
 
 def test_special_zero_is_read(tmp_path: Path, cli: Cli) -> None:
-    assert decisions(cli, 1, ir(tmp_path, 0, 12, zero="false")) == ["illegal"]
+    assert kinds(cli, 1, ir(tmp_path, 0, 12, zero="false")) == ["illegal"]
     assert "special_zero is not known" in cli("check-graph", ir(tmp_path, 0, 12, zero="maybe")).expect(4).out
 
 
 @pytest.mark.parametrize(("offset", "size"), [(9, 16), (1 << 62, 16), (8, 24)])
 def test_a_shape_that_is_not_in_the_file_is_not_decided(tmp_path: Path, cli: Cli, offset: int, size: int) -> None:
     path = ir(tmp_path, 1, 12, offset=offset, size=size)
-    assert decisions(cli, 4, path) == ["not decided"]
+    assert kinds(cli, 4, path) == ["not decided"]
 
 
 def test_without_the_bin_file_a_shape_is_not_decided(tmp_path: Path, cli: Cli) -> None:
@@ -90,7 +85,7 @@ def test_a_bin_file_that_is_a_link_to_another_folder_is_not_read(tmp_path: Path,
     assert "a link to another folder" in cli("check-graph", path).expect(4).out
 
 
-def test_dims_inside_a_body_are_not_known_when_an_outer_length_changes(tmp_path: Path, cli: Cli) -> None:
+def test_dims_in_a_body_are_unknown_if_an_outer_length_changes(tmp_path: Path, cli: Cli) -> None:
     inner = NET.partition("<layers>")[2].partition("</net>")[0].format(batch=1, zero="true", offset=8, size=16, maker=1)
     outer = NET.format(batch=1, zero="true", offset=8, size=16, maker=1)
     layer = (
@@ -102,8 +97,8 @@ def test_dims_inside_a_body_are_not_known_when_an_outer_length_changes(tmp_path:
     )
     path = ir(tmp_path, 1, 12)
     Path(path).write_text(text, encoding="utf-8")
-    assert decisions(cli, 0, path) == ["legal", "legal"]
-    assert decisions(cli, 1, path, "--input", "x=2,3,4") == ["illegal", "not decided"]
+    assert kinds(cli, 0, path) == ["legal", "legal"]
+    assert kinds(cli, 1, path, "--input", "x=2,3,4") == ["illegal", "not decided"]
 
 
 def test_a_shape_that_is_computed_from_known_dims_is_followed(tmp_path: Path, cli: Cli) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import ROOT, Cli
-from tests.graphs.test_check_graph import dump, static, tensor
+from tests.graphs.graph_files import dump, static, tensor
 from tests.graphs.test_openvino_ir import ir
 
 DOCS = ROOT / "docs" / "check-graph.md"

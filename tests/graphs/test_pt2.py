@@ -15,6 +15,7 @@ from conformance.graphs.nodes import Unreadable
 from conformance.graphs.pt2 import read_pt2
 from conformance.graphs.pt2_lengths import evaluate
 from tests.builders import Cli
+from tests.graphs.graph_files import kinds
 
 NAME = "m/models/model.json"
 
@@ -54,11 +55,6 @@ def archive(folder: Path, data: Any, name: str = NAME) -> str:
     return str(path)
 
 
-def decisions(cli: Cli, code: int, *words: str) -> list[str]:
-    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
-    return [node["kind"] for node in data["files"][0]["nodes"]]
-
-
 @pytest.mark.parametrize("name", [NAME, "serialized_exported_program.json"])
 def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli, name: str) -> None:
     path = archive(tmp_path, program([1, 12], ("s0", 3, 4)), name)
@@ -69,8 +65,8 @@ def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli, name: str) -> None:
 
 
 def test_a_zero_is_a_length(tmp_path: Path, cli: Cli) -> None:
-    assert decisions(cli, 1, archive(tmp_path, program([0, 12], (1, 12)))) == ["illegal"]
-    assert decisions(cli, 0, archive(tmp_path, program([0, 12], (0, 12)))) == ["legal"]
+    assert kinds(cli, 1, archive(tmp_path, program([0, 12], (1, 12)))) == ["illegal"]
+    assert kinds(cli, 0, archive(tmp_path, program([0, 12], (0, 12)))) == ["legal"]
 
 
 def test_a_symbol_has_one_length_in_every_tensor_and_shape(tmp_path: Path, cli: Cli) -> None:
@@ -124,7 +120,7 @@ def test_weights_are_no_inputs_that_can_be_given(tmp_path: Path, cli: Cli) -> No
 
 
 def test_other_targets_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
-    assert decisions(cli, 0, archive(tmp_path, program([1], (1, 12), target="permute"))) == []
+    assert kinds(cli, 0, archive(tmp_path, program([1], (1, 12), target="permute"))) == []
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

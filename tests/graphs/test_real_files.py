@@ -41,14 +41,14 @@ torch.export.save(torch.export.export(Model(), (x,)), "fixed.pt2")
 
 
 def run(folder: Path, code: str, **variables: str) -> None:
-    """Run Python code in a folder, in a process of its own. torch reads the file that it is in."""
+    """Run Python code from a file, since torch reads it, in another process."""
     (folder / "code.py").write_text(code, encoding="utf-8")
     env = {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "code.py"], cwd=folder, env=env, check=True, timeout=300, capture_output=True)
 
 
 @pytest.mark.slow
-def test_onednn_dumps_graphs_that_are_read_with_their_chains_and_illegal_nodes(tmp_path: Path, cli: Cli) -> None:
+def test_graphs_that_onednn_dumps_are_read(tmp_path: Path, cli: Cli) -> None:
     try:
         load_adapter("onednn")
     except CannotStart as cannot:
@@ -60,9 +60,7 @@ def test_onednn_dumps_graphs_that_are_read_with_their_chains_and_illegal_nodes(t
     whole = [path for path in dumps if path.stem.count("-") == 1]
     files = json.loads(cli("check-graph", *whole, "--json").expect(1).out)["files"]
     kinds = {path.name: [node["kind"] for node in file["nodes"]] for path, file in zip(whole, files, strict=True)}
-    others = [
-        each for each in kinds.values() if each != ["legal"]
-    ]  # the adapter asks for the types by graphs of its own
+    others = [each for each in kinds.values() if each != ["legal"]]  # the adapter also asks for the types, by graphs
     assert others == [["legal", "legal"], ["illegal"], ["illegal"]]
     for path in dumps:
         again = json.loads(cli("check-graph", path, "--json").out)["files"][0]

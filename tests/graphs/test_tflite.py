@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ import pytest
 from conformance.graphs.nodes import Unreadable
 from conformance.graphs.tflite import read_tflite
 from tests.builders import Cli
+from tests.graphs.graph_files import kinds
 
 
-def put(out: bytearray, value: Any) -> int:
+def append(out: bytearray, value: Any) -> int:
     """Append a table (a dict of fields), a list or bytes; return where it begins."""
     while len(out) % 4:
         out.append(0)
@@ -42,8 +42,8 @@ def put(out: bytearray, value: Any) -> int:
 
 
 def fill(out: bytearray, at: int, part: Any) -> None:
-    """Write a number, or the way to what is put behind."""
-    number = part if isinstance(part, int) else put(out, part) - at
+    """Write a number, or the distance to a value that is appended."""
+    number = part if isinstance(part, int) else append(out, part) - at
     out[at : at + 4] = struct.pack("<i", number)
 
 
@@ -63,11 +63,6 @@ def tflite(folder: Path, src: list[int], shape: list[int], dst: list[int]) -> st
     return str(path)
 
 
-def decisions(cli: Cli, code: int, *words: str) -> list[str]:
-    data = json.loads(cli("check-graph", *words, "--json").expect(code).out)
-    return [node["kind"] for node in data["files"][0]["nodes"]]
-
-
 def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli) -> None:
     path = tflite(tmp_path, [-1, 3, 4], [1, 12], [1, 12])
     assert "f32[?, 3, 4] by [1, 12]  not decided: src[0] is not known" in cli("check-graph", path).expect(4).out
@@ -77,8 +72,8 @@ def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_declared_dims_are_compared(tmp_path: Path, cli: Cli) -> None:
-    assert decisions(cli, 0, tflite(tmp_path, [2, 6], [3, -1], [3, -1])) == ["legal"]
-    assert decisions(cli, 1, tflite(tmp_path, [2, 6], [3, -1], [3, 5])) == ["illegal"]
+    assert kinds(cli, 0, tflite(tmp_path, [2, 6], [3, -1], [3, -1])) == ["legal"]
+    assert kinds(cli, 1, tflite(tmp_path, [2, 6], [3, -1], [3, 5])) == ["illegal"]
 
 
 def test_what_is_no_model_is_reported(tmp_path: Path, cli: Cli) -> None:

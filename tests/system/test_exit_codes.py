@@ -24,7 +24,7 @@ def test_readme_has_the_table_of_exit_codes() -> None:
 
 
 @in_clone
-def test_the_action_describes_its_output_in_the_words_of_the_table() -> None:
+def test_the_action_repeats_the_words_of_the_table() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     assert action["outputs"]["exit-code"]["description"] == SUMMARY
 
