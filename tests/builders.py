@@ -28,9 +28,11 @@ from conformance.model import Array, Malformed, Problem, Result, Suite
 from conformance.plan.rows import Plan, plan_of
 from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run
-from conformance.runner import planted_backends as canary
+from conformance.runner import planted_backends
 from conformance.verdict import planted
 from conformance.verdict.conclude import conclude_evidence
+
+from .without_planted import count_failures
 
 ROOT = Path(conformance.__file__).resolve().parents[1]
 REPORTS = ROOT / "reports"
@@ -332,8 +334,8 @@ class Command(Cli):
 
 
 def spare_planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let runs take the planted backends for caught, without calling them in processes of their own."""
-    monkeypatch.setattr(canary, "count_failures", lambda *_: dict.fromkeys(planted.names("worker"), 1))
+    """Let runs count the planted backends as caught, without calling them in processes of their own."""
+    monkeypatch.setattr(planted_backends, "count_failures", count_failures)
 
 
 def mini(name: str) -> str:

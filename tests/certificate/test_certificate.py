@@ -29,6 +29,7 @@ from tests.certificate.vendor_and_issuer import BACKEND, Lab, as_it_is
 from tests.processes import run_command
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
+ZEROS = "    def copy_elements(self, src, dst, may): return src.array() * 0\n"
 
 
 # ── the way of a certificate ──────────────────────────────────────────────────────────────────────
@@ -40,7 +41,7 @@ def test_a_certificate_that_was_run_again_is_at_level_three(lab: Lab) -> None:
     assert (checked.level, checked.signer, checked.issuer) == ("re-run", "vendor@example.com", "lab@example.com")
 
 
-def test_without_the_issuers_word_it_is_challenged_and_without_a_challenge_self_tested(lab: Lab) -> None:
+def test_a_certificate_without_audit_or_challenge_is_lower(lab: Lab) -> None:
     (lab.folder / AUDIT).unlink()
     lab.finish()
     assert check_certificate(lab.folder, lab.plan, lab.trust()).level == "challenged"
@@ -69,7 +70,7 @@ def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.M
 
 def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) -> None:
     builders.write_cases(lab.home, builders.CASES, builders.IN_PLACE)
-    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+    words = verify(lab)
     said = cli(*words).expect(1, lines=1)
     started = read(lab.folder / RESULTS).header["started"][:10]
     scope = "static-oneapi (f32), static-graph-v0.9 (f32), static-spec-v0.9 (f32)"
@@ -84,13 +85,17 @@ def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) 
 
 def test_an_earlier_suite_says_how_many_cases_it_lacks(lab: Lab, cli: Cli) -> None:
     builders.write_cases(lab.home, builders.CASES.partition("  - id: without-special-zero")[0])
-    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
-    cli(*words).expect(1, err="0 cases were added since, and 1 case of it is not in this suite")
+    cli(*verify(lab)).expect(1, err="0 cases were added since, and 1 case of it is not in this suite")
 
 
-def test_whoever_says_certified_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
+def verify(lab: Lab) -> tuple[object, ...]:
+    """The command that verifies the certificate."""
+    return ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+
+
+def test_each_text_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
     cli("publish", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(0)
-    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+    words = verify(lab)
     header = read(lab.folder / RESULTS).header
     version, digest = header["suite"]["version"], header["suite"]["digest"]
     texts = {"verify": cli(*words).out, "register.html": (lab.home / "register.html").read_text()}
@@ -109,7 +114,7 @@ def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
 
     assert "No file of the library is named" not in (lab.folder / PAGE).read_text()
     rewrite(lab.folder / RESULTS, forget)
-    lab.state_anew()
+    lab.make_statement()
     page = " ".join((lab.folder / PAGE).read_text().split())
     assert "No file of the library is named: this system, unlike Linux" in page
     assert "code that is in no file, as a compiler at run time (JIT) makes it. No digest covers that code." in page
@@ -117,13 +122,11 @@ def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
 
 def test_the_page_of_an_issued_certificate_keeps_its_bytes() -> None:
     """`verify` compares them with what it renders."""
-    folders = [path.parent for path in REPORTS.glob(f"*/{PAGE}")]
-    for folder in folders:
+    for folder in [path.parent for path in REPORTS.glob(f"*/{PAGE}")]:
         statement = as_it_is(folder / STATEMENT)
         audit = as_it_is(folder / AUDIT) if (folder / AUDIT).is_file() else None
-        assert (
-            render_certificate(statement, audit, signature_of(statement.path).is_file()) == (folder / PAGE).read_text()
-        ), folder
+        page = render_certificate(statement, audit, signature_of(statement.path).is_file())
+        assert page == (folder / PAGE).read_text(), folder
 
 
 def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
@@ -138,11 +141,9 @@ def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
     assert (checked.level, checked.issuer, checked.audited_rows) == ("challenged", "lab@example.com", 50)
 
 
-def test_the_signed_challenge_beside_it_serves_those_who_did_not_give_it(lab: Lab) -> None:
+def test_the_level_with_the_challenge_beside_it_and_with_a_subject(lab: Lab) -> None:
+    """The signed challenge beside the certificate serves those who did not give it; the files under test are named."""
     assert check_certificate(lab.folder, lab.plan, lab.trust(challenge=None)).level == "re-run"
-
-
-def test_the_files_under_test_are_the_subject(lab: Lab) -> None:
     numpy = next(name for name in read(lab.folder / RESULTS).footer["subject"] if "_multiarray_umath" in name)
     file = Path(np.__file__).parent.parent / numpy
     assert check_certificate(lab.folder, lab.plan, lab.trust(subject=file)).level == "re-run"
@@ -154,14 +155,14 @@ def test_each_record_is_small(lab: Lab, name: str) -> None:
 
 
 def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None:
-    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+    words = verify(lab)
     cli(*words).expect(0, out=(": re-run", "rows run again by lab@example.com", "the certificate is true"))
     data = cli(*words, "--json").expect(0).data
     assert (data["signer"], data["issuer"]) == ("vendor@example.com", "lab@example.com")
     cli(*words, "--conforms", "static-oneapi").expect(1, out="not shown: static-oneapi/")
 
 
-def test_a_register_lists_every_certificate_and_why_one_is_refused(lab: Lab, cli: Cli) -> None:
+def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> None:
     shutil.copytree(lab.folder, lab.home / "other")
     (lab.home / "other" / PAGE).write_text("<p>We conform.</p>")
     said = cli("publish", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(1)
@@ -184,7 +185,7 @@ def publish(lab: Lab, *words: object) -> int:
     return lab.command("publish", lab.home / "reports", *words)
 
 
-def test_a_published_certificate_is_verified_from_the_packed_evidence(lab: Lab, cli: Cli) -> None:
+def test_a_published_certificate_is_verified_when_packed(lab: Lab, cli: Cli) -> None:
     out, keys = lab.folder, ("--allowed", lab.home / "allowed")
     forget_the_challenge(lab)
     assert lab.command("audit", out, f"{lab.home / 'mine.py'}:Mine", *keys, "--key", lab.key("issuer")) == 0
@@ -207,7 +208,7 @@ def test_a_published_certificate_is_verified_from_the_packed_evidence(lab: Lab, 
 
 
 def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -> None:
-    (lab.home / "wrong.py").write_text(BACKEND + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
+    (lab.home / "wrong.py").write_text(BACKEND + ZEROS)
     out = lab.home / "certificates" / "wrong"
     assert lab.command("certify", f"{lab.home / 'wrong.py'}:Mine", "--out", out) == 1
     badge = (out / BADGE).read_text()
@@ -227,7 +228,7 @@ def test_an_audit_of_another_file_under_the_same_name_is_refused(lab: Lab, cli: 
 
     rewrite(lab.folder / RESULTS, swap)
     forget_the_challenge(lab)
-    lab.state_anew()
+    lab.make_statement()
     backend = f"{lab.home / 'mine.py'}:Mine"
     assert lab.command("report", lab.folder) == 0
     cli("audit", lab.folder, backend, "--rows", 1, "--cases", lab.cases).expect(1, err="is another file here")
@@ -253,7 +254,7 @@ def test_a_package_may_load_a_file_on_one_side_only(
     unloaded = f"numpy/_core/{next((folder / '_core').glob('_simd.*')).name}"
     rewrite(lab.folder / RESULTS, lambda records: change(records[-1]["subject"], loaded, unloaded) and None)
     forget_the_challenge(lab)
-    lab.state_anew()
+    lab.make_statement()
     assert lab.command("report", lab.folder) == 0
     words = ("--rows", 1, "--cases", lab.cases)
     cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(code, err=says)
@@ -267,7 +268,7 @@ def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
 
 def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     source = (lab.home / "mine.py").read_text()
-    (lab.home / "mine.py").write_text(source + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
+    (lab.home / "mine.py").write_text(source + ZEROS)
     due = read(lab.folder / RESULTS).header["backend"]["digest"]
     monkeypatch.setattr(audit, "digest_of_adapter", lambda backend: due)
     (lab.folder / AUDIT).unlink()
@@ -281,8 +282,7 @@ def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeyp
 def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) -> None:
     (lab.folder / name).unlink()
     (lab.folder / name).mkdir()
-    words = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
-    cli("verify", lab.folder, "--certificate", *words).expect(1, lines=1)
+    cli(*verify(lab)).expect(1, lines=1)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_revoked_keys_need_those_that_are_allowed(lab: Lab) -> None:
 
 
 def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> None:
-    (lab.home / "wrong.py").write_text(BACKEND + "    def copy_elements(self, src, dst, may): return src.array() * 0\n")
+    (lab.home / "wrong.py").write_text(BACKEND + ZEROS)
     waivers = lab.home / "waivers.yaml"
     waivers.write_text(
         "waivers:\n  - {case: '*[a-z]*', reason: All., link: 'https://e.example', owner: me, expires: '2027-01-01'}\n"
@@ -322,12 +322,8 @@ def test_a_library_that_was_unlinked_is_refused(lab: Lab) -> None:
     import numpy.linalg._umath_linalg as library
 
     hidden = str(lab.home / "libhidden.so")
-    hides = f"""
-import ctypes, os, shutil
-shutil.copy({library.__file__!r}, {hidden!r})
-ctypes.CDLL({hidden!r})
-os.unlink({hidden!r})
-"""
+    hides = f"import ctypes, os, shutil\nshutil.copy({library.__file__!r}, {hidden!r})\n"
+    hides += f"ctypes.CDLL({hidden!r})\nos.unlink({hidden!r})\n"
     (lab.home / "hides.py").write_text(hides + BACKEND)
     words = (f"{lab.home / 'hides.py'}:Mine", "--commit", "--cases", lab.cases, "--out", lab.home / "hides")
     done = run_command("certify", *words)
@@ -335,7 +331,7 @@ os.unlink({hidden!r})
     assert "libhidden.so" in done.stderr
 
 
-def test_the_digest_of_an_adapter_covers_the_files_beside_it_that_it_imports(tmp_path: Path) -> None:
+def test_the_digest_of_an_adapter_covers_what_it_imports(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import helper\nfrom more import thing\n")
     (tmp_path / "helper.py").write_text("one = 1\n")
     (tmp_path / "more").mkdir()

@@ -165,7 +165,7 @@ def test_statements_and_audits_are_as_in_toto_publishes_them(name: str, tmp_path
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_they_are_read_back_by_our_own_form(name: str, tmp_path: Path) -> None:
+def test_statements_and_audits_are_read_back(name: str, tmp_path: Path) -> None:
     statement = write_record(tmp_path / "statement.json", STATEMENTS[name]())
     assert read_record(statement.path, STATEMENT_FORM) == statement
     other = write_record(tmp_path / "audit.json", audit(tmp_path, STATEMENTS[name]()))

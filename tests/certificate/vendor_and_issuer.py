@@ -33,14 +33,12 @@ from conformance.cli.main import main
 from conformance.evidence import subject
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import read
-from conformance.isolate.backend import Isolation
 from conformance.plan.rows import Plan
 from conformance.report.verify import FolderContent, Verified, verify_content
-from conformance.runner import planted_backends as canary
 from conformance.system.files import sha256_of
-from conformance.verdict import planted
 from conformance.verdict.conclude import conclude_evidence
 from tests import builders
+from tests.builders import spare_planted
 
 BACKEND = """
 from adapters.reference import Reference
@@ -88,7 +86,7 @@ class Lab(NamedTuple):
         self.finish(key)
 
     def finish(self, key: str | None = "vendor") -> None:
-        """Drop the audit, sign the statement, and make its page and badge anew."""
+        """Drop the audit, sign the statement, and make its page and badge again."""
         (self.folder / AUDIT).unlink(missing_ok=True)
         statement = as_it_is(self.folder / STATEMENT)
         if key:
@@ -100,7 +98,7 @@ class Lab(NamedTuple):
         """Sign a file of the folder as it is."""
         sign(as_it_is(self.folder / name), self.key(key), role)
 
-    def state_anew(self) -> None:
+    def make_statement(self) -> None:
         """Make the statement that follows from the evidence as it is now, as a forger can."""
         old = json.loads((self.folder / STATEMENT).read_text())["predicate"][EXTENSION]
         path = self.folder / RESULTS
@@ -185,7 +183,7 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
     The digest of a library is remembered too, for each state of its file.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(canary, "count_failures", _count_nothing)
+        spare_planted(patch)
         patch.setattr(subject, "sha256_of", _digest_once)
         patch.setattr("conformance.cli.run._DRAWN", 5)
         patch.setattr("conformance.draw.challenge.CALLS_PER_RULE", 1)
@@ -193,16 +191,11 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-def _count_nothing(plan: Plan, isolation: Isolation, *_: Any) -> dict[str, int]:
-    """Say of each planted backend that it failed, and run none."""
-    return dict.fromkeys(planted.names(isolation), 1)
-
-
 _SIGNERS: dict[tuple[object, ...], str] = {}
 
 
 def find_signer_once(file: RecordFile, role: str, allowed: Path, revoked: Path | None) -> str:
-    """Ask ssh-keygen who signed a file; of an equal file, signature and list of keys, once. A refusal is asked anew."""
+    """Ask ssh-keygen who signed a file; for an equal file, signature and list of keys ask once, unless it refused."""
     beside, keys = signature_of(file.path), (allowed.read_bytes(), revoked and revoked.read_bytes())
     key = file.content, beside.is_file() and beside.read_bytes(), role, *keys
     if key not in _SIGNERS:
