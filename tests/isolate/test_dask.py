@@ -205,10 +205,14 @@ def test_a_worker_that_lacks_a_module_is_one_line(
     assert "\n" not in str(raised.value)
 
 
-def test_a_cluster_rejects_results_of_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    adapter, suite = load_adapter("reference"), load_suite()
-    rows = plan_of(suite).rows
-    setup = WorkerSetup("reference", "none", adapter.identity, adapter.claims, suite.digest)
+@pytest.fixture
+def setup() -> WorkerSetup:
+    adapter = load_adapter("reference")
+    return WorkerSetup("reference", "none", adapter.identity, adapter.claims, load_suite().digest)
+
+
+def test_a_cluster_rejects_results_of_other_rows(setup: WorkerSetup, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = plan_of(load_suite()).rows
 
     def run_reversed(address: str, take: Any, work: Any) -> Iterator[Any]:
         return (take(numbers[::-1]) for numbers in work)
@@ -228,18 +232,16 @@ def test_a_worker_with_another_suite(shared: Cluster, tmp_path: Path) -> None:
         list(run_on_dask(shared.address, partial(run_block, outdated), blocks_of(TINY_DOMAIN)))
 
 
-def test_a_worker_with_another_suite_or_backend() -> None:
-    adapter, suite = load_adapter("reference"), load_suite()
-    rows = plan_of(suite).rows
-    setup = WorkerSetup("reference", "none", adapter.identity, adapter.claims, suite.digest)
+def test_a_worker_with_another_suite_or_backend(setup: WorkerSetup) -> None:
+    rows, version = plan_of(load_suite()).rows, setup.identity.version
     assert [result.row for result in run_numbered_rows(setup, (3, 1))] == [rows[3].id, rows[1].id]
     others = {
         f"version {__version__} at a worker, 0.0 here": setup._replace(version="0.0"),
-        f"the suite is {suite.digest[:12]} at a worker, {'0' * 12} here": setup._replace(digest="0" * 64),
-        f"reference {adapter.identity.version} at a worker, reference 0 here": setup._replace(
-            identity=adapter.identity._replace(version="0")
+        f"the suite is {setup.digest[:12]} at a worker, {'0' * 12} here": setup._replace(digest="0" * 64),
+        f"reference {version} at a worker, reference 0 here": setup._replace(
+            identity=setup.identity._replace(version="0")
         ),
-        "the backend is ": setup._replace(claims=adapter.claims._replace(leaves_out=("large",))),
+        "the backend is ": setup._replace(claims=setup.claims._replace(leaves_out=("large",))),
     }
     for words, other in others.items():
         with pytest.raises(WorkerDiffers, match=words):

@@ -65,7 +65,7 @@ class Copied(FunctionAdapter):
 """
 
 
-class Stand:
+class CountedLibrary:
     """A backend, its library, and how often that was imported."""
 
     def __init__(self, folder: Path) -> None:
@@ -94,22 +94,22 @@ class Stand:
 
 
 @pytest.fixture
-def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedLibrary]:
     monkeypatch.syspath_prepend(str(tmp_path))
-    stand = Stand(tmp_path)
-    yield stand
-    stand.close()
+    library = CountedLibrary(tmp_path)
+    yield library
+    library.close()
 
 
 @pytest.fixture(scope="module")
-def shared_stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CountedLibrary]:
     """A backend that runs in a copy, for several tests. None of them may end the process that is copied."""
-    stand = Stand(tmp_path_factory.mktemp("copied"))
+    library = CountedLibrary(tmp_path_factory.mktemp("copied"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(stand.folder))
-        renew(stand.remote(), 1)
-    yield stand
-    stand.close()
+        patch.syspath_prepend(str(library.folder))
+        renew(library.remote(), 1)
+    yield library
+    library.close()
 
 
 def renew(remote: Remote, times: int) -> None:
@@ -119,27 +119,27 @@ def renew(remote: Remote, times: int) -> None:
 
 
 @pytest.fixture
-def copy(shared_stand: Stand) -> Remote:
-    (remote,) = shared_stand.remotes
+def copy(shared_library: CountedLibrary) -> Remote:
+    (remote,) = shared_library.remotes
     renew(remote, 1)
     return remote
 
 
-def test_processes_after_the_first_import_once(shared_stand: Stand, copy: Remote) -> None:
+def test_processes_after_the_first_import_once(shared_library: CountedLibrary, copy: Remote) -> None:
     remote, starts = copy, copy.generation
     renew(remote, 5)
-    assert (remote.generation, shared_stand.imports) == (starts + 5, 2)
+    assert (remote.generation, shared_library.imports) == (starts + 5, 2)
 
 
-def test_a_restart_imports_again_and_close_ends_all(stand: Stand) -> None:
-    remote = stand.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
+def test_a_restart_imports_again_and_close_ends_all(library: CountedLibrary) -> None:
+    remote = library.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
     renew(remote, 2)
-    prefork = int((stand.folder / "prefork").read_text())
+    prefork = int((library.folder / "prefork").read_text())
     remote.restart()
     assert call(remote, (3, 4)).dims == (12,)
-    assert stand.imports == 3
+    assert library.imports == 3
     renew(remote, 2)
-    assert stand.imports == 3
+    assert library.imports == 3
     copy = remote.session().process.pid
     assert running(prefork)
     assert os.getpgid(prefork) == prefork != copy
@@ -149,22 +149,19 @@ def test_a_restart_imports_again_and_close_ends_all(stand: Stand) -> None:
     assert not running(group=copy)
 
 
-def test_a_restart_copies_a_process_without_the_backend(stand: Stand) -> None:
-    remote = stand.remote(on_call="if os.getpid() != IMPORTED_BY: os.abort()")
+def test_a_restart_copies_a_process_without_the_backend(library: CountedLibrary) -> None:
+    remote = library.remote(on_call="if os.getpid() != IMPORTED_BY: os.abort()")
     remote.restart()
     assert call(remote, (3, 4)).dims == (12,)
     parent = parent_of(remote.session().process.pid)
     assert parent != os.getpid()
-    assert stand.imports == 1 + 1
+    assert library.imports == 1 + 1
     remote.close()
     assert not running(parent)
 
 
-HASH = "if src.shape == (5, 1): import numpy; return numpy.full(1, hash('a text'), 'f8')"
-
-
-def test_hashes_differ_after_each_restart(stand: Stand) -> None:
-    remote = stand.remote(on_call=HASH)
+def test_hashes_differ_after_each_restart(library: CountedLibrary) -> None:
+    remote = library.remote(on_call="if src.shape == (5, 1): import numpy; return numpy.full(1, hash('a text'), 'f8')")
     hashes = set[bytes]()
     for _ in range(3):
         hashes.add(bytes(call(remote, (5, 1)).memory))
@@ -172,8 +169,8 @@ def test_hashes_differ_after_each_restart(stand: Stand) -> None:
     assert len(hashes) == 3
 
 
-def test_no_copy_without_room_for_its_pipes(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    remote, make, asked = stand.remote(), os.pipe, list[int]()
+def test_no_copy_without_room_for_its_pipes(library: CountedLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+    remote, make, asked = library.remote(), os.pipe, list[int]()
     renew(remote, 1)
     remote.renew()
     before = len(os.listdir("/proc/self/fd"))
@@ -197,8 +194,8 @@ def test_the_session_group_and_limits_of_a_copy(copy: Remote) -> None:
     assert resource.prlimit(pid, resource.RLIMIT_CORE)[0] == 0
 
 
-def test_a_backend_that_never_starts_in_a_copy(stand: Stand) -> None:
-    remote = stand.remote(on_start=f"if os.getppid() != {os.getpid()}: 1 / 0")
+def test_a_backend_that_never_starts_in_a_copy(library: CountedLibrary) -> None:
+    remote = library.remote(on_start=f"if os.getppid() != {os.getpid()}: 1 / 0")
     for _ in range(2):
         remote.restart()
         assert call(remote, (3, 4)).dims == (12,)
@@ -216,120 +213,115 @@ def test_a_backend_that_never_starts_in_a_copy(stand: Stand) -> None:
     ids=["crash", "hang", "memory"],
 )
 def test_the_end_of_a_copy_has_its_reason(
-    shared_stand: Stand, copy: Remote, dims: tuple[int, ...], kind: type[Exception], words: str
+    shared_library: CountedLibrary, copy: Remote, dims: tuple[int, ...], kind: type[Exception], words: str
 ) -> None:
     if kind is TimedOut:
         hurry(copy)
     with pytest.raises(kind, match=words):
         call(copy, dims)
     renew(copy, 1)
-    assert shared_stand.imports == 2, "all are copies"
+    assert shared_library.imports == 2, "all are copies"
 
 
-def test_the_copy_that_exits_is_the_last(stand: Stand) -> None:
+def test_the_copy_that_exits_is_the_last(library: CountedLibrary) -> None:
     """Its exit ran the functions that the import registered, and these may have removed files that others need."""
-    remote = stand.remote()
+    remote = library.remote()
     renew(remote, 1)
     with pytest.raises(Crashed, match="run: the process ended with exit code 7"):
         call(remote, (13, 2))
-    assert stand.imports == 2, "it was a copy"
+    assert library.imports == 2, "it was a copy"
     renew(remote, 2)
-    assert stand.imports == 2 + 2
+    assert library.imports == 2 + 2
 
 
-IMPORTS = {
-    "a thread": "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
-    "a child": "subprocess.Popen(['sleep', '60'])",
-    "a child without a mark": "subprocess.Popen(['/bin/sleep', '60'], env={})",
-    "a child of a child": "subprocess.run('sleep 60 >/dev/null 2>&1 &', shell=True, start_new_session=True)",
-    "an end": "sys.exit(0) if len((HERE / 'imported').read_text()) == 2 else None",
-    "a death": "os.kill(os.getpid(), signal.SIGKILL) if len((HERE / 'imported').read_text()) == 2 else None",
+IN_A_COPY = "if os.getpid() != IMPORTED_BY: "
+SECOND = "if len((HERE / 'imported').read_text()) == 2 else None"
+WITHOUT_COPIES = {
+    "imports a thread": {"on_import": "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()"},
+    "imports a child": {"on_import": "subprocess.Popen(['sleep', '60'])"},
+    "imports a child without a mark": {"on_import": "subprocess.Popen(['/bin/sleep', '60'], env={})"},
+    "imports a child of a child": {
+        "on_import": "subprocess.run('sleep 60 >/dev/null 2>&1 &', shell=True, start_new_session=True)"
+    },
+    "imports an end": {"on_import": f"sys.exit(0) {SECOND}"},
+    "imports a death": {"on_import": f"os.kill(os.getpid(), signal.SIGKILL) {SECOND}"},
+    "crashes": {"on_call": f"{IN_A_COPY}os.abort()"},
+    "rejects": {"on_call": f"{IN_A_COPY}raise ValueError('not in a copy')"},
+    "hangs": {"on_call": f"{IN_A_COPY}time.sleep(60)"},
+    "answers wrong": {"on_call": f"{IN_A_COPY}return src.reshape(shape) + 1"},
+    "errs": {"on_call": f"{IN_A_COPY}1 / 0"},
+    "crashes at the start": {"on_start": f"{IN_A_COPY}os.abort()"},
+    "errs at the start": {"on_start": f"{IN_A_COPY}1 / 0"},
+    "has another version": {"on_start": f"{IN_A_COPY}Copied.version = '2'"},
 }
-
-
-@pytest.mark.parametrize("what", some_slow(IMPORTS, ("a thread", "a child of a child")))
-def test_an_import_that_a_copy_cannot_repeat(stand: Stand, what: str) -> None:
-    remote = stand.remote(IMPORTS[what])
-    renew(remote, 2)
-    assert (remote.generation, stand.imports) == (3, 4)
-
-
-CALLS = (
-    "os.abort()", "raise ValueError('not in a copy')", "time.sleep(60)", "return src.reshape(shape) + 1", "1 / 0",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("in_a_copy", some_slow(CALLS, ("return src.reshape(shape) + 1",)))
-def test_a_backend_that_fails_in_a_copy(stand: Stand, in_a_copy: str) -> None:
-    limits = SHORT if "sleep" in in_a_copy else LIMITS
-    remote = stand.remote(on_call=f"if os.getpid() != IMPORTED_BY: {in_a_copy}", limits=limits)
-    renew(remote, 2)
-    assert stand.imports == 4
-
-
-@pytest.mark.parametrize("act", some_slow(["os.abort()", "1 / 0", "Copied.version = '2'"], ("1 / 0",)))
-def test_a_backend_that_cannot_start_in_a_copy(stand: Stand, act: str) -> None:
-    remote = stand.remote(on_start=f"if os.getpid() != IMPORTED_BY: {act}")
-    renew(remote, 2)
-    assert remote.given_up is None
-    assert stand.imports == 4
-
-
-def test_no_copy_before_an_answer_with_elements(stand: Stand) -> None:
-    stand.remotes.append(remote := worker(stand.backend(), LIMITS))
-    with pytest.raises(Crashed):
-        call(remote, (13, 1))
-    assert call(remote, (0, 3)).dims == (0,)
-    assert stand.imports == 2
-    remote.renew()
-    assert call(remote, (2, 3)).dims == (6,)
-    assert stand.imports == 3
-    renew(remote, 2)
-    assert stand.imports == 4
-
-
-def test_a_child_of_a_copy_ends_with_it(shared_stand: Stand, copy: Remote) -> None:
-    for _ in range(3):
-        renew(copy, 1)
-        assert call(copy, (13, 5)).dims == (65,)
-        child = int((shared_stand.folder / "child").read_text())
-        assert running(child)
-        copy.renew()
-        assert not running(child)
-    assert shared_stand.imports == 2
+"""An import that a copy cannot repeat, and what a backend does in a copy only."""
 
 
 @pytest.mark.parametrize(
-    "hangs", some_slow(["pass", "ctypes.PyDLL(None).sleep(60)"], ("ctypes.PyDLL(None).sleep(60)",))
+    "what",
+    some_slow(WITHOUT_COPIES, ("imports a thread", "imports a child of a child", "answers wrong", "errs at the start")),
 )
-def test_prefork_process_and_copy_end_with_a_killed_suite(stand: Stand, hangs: str) -> None:
-    backend = stand.backend(
+def test_a_backend_that_cannot_be_copied(library: CountedLibrary, what: str) -> None:
+    remote = library.remote(**WITHOUT_COPIES[what], limits=SHORT if what == "hangs" else LIMITS)
+    renew(remote, 2)
+    assert library.imports == 4
+    assert remote.given_up is None
+    assert "imports" not in what or remote.generation == 3
+
+
+def test_no_copy_before_an_answer_with_elements(library: CountedLibrary) -> None:
+    library.remotes.append(remote := worker(library.backend(), LIMITS))
+    with pytest.raises(Crashed):
+        call(remote, (13, 1))
+    assert call(remote, (0, 3)).dims == (0,)
+    assert library.imports == 2
+    remote.renew()
+    assert call(remote, (2, 3)).dims == (6,)
+    assert library.imports == 3
+    renew(remote, 2)
+    assert library.imports == 4
+
+
+def test_a_child_of_a_copy_ends_with_it(shared_library: CountedLibrary, copy: Remote) -> None:
+    for _ in range(3):
+        renew(copy, 1)
+        assert call(copy, (13, 5)).dims == (65,)
+        child = int((shared_library.folder / "child").read_text())
+        assert running(child)
+        copy.renew()
+        assert not running(child)
+    assert shared_library.imports == 2
+
+
+@pytest.mark.parametrize("hangs", ["ctypes.PyDLL(None).sleep(60)", pytest.param("pass", marks=pytest.mark.slow)])
+def test_prefork_process_and_copy_end_with_a_killed_suite(library: CountedLibrary, hangs: str) -> None:
+    backend = library.backend(
         "import ctypes; (HERE / 'prefork').write_text(str(os.getpid()))",
         on_call=(f"if src.shape == (4, 5): import ctypes; (HERE / 'called').touch(); {hangs}"),
     )
     renewal = "call(remote, (2, 3)); remote.renew(); call(remote, (2, 3))"
     with suite_to_kill(backend, renewal) as (suite, copy):
-        wait((stand.folder / "called").exists)
-        prefork = int((stand.folder / "prefork").read_text())
+        wait((library.folder / "called").exists)
+        prefork = int((library.folder / "prefork").read_text())
         assert running(prefork)
         assert running(copy)
         suite.kill()
     wait(lambda: not running(prefork) and not running(copy))
 
 
-def test_a_run_goes_on_after_its_prefork_process(stand: Stand) -> None:
-    remote = stand.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
+def test_a_run_goes_on_after_its_prefork_process(library: CountedLibrary) -> None:
+    remote = library.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
     renew(remote, 1)
     copy = remote.session().process.pid
-    os.kill(int((stand.folder / "prefork").read_text()), signal.SIGKILL)
+    os.kill(int((library.folder / "prefork").read_text()), signal.SIGKILL)
     assert call(remote, (3, 4)).dims == (12,)
     renew(remote, 2)
     assert not running(copy)
-    assert stand.imports == 2 + 2
+    assert library.imports == 2 + 2
 
 
-def test_a_copy_ends_with_its_prefork_process(stand: Stand) -> None:
-    remote = stand.remote()
+def test_a_copy_ends_with_its_prefork_process(library: CountedLibrary) -> None:
+    remote = library.remote()
     renew(remote, 1)
     copy = remote.session().process.pid
     assert remote.copies is not None
@@ -340,9 +332,9 @@ def test_a_copy_ends_with_its_prefork_process(stand: Stand) -> None:
     assert call(remote, (3, 4)).dims == (12,)
 
 
-def test_each_row_in_its_own_process_imports_once(stand: Stand) -> None:
-    stand.remotes.append(remote := worker(stand.backend(), LIMITS))
+def test_each_row_in_its_own_process_imports_once(library: CountedLibrary) -> None:
+    library.remotes.append(remote := worker(library.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]
     list(run_remote(remote, rows, "case"))
     assert remote.generation == 1 + len(rows)
-    assert stand.imports < len(rows) // 2
+    assert library.imports < len(rows) // 2

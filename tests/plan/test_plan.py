@@ -104,7 +104,6 @@ cases:
     assert {row.id for row in builders.plan_of_cases(tmp_path, case).rows} == ids
 
 
-# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 ROWS = """about: What rows need, and what they say beforehand.
 cases:
   - {id: plain, rule: same-volume, src: "f32[2, 3]", shape: [6], special_zero: false, expect: "f32[6]"}
@@ -141,32 +140,6 @@ cases:
   - {id: list-of-a-flag, rule: special-zero-is-boolean, src: "f32[2]", shape: [2], special_zero: true, expect: reject,
      attributes: {special_zero: {type: "bool[]", values: [true]}}}
 """
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
-    return {row.id: row for row in builders.plan_of_cases(tmp_path_factory.mktemp("rows"), ROWS).rows}
-
-
-@pytest.mark.parametrize(
-    ("case", "facets"),
-    [
-        ("plain", "rank:2"), ("longer", "rank:2"), ("folds", "rank:2"),
-        ("lies-askew", "rank:2 layout:transposed in-place"),
-        ("two-nodes", "rank:2 chain"), ("thirteen", "rank:13"), ("known", "rank:2 declared"),
-        ("typed", "rank:2 form:types type:f16"), ("more-in", "rank:1 form:inputs"),
-        ("none-out", "rank:1 form:outputs"), ("no-attribute", "rank:1 form:attributes"),
-    ],
-)  # fmt: skip
-def test_the_facets_of_a_row(rows: dict[str, Row], case: str, facets: str) -> None:
-    own = {"type:f32", *facets.split()}
-    assert rows[f"{case}[StaticReshape-f32]"].facets == own
-    if case != "no-attribute":
-        assert rows[f"{case}[DynamicReshape-1-f32-s32]"].facets >= {*own, "shape-type:s32"}
-        assert rows[f"{case}[Reshape-1-f32-s64-constant]"].facets == {*own, "shape-type:s64"}
-        assert rows[f"{case}[Reshape-1-f32-s64-runtime]"].facets >= {*own, "shape-type:s64", "runtime-shape"}
-
-
 _ONES = ", ".join("1" * 13)
 LIMITS = f"""about: Each tensor of a call counts.
 cases:
@@ -191,8 +164,27 @@ cases:
 
 
 @pytest.fixture(scope="module")
-def rows_at_limits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
-    return {row.id: row for row in builders.plan_of_cases(tmp_path_factory.mktemp("limits"), LIMITS).rows}
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
+    return {row.id: row for row in builders.plan_of_cases(tmp_path_factory.mktemp("rows"), ROWS, LIMITS).rows}
+
+
+@pytest.mark.parametrize(
+    ("case", "facets"),
+    [
+        ("plain", "rank:2"), ("longer", "rank:2"), ("folds", "rank:2"),
+        ("lies-askew", "rank:2 layout:transposed in-place"),
+        ("two-nodes", "rank:2 chain"), ("thirteen", "rank:13"), ("known", "rank:2 declared"),
+        ("typed", "rank:2 form:types type:f16"), ("more-in", "rank:1 form:inputs"),
+        ("none-out", "rank:1 form:outputs"), ("no-attribute", "rank:1 form:attributes"),
+    ],
+)  # fmt: skip
+def test_the_facets_of_a_row(rows: dict[str, Row], case: str, facets: str) -> None:
+    own = {"type:f32", *facets.split()}
+    assert rows[f"{case}[StaticReshape-f32]"].facets == own
+    if case != "no-attribute":
+        assert rows[f"{case}[DynamicReshape-1-f32-s32]"].facets >= {*own, "shape-type:s32"}
+        assert rows[f"{case}[Reshape-1-f32-s64-constant]"].facets == {*own, "shape-type:s64"}
+        assert rows[f"{case}[Reshape-1-f32-s64-runtime]"].facets >= {*own, "shape-type:s64", "runtime-shape"}
 
 
 @pytest.mark.parametrize(
@@ -204,8 +196,8 @@ def rows_at_limits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
         ("past-53-bits", {"rank:2", "length:2^53"}),
     ],
 )  # fmt: skip
-def test_facets_of_rank_and_length(rows_at_limits: dict[str, Row], case: str, limits: set[str]) -> None:
-    facets = rows_at_limits[f"{case}[StaticReshape-f32]"].facets
+def test_facets_of_rank_and_length(rows: dict[str, Row], case: str, limits: set[str]) -> None:
+    facets = rows[f"{case}[StaticReshape-f32]"].facets
     assert {facet for facet in facets if facet.startswith(("rank:", "length:"))} == limits
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
@@ -202,6 +203,64 @@ def test_warnings_of_a_call_are_in_the_summary(few: Path) -> None:
     Done(few, *SUITE, NAME, "-q", "-s").says("babble")
 
 
+# ── reports of other plugins ──────────────────────────────────────────────────────────────────────
+RESHAPE = ("-q", *SUITE, "--type", "f32", "--operation", "Reshape-1")
+FAKE = """import json
+import types
+import allure
+PHASES, PARAMETERS = {}, {}
+def pytest_addoption(parser):
+    parser.addoption('--fake', dest='DEST')
+def pytest_runtest_logstart(nodeid):
+    allure.dynamic = types.SimpleNamespace(parameter=PARAMETERS.setdefault(nodeid, {}).__setitem__)
+def pytest_runtest_logreport(report):
+    PHASES.setdefault(report.nodeid, []).append(report.when)
+def pytest_unconfigure():
+    with open('seen.json', 'w') as file:
+        json.dump([PHASES, PARAMETERS], file)
+"""
+
+
+@pytest.mark.skipif(find_spec("allure_pytest") is not None, reason="the other tests use the real ones")
+@pytest.mark.parametrize("destination", ["htmlpath", "allure_report_dir"])
+def test_each_row_has_reports_and_allure_parameters(few: Path, destination: str) -> None:
+    """A fake has their interface: the options of the two plugins, the reports they wait for, and `allure.dynamic`."""
+    (few / "allure.py").write_text("", encoding="utf-8")
+    (few / "conftest.py").write_text(FAKE.replace("DEST", destination), encoding="utf-8")
+    Done(few, *RESHAPE, "--fake", "here").expect(0, " passed")
+    phases, parameters = json.loads((few / "seen.json").read_text(encoding="utf-8"))
+    assert len(phases) > 50
+    assert {tuple(of_row) for of_row in phases.values()} == {("setup", "call", "teardown")}
+    if destination == "allure_report_dir":
+        ids = Counter((name.partition("[")[0], *sorted(of_row.items())) for name, of_row in parameters.items())
+        assert set(ids.values()) == {1}
+        assert all(of_row.keys() == {"operation", "type", "shape"} for of_row in parameters.values())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("allure_pytest") is None, reason="needs allure-pytest")
+def test_allure_has_a_history_of_each_row(few: Path) -> None:
+    done = Done(few, *RESHAPE, "--alluredir", "allure", adapter="numpy").expect(1)
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in (few / "allure").glob("*-result.json")]
+    statuses = Counter(record["status"] for record in records)
+    assert len({record["historyId"] for record in records}) == len(records) == statuses.total()
+    done.says(f"{statuses['failed']} failed, {statuses['passed']} passed, {statuses['skipped']} skipped")
+    failed = next(record for record in records if record["status"] == "failed")
+    assert "rule  " in failed["statusDetails"]["trace"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("pytest_html") is None, reason="needs pytest-html")
+def test_pytest_html_has_a_line_for_each_row(few: Path) -> None:
+    Done(few, *RESHAPE, "--html", "report.html", adapter="numpy").expect(1)
+    listed = Done(few, *RESHAPE, "--collect-only").text
+    text = (few / "report.html").read_text(encoding="utf-8")
+    rows = [line for line in listed.splitlines() if "::" in line]
+    assert len(rows) > 50
+    assert all(row in text for row in rows)
+
+
+# ── several processes ─────────────────────────────────────────────────────────────────────────────
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Differs", "DiffersInClaims"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from conformance.evidence.results import read
 from tests.builders import CASES, Cli, some_slow, write_cases
 from tests.pytest_plugin.done import HERE, NO_REPORTS, Done
 
@@ -197,3 +198,21 @@ def test_a_repeated_row_with_jobs(here: Path) -> None:
     once, twice = (Done(here, *QUIET, *words, *more, adapter="mine.py:Keeps").text for more in (["--noconftest"], []))
     passed = [int(text.split(" passed")[0].split()[-1]) for text in (once, twice)]
     assert passed[1] == passed[0] + 1
+
+
+def test_a_drawn_row_that_fails(here: Path) -> None:
+    options = (*QUIET, *HERE, "--conformance-out", "out", "--hunt", "60")
+    done = Done(here, *options, adapter="broken:zero-flag-ignored")
+    done.says("a drawn row failed: drawn-0-", "refused a legal call", "- id: refused-a-legal-call-zero-copies")
+    assert done.code != 0
+    evidence = read(here / "out" / "results.jsonl")
+    assert evidence.header["drawn"] == {"seed": 0, "calls": 60}
+    assert evidence.footer["drawn"]["failures"] > 0
+    assert [result.row for result in evidence.results if result.case is not None]
+
+
+def test_a_part_of_a_session_draws_none(here: Path) -> None:
+    options = (*QUIET, *HERE, *F32, "--conformance-out", "out", "--hunt", "60")
+    done = Done(here, *options, adapter="broken:eight-buffers-in-turn")
+    assert "a drawn row failed" not in done.text
+    assert "drawn" not in read(here / "out" / "results.jsonl").header
