@@ -34,7 +34,7 @@ class Jax(ArrayLibrary):
             self.device = jax.devices(platform)[int(number or 0)]
         except (RuntimeError, IndexError) as error:
             raise CannotStart(f"{self.name}@{device}: {str(error).splitlines()[0]}") from None
-        if platform != "cpu":  # results of another device have a name of their own
+        if platform != "cpu":  # results of another device have another name
             self.name = f"{self.name}-{platform}"
         self.detail = (("device", f"{self.device}: {self.device.device_kind}"),)
 

@@ -56,7 +56,7 @@ class Mlx(ArrayLibrary):
 
 
 class MlxMethod(Mlx):
-    """mlx.core.array.reshape on the CPU, with each length as an argument of its own."""
+    """mlx.core.array.reshape on the CPU, with each length as an argument."""
 
     name = "mlx-method"
 

@@ -17,7 +17,7 @@ from conformance import Claims, Declared, Graph, Identity, Node, Operand, Reject
 from conformance.model.types import WIDTH
 
 from . import onednn_api as api
-from .onednn_api import Dims, InplacePair, Library, LogicalTensor
+from .onednn_api import Dims, DnnLibrary, InplacePair, LogicalTensor
 
 # ── a graph in the library's numbers ──────────────────────────────────────────────────────────────
 
@@ -116,7 +116,7 @@ def attribute(id_: int, operand: Operand) -> Attribute:
 # ── building it ───────────────────────────────────────────────────────────────────────────────────
 
 
-def logical_tensor(library: Library, fields: TensorFields) -> LogicalTensor:
+def logical_tensor(library: DnnLibrary, fields: TensorFields) -> LogicalTensor:
     tensor = LogicalTensor()
     at = c.byref(tensor)
     if fields.dims is None:
@@ -132,7 +132,7 @@ def logical_tensor(library: Library, fields: TensorFields) -> LogicalTensor:
     return tensor
 
 
-def set_attribute(library: Library, op: c.c_void_p, attribute: Attribute) -> None:
+def set_attribute(library: DnnLibrary, op: c.c_void_p, attribute: Attribute) -> None:
     setter, kind = api.SETTERS[attribute.type]
     values: Any = attribute.values
     if attribute.type == "string":
@@ -145,7 +145,7 @@ class Partition:
     """A part of the graph that the library has compiled."""
 
     def __init__(
-        self, library: Library, handle: c.c_void_p, tensors: dict[int, LogicalTensor], stack: ExitStack
+        self, library: DnnLibrary, handle: c.c_void_p, tensors: dict[int, LogicalTensor], stack: ExitStack
     ) -> None:
         """`tensors` holds the logical tensors by id; those of the outputs are replaced by the compiled ones."""
         self.library, self.compiled = library, c.c_void_p()
@@ -212,7 +212,7 @@ class Partition:
         return array
 
 
-def ports(library: Library, partition: c.c_void_p, side: str) -> list[int]:
+def ports(library: DnnLibrary, partition: c.c_void_p, side: str) -> list[int]:
     """Return the ids of a partition's inputs or outputs."""
     count = c.c_size_t()
     library.call(f"dnnl_graph_partition_get_{side}_ports_num", partition, c.byref(count))
@@ -226,7 +226,7 @@ def pointers(tensors: list[LogicalTensor]) -> Any:
 
 
 def partitions(
-    library: Library, plan: Blueprint, tensors: Mapping[int, LogicalTensor], stack: ExitStack
+    library: DnnLibrary, plan: Blueprint, tensors: Mapping[int, LogicalTensor], stack: ExitStack
 ) -> list[c.c_void_p]:
     """Return the parts into which the library divides a graph."""
     graph = c.c_void_p()
@@ -308,7 +308,7 @@ class OneDnn:
     """StaticReshape of oneDNN Graph, in the library that ONEDNN_LIBRARY names or that is installed."""
 
     def __init__(self) -> None:
-        self.library = Library(api.find_library())
+        self.library = DnnLibrary(api.find_library())
         self.identity = Identity("onednn", self.library.release, self.library.detail)
         named = {name for name, number in api.TYPES.items() if self.library.words("dt2str", number) != "unknown dt"}
         self.unnamed = tuple(name for name in WIDTH if name not in named)
@@ -318,7 +318,7 @@ class OneDnn:
         self.claims = Claims(("StaticReshape",), (*types, *forms, "layout:reversed", "rank"))
 
     def supports(self, type_: str) -> bool:
-        """True if the library takes the simplest reshape of this type on this processor."""
+        """Ask whether the library takes the simplest reshape of this type on this processor."""
         node = Node("StaticReshape", Operand("s64", (1,), (2,)), Operand("bool", (), (False,)))
         plan = blueprint(Graph(Declared(type_, (2,)), (node,)))
         with ExitStack() as stack:
@@ -326,7 +326,7 @@ class OneDnn:
             return self.takes(partitions(self.library, plan, tensors, stack))
 
     def takes(self, handles: list[c.c_void_p]) -> bool:
-        """True if there are parts and the library says that it can compile each."""
+        """Ask whether the library can compile each of the parts; it must have made one at least."""
         answers = [c.c_uint8() for _ in handles]
         for handle, answer in zip(handles, answers, strict=True):
             self.library.call("dnnl_graph_partition_is_supported", handle, c.byref(answer))

@@ -129,7 +129,7 @@ PROTOTYPES: Mapping[str, tuple[Any, ...]] = {
 # ── the loaded library ────────────────────────────────────────────────────────────────────────────
 
 
-class Library:
+class DnnLibrary:
     """The C API; a status other than success is a rejection."""
 
     def __init__(self, path: str) -> None:

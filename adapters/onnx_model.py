@@ -27,7 +27,7 @@ from conformance import (
 from conformance.adapter import rejection
 from conformance.model.types import dtype_of
 
-from .shared import check_claimed, own_shapes
+from .shared import check_facets, own_shapes
 
 TYPES = {
     "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE,
@@ -133,7 +133,7 @@ class OnnxLibrary:
         return rejection(stage, refusal)
 
     def compile(self, graph: Graph) -> OnnxProgram:
-        check_claimed(graph, self.claims.leaves_out)
+        check_facets(graph, self.claims.leaves_out)
         proto = model(graph, self.opset)
         try:
             return OnnxProgram(self, graph, self.load(proto))

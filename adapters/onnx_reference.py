@@ -12,7 +12,7 @@ from conformance import Array, Claims, Identity, Tensor, Unsupported
 from .onnx_model import OnnxLibrary
 
 MOST_DIMS = 64
-"""Of a NumPy array."""
+"""The largest rank of a NumPy array."""
 
 
 class OnnxReference(OnnxLibrary):

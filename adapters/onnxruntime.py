@@ -83,7 +83,6 @@ class OnnxRuntimeOpset18(OnnxRuntime):
 
 
 def is_dense(tensor: Tensor) -> bool:
-    """True if the elements lie in row-major order without gaps."""
     steps = zip(tensor.dims, tensor.strides, strides_of(tensor.type, tensor.dims), strict=True)
     return 0 in tensor.dims or all(have == want for length, have, want in steps if length != 1)
 
@@ -94,7 +93,7 @@ def address(tensor: Tensor) -> int:
 
 
 def copy_answer(answer: Any) -> Tensor:
-    """Copy an answer into memory of its own."""
+    """Copy an answer into new memory."""
     type_, dims = NAMES[answer.element_type()], tuple(answer.shape())
     memory = bytearray(ctypes.string_at(answer.data_ptr(), prod(dims) * WIDTH[type_])) if prod(dims) else bytearray()
     return Tensor(type_, dims, strides_of(type_, dims), memory, 0)

@@ -38,7 +38,7 @@ VERSION = str(ov.get_version())
 MOST_MODELS = 256
 """Compiled models that are kept, those used last; equal graphs share one, since compiling takes twenty milliseconds.
 
-Each has threads of its own and some 16 MB of address space. Twice as many save three compilations of a hundred."""
+Each has its own threads and some 16 MB of address space. Twice as many save three compilations of a hundred."""
 
 
 class OpenVino:
@@ -90,7 +90,7 @@ class OpenVinoOneThread(OpenVino):
 
 
 class Request:
-    """An inference request of a compiled model, with memory of its own."""
+    """An inference request of a compiled model, with its own memory."""
 
     def __init__(self, plugin: OpenVino, graph: Graph, request: Any) -> None:
         self.plugin, self.graph, self.request = plugin, graph, request
@@ -229,7 +229,7 @@ def to_ov_tensor(ours: Tensor) -> Any:
 
 
 def fill_tensor(type_: str, dims: Sequence[int], elements: bytes) -> Any:
-    """Return an ov.Tensor with memory of its own, and copy elements into it."""
+    """Return an ov.Tensor with new memory, and copy elements into it."""
     own, memory = ov.Tensor(TYPES[type_], ov.Shape(list(dims))), bytearray(elements)
     if memory:  # copy_to of an empty tensor may end the process
         wrap_memory(type_, dims, memory, 0).copy_to(own)
@@ -237,7 +237,7 @@ def fill_tensor(type_: str, dims: Sequence[int], elements: bytes) -> Any:
 
 
 def enclosing_dims(ours: Tensor) -> tuple[int, ...] | None:
-    """Return the dims of a dense tensor whose first part in each axis is this one; None if there is none."""
+    """Return the dims of a dense tensor that has this one at the start of each axis; None if there is none."""
     if not ours.dims:
         return ()
     width, dims, strides = WIDTH[ours.type], ours.dims, ours.strides
@@ -249,7 +249,7 @@ def enclosing_dims(ours: Tensor) -> tuple[int, ...] | None:
 
 
 def copy_answer(answer: Any) -> Tensor:
-    """Copy an answer into memory of its own, since the library reuses its buffers."""
+    """Copy an answer into new memory, since the library reuses its buffers."""
     type_, dims = NAMES[repr(answer.element_type)], tuple(answer.shape)
     memory = bytearray(prod(dims) * WIDTH[type_])
     if memory:  # as above

@@ -74,7 +74,7 @@ def function(dtype: str, dims: tuple[int | None, ...], calls: NodeCalls, mode: s
 
 
 def lengths(src: Any, shape: Any, call: NodeCall) -> Any:
-    """Return the shape of `resolve_zeros` for a tensor whose lengths are known later."""
+    """Return the shape of `resolve_zeros` for a tensor with lengths that are known later."""
     if not call.special_zero:
         return shape
     among = range(len(call.shape))

@@ -40,7 +40,7 @@ def decide(src: tuple[int, ...], shape: tuple[int, ...], special_zero: bool, zer
 
 
 def infer_lengths(volume: int, dst: tuple[int | None, ...], past_rank: bool) -> Decided:
-    """Decide a call some of whose lengths are free; `past_rank`: one of them is a 0 past the rank of src."""
+    """Decide a call with free lengths; `past_rank`: one of them is a 0 past the rank of src."""
     known = prod([length for length in dst if length is not None])
     if known == 0:
         if volume != 0:  # src has no 0 to copy, so that the 0 of dst is a literal one
@@ -147,7 +147,7 @@ class ReferenceProgram:
 
 
 def can_be_true(declared: Declared, dims: tuple[int | None, ...]) -> bool:
-    """True if a declaration agrees with the known lengths of dst."""
+    """Compare a declaration with the known lengths of dst."""
     if declared.dims is None:
         return True
     if len(declared.dims) != len(dims):
@@ -185,7 +185,7 @@ def copy_flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:
 
 
 def dense(type_: str, dims: tuple[int, ...], memory: bytearray) -> Tensor:
-    """Return a tensor whose elements lie in memory in row-major order, without gaps."""
+    """Return a tensor with its elements in memory in row-major order, without gaps."""
     strides, step = [], dtype_of(type_).itemsize
     for length in reversed(dims):
         strides.append(step)

@@ -15,7 +15,7 @@ NodeCalls = tuple[NodeCall, ...]
 
 
 def resolve_zeros(src: Sequence[int], call: NodeCall) -> tuple[int, ...]:
-    """Return the shape for a library without special_zero, with copied lengths in place of zeros.
+    """Return the shape for a library without special_zero, with copied lengths instead of zeros.
 
     A 0 past the rank of src stays.
     """
@@ -25,7 +25,7 @@ def resolve_zeros(src: Sequence[int], call: NodeCall) -> tuple[int, ...]:
 
 
 def resolve_infer(src: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape for a library without -1, with a length in place of the only -1.
+    """Return the shape for a library without -1, with a length instead of the only -1.
 
     A -1 beside another one, or beside lengths that do not divide the volume of src, stays.
     """
@@ -43,7 +43,7 @@ def check_31_bits(dims: Sequence[int]) -> Sequence[int]:
 
 
 def has_elements(dims: Sequence[int]) -> bool:
-    """True if an answer has elements to read; a library may report negative lengths or more than 2^60 elements."""
+    """Ask whether an answer has elements to read. A library may report negative lengths or more than 2^60 elements."""
     return min(dims, default=1) > 0 and not math.prod(dims) >> 60
 
 
@@ -70,12 +70,12 @@ def own_shapes(graph: Graph, shapes: Sequence[Tensor]) -> list[Tensor]:
 
 
 def split_fork(calls: NodeCalls) -> list[NodeCalls]:
-    """Return the calls as chains, each of which begins at src."""
+    """Return the calls as chains that begin at src."""
     starts = [0, *(k for k, call in enumerate(calls) if k and call.takes_src)]
     return [calls[start:end] for start, end in zip(starts, [*starts[1:], len(calls)], strict=True)]
 
 
-def check_claimed(graph: Graph, leaves_out: Collection[str]) -> None:
+def check_facets(graph: Graph, leaves_out: Collection[str]) -> None:
     """Raise Unsupported for a shape that arrives with run, a type of src or a fork, if it is not claimed."""
     if "runtime-shape" in leaves_out and any(node.shape and node.shape.values is None for node in graph.nodes):
         raise Unsupported("runtime-shape")
@@ -86,7 +86,7 @@ def check_claimed(graph: Graph, leaves_out: Collection[str]) -> None:
 
 
 class ArrayLibrary:
-    """A library with a reshape of its own tensors; a subclass converts the tensors."""
+    """A library with tensors and a reshape of them; a subclass converts the tensors."""
 
     name: str = ""
     version: str = ""
@@ -125,7 +125,7 @@ class ArrayLibrary:
 
     def compile(self, graph: Graph) -> ArrayProgram:
         check_nodes_plain(graph)
-        check_claimed(graph, self.leaves_out)
+        check_facets(graph, self.leaves_out)
         return ArrayProgram(self, graph)
 
 

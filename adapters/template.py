@@ -1,4 +1,4 @@
-"""NAME: a backend for `conformance run`, begun from a template that works as it stands; change what is marked."""
+"""NAME: a backend for `conformance run`, begun from a template that works without any change; change what is marked."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Torch(ArrayLibrary):
         hardware = torch.backends.cpu.get_cpu_capability()
         if self.device.type == "cuda":
             hardware = torch.cuda.get_device_name(self.device)
-        if self.device.type != "cpu":  # results of another device have a name of their own
+        if self.device.type != "cpu":  # results of another device have another name
             self.name = f"{self.name}-{self.device.type}"
         self.detail = (("build", torch.version.git_version or ""), ("device", str(self.device)), ("hardware", hardware))
 
@@ -74,7 +74,7 @@ class TorchRaw(Torch):
 
 
 class TorchMethod(Torch):
-    """torch.Tensor.reshape, eager, with each length as an argument of its own."""
+    """torch.Tensor.reshape, eager, with each length as an argument."""
 
     name = "torch-method"
 
@@ -117,13 +117,13 @@ class TorchCompile(Torch):
             dst: torch.Tensor = plain(tensor, calls)
             return dst
 
-        chain.__code__ = chain.__code__.replace()  # a code object of its own, by which Dynamo finds compiled code
+        chain.__code__ = chain.__code__.replace()  # Dynamo finds compiled code by the code object
         compiled: Callable[[torch.Tensor], torch.Tensor]
         compiled = torch.compile(chain, fullgraph=True, dynamic=False, backend=self.backend)
         return compiled
 
     def run_chain(self, src: torch.Tensor, calls: NodeCalls) -> torch.Tensor:
-        # Each thread has settings of its own, and programs may run in several.
+        # Each thread has its own settings, and programs may run in several.
         torch.set_grad_enabled(False)
         torch._dynamo.config.recompile_limit = 1 << 20  # a function is called with many a src
         torch._dynamo.config.accumulated_recompile_limit = 1 << 20

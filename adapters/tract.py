@@ -19,7 +19,7 @@ from .onnx_model import OnnxLibrary
 from .shared import strides_of
 
 OLD = not hasattr(tract, "DatumType")
-"""True up to 0.22, whose binding has other names and reads each answer as f32."""
+"""Up to 0.22, the binding has other names and reads each answer as f32."""
 TYPES = {None: "f32"} if OLD else {getattr(tract.DatumType, theirs): ours for ours, theirs in {
     "f16": "F16", "f32": "F32", "f64": "F64", "bool": "BOOL", "s8": "I8", "u8": "U8",
     "s16": "I16", "u16": "U16", "s32": "I32", "u32": "U32", "s64": "I64", "u64": "U64",
@@ -64,7 +64,7 @@ def read_old(answer: Any) -> tuple[None, list[int], c_void_p]:
 
 
 def copy_answer(datum: Any, dims: list[int], data: Any) -> Tensor:
-    """Copy an answer of any rank into memory of its own. Of dims that no memory can hold, only the dims are read."""
+    """Copy an answer of any rank into new memory. If no memory can hold the elements, only the dims are read."""
     type_, count = TYPES[datum], prod(dims)
     size = count * WIDTH[type_] if 0 < count < 1 << 60 else 0
     memory = bytearray((c_char * size).from_address(data.value)) if size else bytearray()

@@ -3,7 +3,7 @@
 To add one, write it in the module of the thing that it gets wrong; its docstring says the fault:
 
     @resolve_dims("zero-is-one", breaks="zero-literal", classes="A")
-    def _(call: Call) -> Dims:
+    def _(call: PlantedCall) -> Dims:
         \"""Reads a 0 as 1 when special_zero is false.\"""
         return call.resolve() if call.zero else call.resolve(shape=tuple(d or 1 for d in call.shape))
 

@@ -1,6 +1,6 @@
 """The base of all planted backends: the reference with seams, the decorators that override one, and the register.
 
-A run goes through the seams in this order, each a method of `Broken` with a decorator of its own:
+A run goes through the seams in this order, each a method of `Broken` with a decorator:
 
     read_graph → read_node → check → resolve (with agrees, for each node) → execute → move
 """
@@ -50,7 +50,7 @@ CLASSES: Mapping[str, str] = {
     "L": "any negative taken for -1",
     "M": "two -1 accepted",
     "N": "copied zeros aligned to the right, or taken in turn",
-    "O": "the operation rejected when it stands alone",
+    "O": "the operation rejected when it is alone",
     "P": "the declared output believed without a check",
     "Q": "a type, an empty tensor or a rank quietly not supported",
     "R": "everything rejected, everything accepted, nothing answered",
@@ -70,11 +70,11 @@ def resolve(src: Dims, shape: Dims, special_zero: bool, zero_may_meet_infer: boo
     """Return the dims of dst, or raise Illegal or Unspecified. The arguments are those of `decide`."""
     dst, rule = decide(src, shape, special_zero, zero_may_meet_infer)
     if rule is None:
-        return dst  # type: ignore[return-value] # whose lengths are all known
+        return dst  # type: ignore[return-value] # all its lengths are known
     raise Illegal(rule) if dst is None else Unspecified(rule, dst)
 
 
-class Call(NamedTuple):
+class PlantedCall(NamedTuple):
     """The call of one node, which `resolve` decides."""
 
     src: Dims
@@ -104,7 +104,7 @@ class Call(NamedTuple):
 
     @property
     def constant(self) -> bool:
-        """True if the shape is known at compilation."""
+        """The shape is known at compilation."""
         return self.node.shape is not None and self.node.shape.values is not None
 
     @property
@@ -120,7 +120,7 @@ class Run(NamedTuple):
     src: Tensor
     shapes: tuple[Tensor, ...]
     in_place: bool
-    """True if src may be overwritten."""
+    """src may be overwritten."""
 
     def answer(self) -> Answer:
         """The answer as the seams give it."""
@@ -150,7 +150,7 @@ class Broken(Reference):
     classes: ClassVar[str]
     """Letters of CLASSES; none if the fault concerns the form of a node alone."""
     settles_late: ClassVar[bool] = False
-    """True if dims are decided at the run only, when it is known whether src may be overwritten."""
+    """Decide dims at the run only, when it is known whether src may be overwritten."""
 
     given: Graph
     """The graph as compile took it."""
@@ -191,7 +191,7 @@ class Broken(Reference):
         self.position += 1
         entries = tuple([int(length) for length in shape])  # some backends do not check that they are integers
         try:
-            return self.resolve(Call(src, entries, get_flag(node), node, self.position, self)), None
+            return self.resolve(PlantedCall(src, entries, get_flag(node), node, self.position, self)), None
         except Illegal as illegal:
             return None, illegal.args[0]
         except Unspecified as silence:
@@ -207,7 +207,7 @@ class Broken(Reference):
         return node
 
     @staticmethod
-    def resolve(call: Call) -> Dims:
+    def resolve(call: PlantedCall) -> Dims:
         return call.resolve()
 
     @staticmethod
@@ -255,11 +255,11 @@ class Seam(Generic[F]):
 read_graph = Seam[Callable[[Graph], Graph]]("read_graph")
 """Takes a graph and returns what is compiled instead; may raise Rejected."""
 read_node = Seam[Callable[[Node, str], Node]]("read_node")
-"""Takes one node, with the type of src, and returns the node whose form is checked instead."""
-resolve_dims = Seam[Callable[[Call], Dims]]("resolve")
+"""Takes one node, with the type of src, and returns the node to check instead."""
+resolve_dims = Seam[Callable[[PlantedCall], Dims]]("resolve")
 """Takes the call of one node and returns the dims of dst; may raise Illegal."""
 accept_declared = Seam[Callable[[Declared, tuple[int | None, ...]], bool]]("agrees")
-"""Takes what is declared of dst and its dims, and returns True if they agree."""
+"""Takes what is declared of dst and its dims, and returns whether they agree."""
 execute_run = Seam[Callable[[Run], Any]]("execute")
 """Takes a run and returns the answer."""
 move_elements = Seam[Callable[[Run, Dims], Answer]]("move")
@@ -275,15 +275,15 @@ def overlook(
     breaks: str,
     classes: str,
     fault: str,
-    when: Callable[[Call], bool] = always,
+    when: Callable[[PlantedCall], bool] = always,
     *,
     overlooked: tuple[str, ...] = (),
-    answer: Callable[[Call], Dims] = Call.fill,
+    answer: Callable[[PlantedCall], Dims] = PlantedCall.fill,
     **others: Any,
 ) -> None:
     """Plant a backend that answers calls which break a rule: `breaks`, unless others are `overlooked`."""
 
-    def resolve(call: Call) -> Dims:
+    def resolve(call: PlantedCall) -> Dims:
         try:
             return call.resolve()
         except Illegal as illegal:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from .base import Call, Dims, overlook, resolve_dims
+from .base import Dims, PlantedCall, overlook, resolve_dims
 from .inference import infer_only_first
 
 
 @resolve_dims("chains-fused", breaks="nodes-compose", classes="A")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Skips every node of a chain but the last."""
     return call.resolve() if call.position == len(call.program.graph.nodes) - 1 else call.src
 
 
 @resolve_dims("chains-copy-from-the-first", breaks="nodes-compose", classes="A")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Copies dimensions from the src of the chain instead of the src of the node."""
     first = call.program.first
     copies = call.zero and call.position > 0
@@ -23,26 +23,26 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("later-nodes-may-infer-twice", breaks="nodes-compose", classes="ME")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Accepts several -1 in every node but the first; the first -1 is inferred and the others are 1."""
     return call.resolve(shape=infer_only_first(call.shape) if call.position else call.shape)
 
 
 @resolve_dims("six-nodes-at-most", breaks="nodes-compose", classes="J")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Skips every node after the sixth."""
     return call.resolve() if call.position < 6 else call.src
 
 
 @resolve_dims("a-chain-of-three-loses-a-leading-one", breaks="nodes-compose", classes="J")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Drops a leading 1 of the last of three or more nodes."""
     dst, last = call.resolve(), len(call.program.graph.nodes) - 1
     return dst[1:] if call.position == last >= 2 and dst[:1] == (1,) and len(dst) > 1 else dst
 
 
 @resolve_dims("ones-in-a-chain-become-one", breaks="nodes-compose", classes="J")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Answers one dimension if a node after the first has only ones."""
     dst = call.resolve()
     return (1,) if call.position and len(dst) > 2 and set(dst) == {1} else dst

@@ -10,7 +10,18 @@ from conformance.model import Declared, Node, Tensor
 from conformance.model.types import dtype_of
 
 from ..reference import can_be_true
-from .base import Answer, Call, Dims, Run, accept_declared, always, move_elements, overlook, read_node, resolve_dims
+from .base import (
+    Answer,
+    Dims,
+    PlantedCall,
+    Run,
+    accept_declared,
+    always,
+    move_elements,
+    overlook,
+    read_node,
+    resolve_dims,
+)
 
 accept_declared.plant("declaration-not-read", "declared-output", "P", "Ignores the declared dims.", always)
 accept_declared.plant("declared-rank-is-enough", "declared-output", "P", "Accepts any declared dims of the right rank.",
@@ -29,13 +40,13 @@ def _(declared: Declared, dims: tuple[int | None, ...]) -> bool:
 
 
 @resolve_dims("declaration-believed", breaks="declared-output", classes="P")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Answers the declared dims instead of those of shape."""
     dst, declared = call.resolve(), known_dims(call)
     return dst if declared is None else declared
 
 
-def known_dims(call: Call) -> Dims | None:
+def known_dims(call: PlantedCall) -> Dims | None:
     """The declared dims if all of them are known."""
     declared = call.node.result.dims if call.node.result is not None else None
     return None if declared is None or None in declared else tuple(d or 0 for d in declared)
@@ -75,8 +86,8 @@ def _(run: Run, dst: Dims) -> Answer:
         return answer.astype(dtype_of(declared.type))
 
 
-def compare(said: Declared, dims: tuple[int | None, ...], most: int) -> bool:
-    """True if the rank is right, and the first declared lengths are."""
+def agrees_at_first(said: Declared, dims: tuple[int | None, ...], most: int) -> bool:
+    """Compare the rank and the first declared lengths."""
     if said.dims is None or len(said.dims) != len(dims):
         return said.dims is None
     return can_be_true(said._replace(dims=said.dims[:most]), dims[:most])
@@ -84,7 +95,7 @@ def compare(said: Declared, dims: tuple[int | None, ...], most: int) -> bool:
 
 accept_declared.plant("four-declared-lengths-are-compared", "declared-output", "P",
                       "Compares the first four declared lengths.",
-                      lambda said, dims: compare(said, dims, 4))  # fmt: skip
+                      lambda said, dims: agrees_at_first(said, dims, 4))  # fmt: skip
 accept_declared.plant("eight-declared-lengths-are-compared", "declared-output", "PJ",
                       "Compares the first eight declared lengths.",
-                      lambda said, dims: compare(said, dims, 8))  # fmt: skip
+                      lambda said, dims: agrees_at_first(said, dims, 8))  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..reference import dense
-from .base import Answer, Call, Dims, Illegal, Run, move_elements, resolve_dims
+from .base import Answer, Dims, Illegal, PlantedCall, Run, move_elements, resolve_dims
 
 
 @move_elements("empty-has-no-memory", breaks="zero-literal", classes="C")
@@ -27,7 +27,7 @@ def _(run: Run, dst: Dims) -> Answer:
 
 
 @resolve_dims("empty-refused", breaks="empty-is-a-tensor", classes="CQ")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Rejects a src without elements."""
     dst = call.resolve()
     if 0 in call.src:

@@ -7,7 +7,7 @@ import math
 from conformance.model import Tensor
 
 from ..reference import elements
-from .base import Answer, Call, Dims, Run, execute_run, move_elements, overlook, resolve_dims
+from .base import Answer, Dims, PlantedCall, Run, execute_run, move_elements, overlook, resolve_dims
 from .layout import dense_strides
 
 
@@ -17,7 +17,7 @@ def spoil(src: Tensor) -> None:
         src.memory[src.offset] ^= 0xFF
 
 
-def is_in_place(call: Call) -> bool:
+def is_in_place(call: PlantedCall) -> bool:
     return call.program.in_place
 
 
@@ -69,7 +69,7 @@ def _(run: Run) -> Answer:
 
 
 @resolve_dims("wraps-in-place", breaks="same-volume", classes="DH", settles_late=True)
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Compares volumes modulo 2^64 if src may be overwritten, and then answers src as it is."""
     equal = min(call.shape, default=0) > 0 and math.prod(call.shape) % (1 << 64) == call.volume
     return call.src if is_in_place(call) and equal else call.resolve()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .base import Call, Dims, Unspecified, overlook, resolve_dims
+from .base import Dims, PlantedCall, Unspecified, overlook, resolve_dims
 
 
 def infer_only_first(shape: Dims) -> Dims:
@@ -15,10 +15,10 @@ def infer_only_first(shape: Dims) -> Dims:
     return tuple(1 if d == -1 and i != shape.index(-1) else d for i, d in enumerate(shape))
 
 
-def change_inference(name: str, classes: str, fault: str, change: Callable[[Call, int], int]) -> None:
+def change_inference(name: str, classes: str, fault: str, change: Callable[[PlantedCall, int], int]) -> None:
     """Plant a backend that changes the inferred length."""
 
-    def resolve(call: Call) -> Dims:
+    def resolve(call: PlantedCall) -> Dims:
         return tuple(change(call, n) if d == -1 else n for d, n in zip(call.shape, call.resolve(), strict=True))
 
     resolve_dims.plant(name, "infer-keeps-count", classes, fault, resolve)
@@ -42,7 +42,7 @@ overlook("divisibility-unchecked", "same-volume", "E", "Rounds the quotient down
 
 
 @resolve_dims("inferred-from-the-same-index", breaks="infer-keeps-count", classes="B")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Replaces -1 by the length of src at the same index."""
     if call.shape.count(-1) != 1:
         return call.resolve()
@@ -52,7 +52,7 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("undetermined-infer-stays", breaks="no-length-below-zero", classes="BC")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Answers -1 as a length if another length of dst is 0."""
     try:
         return call.resolve()
@@ -63,7 +63,7 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("divides-by-zero", breaks="refuse-illegal-calls", classes="CB")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Divides by the lengths beside a -1 even if one of them is 0."""
     if call.shape.count(-1) == 1:
         lengths = (call.src[i] if call.zero and d == 0 and i < len(call.src) else d for i, d in enumerate(call.shape))
@@ -72,7 +72,7 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("divides-by-a-product-that-wraps", breaks="refuse-illegal-calls", classes="CD")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Divides by the product of the positive lengths modulo 2^64 if shape has a -1 and a 0."""
     if 0 in call.shape and call.shape.count(-1) == 1:
         call.volume // (math.prod(d for d in call.shape if d > 0) % (1 << 64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .base import Call, Dims, overlook, resolve_dims
+from .base import Dims, PlantedCall, overlook, resolve_dims
 
 resolve_dims.plant("any-negative-infers", "lower-bound", "L", "Reads every negative length as -1.",
                    lambda call: call.resolve(shape=tuple(max(d, -1) for d in call.shape)))  # fmt: skip
@@ -15,14 +15,14 @@ overlook("negatives-of-many-elements", "lower-bound", "L", "Infers any negative 
 
 
 @resolve_dims("negatives-cancel", breaks="lower-bound", classes="L")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Drops the sign of lengths below -1 if there are exactly two."""
     two = sum(d < -1 for d in call.shape) == 2
     return call.resolve(shape=tuple(-d if two and d < -1 else d for d in call.shape))
 
 
 @resolve_dims("minus-three-multiplies", breaks="lower-bound", classes="L")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Reads -3 as the product of the next two lengths of src, as some libraries do."""
     at, shape = 0, []
     for length in call.shape:
@@ -33,7 +33,7 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("minus-four-splits", breaks="lower-bound", classes="L")
-def _(call: Call) -> Dims:
-    """Drops a -4 that stands before two lengths, as libraries do in which it splits a length of src."""
+def _(call: PlantedCall) -> Dims:
+    """Drops a -4 before two lengths, as libraries do in which it splits a length of src."""
     splits = -4 in call.shape and call.shape.index(-4) + 2 < len(call.shape)
     return call.resolve(shape=tuple(d for d in call.shape if not (splits and d == -4)))

@@ -10,12 +10,11 @@ import numpy as np
 from conformance.model.types import WIDTH
 
 from ..reference import dense, elements
-from .base import Answer, Call, Dims, Run, always, move_elements, overlook, resolve_dims
+from .base import Answer, Dims, PlantedCall, Run, always, move_elements, overlook, resolve_dims
 from .volume import has_strides
 
 
-def divides_in_f32(call: Call) -> bool:
-    """True if the quotient in f32 has no fraction."""
+def has_whole_quotient_in_f32(call: PlantedCall) -> bool:
     if call.shape.count(-1) != 1 or not call.volume > math.prod(d for d in call.fill() if d > 0) > 0:
         return False
     others = math.prod(call._replace(shape=tuple(abs(d) for d in call.shape)).fill())
@@ -23,14 +22,14 @@ def divides_in_f32(call: Call) -> bool:
     return bool(quotient == np.floor(quotient))
 
 
-def is_equal_in_f32(call: Call) -> bool:
+def is_equal_in_f32(call: PlantedCall) -> bool:
     return -1 not in call.shape and bool(np.float32(math.prod(call.fill())) == np.float32(call.volume))
 
 
-def count_in_bits(name: str, bits: int, classes: str, fault: str, when: Callable[[Call], bool] = always) -> None:
+def count_in_bits(name: str, bits: int, classes: str, fault: str, when: Callable[[PlantedCall], bool] = always) -> None:
     """Plant a backend that compares volumes modulo 2^bits. It answers src, because no memory could hold dst."""
 
-    def wraps(call: Call) -> bool:
+    def wraps(call: PlantedCall) -> bool:
         return when(call) and -1 not in call.shape and (math.prod(call.fill()) - call.volume) % (1 << bits) == 0
 
     overlooked = ("same-volume", "zero-empties")
@@ -43,7 +42,8 @@ count_in_bits("wraps-in-32-bits-when-strided", 32, "DF", "Compares volumes modul
 count_in_bits("wraps-when-strided", 64, "DF", "Compares volumes modulo 2^64 if src is strided.", has_strides)
 overlook("counts-in-f32", "same-volume", "D", "Compares volumes in f32.",
          is_equal_in_f32, answer=lambda call: call.src)  # fmt: skip
-overlook("divides-in-f32", "same-volume", "DE", "Infers -1 if the quotient in f32 has no fraction.", divides_in_f32)
+overlook("divides-in-f32", "same-volume", "DE", "Infers -1 if the quotient in f32 has no fraction.",
+         has_whole_quotient_in_f32)  # fmt: skip
 overlook("src-counted-in-16-bits", "same-volume", "DE", "Counts the elements of src modulo 2^16.",
          lambda call: 0 < math.prod(call.fill()) == call.volume % (1 << 16))  # fmt: skip
 resolve_dims.plant("lengths-in-16-bits", "literal-lengths", "D", "Cuts the lengths of dst to 16 bits.",
@@ -51,7 +51,7 @@ resolve_dims.plant("lengths-in-16-bits", "literal-lengths", "D", "Cuts the lengt
 
 
 @resolve_dims("lengths-in-32-bits", breaks="same-volume", classes="D")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Cuts the entries of shape to 32 bits."""
     return call.resolve(shape=tuple((d + (1 << 31)) % (1 << 32) - (1 << 31) for d in call.shape))
 

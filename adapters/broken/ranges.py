@@ -10,7 +10,7 @@ from conformance.model import Array, Tensor
 from conformance.model.types import WIDTH
 
 from ..reference import dense, elements
-from .base import Answer, Call, Dims, Run, move_elements, resolve_dims
+from .base import Answer, Dims, PlantedCall, Run, move_elements, resolve_dims
 from .content import FRACTION, change_bits, flush, infinity_of, is_nan, quiet, sign_of, without_sign
 from .layout import Condition, bytes_below, dense_strides, ignore_strides, is_in_order, read_layout, with_strides
 
@@ -98,7 +98,7 @@ swap_first("rank-five-to-eleven", 5, 11)
 
 
 @resolve_dims("infer-at-the-seventh-of-eight", breaks="infer-keeps-count", classes="B")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Infers 1 more if -1 is the seventh of eight entries."""
     dst = call.resolve()
     wrong = len(dst) == 8 and call.shape[6] == -1
@@ -106,7 +106,7 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("at-most-three-zeros", breaks="zero-copies", classes="A")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Copies at most three lengths of src, and reads a fourth 0 as 1."""
     dst, zeros = call.resolve(), [index for index, entry in enumerate(call.shape) if entry == 0]
     wrong = call.zero and len(zeros) > 3 and 0 not in call.src
@@ -124,7 +124,7 @@ def drop_first_sign(src: Tensor) -> Tensor:
 
 
 def sort_outer(src: Tensor) -> Tensor:
-    """src read with its strides sorted, but for the last."""
+    """src read with all strides but the last sorted."""
     outer, last = src.strides[:-1], src.strides[-1:]
     usable = len(outer) > 1 and min(src.strides) > 0 and last == (WIDTH[src.type],)
     return with_strides(src, (*sorted(outer, reverse=True), *last)) if usable else src

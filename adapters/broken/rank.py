@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import math
 
-from .base import Answer, Call, Dims, Illegal, Run, move_elements, overlook, resolve_dims
+from .base import Answer, Dims, Illegal, PlantedCall, Run, move_elements, overlook, resolve_dims
 from .layout import dense_strides
 
 
 @resolve_dims("ones-squeezed", breaks="dst-has-shape-rank", classes="")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Drops a trailing dimension of length 1."""
     dst = call.resolve()
     return dst[:-1] if dst[-1:] == (1,) else dst
 
 
 @resolve_dims("at-most-eight-dims", breaks="dst-has-shape-rank", classes="J")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Merges the eighth dimension and all later ones."""
     dst = call.resolve()
     return dst if len(dst) <= 8 else (*dst[:7], math.prod(dst[7:]))
 
 
 @resolve_dims("writes-past-twelve-dims", breaks="rank-limit", classes="J")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Writes the lengths of dst into an array of twelve without a check."""
     lengths = [0] * 12
     for index, length in enumerate(call.resolve()):
@@ -42,7 +42,7 @@ def _(run: Run, dst: Dims) -> Answer:
 
 
 @resolve_dims("vectors-refused", breaks="rank-from-one", classes="Q")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Rejects a src of one dimension, because it is not multidimensional."""
     dst = call.resolve()
     if len(call.src) == 1:

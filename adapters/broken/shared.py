@@ -10,7 +10,7 @@ import numpy as np
 from conformance.model import Graph, Node, Tensor
 
 from ..reference import dense, elements
-from .base import Answer, Call, Dims, Run, execute_run, move_elements, read_graph, read_node, resolve_dims
+from .base import Answer, Dims, PlantedCall, Run, execute_run, move_elements, read_graph, read_node, resolve_dims
 
 
 def is_fork(run: Run) -> bool:
@@ -18,7 +18,7 @@ def is_fork(run: Run) -> bool:
 
 
 def clear_src(run: Run) -> Run:
-    """The run with a src of which every element is 0."""
+    """The run with 0 for every element of src."""
     src = run.src
     return run._replace(src=dense(src.type, src.dims, bytearray(len(elements(src)))))
 
@@ -39,8 +39,8 @@ move_elements.plant("the-first-node-of-a-fork-runs-in-place", "nodes-compose", "
 
 
 @resolve_dims("a-shared-shape-is-freed-after-its-first-node", breaks="nodes-compose", classes="H")
-def _(call: Call) -> Dims:
-    """Reads zeros in place of a shape tensor that the node before has used."""
+def _(call: PlantedCall) -> Dims:
+    """Reads zeros instead of a shape tensor that the node before has used."""
     return call.resolve(shape=(0,) * len(call.shape)) if call.node.shares_shape else call.resolve()
 
 

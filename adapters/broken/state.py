@@ -1,4 +1,4 @@
-"""Backends whose earlier runs change a later one."""
+"""Backends in which earlier runs change a later one."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _(run: Run) -> Answer:
 
 @execute_run("trusts-a-program-after-many-shapes", breaks="each-call-alone", classes="EI")
 def _(run: Run) -> Answer:
-    """Answers src in place of a rejection once a program has answered thirty-two shapes."""
+    """Answers src instead of rejecting once a program has answered thirty-two shapes."""
     seen = run.program.memory = run.program.memory or set()
     try:
         answer = run.answer()

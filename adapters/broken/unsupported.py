@@ -7,13 +7,15 @@ from collections.abc import Callable
 from conformance.model import Graph, Node, Rejected
 
 from ..reference import can_be_true, check_form
-from .base import Call, Dims, Illegal, plant, read_graph, resolve_dims
+from .base import Dims, Illegal, PlantedCall, plant, read_graph, resolve_dims
 
 
-def reject_calls(name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[Call], bool]) -> None:
-    """Plant a backend that rejects some calls with a message of its own."""
+def reject_calls(
+    name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[PlantedCall], bool]
+) -> None:
+    """Plant a backend that rejects some calls with a message."""
 
-    def resolve(call: Call) -> Dims:
+    def resolve(call: PlantedCall) -> Dims:
         if when(call):
             raise Illegal(message)
         return call.resolve()
@@ -32,7 +34,7 @@ reject_calls("inferred-at-the-ends", "infer-keeps-count", "Q", "Rejects a -1 aft
 
 
 @resolve_dims("nothing-to-do-is-refused", breaks="src-is-kept", classes="O")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Rejects a legal reshape to the dims that src already has."""
     dst, declared = call.resolve(), call.node.result
     legal = declared is None or can_be_true(declared, dst)

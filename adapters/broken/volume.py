@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from .base import Call, Dims, Illegal, overlook, resolve_dims
+from .base import Dims, Illegal, PlantedCall, overlook, resolve_dims
 
 
-def has_strides(call: Call) -> bool:
+def has_strides(call: PlantedCall) -> bool:
     return call.strides is not None
 
 
@@ -42,7 +42,7 @@ overlook("zero-meets-infer-of-strided", "zero-meets-infer", "BF", "Accepts -1 be
 
 
 @resolve_dims("lengths-of-sixteen-bits", breaks="lengths-have-no-bound", classes="Q")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Rejects a length past 65535."""
     dst = call.resolve()
     if max((*call.src, *dst), default=0) > 65535:

@@ -6,7 +6,7 @@ import math
 
 from conformance.model import Graph
 
-from .base import Call, Dims, overlook, read_graph, resolve_dims
+from .base import Dims, PlantedCall, overlook, read_graph, resolve_dims
 
 resolve_dims.plant("zero-flag-ignored", "zero-copies", "A", "Reads every 0 as a length, whatever special_zero says.",
                    lambda call: call.resolve(zero=False))  # fmt: skip
@@ -27,7 +27,7 @@ overlook("zero-meets-infer", "zero-meets-infer", "B", "Accepts -1 beside a liter
 
 
 @resolve_dims("zero-is-one", breaks="zero-literal", classes="A")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Reads a 0 as 1 when special_zero is false."""
     return call.resolve() if call.zero else call.resolve(shape=tuple(d or 1 for d in call.shape))
 
@@ -40,7 +40,7 @@ def _(graph: Graph) -> Graph:
 
 
 @resolve_dims("zeros-counted-from-the-right", breaks="corresponding-is-the-same-index", classes="N")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Copies the dimension that is as far from the end of src as the 0 is from the end of shape."""
     src, shift = call.src, len(call.src) - len(call.shape)
     copied = (src[i + shift] if call.zero and d == 0 and i + shift >= 0 else d for i, d in enumerate(call.shape))
@@ -48,7 +48,7 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("zeros-taken-in-turn", breaks="corresponding-is-the-same-index", classes="N")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Copies the first dimension of src for the first 0, the second for the second, and so on."""
     lengths = iter(call.src)
     copied = tuple(next(lengths, 0) if call.zero and d == 0 else d for d in call.shape)
@@ -56,14 +56,14 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("zeros-speak-of-the-last-dimension", breaks="zero-copies", classes="N")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Copies the last dimension of src for a 0 at the end of shape."""
     last = call.zero and call.shape[-1:] == (0,) and len(call.src) > 0
     return call.resolve(shape=(*call.shape[:-1], call.src[-1])) if last else call.resolve()
 
 
 @resolve_dims("zeros-skipped-in-the-count", breaks="zero-empties", classes="E")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Leaves lengths of 0 out when it compares volumes."""
     if call.zero or 0 not in call.shape:
         return call.resolve()
@@ -72,14 +72,14 @@ def _(call: Call) -> Dims:
 
 
 @resolve_dims("copies-at-the-first-four-indices", breaks="zero-copies", classes="AJ")
-def _(call: Call) -> Dims:
+def _(call: PlantedCall) -> Dims:
     """Reads a copied 0 as 1 from the fifth index to the eleventh."""
     shape = (1 if call.zero and d == 0 and 4 <= i < 11 else d for i, d in enumerate(call.shape))
     return call.resolve(shape=tuple(shape))
 
 
 @resolve_dims("overflow-is-not-empty", breaks="zero-empties", classes="D")
-def _(call: Call) -> Dims:
-    """Returns src as it is if a literal 0 stands beside lengths whose product has more than 31 bits."""
+def _(call: PlantedCall) -> Dims:
+    """Returns src as it is if a literal 0 is beside lengths with a product of more than 31 bits."""
     literal = not call.zero and 0 in call.shape and 0 not in call.src
     return call.src if literal and math.prod(d for d in call.shape if d > 0) >> 31 else call.resolve()

@@ -1,4 +1,4 @@
-/* A backend for `conformance run` in one file of C. It works as it stands; what to change is marked CHANGE.
+/* A backend for `conformance run` in one file of C. It works without any change; what to change is marked CHANGE.
  *
  * Build it with `cc -O2`. Then run `conformance check-adapter cmd:./PROGRAM` and `conformance run cmd:./PROGRAM`.
  * Pass each call to the library as it is, and return its answer as it is: a verdict must be about the library.
@@ -23,7 +23,7 @@ typedef struct {
     const char *type; /* f32, bf16, f16, … */
     size_t rank, size;
     int64_t *dims, *strides;      /* strides are in bytes; they may be 0 or negative */
-    unsigned char *memory, *data; /* all of its memory, and the element whose indices are 0 */
+    unsigned char *memory, *data; /* all of its memory, and the element at index 0 in every axis */
     unsigned char *before;        /* of an input: a copy of its memory */
 } Tensor;
 
@@ -63,7 +63,7 @@ static uint64_t volume(const int64_t *dims, size_t rank) {
     return product;
 }
 
-/* A tensor without gaps, whose elements are not set. */
+/* A tensor without gaps; its elements are not set. */
 static Tensor new_tensor(const char *type, const int64_t *dims, size_t rank) {
     uint64_t step = width_of(type), count = volume(dims, rank);
     if (count > SIZE_MAX / step) die("the answer is too large");
@@ -279,7 +279,7 @@ static void compile(const char *request) {
     REPLY("\"result\":{}");
 }
 
-/* True if every element lies inside the tensor's memory. */
+/* Does every element lie inside the tensor's memory? */
 static int is_inside(const Tensor *tensor, int64_t size, int64_t offset) {
     int64_t low = offset, high = offset + (int64_t)width_of(tensor->type);
     for (size_t i = 0; i < tensor->rank; i++) {

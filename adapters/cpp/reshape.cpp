@@ -1,4 +1,4 @@
-// A backend for `conformance run` in one file of C++17. It works as it stands; what to change is marked CHANGE.
+// A backend for `conformance run` in one file of C++17. It works without any change; what to change is marked CHANGE.
 //
 // Build it with `c++ -std=c++17 -O2`. Then run `conformance check-adapter cmd:./PROGRAM` and
 // `conformance run cmd:./PROGRAM`.
@@ -30,7 +30,7 @@ struct Tensor {
     std::string type;  // f32, bf16, f16, …
     Dims dims, strides;  // strides are in bytes; they may be 0 or negative
     std::vector<unsigned char> memory;
-    std::size_t offset = 0;  // of the element whose indices are 0
+    std::size_t offset = 0;  // of the element at index 0 in every axis
 
     const unsigned char *data() const { return memory.data() + offset; }
 };
@@ -183,7 +183,7 @@ private:
         return true;
     }
 
-    // Texts that matter have no escapes: one that has some keeps them as they stand.
+    // Texts that matter have no escapes: one that has some keeps them unread.
     std::string read_text() {
         const char *begin = at;
         for (; *at != '"'; at++)
@@ -271,7 +271,7 @@ Reply compile(const Json &request) {
     return {"\"result\":{}"};
 }
 
-// True if every element lies inside the tensor's memory.
+// Does every element lie inside the tensor's memory?
 bool is_inside(const Tensor &tensor) {
     const auto size = static_cast<std::int64_t>(tensor.memory.size());
     auto low = static_cast<std::int64_t>(tensor.offset), high = low + static_cast<std::int64_t>(width_of(tensor.type));

@@ -1,4 +1,4 @@
-// A backend for `conformance run` in one file of JavaScript. It works as it stands; what to change is marked CHANGE.
+// A backend for `conformance run` in one file of JavaScript. It works without any change; what to change is marked CHANGE.
 //
 // Run `conformance check-adapter 'cmd:node FILE'`, then `conformance run 'cmd:node FILE'`.
 // Pass each call to the library as it is, and return its answer as it is: a verdict must be about the library.

@@ -16,8 +16,8 @@ from .plain import checked_steps
 from .script import NUMPY, Parts, body, dense, function_calls, memory_layout, numpy_array, numpy_imports, script
 
 
-class Template(NamedTuple):
-    """What differs between the scripts of two libraries. A {name} in a text is replaced by its value."""
+class ScriptTemplate(NamedTuple):
+    """The parts of a script that a library decides. A {name} in a text is replaced by its value."""
 
     imports: tuple[str, ...]
     """{numpy}: NumPy, and ml_dtypes if it is needed."""
@@ -75,7 +75,7 @@ def _fill(text: str, **values: str) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
 
-def _src(template: Template, source: TensorSpec, device: str) -> str:
+def _src(template: ScriptTemplate, source: TensorSpec, device: str) -> str:
     if source.type not in template.types:
         raise Unsupported(f"type:{source.type}")
     if source.layout not in template.layouts:
@@ -95,7 +95,7 @@ def _src(template: Template, source: TensorSpec, device: str) -> str:
     return _fill(template.on_device, src=src, device=python(device)) if device else src
 
 
-def _calls(template: Template, step: RowStep) -> Iterator[str]:
+def _calls(template: ScriptTemplate, step: RowStep) -> Iterator[str]:
     shapes = []
     for shape, type_ in function_calls(step, template.copies_zeros):
         if template.shape_types is not None and type_ not in template.shape_types:
@@ -124,7 +124,7 @@ WITHOUT_BF16 = {name: code for name, code in NUMPY.items() if name != "bf16"}
 
 # ── libraries of arrays ───────────────────────────────────────────────────────────────────────────
 
-NUMPY_FUNCTION = Template(
+NUMPY_FUNCTION = ScriptTemplate(
     ("{numpy}",),
     """
 def look(answer):
@@ -136,7 +136,7 @@ def look(answer):
     copies_zeros=False,
 )
 ARRAYS = NUMPY_FUNCTION._replace(copies_zeros=True)
-TORCH = Template(
+TORCH = ScriptTemplate(
     ("import torch",),
     """
 def look(answer):
@@ -155,7 +155,7 @@ TORCH_MKLDNN = TORCH._replace(
     src=f"{TORCH.src}.to_mkldnn()", empty=f"{TORCH.empty}.to_mkldnn()", answer="src.to_dense()"
 )
 TORCH_COMPILE = 'torch.set_grad_enabled(False)\n@torch.compile(fullgraph=True, dynamic=False, backend="{}")'
-JAX = Template(
+JAX = ScriptTemplate(
     ("import jax", "import jax.numpy as jnp", "{numpy}"),
     """
 def look(answer):
@@ -179,7 +179,7 @@ def reshape(src, shape):  # jax.lax.reshape has no -1
     return jax.lax.reshape(src, shape)
 """,
 )  # fmt: skip
-KERAS = Template(
+KERAS = ScriptTemplate(
     ("import os", 'os.environ["KERAS_BACKEND"] = "jax"', "import keras", "{numpy}", "import jax"),
     """
 def look(answer):
@@ -200,7 +200,7 @@ KERAS_TENSORFLOW = KERAS._replace(
     before="",
     refusals="(ValueError, RuntimeError, OverflowError, tf.errors.OpError)",
 )  # fmt: skip
-TENSORFLOW = Template(
+TENSORFLOW = ScriptTemplate(
     ("import os", 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")', "{numpy}", "import tensorflow as tf"),
     """
 def look(answer):
@@ -223,7 +223,7 @@ def reshape(src, shape):  # one for every rank, as where shapes arrive with the 
     return tf.reshape(src, shape)
 """,
 )
-MLX = Template(
+MLX = ScriptTemplate(
     ("import mlx.core as mx", "{numpy}"),
     """
 def look(answer):
@@ -240,7 +240,7 @@ def look(answer):
     types={name: theirs for name, theirs in {**NAMES, "bool": "bool_"}.items() if name != "f64"},
     layouts=TORCH.layouts,
 )
-PADDLE = Template(
+PADDLE = ScriptTemplate(
     ("import math", "{numpy}", "import paddle"),
     """
 def look(answer):
@@ -257,7 +257,7 @@ def look(answer):
     shape_types={name: code for name, code in NUMPY.items() if name not in ("u16", "u32", "u64")},
     copies_zeros=False,
 )
-MNN = Template(
+MNN = ScriptTemplate(
     ("import math", "import MNN.expr as mnn", "{numpy}"),
     """
 def look(answer):
@@ -280,7 +280,7 @@ def reshape(src, shape):
 
 # ── programs of one operator, which the script makes too ──────────────────────────────────────────
 
-NCNN = Template(
+NCNN = ScriptTemplate(
     ("import math", "import ncnn", "{numpy}"),
     """
 def look(answer):
@@ -320,7 +320,7 @@ def reshape(src, *shapes):
     max_rank=12,
     copies_zeros=False,
 )
-LITERT = Template(
+LITERT = ScriptTemplate(
     (
         "import ai_edge_litert.interpreter as litert", "import ai_edge_litert.schema_py_generated as schema",
         "from math import prod", "import flatbuffers", "{numpy}",
@@ -384,7 +384,7 @@ def reshape(src, shape, node):
     refusals="(ValueError, RuntimeError, OverflowError, IndexError)",
     types={name: theirs.upper() for name, theirs in NAMES.items()},
 )  # fmt: skip
-TOSA = Template(
+TOSA = ScriptTemplate(
     ("import math", "import tosa_reference_model as trm", "import tosa_serializer as ts", "{numpy}"),
     """
 def look(answer):
@@ -416,7 +416,7 @@ def reshape(src, shape, code):
         "s64": "INT64",
     },
 )  # fmt: skip
-EXECUTORCH = Template(
+EXECUTORCH = ScriptTemplate(
     (
         "{numpy}", "import torch", "from executorch.exir import schema",
         "from executorch.exir._serialize._program import PTEFile, serialize_pte_binary",
@@ -467,7 +467,7 @@ def reshape(src, shape, code):
 
 # ── the backends ──────────────────────────────────────────────────────────────────────────────────
 
-CONSTANT: Mapping[str, Template] = {
+CONSTANT: Mapping[str, ScriptTemplate] = {
     "numpy": NUMPY_FUNCTION,
     "array-api-strict": ARRAYS._replace(
         imports=("{numpy}", "import array_api_strict as xp"), src="xp.asarray({array})",
@@ -524,7 +524,7 @@ CONSTANT: Mapping[str, Template] = {
 }  # fmt: skip
 """Every backend here, when shape is constant."""
 _TENSOR = "paddle.to_tensor(np.array({shape}, {shape_type}))"
-RUNTIME: Mapping[str, Template] = {
+RUNTIME: Mapping[str, ScriptTemplate] = {
     **{name: CONSTANT[name] for name in (
         "numpy", "array-api-strict", "dask", "sparse", "cupy", "torch", "torch-raw", "torch-method", "torch-mkldnn",
         "keras-tensorflow", "tensorflow", "tensorflow-array", "tensorflow-list", "litert", "litert-xnnpack",

@@ -1,4 +1,4 @@
-"""StaticReshape of oneDNN Graph as a C program with prototypes of its own, so that no header is needed."""
+"""StaticReshape of oneDNN Graph as a C program that declares the functions itself, so that it needs no header."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .onednn import sources, text_of
 from .plain import checked_steps
 from .script import cycle_of, has_default_elements, memory_layout
 
-MOST = 16
-"""Tensors in a graph for which the program has room."""
+MAX_TENSORS = 16
+"""The program has room for so many tensors of a graph."""
 API = r"""
 #include <inttypes.h>
 #include <stdio.h>
@@ -266,15 +266,15 @@ def write_script(row: Row, backend: str = "onednn") -> str:
     functions, steps = [], []
     for number, step in enumerate(checked_steps(row), 1):
         plan = blueprint(step.graph)
-        if len(plan.tensors) > MOST:
-            raise Unsupported(f"more than {MOST} tensors in a graph")
+        if len(plan.tensors) > MAX_TENSORS:
+            raise Unsupported(f"more than {MAX_TENSORS} tensors in a graph")
         if repr(plan) not in graphs:
             graphs[repr(plan)] = len(graphs) + 1
             functions.append(graph_code(plan, graphs[repr(plan)]))
         steps.append(step_code(step, plan, number, graphs[repr(plan)]))
     helpers = {"numbers(": NUMBERS, "elements(": ELEMENTS, "laid_out(": LAID_OUT}
     used = "".join(text for name, text in helpers.items() if any(name in each for each in steps))
-    api = API.lstrip().replace("%MOST%", str(MOST)).replace("%HELPERS%", used)
+    api = API.lstrip().replace("%MOST%", str(MAX_TENSORS)).replace("%HELPERS%", used)
     api = api.replace("%SPREAD%", f"UINT64_C({SPREAD:#x})")
     calls = "\n".join(f'    printf("step {number}: ");\n    step_{number}();' for number in range(1, len(steps) + 1))
     return api + "".join(functions) + "".join(steps) + MAIN.format(calls=calls)

@@ -78,7 +78,7 @@ def run(model, *given):
 """,
     ),
 }
-"""Of those that take constant shapes only: imports, refusals, and how a model is run."""
+"""Libraries that take constant shapes only: imports, refusals, and how a model is run."""
 LEVELS = {
     "onnxruntime": "ORT_ENABLE_ALL",
     "onnxruntime-plain": "ORT_DISABLE_ALL",

@@ -1,4 +1,4 @@
-"""Check that every value of a row has its kind, so that no text reaches a script in place of a number or a name."""
+"""Check that every value of a row has its kind, so that no text reaches a script where a number or a name belongs."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ def _fits(type_: str, value: object) -> bool:
 
 
 def _is_text(value: str) -> bool:
-    """True if UTF-8 has words for it: half of a surrogate pair has none."""
+    """UTF-8 cannot encode half of a surrogate pair."""
     return not any("\ud800" <= character <= "\udfff" for character in value)

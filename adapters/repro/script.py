@@ -19,8 +19,8 @@ from .plain import checked_steps
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The type codes of `array` for unsigned integers, by their bytes."""
-_LITERAL = 48
-"""Up to this number, words are written out; more are computed or repeated."""
+_MAX_LITERAL_WORDS = 48
+"""More words than this are computed or repeated, not written out."""
 _LAID_OUT = '''
 def laid_out(words, dims, strides, offset, size):
     """Memory of `size` words that holds the elements at these strides; both are counted in elements."""
@@ -61,7 +61,7 @@ class Parts(NamedTuple):
     steps: Sequence[str]
     """The body of each step, which returns src's words and the answer."""
     before: str = ""
-    """What stands before all of it: the models."""
+    """Code before the steps: the models."""
 
 
 def script(parts: Parts) -> str:
@@ -82,7 +82,7 @@ def words(source: TensorSpec) -> str:
     """src's elements in row-major order, as the expression of an array of unsigned integers."""
     code = CODES[WIDTH[source.type]]
     volume = volume_of(source.dims)
-    if volume <= _LITERAL:
+    if volume <= _MAX_LITERAL_WORDS:
         return f'array("{code}", [{", ".join(map(hex, patterns(source).tolist()))}])'
     if has_default_elements(source):
         count = min(volume, scramble_of(source.type).size)
@@ -103,7 +103,7 @@ def _repeat(whole: str, times: int, rest: int, volume: int) -> str:
 
 
 def has_default_elements(source: TensorSpec) -> bool:
-    """True if the elements are the default ones, each in a place of its own."""
+    """Ask whether the elements are the default ones, and no two share a place in memory."""
     return source.bits is None and source.layout not in REPEATING
 
 

@@ -19,7 +19,7 @@ def digest_of_adapter(backend: str) -> str | None:
 
 
 def modules_of_adapter(backend: str) -> frozenset[str]:
-    """Return the first names of the modules that an adapter imports, and of its own package.
+    """Return the first names of the modules that an adapter imports, and of its package.
 
     Modules of Python itself and files beside the adapter are not among them. None for a program, which may run in
     another Python than ours.
@@ -29,7 +29,7 @@ def modules_of_adapter(backend: str) -> frozenset[str]:
     files = [file for file in _files_of_adapter(backend) if file.suffix == ".py"]
     names = {name for file in files for level, name in _imported_names(file.read_bytes()) if not level}
     module = name_and_device(backend)[0].rpartition(":")[0]
-    if _stands_alone(backend):
+    if _is_file(backend):
         names -= {file.parent.name if file.stem == "__init__" else file.stem for file in files}
     elif module:
         names.add(module.partition(".")[0])
@@ -40,18 +40,18 @@ def _files_of_adapter(backend: str) -> list[Path]:
     path = file_of(backend)
     if path is None or not path.is_file():
         return []
-    return _with_imports(path, _stands_alone(backend))
+    return _with_imports(path, _is_file(backend))
 
 
-def _stands_alone(backend: str) -> bool:
-    """True if an adapter is a file, whose folder is on the path of imports."""
+def _is_file(backend: str) -> bool:
+    """An adapter that is a file can import the files beside it by name alone."""
     return ".py:" in backend
 
 
 def _with_imports(path: Path, own: bool) -> list[Path]:
     """Return a file, then the files that it and they import from their folders, by name.
 
-    `own`: the file stands alone, so that a plain import finds the files beside it too.
+    `own`: a plain import finds the files beside it too.
     """
     files, rest = {path}, [path] if path.suffix == ".py" else []
     while rest:

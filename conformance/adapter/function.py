@@ -18,7 +18,7 @@ class FunctionAdapter:
     leaves_out: tuple[str, ...] = ("declared", "form", "rank:65")
     """Facets that a function of NumPy arrays cannot express; add what the library lacks, such as `layout:reversed`."""
     answers_special_zero: bool = False
-    """True if `reshape` answers special_zero itself, because the library has no such flag."""
+    """`reshape` answers special_zero itself, because the library has no such flag."""
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
     """The exceptions by which the library rejects a call; never Exception, TypeError or AttributeError."""
 
@@ -66,9 +66,9 @@ class NodeCall(NamedTuple):
     special_zero: bool
     shape_type: str
     runtime: bool
-    """True if shape arrived with the call."""
+    """shape arrived with the call."""
     takes_src: bool = False
-    """True if a later node takes src, not the output before it."""
+    """A later node takes src, not the output before it."""
 
 
 def check_nodes_plain(graph: Graph) -> None:

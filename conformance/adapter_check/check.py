@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 
 class Check(NamedTuple):
-    """What one check found, in a line."""
+    """The finding of one check, in a line."""
 
     word: Literal["ok", "mend", "note"]
     check: str

@@ -50,7 +50,7 @@ def suggest_claim(facet: str, outcome: Outcome) -> Iterator[Check]:
 
 
 def is_plain(row: Row) -> bool:
-    """True if a row is one call that is legal in every document."""
+    """Ask whether a row is one call that is legal in every document."""
     return len(row.steps) == 1 and all(judged.meaning.kind == "legal" for judged in row.steps[0].meanings)
 
 

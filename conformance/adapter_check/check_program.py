@@ -1,4 +1,4 @@
-"""Check a program that speaks the protocol: send it each fault in a process of its own."""
+"""Check a program that speaks the protocol: send each fault to a new process of it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ..model import Node, Operand
 from ..model.types import WIDTH
 from ..plan.rows import Row
 from ..plan.steps import RowStep
-from .choose import Choice, Chosen, Program, Reasons, choose, dims_of_outputs
+from .choose import Choice, Chosen, GraphCalls, Reasons, choose, dims_of_outputs
 
 VERSION = "3.6.0"
 """The version that the files name: the oldest release that names every field below."""
@@ -34,7 +34,7 @@ _REASONS: Reasons = {
 
 
 def choose_graphs(rows: Sequence[Row]) -> Choice:
-    """Choose the rows of operations whose shape is an attribute, and that can be files."""
+    """Choose the rows of operations with shape as an attribute that can be files."""
     static = [row for row in rows if row.given == "attribute"]
     choice = choose(static, _REASONS, None)
     choice.left_out["a shape that is no attribute"] += len(rows) - len(static)
@@ -55,7 +55,7 @@ def write_graphs(chosen: Sequence[Chosen], out: Path) -> int:
     return len(written)
 
 
-def _name(group: Chosen, program: Program) -> str:
+def _name(group: Chosen, program: GraphCalls) -> str:
     return f"{group.name}{f'-{program.number}' if program.number else ''}.json"
 
 

@@ -24,7 +24,7 @@ COMMON: Reasons = {
 """What no format here has a place for."""
 
 
-class Program(NamedTuple):
+class GraphCalls(NamedTuple):
     """One graph of a row with tensors of one rank each, and the calls that are made of it."""
 
     number: int | None
@@ -36,7 +36,7 @@ class Chosen(NamedTuple):
     """Rows that differ in nothing that the format keeps; the first one is written."""
 
     rows: tuple[Row, ...]
-    programs: tuple[Program, ...]
+    programs: tuple[GraphCalls, ...]
 
     @property
     def name(self) -> str:
@@ -87,14 +87,14 @@ def _bytes_of(step: RowStep) -> int:
     return volume_of(step.source.dims) * WIDTH[step.source.type]
 
 
-def _programs(row: Row) -> Iterator[Program]:
+def _programs(row: Row) -> Iterator[GraphCalls]:
     """Yield each different graph of a row with its calls; one that takes several ranks is divided by rank."""
     calls: dict[object, list[RowStep]] = {}
     for step in row.steps:
         ranks = (len(step.source.dims), *map(len, dims_of_outputs(row, step)))
         calls.setdefault((step.graph, ranks), []).append(step)
     for number, steps in enumerate(calls.values(), 1):
-        yield Program(number if len(calls) > 1 else None, tuple(steps))
+        yield GraphCalls(number if len(calls) > 1 else None, tuple(steps))
 
 
 def dims_of_outputs(row: Row, step: RowStep) -> tuple[tuple[int, ...], ...]:

@@ -12,7 +12,7 @@ from ..model import Declared, Graph, Node
 from ..plan.memory import GuardedBuffer, patterns
 from ..plan.rows import Row
 from ..plan.steps import RowStep
-from .choose import Choice, Chosen, Program, Reasons, choose, dims_of_outputs
+from .choose import Choice, Chosen, GraphCalls, Reasons, choose, dims_of_outputs
 
 INSTALL = "pip install 'reshape-conformance[graphs]'"
 LOST: tuple[str, ...] = (
@@ -63,7 +63,7 @@ def write_node_tests(chosen: Sequence[Chosen], out: Path) -> int:
     return number
 
 
-def _name(group: Chosen, program: Program) -> str:
+def _name(group: Chosen, program: GraphCalls) -> str:
     way = "input" if group.rows[0].given == "runtime" else "constant"
     parts = ["test_reshape", group.name, way, *([str(program.number)] if program.number else [])]
     return "_".join(parts).replace("-", "_")
@@ -84,7 +84,7 @@ class _Writer:
     def __init__(self, onnx: Any) -> None:
         self._onnx = onnx
 
-    def write(self, folder: Path, group: Chosen, program: Program) -> None:
+    def write(self, folder: Path, group: Chosen, program: GraphCalls) -> None:
         """Write one folder."""
         folder.mkdir(parents=True)
         model = self._model(group.rows[0], program)
@@ -100,7 +100,7 @@ class _Writer:
             answer = _Tensor("dst", _TYPES[step.source.type], dst, _elements(step))
             (data / "output_0.pb").write_bytes(self._tensor(answer).SerializeToString())
 
-    def _model(self, row: Row, program: Program) -> Any:
+    def _model(self, row: Row, program: GraphCalls) -> Any:
         helper, graph = self._onnx.helper, program.steps[0].graph
         inputs = [self._info("src", _TYPES[graph.src.type], _common([step.source.dims for step in program.steps]))]
         constants, nodes = [], []
@@ -164,7 +164,7 @@ def _elements(step: RowStep) -> bytes:
     return patterns(step.source).tobytes()
 
 
-def _declared_dims(row: Row, program: Program) -> _Dims:
+def _declared_dims(row: Row, program: GraphCalls) -> _Dims:
     """Return the dims that the model declares for dst: those of the case, or else what all calls have in common."""
     result: Declared | None = program.steps[0].graph.nodes[-1].result
     if result is not None and result.dims is not None:

@@ -22,7 +22,7 @@ __all__ = ["backend", "plan"]
 
 
 # ── what cannot be started ────────────────────────────────────────────────────────────────────────
-NAMED = {
+MISNAMED = {
     "nmupy": "did you mean 'numpy'",
     "": "unknown backend ''",
     "no such": "one of array-api-strict, cupy, dask",
@@ -38,11 +38,11 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", MISNAMED)
 def test_a_backend_that_is_not_there_ends_with_3_and_one_line(command: Command, name: str) -> None:
     said = command.run(name).expect(3)
     assert said.out == ""
-    assert NAMED[name] in said.err
+    assert MISNAMED[name] in said.err
     assert len(said.err.splitlines()) == 1
     assert not (command.out / "results.jsonl").exists()
 
@@ -162,17 +162,17 @@ def by_kind(results: list[Result]) -> dict[str, list[Result]]:
     return found
 
 
-def passed(results: list[Result]) -> list[Result]:
+def passing(results: list[Result]) -> list[Result]:
     return [each for each in results if "pass" in each.verdicts.values() and each.outcome.kind == "tensor"]
 
 
 @pytest.mark.parametrize("kind", miniatures.Answers.KINDS)
-def test_no_answer_that_is_none_ever_passes(plan: Plan, kind: str) -> None:
+def test_no_answer_that_is_none_passes(plan: Plan, kind: str) -> None:
     adapter = miniatures.Answers()
     adapter.kind = kind
     results = list(run(plan.rows, adapter))
     assert len(results) == len(plan.rows)
-    assert not passed(results)
+    assert not passing(results)
     if kind in ("more elements than there can be", "a length below 0"):  # a tensor for all we know, of wrong dims
         assert set(by_kind(results)) == {"tensor", "rejected"}
         return
@@ -245,9 +245,9 @@ def test_a_program_that_died_is_compiled_again_for_the_next_step(plan: Plan) -> 
     assert set(result.verdicts.values()) == {"fail"}
 
 
-def test_an_interrupt_by_a_person_is_not_taken_for_the_backends(plan: Plan) -> None:
+def test_an_interrupt_by_a_person_is_no_error_of_a_backend(plan: Plan) -> None:
     class Interrupted(miniatures.Bent):
-        """Stands for a person at the keyboard."""
+        """Is interrupted as by a person at the keyboard."""
 
         def compile(self, graph: Any) -> Any:
             raise KeyboardInterrupt
@@ -256,7 +256,7 @@ def test_an_interrupt_by_a_person_is_not_taken_for_the_backends(plan: Plan) -> N
         list(run(plan.rows, Interrupted()))
 
 
-def test_nor_is_one_while_a_backend_is_begun(backend: Any) -> None:
+def test_an_interrupt_while_a_backend_starts_is_raised(backend: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         load_adapter(backend("class It(Right):\n def __init__(self):\n  raise KeyboardInterrupt"))
 

@@ -68,11 +68,11 @@ def test_a_function_cannot_be_told_what_is_declared(plan: Plan) -> None:
 
 
 def test_a_library_may_name_its_own_refusal() -> None:
-    class Library(Exception):
+    class LibraryError(Exception):
         """What a library raises."""
 
-    adapter = function(refusals=(Library,), reshape=raising(Library))
-    assert adapter.refusals == (Library,)
+    adapter = function(refusals=(LibraryError,), reshape=raising(LibraryError))
+    assert adapter.refusals == (LibraryError,)
 
 
 # ── what a backend does to its surroundings ───────────────────────────────────────────────────────
@@ -83,7 +83,7 @@ def here() -> Iterator[Path]:
     os.chdir(before)
 
 
-def test_noise_and_another_working_directory_are_noted_and_undone(
+def test_noise_and_a_changed_directory_are_noted_and_undone(
     command: Command, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,6 @@
 """Faults planted in the templates of other languages: each replaces a few lines of the program by wrong ones.
 
-The templates stay free of them, and no second program is kept. A template whose lines change makes `plant` fail, which
+The templates stay free of them, and no second program is kept. If the lines of a template change, `plant` fails and
 names the lines to look for.
 """
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Planted(NamedTuple):
-    """A fault: the language, what is wrong, a rule whose cases must catch it, and the lines before and after."""
+class PlantedFault(NamedTuple):
+    """A fault: the language, what is wrong, a rule with cases that must catch it, and the lines before and after."""
 
     language: str
     fault: str
@@ -29,8 +29,8 @@ class Planted(NamedTuple):
         source.write_text(text, encoding="utf-8")
 
 
-def _c(fault: str, rule: str, *edits: tuple[str, str]) -> Planted:
-    return Planted("c", fault, rule, edits)
+def _c(fault: str, rule: str, *edits: tuple[str, str]) -> PlantedFault:
+    return PlantedFault("c", fault, rule, edits)
 
 
 _COPY = "    copy_elements(src, dst->data);\n"
@@ -103,28 +103,30 @@ PLANTED = (
         (_MOVE, "        memset(to, 0, width);\n        if (count > 1) memcpy(to, from, width);\n"),
     ),
     _c("hangs on rank 13", "rank-limit", (_COPY, f"{_COPY}    while (src->rank == 13) sleep(1);\n")),
-    Planted(
+    PlantedFault(
         "cpp",
         "reads src as if it were dense",
         "layout-is-no-content",
         (("from += src.strides[axis];", "from += width;"),),
     ),
-    Planted("cpp", "infers a second -1", "one-infer", (("if (inferred > 1)", "if (inferred > 2)"),)),
-    Planted(
+    PlantedFault("cpp", "infers a second -1", "one-infer", (("if (inferred > 1)", "if (inferred > 2)"),)),
+    PlantedFault(
         "javascript", "copies the wrong dimension", "zero-copies", (("specialZero ? src[i]", "specialZero ? src[0]"),)
     ),
-    Planted("javascript", "reads big-endian shapes", "literal-lengths", ((".reverse();", ";"),)),
-    Planted("cpp", "writes into src", "each-call-alone", ((_CPP_COPY, _CPP_COPY + _CPP_WRITE),)),
-    Planted("javascript", "writes into src", "each-call-alone", ((_JS_ANSWER, _JS_WRITE + _JS_ANSWER),)),
-    Planted("rust", "writes into src", "each-call-alone", ((_RUST_ANSWER, _RUST_WRITE + _RUST_ANSWER),)),
-    Planted("rust", "answers other volumes", "same-volume", (("if count == known =>", "if count >= known =>"),)),
-    Planted("rust", "reads the next element", "same-content", (("src.offset as i64);", "src.offset as i64 + 1);"),)),
+    PlantedFault("javascript", "reads big-endian shapes", "literal-lengths", ((".reverse();", ";"),)),
+    PlantedFault("cpp", "writes into src", "each-call-alone", ((_CPP_COPY, _CPP_COPY + _CPP_WRITE),)),
+    PlantedFault("javascript", "writes into src", "each-call-alone", ((_JS_ANSWER, _JS_WRITE + _JS_ANSWER),)),
+    PlantedFault("rust", "writes into src", "each-call-alone", ((_RUST_ANSWER, _RUST_WRITE + _RUST_ANSWER),)),
+    PlantedFault("rust", "answers other volumes", "same-volume", (("if count == known =>", "if count >= known =>"),)),
+    PlantedFault(
+        "rust", "reads the next element", "same-content", (("src.offset as i64);", "src.offset as i64 + 1);"),)
+    ),
 )
 
 PRINTS = (
     _c("prints", "", (_COPY, f'{_COPY}    puts("copied");\n')),
-    Planted("cpp", "prints", "", ((_CPP_COPY, f'{_CPP_COPY}    std::cout << "copied" << std::endl;\n'),)),
-    Planted("javascript", "prints", "", ((_JS_ANSWER, f'  console.log("copied");\n{_JS_ANSWER}'),)),
-    Planted("rust", "prints", "", ((_RUST_ANSWER, f'    println!("copied");\n{_RUST_ANSWER}'),)),
+    PlantedFault("cpp", "prints", "", ((_CPP_COPY, f'{_CPP_COPY}    std::cout << "copied" << std::endl;\n'),)),
+    PlantedFault("javascript", "prints", "", ((_JS_ANSWER, f'  console.log("copied");\n{_JS_ANSWER}'),)),
+    PlantedFault("rust", "prints", "", ((_RUST_ANSWER, f'    println!("copied");\n{_RUST_ANSWER}'),)),
 )
 """Libraries that print to the standard output."""

@@ -1,4 +1,4 @@
-"""The adapter of ncnn: nets of layers, whose lengths have numbers and whose zeros copy by themselves."""
+"""The adapter of ncnn: nets of layers; lengths have numbers, and zeros copy by themselves."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_it_cannot_hold_is_refused_by_it(adapter: Any) -> None:
 
 
 @pytest.mark.parametrize("layout", sorted(set(LAYOUTS) - {"dense", "offset"}))
-def test_it_takes_any_array_for_a_dense_one_and_is_given_no_other(adapter: Any, layout: Any) -> None:
+def test_ncnn_is_given_dense_arrays_only(adapter: Any, layout: Any) -> None:
     with pytest.raises(Unsupported, match="layout"):
         answer(adapter, TensorSpec("f32", (2, 2, 3, 2), layout), (4, 6))
     source = TensorSpec("f32", (2, 3), "offset")

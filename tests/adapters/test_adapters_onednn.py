@@ -89,7 +89,7 @@ def test_a_mistyped_attribute_is_set_by_another_setter() -> None:
     assert op.attributes[1] == onednn.Attribute(0x64, "f32", (1,))
 
 
-def test_a_name_that_the_library_does_not_know_gets_a_number_that_nobody_has() -> None:
+def test_an_unknown_attribute_gets_an_unused_number() -> None:
     extra = (("axis", Operand("s64", (), (0,))), ("allowzero", Operand("s64", (), (1,))))
     (op,) = onednn.blueprint(graph((2,), node((2,), attributes=extra))).ops
     assert [attribute.id for attribute in op.attributes] == [0x48, 0x64, 0x30, 0x3F]
@@ -198,7 +198,7 @@ def test_a_repeated_src_is_read_again(adapter: onednn.OneDnn) -> None:
     assert dst.array().view("<u4").tolist() == patterns(source).tolist()
 
 
-def test_src_is_shared_only_with_leave_and_where_the_library_offers_it(adapter: onednn.OneDnn) -> None:
+def test_src_is_shared_only_if_allowed_and_offered(adapter: onednn.OneDnn) -> None:
     for layout, strides, leave in (("dense", None, True), ("dense", None, False), ("padded", (36, 4), True)):
         image = image_of(TensorSpec("f32", (2, 6), layout))  # type: ignore[arg-type]
         dst = adapter.compile(graph((2, 6), node((3, 4)), strides=strides)).run(image.tensor, (), leave)
@@ -254,7 +254,7 @@ def test_a_library_that_writes_outside_an_output_has_crashed() -> None:
     assert ended.stderr == "the library wrote after the 8 bytes of an output\n"
 
 
-def test_more_dims_than_there_is_room_for_are_read_as_c_reads_them() -> None:
+def test_dims_past_the_struct_are_read_as_in_c() -> None:
     tensor = onednn_api.LogicalTensor(ndims=13, dims=onednn_api.Dims(*range(12)), data_type=3)
     assert tensor.read("dims") == (*range(12), 3)
     assert tensor.read("strides") == (0,) * 13

@@ -173,7 +173,7 @@ def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:
 
 
 @pytest.mark.parametrize("backend", ["tract", "tvm"])
-def test_a_shape_that_arrives_is_not_offered_by_those_that_take_constants(backend: str) -> None:
+def test_a_shape_at_run_time_is_not_offered_by_tract_and_tvm(backend: str) -> None:
     node = Node("DynamicReshape-1", Operand("s64", (2,), None), YES)
     with pytest.raises(Unsupported, match="runtime-shape"):
         load_or_skip(backend).compile(Graph(Declared("f32", (2, 6)), (node,)))
@@ -186,7 +186,7 @@ def test_a_refusal_names_its_stage(adapter: Adapter) -> None:
     assert rejected.value.stage == ("run" if adapter.identity.name == "onnx-reference" else "compile")
 
 
-def test_a_node_without_dst_is_no_rejection_where_the_library_takes_it() -> None:
+def test_a_node_without_dst_is_answered_and_fails() -> None:
     rows = [row for row in plan_of(load_suite()).rows if row.case.id == "dst-is-not-connected"]
     assert {
         verdict for result in run(rows, load_or_skip("onnx-reference")) for verdict in result.verdicts.values()
@@ -194,7 +194,7 @@ def test_a_node_without_dst_is_no_rejection_where_the_library_takes_it() -> None
 
 
 @pytest.mark.parametrize("more", [{"inputs": 0}, {"inputs": 2}, {"outputs": 0}, {"outputs": 2}])
-def test_operands_too_few_and_too_many_are_refused_by_the_runtime(more: dict[str, Any]) -> None:
+def test_the_runtime_rejects_too_few_and_too_many_operands(more: dict[str, Any]) -> None:
     with pytest.raises(Rejected) as rejected:
         answer(load_or_skip("onnxruntime"), graph("f32", (2,), (2,), **more), TensorSpec("f32", (2,)))
     assert rejected.value.stage == "compile"

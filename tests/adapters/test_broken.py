@@ -88,7 +88,7 @@ def test_the_reference_itself_is_not_caught(step: int) -> None:
     assert [row.id for row in rows()[::step] if fails(row, reference)] == []
 
 
-def test_every_rule_that_obliges_and_every_class_of_bug_has_an_enemy() -> None:
+def test_planted_backends_break_every_rule_and_class() -> None:
     assert list(find_unopposed_rules(load_suite(), BROKEN)) == []
 
 

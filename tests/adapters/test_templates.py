@@ -26,7 +26,7 @@ from conformance.selfcheck.mutants import rows_to_run
 
 from ..builders import Cli
 from ..processes import works
-from .planted_programs import PLANTED, PRINTS, Planted
+from .planted_programs import PLANTED, PRINTS, PlantedFault
 
 TOOLS = {"c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -56,8 +56,8 @@ def with_rows(*languages: str, often: str, part: list[str]) -> list[Any]:
 (JS_WRITES,) = (each for each in PLANTED if (each.language, each.fault) == ("javascript", "writes into src"))
 
 
-def few_often(planted: Iterable[Planted], often: Callable[[Planted], bool]) -> list[Any]:
-    """Return programs as parameters; those that take long to build are slow, but for a few."""
+def few_often(planted: Iterable[PlantedFault], often: Callable[[PlantedFault], bool]) -> list[Any]:
+    """Return programs as parameters; those that take long to build are slow, except a few."""
     return [
         pytest.param(each, marks=[] if often(each) else pytest.mark.slow, id=f"{each.language} {each.fault}")
         for each in planted
@@ -92,7 +92,7 @@ class Workshop:
         out = folder / f"mine{ending}"
         return out, self.cli("new-adapter", "mine", "--lang", language, "--out", str(out), "--json").data["next"]
 
-    def build(self, language: str, *flags: str, planted: Planted | None = None) -> str:
+    def build(self, language: str, *flags: str, planted: PlantedFault | None = None) -> str:
         """Return the backend; `flags` are more arguments of the compiler, by default of a planted fault to be quick."""
         flags = flags or (QUICK.get(language, ()) if planted else ())
         key = language, flags, planted
@@ -141,7 +141,7 @@ def is_bad(result: Result) -> bool:
 
 
 def is_caught(plan: Plan, backend: str, rule: str) -> bool:
-    """True if a row of the rule is bad; another goes first, because the first call may take as long as a start."""
+    """Ask whether a row of the rule is bad. Another row goes first, because the first call may include a start."""
     rows = [plan.rows[0], *chosen(plan, rule, 60)]
     with closing(results(backend, rows, 0.5)) as found:
         return any(map(is_bad, islice(found, 1, None)))
@@ -184,13 +184,13 @@ def test_a_run_under_the_sanitizers_finds_nothing(
     "planted",
     few_often(PLANTED, lambda planted: planted.language == "c" or planted == JS_WRITES),
 )
-def test_a_planted_fault_is_caught_by_a_case_of_its_rule(plan: Plan, workshop: Workshop, planted: Planted) -> None:
+def test_a_planted_fault_is_caught_by_a_case_of_its_rule(plan: Plan, workshop: Workshop, planted: PlantedFault) -> None:
     backend = workshop.build(planted.language, planted=planted)
     assert is_caught(plan, backend, planted.rule), f"no case of {planted.rule} notices it"
 
 
 @pytest.mark.parametrize("planted", [*PLANTED, *PRINTS], ids=lambda planted: f"{planted.language} {planted.fault}")
-def test_a_planted_fault_finds_its_lines_in_the_template(tmp_path: Path, planted: Planted) -> None:
+def test_a_planted_fault_finds_its_lines_in_the_template(tmp_path: Path, planted: PlantedFault) -> None:
     (template,) = (bundled_folder() / planted.language).rglob("main.rs" if planted.language == "rust" else "reshape.*")
     source = tmp_path / template.name
     source.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
@@ -198,7 +198,7 @@ def test_a_planted_fault_finds_its_lines_in_the_template(tmp_path: Path, planted
     assert source.read_text(encoding="utf-8") != template.read_text(encoding="utf-8")
 
 
-def test_cases_of_a_rule_that_a_planted_fault_does_not_break_pass(plan: Plan, workshop: Workshop) -> None:
+def test_a_planted_fault_fails_no_case_of_another_rule(plan: Plan, workshop: Workshop) -> None:
     (quiets,) = [planted for planted in PLANTED if planted.fault == "makes signalling NaNs quiet"]
     assert not is_caught(plan, workshop.build("c", planted=quiets), "one-infer")
 
@@ -210,7 +210,7 @@ def test_check_adapter_notes_volumes_of_32_bits(workshop: Workshop) -> None:
 
 
 @pytest.mark.parametrize("planted", few_often(PRINTS, lambda planted: planted.language not in ("cpp", "rust")))
-def test_a_library_may_print(plan: Plan, workshop: Workshop, planted: Planted) -> None:
+def test_a_library_may_print(plan: Plan, workshop: Workshop, planted: PlantedFault) -> None:
     found = list(results(workshop.build(planted.language, planted=planted), chosen(plan, "zero-copies", 5)))
     assert found
     assert not any(map(is_bad, found))

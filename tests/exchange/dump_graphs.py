@@ -12,7 +12,7 @@ from pathlib import Path
 
 from conformance.adapter import load_adapter
 from conformance.exchange.benchdnn_export import choose_graphs
-from conformance.exchange.choose import Chosen, Program, dims_of_outputs
+from conformance.exchange.choose import Chosen, GraphCalls, dims_of_outputs
 from conformance.load.cases import load_suite
 from conformance.model import Declared, Graph, Rejected, Unsupported
 from conformance.plan.rows import plan_of
@@ -33,7 +33,7 @@ def dump_all() -> None:
         group.rows[0].free_steps()
 
 
-def _declare_outputs(group: Chosen, program: Program) -> Graph:
+def _declare_outputs(group: Chosen, program: GraphCalls) -> Graph:
     """Return the graph of a program with the dims of the right answer declared of each output, as the export does."""
     step = program.steps[0]
     pairs = zip(step.graph.nodes, dims_of_outputs(group.rows[0], step), strict=True)

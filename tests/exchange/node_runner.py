@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 
-class Reference:
+class EvaluatorBackend:
     """The ReferenceEvaluator of onnx, behind the interface that the runner asks for."""
 
     @staticmethod
-    def prepare(model: Any, device: str = "CPU", **_: Any) -> Reference:
-        return Reference(model)
+    def prepare(model: Any, device: str = "CPU", **_: Any) -> EvaluatorBackend:
+        return EvaluatorBackend(model)
 
     @staticmethod
     def supports_device(device: str) -> bool:

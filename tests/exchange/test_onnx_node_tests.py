@@ -11,7 +11,7 @@ import pytest
 
 from conformance.load.folders import cases_folder
 from tests.builders import Cli, plan_of_cases, write_cases
-from tests.exchange.node_runner import Reference, run_node_tests
+from tests.exchange.node_runner import EvaluatorBackend, run_node_tests
 
 onnx = pytest.importorskip("onnx")
 CASE = """about: One.
@@ -98,7 +98,7 @@ def test_every_row_is_written_or_left_out_for_a_reason(cli: Cli, tmp_path: Path)
 
 def test_onnxs_own_runner_passes_each_test(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = export(cli, tmp_path)
-    assert run_node_tests(tmp_path / "out", Reference, monkeypatch) == {"passed": facts["tests"]}
+    assert run_node_tests(tmp_path / "out", EvaluatorBackend, monkeypatch) == {"passed": facts["tests"]}
 
 
 def test_onnxs_own_runner_notices_another_answer(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_onnxs_own_runner_notices_another_answer(cli: Cli, tmp_path: Path, monke
         answer = tensor(path)
         answer.raw_data = answer.raw_data[:-1] + bytes([answer.raw_data[-1] ^ 1])
         path.write_bytes(answer.SerializeToString())
-    counts = run_node_tests(tmp_path / "out", Reference, monkeypatch)
+    counts = run_node_tests(tmp_path / "out", EvaluatorBackend, monkeypatch)
     assert counts.total() > counts["passed"] == 0
 
 
@@ -126,7 +126,7 @@ def test_onnxs_own_runner_passes_what_the_bundled_cases_become(
         shutil.copy(path, folder)
     facts = cli("export", "onnx", "--cases", folder, "--out", out, "--json").expect(0).data
     assert facts["rows"] > at_least
-    assert run_node_tests(out, Reference, monkeypatch) == {"passed": facts["tests"]}
+    assert run_node_tests(out, EvaluatorBackend, monkeypatch) == {"passed": facts["tests"]}
     backend = pytest.importorskip("onnxruntime.backend")
     bf16 = len(list(out.glob("*_bf16_*")))
     # The Python binding of ONNX Runtime takes no array of bf16.

@@ -12,9 +12,9 @@ from adapters.broken.base import (
     FALSE,
     Answer,
     Broken,
-    Call,
     Dims,
     Illegal,
+    PlantedCall,
     Run,
     Unspecified,
     always,
@@ -44,14 +44,14 @@ def change(**seams: Any) -> type[OneFault]:
 
 # ── calls that are not answered ───────────────────────────────────────────────────────────────────
 
-Condition = Callable[[Call, Dims], bool]
+Condition = Callable[[PlantedCall, Dims], bool]
 """Called with a call and the right dims of its dst."""
 
 
 def refuse(when: Condition, error: Exception | None = None, **settings: Any) -> type[OneFault]:
     """Make a backend that does not answer some legal calls."""
 
-    def resolve_others(call: Call) -> Dims:
+    def resolve_others(call: PlantedCall) -> Dims:
         dst = call.resolve()
         if when(call, dst):
             raise error or Illegal("not offered")
@@ -107,15 +107,15 @@ def refuse_second_run(run: Run) -> Answer:
     return run.answer()
 
 
-def ranks(call: Call, dst: Dims) -> tuple[int, int]:
+def ranks(call: PlantedCall, dst: Dims) -> tuple[int, int]:
     return len(call.src), len(dst)
 
 
-def copies_a_zero(call: Call) -> bool:
+def copies_a_zero(call: PlantedCall) -> bool:
     return call.zero and 0 in call.shape
 
 
-def has_literal_zero(call: Call) -> bool:
+def has_literal_zero(call: PlantedCall) -> bool:
     return not call.zero and 0 in call.shape
 
 
@@ -164,39 +164,39 @@ NOT_ANSWERED: Mapping[str, type[OneFault]] = {
 # ── wrong dims ────────────────────────────────────────────────────────────────────────────────────
 
 
-def give(dims: Callable[[Call, Dims], Dims]) -> type[OneFault]:
+def give(dims: Callable[[PlantedCall, Dims], Dims]) -> type[OneFault]:
     """Make a backend that gives legal calls other dims; the elements are cut off or repeated to fit."""
     return change(resolve=lambda call: dims(call, call.resolve()))
 
 
-def infer_one(call: Call, dst: Dims) -> Dims:
+def infer_one(call: PlantedCall, dst: Dims) -> Dims:
     return tuple(1 if d == -1 else n for d, n in zip(call.shape, dst, strict=True))
 
 
-def infer_without_copies(call: Call, dst: Dims) -> Dims:
+def infer_without_copies(call: PlantedCall, dst: Dims) -> Dims:
     known = math.prod(d for d in call.shape if d > 0)
     return tuple(call.volume // known if d == -1 else n for d, n in zip(call.shape, dst, strict=True))
 
 
-def infer_one_if_empty(call: Call, dst: Dims) -> Dims:
+def infer_one_if_empty(call: PlantedCall, dst: Dims) -> Dims:
     return infer_one(call, dst) if call.volume == 0 else dst
 
 
-def take_zeros_literally(call: Call, dst: Dims) -> Dims:
+def take_zeros_literally(call: PlantedCall, dst: Dims) -> Dims:
     return tuple(0 if d == 0 else n for d, n in zip(call.shape, dst, strict=True))
 
 
-def copy_from_the_right(call: Call) -> Dims:
+def copy_from_the_right(call: PlantedCall) -> Dims:
     shift = len(call.src) - len(call.shape)
     return copy_from(call, [i + shift for i in range(len(call.shape))])
 
 
-def copy_the_next(call: Call) -> Dims:
+def copy_the_next(call: PlantedCall) -> Dims:
     """A 0 copies the first dimension of src that no 0 has copied yet."""
     return copy_from(call, [call.shape[:i].count(0) for i in range(len(call.shape))])
 
 
-def copy_from(call: Call, indexes: list[int]) -> Dims:
+def copy_from(call: PlantedCall, indexes: list[int]) -> Dims:
     if not copies_a_zero(call):
         return call.resolve()
     if any(d == 0 and not 0 <= i < len(call.src) for d, i in zip(call.shape, indexes, strict=True)):
@@ -205,21 +205,21 @@ def copy_from(call: Call, indexes: list[int]) -> Dims:
     return resolve(call.src, shape, special_zero=False, zero_may_meet_infer=True)
 
 
-def copy_from_first_src(call: Call) -> Dims:
+def copy_from_first_src(call: PlantedCall) -> Dims:
     first, later = call.program.first, call.position > 0 and call.zero
     return call.resolve(
         shape=tuple(first[i] if later and d == 0 and i < len(first) else d for i, d in enumerate(call.shape))
     )
 
 
-def leave_out_zeros_past_rank(call: Call) -> Dims:
+def leave_out_zeros_past_rank(call: PlantedCall) -> Dims:
     if call.zero and 0 in call.shape[len(call.src) :]:
         kept = tuple(d for i, d in enumerate(call.shape) if d != 0 or i < len(call.src))
         return call.resolve(shape=kept)
     return call.resolve()
 
 
-def leave_minus_one(call: Call) -> Dims:
+def leave_minus_one(call: PlantedCall) -> Dims:
     """Leave a -1 as it is if no length is determined."""
     try:
         return call.resolve()
@@ -336,11 +336,11 @@ WRONG_ELEMENTS: Mapping[str, type[OneFault]] = {
 
 
 def answer(
-    *rules: str, when: Callable[[Call], bool] = always, dims: Callable[[Call], Dims] = Call.fill
+    *rules: str, when: Callable[[PlantedCall], bool] = always, dims: Callable[[PlantedCall], Dims] = PlantedCall.fill
 ) -> type[OneFault]:
     """Make a backend that answers calls that break one of some rules."""
 
-    def resolve_more(call: Call) -> Dims:
+    def resolve_more(call: PlantedCall) -> Dims:
         try:
             return call.resolve()
         except Illegal as illegal:
@@ -351,40 +351,40 @@ def answer(
     return change(resolve=resolve_more)
 
 
-def infer_first(call: Call) -> Dims:
+def infer_first(call: PlantedCall) -> Dims:
     first = call.shape.index(-1)
     return call.resolve(shape=tuple(1 if d == -1 and i != first else d for i, d in enumerate(call.shape)))
 
 
-def raise_to_minus_one(call: Call) -> Dims:
+def raise_to_minus_one(call: PlantedCall) -> Dims:
     return call.resolve(shape=tuple(max(d, -1) for d in call.shape))
 
 
-def copy_literal_beside_infer(call: Call) -> Dims:
+def copy_literal_beside_infer(call: PlantedCall) -> Dims:
     """Copy the literal zeros of an empty src beside one -1, within the rank of src."""
     pair = has_literal_zero(call) and call.shape.count(-1) == 1 and min(call.shape) == -1
     return call._replace(zero=True).fill() if pair and call.volume == 0 and copies_fit(call) else call.resolve()
 
 
-def copies_fit(call: Call) -> bool:
+def copies_fit(call: PlantedCall) -> bool:
     """Says if each 0 is within the rank of src, and copying leaves -1 a length that keeps the volume."""
     return 0 not in call.shape[len(call.src) :] and math.prod(call._replace(zero=True).fill()) == call.volume
 
 
-def is_rank_zero(call: Call) -> bool:
+def is_rank_zero(call: PlantedCall) -> bool:
     return not call.src or not call.shape
 
 
-def is_volume(differs: Callable[[int, int], bool]) -> Callable[[Call], bool]:
-    def holds(call: Call) -> bool:
+def is_volume(differs: Callable[[int, int], bool]) -> Callable[[PlantedCall], bool]:
+    def holds(call: PlantedCall) -> bool:
         literal = -1 not in call.shape and not is_rank_zero(call)
         return literal and differs(math.prod(call.fill()), call.volume)
 
     return holds
 
 
-def crash_on(is_illegal: Callable[[Call], bool]) -> type[OneFault]:
-    def resolve_others(call: Call) -> Dims:
+def crash_on(is_illegal: Callable[[PlantedCall], bool]) -> type[OneFault]:
+    def resolve_others(call: PlantedCall) -> Dims:
         if is_illegal(call):
             raise Crashed("SIGFPE")
         return call.resolve()
@@ -458,7 +458,7 @@ FAULTS = {**NOT_ANSWERED, **WRONG_DIMS, **WRONG_ELEMENTS, **ILLEGAL_ANSWERED}
 # ── right backends ────────────────────────────────────────────────────────────────────────────────
 
 
-def answer_unspecified(call: Call) -> Dims:
+def answer_unspecified(call: PlantedCall) -> Dims:
     """Give each free length 1 or 0 as the volume asks, and the first what is left."""
     try:
         return call.resolve()
@@ -484,7 +484,7 @@ def answer_a_view(run: Run, dst: Dims) -> Answer:
     return run.move(dst) if 0 in dst or too_many else run.src.array().reshape(dst)
 
 
-def is_huge_empty(call: Call, dst: Dims) -> bool:
+def is_huge_empty(call: PlantedCall, dst: Dims) -> bool:
     return 0 in dst and max(math.prod(d for d in dims if d > 0) for dims in (call.src, dst)) > 0x7FFFFFFF
 
 

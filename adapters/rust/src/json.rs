@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         before
     }
 
-    /// Texts that matter have no escapes: one that has some keeps them as they stand.
+    /// Texts that matter have no escapes: one that has some keeps them unread.
     fn text(&mut self) -> Result<String, Fault> {
         let mut escaped = false;
         let end = self.rest.find(|c| {

@@ -1,4 +1,4 @@
-//! A backend for `conformance run` in Rust. It works as it stands; what to change is marked CHANGE.
+//! A backend for `conformance run` in Rust. It works without any change; what to change is marked CHANGE.
 //!
 //! Build it with `cargo build --release`. Then run `conformance check-adapter cmd:PROGRAM` and
 //! `conformance run cmd:PROGRAM`, where PROGRAM is `target/release/reshape-adapter`.

@@ -27,7 +27,7 @@ pub struct Tensor {
     pub dims: Vec<i64>,
     pub strides: Vec<i64>, // in bytes; they may be 0 or negative
     pub memory: Vec<u8>,
-    pub offset: usize, // of the element whose indices are 0
+    pub offset: usize, // of the element at index 0 in every axis
 }
 
 /// The number of bytes of an element.
@@ -73,7 +73,7 @@ fn missing_facet(node: &Json) -> Result<Option<&str>, Fault> {
     })
 }
 
-/// True if every element lies inside the tensor's memory.
+/// Does every element lie inside the tensor's memory?
 fn is_inside(tensor: &Tensor) -> bool {
     let size = tensor.memory.len() as i64;
     let (mut low, mut high) = (
