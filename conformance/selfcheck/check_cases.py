@@ -284,7 +284,7 @@ def _readings(spec: Spec) -> Iterator[Problem]:
             what = "changes a verdict, and all its rules are stated there; write `as_read` in one of them"
             yield Problem(finding.place, f"finding {finding.id!r}: {what}")
         ruling = finding.ruling or ""
-        if finding.weight == "changes a verdict" and not ("because" in ruling or ruling.startswith("Left open")):
+        if finding.weight == "changes a verdict" and not ("because" in ruling or ruling.startswith("Unspecified")):
             what = "fails backends that follow another reading, and its ruling does not say why; add `because`"
             yield Problem(finding.place, f"finding {finding.id!r}: {what}")
     for rule in spec.rules.values():
