@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-import conformance
+from tests.builders import ROOT
 
-ROOT = Path(conformance.__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "Dockerfile").is_file(), reason="only a clone has a Dockerfile")
 
 
@@ -41,12 +40,8 @@ def targets() -> dict[str, list[str]]:
 def test_each_target_runs_a_command_of_the_readme() -> None:
     stages = targets()
     assert len(stages) == 3
-    commands = {
-        name: " ".join(json.loads(line.removeprefix("CMD ")))
-        for name, lines in stages.items()
-        for line in lines
-        if line.startswith("CMD ")
-    }
+    every = ((name, line) for name, lines in stages.items() for line in lines if line.startswith("CMD "))
+    commands = {name: " ".join(json.loads(line.removeprefix("CMD "))) for name, line in every}
     assert commands == {command.split()[-1]: command for command in reversed(commands_of_readme())}
     assert list(stages)[-1] == "report"
 
@@ -64,17 +59,13 @@ def test_nothing_is_installed_or_run_as_root() -> None:
     assert "USER root" not in lines_of("Dockerfile")
 
 
-def test_the_image_holds_every_tracked_file_but_the_published_reports() -> None:
+def test_the_image_holds_all_tracked_files_except_reports() -> None:
     """Docker reads .dockerignore as git reads a file of excludes, for the patterns that are in it."""
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split(
-        "\n"
-    )
-    if len(tracked) < 10:
+    git: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True}
+    if subprocess.run(["git", "ls-files"], **git, check=False).stdout.count("\n") < 10:
         pytest.skip("this is no clone of git")
     patterns = ["--exclude-from", str(ROOT / ".dockerignore"), "--ignored", "--cached"]
-    left_out = subprocess.run(
-        ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    left_out = subprocess.run(["git", "ls-files", *patterns], **git, check=True).stdout
     assert left_out
     assert [name for name in left_out.splitlines() if not re.match(r"reports/[^/]+/", name)] == []
     assert {".git", ".venv", "build"} <= set(lines_of(".dockerignore"))

@@ -21,8 +21,8 @@ import pytest
 
 import conformance
 from conformance.load.cases import load_suite
+from tests.builders import ROOT
 
-ROOT = Path(conformance.__file__).parents[1]
 INSIDE = {"adapters": "conformance/adapters", "cases": "conformance/cases", "spec": "conformance/spec"}
 OURS = ("conformance", "reshape_conformance", "__editable__")
 NOT_CARRIED = {"__pycache__", ".venv", "build", "dist", ".git"}
@@ -71,12 +71,8 @@ def run(*command: str | Path, cwd: Path, code: int = 0, timeout: int = 120, **en
 
 def carried() -> list[str]:
     """The files of the checkout that belong to the repository, committed or not."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         names = listed.stdout.decode().rstrip("\0").split("\0")
     else:
@@ -139,7 +135,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Environment:
+class CleanEnvironment:
     """A clean virtual environment with the libraries and, once installed, the suite."""
 
     def __init__(self, home: Path, libraries: Path) -> None:
@@ -176,38 +172,30 @@ class Environment:
 
 
 @pytest.fixture
-def environment(tmp_path: Path, libraries: Path) -> Iterator[Environment]:
+def environment(tmp_path: Path, libraries: Path) -> Iterator[CleanEnvironment]:
     home = tmp_path / "environment"
-    yield Environment(home, libraries)
+    yield CleanEnvironment(home, libraries)
     shutil.rmtree(home)
 
 
 # ── archives ──────────────────────────────────────────────────────────────────────────────────────
-def test_the_wheel_adds_no_name_but_ours(built: Archives) -> None:
+def test_the_wheel_adds_no_name_but_ours_and_is_small(built: Archives) -> None:
     top = {name.split("/")[0] for name in built.names()}
     info = f"reshape_conformance-{conformance.__version__}.dist-info"
     assert top == {"conformance", "reshape_conformance_pytest.py", info}
+    assert [name for name in built.names() if re.search(r"(^|/)tests?(/|_|$)", name)] == []
+    assert built.wheel.stat().st_size < 950_000
 
 
-def test_the_wheel_carries_every_file_of_the_folders_it_is_made_of(built: Archives) -> None:
+def test_the_wheel_carries_every_file_of_its_folders(built: Archives) -> None:
     """A new kind of data file that pyproject.toml forgets is named here."""
     parts = [name.split("/", 1) for name in carried() if "/" in name]
     wanted = {f"{INSIDE.get(top, top)}/{rest}" for top, rest in parts if top in (*INSIDE, "conformance")}
     assert wanted - built.names() == set()
 
 
-def test_the_wheel_is_small(built: Archives) -> None:
-    assert built.wheel.stat().st_size < 950_000
-
-
-def test_the_wheel_holds_no_tests(built: Archives) -> None:
-    assert [name for name in built.names() if re.search(r"(^|/)tests?(/|_|$)", name)] == []
-
-
 @pytest.mark.slow
-def test_the_wheel_of_one_source_is_the_same_bytes_wherever_whenever_and_from_whatever_it_is_built(
-    built: Archives, tmp_path: Path
-) -> None:
+def test_the_wheel_of_one_source_is_always_the_same_bytes(built: Archives, tmp_path: Path) -> None:
     """The command of CONTRIBUTING makes the wheel from the unpacked sdist, as an index does."""
     tree = copy_of_the_clone(tmp_path / "tree")
     for path in tree.rglob("*"):
@@ -220,7 +208,7 @@ def test_the_wheel_of_one_source_is_the_same_bytes_wherever_whenever_and_from_wh
     assert again.wheel.read_bytes() == built.wheel.read_bytes()
 
 
-def test_every_dependency_has_its_reason_on_a_line_of_contributing() -> None:
+def test_contributing_has_a_reason_for_every_dependency() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     needed = re.search(r"^dependencies = \[(.*?)^\]", project, re.DOTALL | re.MULTILINE)
@@ -244,25 +232,24 @@ def test_one_file_states_the_version(built: Archives) -> None:
 
 # ── ways to install ───────────────────────────────────────────────────────────────────────────────
 @pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory, libraries: Path, built: Archives) -> Environment:
+def guest(tmp_path_factory: pytest.TempPathFactory, libraries: Path, built: Archives) -> CleanEnvironment:
     """An environment that holds what the wheel holds."""
-    environment = Environment(tmp_path_factory.mktemp("guest"), libraries)
+    environment = CleanEnvironment(tmp_path_factory.mktemp("guest"), libraries)
     environment.unpack(built.wheel)
     return environment
 
 
-def test_an_unpacked_wheel_finds_its_data(guest: Environment) -> None:
+def test_an_unpacked_wheel_finds_its_data(guest: CleanEnvironment) -> None:
     assert guest.finds_everything(guest.empty) == guest.site / "conformance"
 
 
-def test_a_clone_runs_without_being_installed(environment: Environment, clone: Path) -> None:
+def test_a_clone_runs_without_being_installed(environment: CleanEnvironment, clone: Path) -> None:
     assert environment.finds_everything(clone) == clone / "conformance"
 
 
 @pytest.mark.slow
-def test_an_installed_wheel_finds_its_data_and_so_does_a_clone_where_one_stands(
-    environment: Environment, built: Archives, clone: Path
-) -> None:
+def test_an_installed_wheel_finds_its_data(environment: CleanEnvironment, built: Archives, clone: Path) -> None:
+    """In a clone, the clone's data is found."""
     environment.install(built.wheel)
     assert environment.finds_everything(environment.empty) == environment.site / "conformance"
     assert environment.finds_everything(clone) == clone / "conformance"
@@ -270,9 +257,8 @@ def test_an_installed_wheel_finds_its_data_and_so_does_a_clone_where_one_stands(
 
 
 @pytest.mark.slow
-def test_pip_install_from_the_folder_installs_what_is_in_the_wheel(
-    environment: Environment, built: Archives, tmp_path: Path
-) -> None:
+def test_an_install_from_the_folder(environment: CleanEnvironment, built: Archives, tmp_path: Path) -> None:
+    """It installs what is in the wheel."""
     tree = copy_of_the_clone(tmp_path / "tree")
     environment.install(tree)
     shutil.rmtree(tree)
@@ -283,7 +269,7 @@ def test_pip_install_from_the_folder_installs_what_is_in_the_wheel(
 
 
 @pytest.mark.slow
-def test_an_editable_install_finds_the_data_in_the_clone(environment: Environment, tmp_path: Path) -> None:
+def test_an_editable_install_finds_the_data_in_the_clone(environment: CleanEnvironment, tmp_path: Path) -> None:
     tree = copy_of_the_clone(tmp_path / "tree")
     environment.install("--editable", tree)
     assert environment.finds_everything(environment.empty) == tree / "conformance"
@@ -297,22 +283,16 @@ def stranger(tmp_path: Path) -> Path:
     """A repository that has a package `conformance` of its own, and uses our option names."""
     (tmp_path / "conformance").mkdir()
     (tmp_path / "conformance" / "__init__.py").write_text("theirs = True\n", encoding="utf-8")
-    (tmp_path / "conftest.py").write_text(
-        "def pytest_addoption(parser):\n"
-        "    parser.addoption('--type', default='tank')\n"
-        "    parser.addoption('--operation', default='pump')\n",
-        encoding="utf-8",
-    )
-    (tmp_path / "test_theirs.py").write_text(
-        "def test_theirs(pytestconfig):\n"
-        "    import conformance\n"
-        "    assert conformance.theirs and pytestconfig.getoption('--type') == 'tank'\n",
-        encoding="utf-8",
-    )
+    options = "def pytest_addoption(parser):\n    parser.addoption('--type', default='tank')\n"
+    options += "    parser.addoption('--operation', default='pump')\n"
+    (tmp_path / "conftest.py").write_text(options, encoding="utf-8")
+    test = "def test_theirs(pytestconfig):\n    import conformance\n"
+    test += "    assert conformance.theirs and pytestconfig.getoption('--type') == 'tank'\n"
+    (tmp_path / "test_theirs.py").write_text(test, encoding="utf-8")
     return tmp_path
 
 
-def test_a_stranger_with_a_folder_of_that_name_notices_nothing(guest: Environment, stranger: Path) -> None:
+def test_a_stranger_with_a_folder_of_our_name_notices_nothing(guest: CleanEnvironment, stranger: Path) -> None:
     """The test that runs first sees that nothing of the suite was imported."""
     (stranger / "test_quiet.py").write_text(
         "import sys\n\n\ndef test_quiet():\n    assert 'conformance' not in sys.modules\n", encoding="utf-8"
@@ -321,7 +301,7 @@ def test_a_stranger_with_a_folder_of_that_name_notices_nothing(guest: Environmen
     assert "2 passed" in printed
 
 
-def test_a_stranger_may_have_an_option_called_adapter(guest: Environment, stranger: Path) -> None:
+def test_a_stranger_may_have_an_option_called_adapter(guest: CleanEnvironment, stranger: Path) -> None:
     theirs = stranger / "conftest.py"
     theirs.write_text(theirs.read_text(encoding="utf-8").replace("--operation", "--adapter"), encoding="utf-8")
     printed = run(guest.python, "-m", "pytest", "-q", "--adapter", "hose", cwd=stranger)
@@ -329,9 +309,7 @@ def test_a_stranger_may_have_an_option_called_adapter(guest: Environment, strang
 
 
 @pytest.mark.slow
-def test_a_part_of_the_suite_runs_in_a_repository_with_a_package_of_its_name(
-    guest: Environment, stranger: Path
-) -> None:
+def test_a_part_of_the_suite_beside_a_package_of_its_name(guest: CleanEnvironment, stranger: Path) -> None:
     (stranger / "conftest.py").unlink()
     words = ("-m", "pytest", "-q", "--adapter", "reference", "cases/zero.yaml::copied-zero-keeps-three")
     printed = run(guest.python, *words, cwd=stranger, code=4)
@@ -340,13 +318,12 @@ def test_a_part_of_the_suite_runs_in_a_repository_with_a_package_of_its_name(
 
 
 @pytest.mark.slow
-def test_the_suite_runs_in_a_repository_with_a_package_of_its_name(guest: Environment, stranger: Path) -> None:
+def test_the_suite_beside_a_package_of_its_name(guest: CleanEnvironment, stranger: Path) -> None:
     (stranger / "conftest.py").unlink()
-    words = "--type", "f32", "--operation", "StaticReshape", "-q"
-    assert "the whole target conforms" in run(
-        guest.python, "-m", "pytest", "--adapter", "reference", *words, cwd=stranger
-    )
-    printed = run(guest.python, "-m", "pytest", "--adapter", "reference", "test_theirs.py", cwd=stranger, code=4)
+    words = (guest.python, "-m", "pytest", "--adapter", "reference")
+    printed = run(*words, "--type", "f32", "--operation", "StaticReshape", "-q", cwd=stranger)
+    assert "the whole target conforms" in printed
+    printed = run(*words, "test_theirs.py", cwd=stranger, code=4)
     assert [line for line in printed.splitlines() if line] == [
         f"ERROR: {stranger / 'conformance' / '__init__.py'} and the suite have the same name: run the tests "
         "test_theirs.py in a session of their own, without --adapter"
@@ -354,7 +331,7 @@ def test_the_suite_runs_in_a_repository_with_a_package_of_its_name(guest: Enviro
 
 
 @pytest.mark.slow
-def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
+def test_help_lists_our_options(guest: CleanEnvironment, tmp_path: Path) -> None:
     printed = run(guest.python, "-m", "pytest", "--help", cwd=tmp_path)
     for option in ("--adapter", "--operation", "--document", "--type", "--conformance-out"):
         assert f"{option} " in printed or f"{option}=" in printed
@@ -362,9 +339,7 @@ def test_help_lists_our_options(guest: Environment, tmp_path: Path) -> None:
 
 # ── the product, away from the clone ──────────────────────────────────────────────────────────────
 @pytest.mark.slow
-def test_an_installed_wheel_certifies_the_reference_and_names_report_and_verdict(
-    guest: Environment, tmp_path: Path
-) -> None:
+def test_an_installed_wheel_certifies_the_reference(guest: CleanEnvironment, tmp_path: Path) -> None:
     words = ("run", "reference", "--operation", "StaticReshape", "--type", "f32")
     printed = run(guest.python, "-m", "conformance", *words, cwd=tmp_path)
     assert "\nexit 0: the whole target conforms\n" in printed
@@ -373,9 +348,7 @@ def test_an_installed_wheel_certifies_the_reference_and_names_report_and_verdict
 
 
 @pytest.mark.slow
-def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_readme_says(
-    guest: Environment, tmp_path: Path
-) -> None:
+def test_a_new_adapter_fails_where_the_readme_says(guest: CleanEnvironment, tmp_path: Path) -> None:
     run(guest.python, "-m", "conformance", "new-adapter", "mine", cwd=tmp_path)
     words = ("run", "./mine.py:Mine", "--isolation", "none", "-k")
     assert "exit 4" in run(guest.python, "-m", "conformance", *words, "copied-zero-keeps-three", cwd=tmp_path, code=4)
@@ -390,7 +363,7 @@ def test_an_installed_wheel_writes_an_adapter_that_runs_and_fails_where_the_read
 
 
 @pytest.mark.slow
-def test_readmes_first_command_certifies_from_a_clean_clone_with_an_empty_home(tmp_path: Path) -> None:
+def test_the_first_command_of_the_readme(tmp_path: Path) -> None:
     """Needs an index for pip, as the command does."""
     home = tmp_path / "home"
     home.mkdir()

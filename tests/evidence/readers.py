@@ -39,6 +39,8 @@ FLUSHES = mini("Flushes")
 
 def read_by(command: Command, reader: str, folder: Path) -> CommandOutput:
     """One of the commands that read evidence, on a folder."""
+    if reader == "merge":
+        return merge(command, folder)
     words: dict[str, list[object]] = {
         "verify": [folder], "report": [folder], "compare": [folder, "--out", command.folder / "compare.html"],
         "diff": [folder, folder], "publish": [command.folder / "reports", folder],

@@ -11,7 +11,5 @@ from conformance.isolate.process.launch import DEFAULT_LIMITS
 @pytest.mark.parametrize(
     ("limits", "seconds"), [({}, DEFAULT_LIMITS.seconds), ({"timeout": 60.0}, 60.0), ({"timeout": 1e9}, 600.0)]
 )
-def test_rows_are_called_again_under_the_limit_of_their_run_if_it_is_sane(
-    limits: dict[str, float], seconds: float
-) -> None:
+def test_rows_are_called_again_under_the_limit_of_their_run(limits: dict[str, float], seconds: float) -> None:
     assert limits_again({"limits": limits}) == DEFAULT_LIMITS._replace(seconds=seconds)

@@ -80,7 +80,7 @@ SPOILT: dict[str, tuple[Callable[[Lines, Lines], Lines], str]] = {
 
 
 @pytest.mark.parametrize("what", SPOILT)
-def test_a_file_that_is_not_whole_is_refused_with_its_own_message(path: Path, tmp_path: Path, what: str) -> None:
+def test_a_damaged_file_is_refused_with_its_own_message(path: Path, tmp_path: Path, what: str) -> None:
     spoil, words = SPOILT[what]
     write(tmp_path / "other.jsonl", "other")
     path.write_bytes(b"".join(spoil(lines_of(path), lines_of(tmp_path / "other.jsonl"))))
@@ -97,7 +97,7 @@ def test_a_file_that_is_not_whole_is_refused_with_its_own_message(path: Path, tm
         *(("footer", key) for key in ("rows", "verdicts", "digest", "header", "notes", "canaries", "seconds")),
     ],
 )
-def test_a_file_whose_header_or_footer_lacks_something_is_refused(path: Path, record: str, key: str) -> None:
+def test_a_header_or_footer_that_lacks_something_is_refused(path: Path, record: str, key: str) -> None:
     lines = lines_of(path)
     at = {"header": 0, "footer": -1}[record]
     content = json.loads(lines[at])
@@ -117,22 +117,22 @@ def test_a_whole_file_is_taken(path: Path) -> None:
     assert evidence.footer["verdicts"]["pass"] == 8
 
 
-REST = b'"verdicts":{"static-oneapi":"pass"},"outcomes":[{"kind":"rejected"}]}'
-TWISTED = {
-    "an id with an escape": b'{"record":"row","row":"a\\u0022,b",' + REST,
-    "an id that seems to end": b'{"record":"row","row":"a\\",\\"verdicts",' + REST,
-    "an id with other letters": '{"record":"row","row":"ä",'.encode() + REST,
-    "a second id": b'{"record":"row","row":"a",' + REST[:-1] + b',"row":"b"}',
-    "a second id in disguise": b'{"record":"row","row":"a",' + REST[:-1] + b',"\\u0072ow":"b"}',
-    "verdicts twice": b'{"record":"row","row":"a","verdicts":{},' + REST,
-    "keys in another order": REST[:-1] + b',"row":"a","record":"row"}',
-    "blanks": b' {"record": "row", "row": "a", ' + REST + b" ",
+REST_OF_LINE = b'"verdicts":{"static-oneapi":"pass"},"outcomes":[{"kind":"rejected"}]}'
+UNUSUAL_LINES = {
+    "an id with an escape": b'{"record":"row","row":"a\\u0022,b",' + REST_OF_LINE,
+    "an id that seems to end": b'{"record":"row","row":"a\\",\\"verdicts",' + REST_OF_LINE,
+    "an id with other letters": '{"record":"row","row":"ä",'.encode() + REST_OF_LINE,
+    "a second id": b'{"record":"row","row":"a",' + REST_OF_LINE[:-1] + b',"row":"b"}',
+    "a second id in disguise": b'{"record":"row","row":"a",' + REST_OF_LINE[:-1] + b',"\\u0072ow":"b"}',
+    "verdicts twice": b'{"record":"row","row":"a","verdicts":{},' + REST_OF_LINE,
+    "keys in another order": REST_OF_LINE[:-1] + b',"row":"a","record":"row"}',
+    "blanks": b' {"record": "row", "row": "a", ' + REST_OF_LINE + b" ",
 }
 
 
-@pytest.mark.parametrize("what", TWISTED)
+@pytest.mark.parametrize("what", UNUSUAL_LINES)
 def test_a_line_is_read_as_json_whatever_stands_in_it(path: Path, what: str) -> None:
-    line = TWISTED[what] if TWISTED[what].lstrip().startswith(b"{") else b"{" + TWISTED[what]
+    line = UNUSUAL_LINES[what] if UNUSUAL_LINES[what].lstrip().startswith(b"{") else b"{" + UNUSUAL_LINES[what]
     lines = lines_of(path)
     path.write_bytes(signed([*lines[:3], line + b"\n", *lines[3:]]))
     results, records = read(path).results, [json.loads(line) for line in lines_of(path)[1:-1]]
@@ -141,7 +141,7 @@ def test_a_line_is_read_as_json_whatever_stands_in_it(path: Path, what: str) -> 
     assert [[outcome.kind for outcome in result.outcomes] for result in results] == kinds
 
 
-@pytest.mark.parametrize("end", [b"}", b"}}", b" " + REST + b" {}", b'"verdicts":{}}, {"a":1}', b"\t", b""])
+@pytest.mark.parametrize("end", [b"}", b"}}", b" " + REST_OF_LINE + b" {}", b'"verdicts":{}}, {"a":1}', b"\t", b""])
 def test_a_line_that_is_nearly_json_is_refused(path: Path, end: bytes) -> None:
     lines = lines_of(path)
     path.write_bytes(signed([*lines[:3], b'{"record":"row","row":"a",' + end + b"\n", *lines[3:]]))
@@ -151,7 +151,7 @@ def test_a_line_that_is_nearly_json_is_refused(path: Path, end: bytes) -> None:
 
 def test_rows_whose_second_ids_are_the_same_are_one_row(path: Path) -> None:
     lines = lines_of(path)
-    two = [b'{"record":"row","row":"' + id_ + b'",' + REST[:-1] + b',"row":"b"}\n' for id_ in (b"x", b"y")]
+    two = [b'{"record":"row","row":"' + id_ + b'",' + REST_OF_LINE[:-1] + b',"row":"b"}\n' for id_ in (b"x", b"y")]
     path.write_bytes(signed([*lines[:3], *two, *lines[3:]]))
     with pytest.raises(Refused, match=":5: the row b occurs twice"):
         read(path)
@@ -201,14 +201,14 @@ def test_the_header_pins_what_was_run_and_where(path: Path) -> None:
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64") or sys.platform != "linux", reason="Linux tells")
-def test_the_header_names_the_processor_and_what_it_computes_with(path: Path) -> None:
+def test_the_header_names_the_processor(path: Path) -> None:
     environment = read(path).header["environment"]
     assert environment["processor"] != "unknown"
     assert {"sse4_2", "asimd"} & set(environment["instructions"].split())
     assert "sse2" not in environment["instructions"].split(), "every processor has it"
 
 
-def test_variables_that_tell_libraries_to_compute_otherwise_are_named_and_no_path(
+def test_variables_of_libraries_are_named_and_no_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = {"ONEDNN_MAX_CPU_ISA": "AVX2", "PYTENSOR_FLAGS": "compiledir=/home/me/c,mode=JAX", "HOME_OF_ONEDNN_": "/x"}

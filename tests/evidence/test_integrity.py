@@ -54,13 +54,10 @@ IN_A_WORKER = ("a forged file under the final name", "a forged file renamed into
 
 
 @pytest.mark.parametrize("what", ACTS)
-def test_a_backend_that_puts_forged_evidence_into_the_folder_gets_no_yes(
-    command: Command, tmp_path: Path, what: str
-) -> None:
+def test_a_backend_that_forges_evidence_does_not_conform(command: Command, tmp_path: Path, what: str) -> None:
     act, code = ACTS[what]
-    forged = tmp_path / "forged"
+    forged, out = tmp_path / "forged", tmp_path / "out"
     assert command.run("reference", out=forged).code == 0
-    out = tmp_path / "out"
     text = MEDDLES.format(out=str(out), forged=str(forged / "results.jsonl"), act=act)
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     isolation = "worker" if what in IN_A_WORKER else "none"
@@ -91,7 +88,7 @@ def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_p
     assert "does not conform" in done.stdout
 
 
-def test_a_backend_of_pytest_that_waits_for_the_reports_cannot_replace_them(command: Command, tmp_path: Path) -> None:
+def test_a_backend_of_pytest_cannot_replace_the_reports(command: Command, tmp_path: Path) -> None:
     command.run("reference", out=tmp_path / "good")
     text = f"""
 import os, shutil, threading, time
@@ -134,13 +131,10 @@ PATCHES = {
     MemoryReader(os.getpid()).read([(id(0), 8)]) is None, reason="the kernel lets nobody read other processes"
 )
 @pytest.mark.parametrize("what", some_slow(PATCHES, [what for what in PATCHES if what != "nothing"]))
-def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(
-    command: Command, tmp_path: Path, what: str
-) -> None:
+def test_a_backend_that_silences_its_worker_is_found(command: Command, tmp_path: Path, what: str) -> None:
     patch, name, fault = PATCHES[what]
     imports = f"from conformance.isolate.protocol.worker import Server\nfrom tests.miniatures import {name}"
-    text = f"{imports}\n{patch}"
-    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    (tmp_path / "mine.py").write_text(f"{imports}\n{patch}", encoding="utf-8")
     command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker").expect(1, text=fault)
     honest = {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
     command.run(mini(name), "--isolation", "none")
@@ -149,8 +143,7 @@ def test_a_backend_that_makes_its_worker_keep_silent_is_seen_all_the_same(
 
 def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) -> None:
     with lock_folder(command.out, "conformance run slow"):
-        said = command.run("reference")
-    assert said.code == 2
+        said = command.run("reference").expect(2)
     assert re.search(r"out is in use by process \d+, conformance run slow, since ", said.err)
     assert "name another folder" in said.err
     assert not (command.out / "results.jsonl").exists()
@@ -158,7 +151,7 @@ def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) 
 
 
 @pytest.mark.slow
-def test_two_runs_that_share_a_folder_never_tell_each_others_verdict(tmp_path: Path) -> None:
+def test_two_runs_in_one_folder_never_mix_their_verdicts(tmp_path: Path) -> None:
     cases, out = builders.write_cases(tmp_path), tmp_path / "out"
 
     def start(*words: str) -> subprocess.Popen[str]:
