@@ -6,7 +6,6 @@ import gc
 import importlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,63 +41,6 @@ CHANGES = ("started", "seconds", "milliseconds", "footer", "header", "seal")
 """The fields that two equal runs may differ in: times, and the digest of a line with a time."""
 
 
-class Cluster:
-    """A scheduler and two workers, each a process, on loopback."""
-
-    def __init__(self, folder: Path) -> None:
-        path = os.pathsep.join([str(folder), str(ROOT)])
-        self.folder = folder
-        self.environment = {**os.environ, "PYTHONPATH": path, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"}
-        self.file = folder / "scheduler.json"
-        self.log = (folder / "log.txt").open("w")
-        self.processes = [self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")]
-        wait(self.file.exists)
-        worker = ("worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", "--memory-limit", "0")
-        self.processes += [self.start(*worker, "--local-directory", str(folder / str(n))) for n in range(2)]
-        self.address = json.loads(self.file.read_text())["address"]
-        wait(lambda: self.workers() == 2)
-
-    def start(self, what: str, *words: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", str(self.file), *words]
-        return subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log, text=True)
-
-    def workers(self) -> int:
-        from distributed import Client
-
-        with Client(self.address, timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
-            return len(client.scheduler_info(n_workers=-1)["workers"])
-
-    def kill_a_worker(self) -> None:
-        self.processes[1].send_signal(signal.SIGKILL)
-        self.processes[1].wait()
-        (self.folder / "killed").touch()
-
-    def end(self) -> None:
-        for process in reversed(self.processes):
-            process.kill()
-            process.wait()
-        self.log.close()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster for several tests. None of them kills a worker."""
-    made = Cluster(tmp_path_factory.mktemp("cluster"))
-    yield made
-    made.end()
-
-
-@pytest.fixture
-def mortal(tmp_path: Path) -> Iterator[Cluster]:
-    """A cluster to kill a worker of. It has a backend that is slow until then."""
-    folder = tmp_path / "mortal"
-    folder.mkdir()
-    (folder / "unhurried.py").write_text(UNHURRIED.format(killed=str(folder / "killed")), encoding="utf-8")
-    made = Cluster(folder)
-    yield made
-    made.end()
-
-
 UNHURRIED = """
 import time
 from pathlib import Path
@@ -111,6 +53,53 @@ class Unhurried(Reference):
 """
 
 
+class Cluster:
+    """A scheduler and three workers, each a process, on loopback. A backend is slow until a worker was killed."""
+
+    def __init__(self, folder: Path) -> None:
+        path = os.pathsep.join([str(folder), str(ROOT)])
+        self.killed = folder / "killed"
+        (folder / "unhurried.py").write_text(UNHURRIED.format(killed=str(self.killed)), encoding="utf-8")
+        self.environment = {**os.environ, "PYTHONPATH": path, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"}
+        self.file = folder / "scheduler.json"
+        self.log = (folder / "log.txt").open("w")
+        self.processes = [self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")]
+        wait(self.file.exists)
+        worker = ("worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", "--memory-limit", "0")
+        self.processes += [self.start(*worker, "--local-directory", str(folder / str(n))) for n in range(3)]
+        self.address = json.loads(self.file.read_text())["address"]
+        wait(lambda: self.workers() == 3)
+
+    def start(self, what: str, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", str(self.file), *words]
+        return subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log, text=True)
+
+    def workers(self) -> int:
+        from distributed import Client
+
+        with Client(self.address, timeout=10, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+            return len(client.scheduler_info(n_workers=-1)["workers"])
+
+    def kill_a_worker(self) -> None:
+        worker = self.processes.pop()
+        worker.kill()
+        worker.wait()
+        self.killed.touch()
+
+    def end(self) -> None:
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield made
+    made.end()
+
+
 def records(path: Path) -> list[dict[str, Any]]:
     """The lines of a result file without the fields in CHANGES."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -119,6 +108,8 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 def kill_in_the_middle(cluster: Cluster, words: list[str], file: Path, lines: int) -> int:
     """Run a command, kill a worker once its file has so many lines, and return the exit code."""
+    cluster.killed.unlink(missing_ok=True)
+    workers = cluster.workers()
     command = [sys.executable, "-m", "conformance", *words, "--dask", cluster.address]
     with subprocess.Popen(command, env=cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         wait(lambda: file.exists() and file.read_bytes().count(b"\n") >= lines)
@@ -126,7 +117,7 @@ def kill_in_the_middle(cluster: Cluster, words: list[str], file: Path, lines: in
         cluster.kill_a_worker()
         out, err = running.communicate(timeout=240)
     assert running.returncode in (0, 1, 4), (out, err)
-    assert cluster.workers() == 1
+    assert cluster.workers() == workers - 1
     return running.returncode
 
 
@@ -134,12 +125,15 @@ SWEEP = ["--rank", "2", "--max-dim", "2", "--operation", "StaticReshape", "--typ
 
 
 @pytest.mark.slow
-def test_a_cluster_writes_what_this_machine_writes(shared: Cluster, tmp_path: Path) -> None:
+def test_a_cluster_writes_what_this_machine_writes(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.report.write", lambda *_: ())
     run = ["run", "broken:any-negative-infers", "--cases", str(write_cases(tmp_path))]
     for words, file in ((["sweep", "broken:last-infer-wins", *SWEEP], "sweep.jsonl"), (run, "results.jsonl")):
         here, there = tmp_path / "here", tmp_path / "there"
         assert main([*words, "--out", str(here)]) == 1
-        assert main([*words, "--out", str(there), "--dask", shared.address]) == 1
+        assert main([*words, "--out", str(there), "--dask", cluster.address]) == 1
         assert records(here / file) == records(there / file)
 
 
@@ -158,12 +152,12 @@ def test_a_cluster_writes_what_this_machine_writes(shared: Cluster, tmp_path: Pa
     ids=["sweep", "suite"],
 )
 def test_a_worker_dies_during_a_sweep_or_a_suite(
-    mortal: Cluster, tmp_path: Path, words: list[str], file: str, lines: int
+    cluster: Cluster, tmp_path: Path, words: list[str], file: str, lines: int
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     words = [*words, "--isolation", "none"]
-    assert kill_in_the_middle(mortal, [*words, "--out", str(there)], there / f"{file}.part", lines) == 0
-    alone = run_command(*words, "--out", here, env=mortal.environment)  # this process may have another by now
+    assert kill_in_the_middle(cluster, [*words, "--out", str(there)], there / f"{file}.part", lines) == 0
+    alone = run_command(*words, "--out", here, env=cluster.environment)  # this process may have another by now
     assert alone.returncode == 0, alone.stderr
     assert records(here / file) == records(there / file)
 
@@ -180,8 +174,8 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli, monkeypatch
 
 
 @pytest.mark.slow
-def test_results_keep_the_order_of_the_work(shared: Cluster) -> None:
-    assert list(run_on_dask(shared.address, abs, range(0, -40, -1))) == list(range(40))
+def test_results_keep_the_order_of_the_work(cluster: Cluster) -> None:
+    assert list(run_on_dask(cluster.address, abs, range(0, -40, -1))) == list(range(40))
 
 
 def test_results_of_threads_keep_the_order_of_the_work() -> None:
@@ -195,13 +189,13 @@ def test_results_of_threads_keep_the_order_of_the_work() -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_lacks_a_module_is_one_line(
-    shared: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "only_here.py").write_text("def take(piece):\n    return piece\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     take = importlib.import_module("only_here").take
     with pytest.raises(NoCluster, match="No module named 'only_here'; install the same suite") as raised:
-        list(run_on_dask(shared.address, take, [1]))
+        list(run_on_dask(cluster.address, take, [1]))
     assert "\n" not in str(raised.value)
 
 
@@ -214,22 +208,22 @@ def setup() -> WorkerSetup:
 def test_a_cluster_rejects_results_of_other_rows(setup: WorkerSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = plan_of(load_suite()).rows
 
-    def run_reversed(address: str, take: Any, work: Any) -> Iterator[Any]:
+    def run_in_reverse(address: str, take: Any, work: Any) -> Iterator[Any]:
         return (take(numbers[::-1]) for numbers in work)
 
-    monkeypatch.setattr(dask_run, "run_on_dask", run_reversed)
+    monkeypatch.setattr(dask_run, "run_on_dask", run_in_reverse)
     with pytest.raises(WorkerDiffers, match="results of other rows"):
         list(dask_run.run_on_workers("nowhere", setup, rows, rows[:2]))
 
 
 @pytest.mark.slow
-def test_a_worker_with_another_suite(shared: Cluster, tmp_path: Path) -> None:
+def test_a_worker_with_another_suite(cluster: Cluster, tmp_path: Path) -> None:
     order = SweepRequest("reference", TINY_DOMAIN, ways_of(load_spec(), ["StaticReshape"], ["f32"]), digest="0" * 64)
     with pytest.raises(Lost, match="the specification here is"):
-        list(run_on_dask(shared.address, partial(run_block, order), blocks_of(TINY_DOMAIN)))
+        list(run_on_dask(cluster.address, partial(run_block, order), blocks_of(TINY_DOMAIN)))
     outdated = order._replace(digest="", version="0.0")
     with pytest.raises(Lost, match=r"the sweep is of 0\.0; install the same"):
-        list(run_on_dask(shared.address, partial(run_block, outdated), blocks_of(TINY_DOMAIN)))
+        list(run_on_dask(cluster.address, partial(run_block, outdated), blocks_of(TINY_DOMAIN)))
 
 
 def test_a_worker_with_another_suite_or_backend(setup: WorkerSetup) -> None:

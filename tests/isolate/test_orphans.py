@@ -90,7 +90,7 @@ def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM) -> tup
 
 
 LEAVES_TWO = "leave(1); leave(2); graph.nodes[0].shape.values == (2, 3) and os.abort()"
-"""Start a child, and a grandchild whose parent ends. In the first case, `stays`, the worker crashes too."""
+"""Start a child, and a grandchild that outlives its parent. In the first case, `stays`, the worker crashes too."""
 
 
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])

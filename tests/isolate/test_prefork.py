@@ -150,6 +150,7 @@ def test_a_restart_imports_again_and_close_ends_all(library: CountedLibrary) -> 
 
 
 def test_a_restart_copies_a_process_without_the_backend(library: CountedLibrary) -> None:
+    """The new process imports the backend itself."""
     remote = library.remote(on_call="if os.getpid() != IMPORTED_BY: os.abort()")
     remote.restart()
     assert call(remote, (3, 4)).dims == (12,)

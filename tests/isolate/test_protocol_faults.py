@@ -74,6 +74,7 @@ def test_an_enormous_answer_without_a_memory_limit(size: int) -> None:
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="only there memory is shared")
 @pytest.mark.parametrize(("after", "more"), [(0, 0), (0, 1), (1, 0), (-4096, 0), (4096, 0), (1 << 30, 0), (None, 0)])
 def test_the_place_of_an_answer_in_shared_memory(after: int | None, more: int) -> None:
+    """It must be within the room that was offered."""
     src = (SHARED_FROM,)
     room = -(-len(task(src).src.tensor.memory) // 4096) * 4096
     count = 4 * SHARED_FROM if not more else room + 4
@@ -94,7 +95,7 @@ def test_lengths_as_text_and_the_flag_shares(said: str, shares: bool) -> None:
     assert (answer.kind, answer.dims, answer.shares) == ("tensor", (3, 2), shares)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows whose child a process was")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the parent of a process")
 @pytest.mark.parametrize("end", ["close", "restart"])
 def test_a_child_in_another_session_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     monkeypatch.chdir(tmp_path)
@@ -149,6 +150,7 @@ def test_large_tensors_without_shared_memory(fault: str, share: bool) -> None:
 
 
 def test_programs_that_close_one_at_a_time() -> None:
+    """A program must say that it closes many at once, or it is asked to close one at a time."""
     backend = remote("none")
     assert {outcome(backend).kind for _ in range(40)} == {"tensor"}
     assert (backend.generation, len(backend.session().closing) < 20) == (1, True)

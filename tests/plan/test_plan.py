@@ -96,6 +96,7 @@ def test_rows_that_need_an_unknown_rank() -> None:
     ],
 )
 def test_a_case_with_one_row_per_type(tmp_path: Path, src: str, ids: set[str]) -> None:
+    """The types take the operations in turn."""
     case = f"""about: One.
 cases:
   - {{id: turns, rule: same-content, src: "{src}[6]", shape: [6, 1], special_zero: false, expect: "{src}[6, 1]",
@@ -237,16 +238,16 @@ def test_the_rows_of_a_case(rows: dict[str, Row]) -> None:
 
 
 def test_a_graph_fits_every_call_of_its_program(rows: dict[str, Row]) -> None:
-    def declared(row: str) -> list[tuple[object, object, object]]:
+    def graphs_of(row: str) -> list[tuple[object, object, object]]:
         graphs = [task.graph for task in rows[row].steps]
         return [(g.src.dims, g.nodes[0].shape and g.nodes[0].shape.dims, g.src.strides) for g in graphs]
 
-    assert declared("longer[StaticReshape-f32]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
-    assert declared("longer[Reshape-1-f32-s64-constant]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
-    assert declared("longer[Reshape-1-f32-s64-runtime]") == [((2, None), (1,), None)] * 2
-    assert declared("folds[Reshape-1-f32-s64-runtime]") == [((2, 3), (None,), None)] * 2
-    assert declared("lies-askew[StaticReshape-f32]") == [((2, 3), (1,), (4, 8))]
-    assert declared("no-attribute[StaticReshape-f32]") == [((2,), None, None)]
+    assert graphs_of("longer[StaticReshape-f32]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
+    assert graphs_of("longer[Reshape-1-f32-s64-constant]") == [((2, 3), (1,), None), ((2, 4), (1,), None)]
+    assert graphs_of("longer[Reshape-1-f32-s64-runtime]") == [((2, None), (1,), None)] * 2
+    assert graphs_of("folds[Reshape-1-f32-s64-runtime]") == [((2, 3), (None,), None)] * 2
+    assert graphs_of("lies-askew[StaticReshape-f32]") == [((2, 3), (1,), (4, 8))]
+    assert graphs_of("no-attribute[StaticReshape-f32]") == [((2,), None, None)]
     assert len({task.graph for task in rows["folds[Reshape-1-f32-s64-runtime]"].steps}) == 1
 
 

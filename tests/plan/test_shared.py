@@ -74,6 +74,7 @@ def test_shared_operands_survive_the_protocol(case: str) -> None:
 def test_the_meaning_of_a_fork(
     shapes: tuple[tuple[int, ...], ...], zeros: tuple[bool, ...], due: tuple[str, tuple[int, ...] | None]
 ) -> None:
+    """A fork means what its last node means, unless another node is illegal or unspecified."""
     meaning = meaning_of(STATIC, (4, 6), shapes, zeros, None, shared_src=True)
     assert (meaning.kind, meaning.dst) == due
 

@@ -119,6 +119,7 @@ def test_private_cases_beside_the_bundled_ones(here: Path, private: Path, backen
 
 
 def test_the_argument_cases(here: Path) -> None:
+    """It means all rows, and the tests in a folder of that name if there is one."""
     options = "--collect-only", "-q", *STATIC
     rows = plan_of(load_suite()).rows
     everything = {row.node_id for row in rows if (row.type, row.operation) == ("f32", "StaticReshape")}

@@ -112,6 +112,7 @@ def test_evidence_that_cannot_be_written(few: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of a file")
 def test_a_full_disk(few: Path) -> None:
+    """It is one line that names the file, even if warnings are errors."""
     (few / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
     (few / "conftest.py").write_text(limit, encoding="utf-8")
