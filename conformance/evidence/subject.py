@@ -9,7 +9,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -66,11 +66,7 @@ def read_subject(pid: int, modules: Iterable[str] = ()) -> Subject:
     processes = list(_with_children(pid))
     mapped = {path for process in processes for path in _mapped_files(process)}
     of_python = _files_of_python()
-    tested = {
-        path
-        for path in mapped
-        if (not _is_of_suite(path) if _in_package(path) else path not in of_python and not _is_of_system(path))
-    }
+    tested = {path for path in mapped if _is_under_test(path, of_python)}
     names: dict[str, str] = {}
     listed: dict[str, Listed] = {}
     for path in sorted({*tested, *_records(tested), *_records_of_modules(modules if mapped else ())}):
@@ -89,12 +85,11 @@ def _files_of_python() -> set[Path]:
     return {path for path in _mapped_files(os.getpid()) if _in_package(path) is None}
 
 
-def _is_of_system(path: Path) -> bool:
-    return path.is_relative_to(_STANDARD_LIBRARY) or _RUNTIME.fullmatch(path.name) is not None
-
-
-def _is_of_suite(path: Path) -> bool:
-    return (_in_package(path) or "").startswith(_OF_SUITE)
+def _is_under_test(path: Path, of_python: Set[Path]) -> bool:
+    if name := _in_package(path):
+        return not name.startswith(_OF_SUITE)
+    is_of_system = path.is_relative_to(_STANDARD_LIBRARY) or _RUNTIME.fullmatch(path.name) is not None
+    return path not in of_python and not is_of_system
 
 
 def digest_of_subject(subject: Mapping[str, str]) -> str:

@@ -32,8 +32,8 @@ class Outcome(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are not the default ones, without the elements."""
-        fields = self._replace(data=None)._asdict().items()
-        return {name: value for name, value in fields if value != self._field_defaults.get(name)}
+        fields = zip(self._fields, self, strict=True)
+        return {name: value for name, value in fields if name != "data" and value != self._field_defaults.get(name)}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Outcome:

@@ -51,7 +51,6 @@ from ..runner.run_suite import BackendSetup, ClaimsDiffer, RunRequest, check_bac
 from ..system.files import InUse, lock_folder
 from ..system.terminal import plain
 from ..verdict.standing import in_target
-from ..verdict.waive import records_of
 from . import selection
 from .calls import RowCalls
 from .conclusion import SessionConclusion, close_backend, keep_warning_filters_out
@@ -149,7 +148,7 @@ class ConformanceSession:
     def describe_backend(self) -> str:
         """Name the backend and the suite in one line; two processes with the same line give the same verdicts."""
         identity = self.adapter.identity
-        waived, order = records_of(self.setup.waivers), self.order
+        waived, order = [waiver.to_json() for waiver in self.setup.waivers], self.order
         parts = (
             (identity.detail, self.claims), digest_of_adapter(self.backend), self.plan.suite.digest,
             (waived, order.isolation, order.limits),

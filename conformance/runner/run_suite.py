@@ -189,7 +189,7 @@ def check_backend(order: RunRequest, adapter: Adapter, waivers: Sequence[waive.W
     chosen = waive.choose_for(waivers, identity, order.waivers) if order.waivers else ()
     folders = {"spec": order.spec, "cases": order.cases}
     header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
-    header |= {"isolation": order.isolation, "waivers": waive.records_of(chosen)}
+    header |= {"isolation": order.isolation, "waivers": [waiver.to_json() for waiver in chosen]}
     optional = {"limits": limits_of(order.limits), "by": order.by, "nonce": order.plan.nonce}
     header |= {name: value for name, value in optional.items() if value}
     near = tuple(waive.note_near_names(waivers, identity))

@@ -12,7 +12,7 @@ from typing import Any
 from ..adapter import bundled_backends
 from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import Map, require
-from ..model import FAIL, NOT_RUN, WAIVED, Identity, Malformed, Place, Problem, Result, Verdict
+from ..model import FAIL, NOT_RUN, WAIVED, Identity, Place, Problem, Result, Verdict
 from ..plan.rows import Plan, Row
 from ..system.text import describe_unknown, find_near, quote
 from .blame import Blamer
@@ -28,6 +28,10 @@ class Waiver:
     number: int
     entry: Mapping[str, Any]
     place: Place
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record in the header of the evidence."""
+        return {"number": self.number, "place": str(self.place), **self.entry}
 
 
 _KEYS = ("case", "rule", "row", "breaks")
@@ -167,11 +171,6 @@ def apply_waivers(result: Result, row: Row, waivers: Iterable[Waiver], today: da
     return result
 
 
-def records_of(waivers: Iterable[Waiver]) -> list[dict[str, Any]]:
-    """Return the records of waivers in the header of the evidence."""
-    return [{"number": waiver.number, "place": str(waiver.place), **waiver.entry} for waiver in waivers]
-
-
 def find_overdue(
     header: Mapping[str, Any], results: Mapping[str, Result], rows: Iterable[Row], whole: bool
 ) -> tuple[str, ...]:
@@ -197,17 +196,3 @@ def _covers_no_call(entry: Mapping[str, Any], results: Mapping[str, Result], row
     """Ask whether a waiver is only for rows that were not run, such as large ones."""
     covered = [results.get(row.id) for row in rows if matches(entry, row)]
     return bool(covered) and all(result is None or set(result.verdicts.values()) == {NOT_RUN} for result in covered)
-
-
-__all__ = [
-    "Malformed",
-    "Waiver",
-    "apply_waivers",
-    "choose_for",
-    "covers",
-    "find_overdue",
-    "load_all",
-    "note_near_names",
-    "records_of",
-    "why_useless",
-]  # fmt: skip
