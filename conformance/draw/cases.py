@@ -212,7 +212,7 @@ def _with_ones(draw: Draw, dims: Lengths) -> Lengths:
     return (1,) * (at in ("leading", "both")) + lengths + (1,) * (at in ("trailing", "both"))
 
 
-def draw_declared(draw: Draw, types: Sequence[str]) -> Case:
+def draw_declared_dst(draw: Draw, types: Sequence[str]) -> Case:
     """Draw calls on one program with a declared dst: unknown, all of it, a part, or wrong."""
     type_ = draw.choice(types)
     call = draw_legal_call(draw, draw_full_dims(draw)) if sometimes(draw, 2, 3) else draw_plain_call(draw)
@@ -319,7 +319,7 @@ def draw_other_form(draw: Draw, types: Sequence[str]) -> Case:
 
 
 KINDS: tuple[Kind, ...] = (
-    *[draw_one] * 6, *[draw_sequence] * 3, *[draw_chain] * 3, *[draw_declared] * 4, draw_other_form, draw_other_form,
+    *[draw_one] * 6, *[draw_sequence] * 3, *[draw_chain] * 3, *[draw_declared_dst] * 4, *[draw_other_form] * 2,
     draw_repetition,
 )  # fmt: skip
 

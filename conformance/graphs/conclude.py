@@ -103,14 +103,11 @@ def _format_lengths(some: Sequence[Trial], trials: Sequence[Trial]) -> str:
     """Write `x[0] = 1, 3..8`, or combinations if several lengths differ."""
     places = [place for place, _ in trials[0].lengths]
     if len(places) == 1:
-        return f"{places[0]} = {_format_runs([trial.lengths[0][1] for trial in some])}"
+        runs = _runs(sorted({trial.lengths[0][1] for trial in some}))
+        return f"{places[0]} = {', '.join(f'{first}..{last}' if last > first else str(first) for first, last in runs)}"
     named = [", ".join(f"{place} = {length}" for place, length in trial.lengths) for trial in some[:MAX_NAMED]]
     more = f" and {len(some) - MAX_NAMED} more of {len(trials)}" if len(some) > MAX_NAMED else ""
     return f"({'), ('.join(named)}){more}"
-
-
-def _format_runs(numbers: Sequence[int]) -> str:
-    return ", ".join(f"{first}..{last}" if last > first else str(first) for first, last in _runs(sorted(set(numbers))))
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -38,10 +38,6 @@ def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | N
     return np.array(part, np.int64) if whole(part) is not None else None
 
 
-def _gather(attributes: Mapping[str, Any], data: Value, indices: Value) -> Value:
-    return np.take(data, indices, attributes.get("axis", 0))
-
-
 def _unsqueeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
     return np.expand_dims(data, tuple(attributes["axes"] if axes is None else axes.tolist()))
 
@@ -49,10 +45,6 @@ def _unsqueeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = 
 def _squeeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
     chosen = attributes.get("axes") if axes is None else axes.tolist()
     return np.squeeze(data, None if chosen is None else tuple(chosen))
-
-
-def _concat(attributes: Mapping[str, Any], *parts: Value) -> Value:
-    return np.concatenate(parts, attributes["axis"])
 
 
 def _slice(attributes: Mapping[str, Any], data: Value, *bounds: Value) -> Value:
@@ -77,10 +69,6 @@ def _divide(_: Mapping[str, Any], a: Value, b: Value) -> Value:
     return np.asarray(a // b)
 
 
-def _where(_: Mapping[str, Any], condition: Value, a: Value, b: Value) -> Value:
-    return np.asarray(np.where(condition, a, b))
-
-
 def _constant_of_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
     value = attributes.get("value", np.zeros(1, np.float32))
     if not isinstance(value, np.ndarray) or math.prod(shape.tolist()) > MAX_ELEMENTS:
@@ -88,29 +76,25 @@ def _constant_of_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
     return np.full(tuple(shape.tolist()), value.reshape(-1)[0])
 
 
-def _cast(attributes: Mapping[str, Any], data: Value) -> Value:
-    return data.astype(attributes["to"])
-
-
 def _reduce_product(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
     chosen = attributes.get("axes") if axes is None else axes.tolist()
     return np.asarray(data.prod(None if not chosen else tuple(chosen), keepdims=bool(attributes.get("keepdims", 1))))
 
 
-_OPERATIONS: Mapping[str, Callable[..., Value]] = {
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Identity": lambda _, data: data,
-    "Gather": _gather,
+    "Gather": lambda attributes, data, indices: np.take(data, indices, attributes.get("axis", 0)),
     "Unsqueeze": _unsqueeze,
     "Squeeze": _squeeze,
-    "Concat": _concat,
+    "Concat": lambda attributes, *parts: np.concatenate(parts, attributes["axis"]),
     "Slice": _slice,
-    "Cast": _cast,
+    "Cast": lambda attributes, data: data.astype(attributes["to"]),
     "Add": lambda _, a, b: a + b,
     "Sub": lambda _, a, b: a - b,
     "Mul": lambda _, a, b: a * b,
     "Div": _divide,
     "Equal": lambda _, a, b: a == b,
-    "Where": _where,
+    "Where": lambda _, *parts: np.where(*parts),
     "Floor": lambda _, data: np.floor(data),
     "Ceil": lambda _, data: np.ceil(data),
     "ConstantOfShape": _constant_of_shape,

@@ -12,7 +12,7 @@ from ..adapter import resolve_claims
 from ..draw.calls import Draw
 from ..draw.cases import draw_case
 from ..meaning.contract import contracts
-from ..model import Adapter, Case, Claims, Outcome, Result, Spec
+from ..model import Adapter, Case, Outcome, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import call_steps, run
 from .filed_rule import is_failure, rule_against
@@ -112,7 +112,7 @@ class _Search:
             for at, row_step in enumerate(row.steps)
             if all(judged.meaning.kind == "unspecified" for judged in row_step.meanings)
         ]
-        if not silent or not all(_claims(claims, row) for claims in self.both_claims):
+        if not silent or any(not each.offers(row.operation) or each.left_out(row.facets) for each in self.both_claims):
             return None
         ours, theirs = call_steps(row, self.adapter), call_steps(row, other)
         for at, (rule,) in silent:
@@ -126,10 +126,6 @@ class _Search:
 
 def _kind_of(counterexample: Counterexample) -> tuple[str, bool]:
     return counterexample.rule, counterexample.difference is not None
-
-
-def _claims(claims: Claims, row: Row) -> bool:
-    return row.operation in claims.operations and not claims.left_out(row.facets)
 
 
 def _comparable(outcome: Outcome) -> tuple[object, ...]:

@@ -148,15 +148,12 @@ def _group_cases(run: FinishedRun) -> Groups:
     diagnosis_of = {
         row.row.id: diagnosis for diagnosis, cases in run.failures.items() for rows in cases.values() for row in rows
     }
+    blames = {row: heaviest(blamed.values()) for row, blamed in run.conclusion.blames.items() if blamed}
     by_kind = group_pairs(
-        ((_heaviest(run, result), diagnosis_of[result.row.id]), (result.row.case.id, result)) for result in run.failing
+        ((blames.get(result.row.id), diagnosis_of[result.row.id]), (result.row.case.id, result))
+        for result in run.failing
     )
     return {kind: group_pairs(same) for kind, same in by_kind.items()}
-
-
-def _heaviest(run: FinishedRun, result: RowResult) -> Blame | None:
-    blames = run.conclusion.blames.get(result.row.id)
-    return heaviest(blames.values()) if blames else None
 
 
 def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[Kind, Sequence[str]]:
@@ -189,12 +186,15 @@ def _make_full(
     answers: Mapping[CaseAnswer, Sequence[RowResult]] = group_pairs((_answer(run, result), result) for result in rows)
     lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:MAX_LINES]]
     blames = run.blames_of(rows)
+    commands = {"in the suite": run.commands(first.row)[0]}
+    if script := script_command(first.row, run.backend):
+        commands["without the suite"] = script
     return FailingCase(
         anchor, _title(first), blame, case, rule, _count(rows), documents, format_clauses(rule, documents),
         find_broken(spec, rule, blames, documents), format_blames(blames),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), show_elements(first), lines, len(answers) - len(lines),
-        any(answer.note for answer in answers), first.row.id, _commands(run, first), first.result.case,
+        any(answer.note for answer in answers), first.row.id, commands, first.result.case,
     )  # fmt: skip
 
 
@@ -206,11 +206,6 @@ def _title(result: RowResult) -> str:
     """Write the diagnosis and the case in words: `Subnormals flushed: subnormals of bf16`."""
     diagnosis = shorten(visible(result.diagnosis or "no diagnosis"), 80)
     return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.heading}"
-
-
-def _commands(run: FinishedRun, result: RowResult) -> dict[str, str]:
-    script = script_command(result.row, run.backend)
-    return {"in the suite": run.commands(result.row)[0]} | ({"without the suite": script} if script else {})
 
 
 def _answer(run: FinishedRun, result: RowResult) -> CaseAnswer:

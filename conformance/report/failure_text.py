@@ -33,7 +33,8 @@ def _list_lines(result: RowResult, rule: Rule, command: str) -> Iterator[tuple[s
     if row.case.title:
         yield "", row.case.title
     steps = f", step {result.step + 1} of {len(row.steps)}" if len(row.steps) > 1 else ""
-    yield "call", f"{row.operation}, {row.type}, shape as {_describe_shape(result)}{steps}"
+    shape = "an attribute" if row.given == "attribute" else f"a {row.given} {row.shape_type} tensor"
+    yield "call", f"{row.operation}, {row.type}, shape as {shape}{steps}"
     yield "", format_step(row.case, row.case.steps[result.step])
     due = collect_wants([row], result.step)
     for want, documents in due.items():
@@ -42,8 +43,3 @@ def _list_lines(result: RowResult, rule: Rule, command: str) -> Iterator[tuple[s
     yield "verdict", ", ".join(f"{verdict} ({document})" for document, verdict in result.verdicts.items())
     yield "diagnosis", result.detail or format_headline(result)
     yield "repeat", command
-
-
-def _describe_shape(result: RowResult) -> str:
-    row = result.row
-    return "an attribute" if row.given == "attribute" else f"a {row.given} {row.shape_type} tensor"

@@ -72,13 +72,19 @@ class DocumentState(NamedTuple):
     state: State
     sentence: str
     """The verdict with all its limits, as the conclusion words it."""
-    failed: int
-    tests: int
     counts: Mapping[Verdict, int]
     """Its tests by verdict."""
     limits: tuple[str, ...]
     blames: str
     """How many tests break the text, answer what it forbids, or break only our rulings; empty if none fails."""
+
+    @property
+    def failed(self) -> int:
+        return count_failed(self.counts)
+
+    @property
+    def tests(self) -> int:
+        return sum(self.counts.values())
 
 
 class Whole(NamedTuple):
@@ -86,9 +92,16 @@ class Whole(NamedTuple):
 
     state: State
     words: str
-    failed: int
     counts: Mapping[Verdict, int]
     """Its tests by verdict."""
+
+    @property
+    def failed(self) -> int:
+        return count_failed(self.counts)
+
+
+def count_failed(counts: Mapping[Verdict, int]) -> int:
+    return sum(counts.get(verdict, 0) for verdict in BAD)
 
 
 def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
@@ -104,7 +117,7 @@ def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
 def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whole:
     """Describe the whole run: the state that decides, in words, and its tests by verdict."""
     counts = count_tests(run.standings)
-    failed = sum(counts.get(verdict, 0) for verdict in BAD)
+    failed = count_failed(counts)
     there = {each.state for each in documents}
     state = next(state for state in STATES if state in there and (state != "not run" or there == {"not run"}))
     code = run.conclusion.exit_code
@@ -117,19 +130,17 @@ def describe_whole(run: FinishedRun, documents: Iterable[DocumentState]) -> Whol
         words = "Does not conform"
     elif code == FAILS and not failed:
         words = "Fails where nothing is claimed"
-    return Whole(state, words, failed, counts)
+    return Whole(state, words, counts)
 
 
 def _describe_document(
     run: FinishedRun, document: Document, sentence: str, standings: Sequence[Standing]
 ) -> DocumentState:
     counts = count_tests(standings)
-    failed = sum(counts.get(verdict, 0) for verdict in BAD)
     limits = tuple(_limits(run, standings))
-    return DocumentState(
-        document, _state(run, document, standings, bool(limits)), sentence, failed, sum(counts.values()), counts,
-        limits, describe_blames(standings) if failed else "",
-    )  # fmt: skip
+    state = _state(run, document, standings, bool(limits))
+    blames = describe_blames(standings) if count_failed(counts) else ""
+    return DocumentState(document, state, sentence, counts, limits, blames)
 
 
 def _state(run: FinishedRun, document: Document, standings: Sequence[Standing], limited: bool) -> State:
@@ -160,7 +171,7 @@ def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
         return
     yield from map(name_facet, name_limits(standings, run.claims))
     if run.claims.answers_special_zero:
-        yield "special_zero (the adapter does it)"
+        yield "special_zero (answered by the adapter)"
     if waived := count_tests(standings).get(WAIVED):
         yield f"{count_noun(waived, 'test')} that fail and are waived"
 

@@ -86,7 +86,8 @@ class OtherSuite(Exception):
 
     def __init__(self, path: Path, evidence: Evidence, plan: Plan) -> None:
         self.suite: Mapping[str, Any] = evidence.header["suite"]
-        theirs = {result.row.partition("[")[0] for result in evidence.results if not _is_drawn(result.row)}
+        rows = (result.row for result in evidence.results)
+        theirs = {row.partition("[")[0] for row in rows if not is_fresh(row) and drawn_number(row) is None}
         self.added = sum(case not in theirs for case in plan.suite.cases)
         """Cases of this suite that the evidence does not have."""
         self.missing = len(theirs - plan.suite.cases.keys())
@@ -102,10 +103,6 @@ class OtherSuite(Exception):
         since = f"{count_noun(self.added, 'case')} {'was' if self.added == 1 else 'were'} added since"
         lacking = f"{count_noun(self.missing, 'case')} of it {'is' if self.missing == 1 else 'are'} not in this suite"
         return f"{since}, and {lacking}" if self.missing else since
-
-
-def _is_drawn(row: str) -> bool:
-    return is_fresh(row) or drawn_number(row) is not None
 
 
 @dataclass(frozen=True)
