@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ..model import Adapter, Outcome, Program, Tensor
 from ..plan.steps import RowStep
-from .call import Ended, arguments_of, attempt, conclude_call
+from .call import AnswerOrError, arguments_of, attempt, conclude_call
 
 T = TypeVar("T")
 ProgramRun = tuple[Program, Tensor, tuple[Tensor, ...], bool]
@@ -20,7 +20,7 @@ ProgramRun = tuple[Program, Tensor, tuple[Tensor, ...], bool]
 class RunsAtOnce(Protocol):
     """An adapter that runs programs at the same time in another process."""
 
-    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[Ended]: ...
+    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]: ...
 
 
 def call_at_once(adapter: Adapter, steps: Sequence[RowStep]) -> list[tuple[Outcome, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import index
 from typing import Any
 
@@ -18,12 +18,12 @@ from .contain import remove_places
 
 ARRAYS = (np.ndarray, np.generic)
 """An answer may be an array; NumPy turns an array of rank 0 into a scalar."""
-Ended = tuple[Any, BaseException | None]
-"""What a call returned, or the exception that it raised."""
+AnswerOrError = tuple[Any, BaseException | None]
+"""What a call returned, or None and the exception that it raised."""
 
 
 def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | None) -> tuple[Outcome, Any]:
-    """Compile unless the program is among those kept, run, and return the outcome, and the answer to look at later."""
+    """Make the call of a step; return its outcome and its answer. A graph among `programs` is not compiled again."""
     kept = {} if programs is None else programs
 
     def run() -> Any:
@@ -32,8 +32,8 @@ def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | 
             program = kept[step.graph] = adapter.compile(step.graph)
         return program.run(*arguments_of(step))
 
-    ended = attempt(run)
-    return conclude_call(step, *ended), ended[0]
+    answer, error = attempt(run)
+    return conclude_call(step, answer, error), answer
 
 
 def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
@@ -41,42 +41,47 @@ def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
     return step.src.tensor, tuple([shape.tensor for shape in step.arriving]), step.may_overwrite
 
 
-def attempt(act: Callable[[], Any]) -> Ended:
+def attempt(act: Callable[[], Any]) -> AnswerOrError:
     """Call a function, and return what it returned or raised."""
     try:
         return act(), None
     except BaseException as error:
-        return None, error
+        return None, error.with_traceback(None)  # a traceback would keep the tensors of the call
 
 
 def conclude_call(step: RowStep, answer: Any, error: BaseException | None) -> Outcome:
-    """Return the outcome of a call from its answer, or from the exception that the backend raised."""
-    try:
-        if error is not None:
-            raise error
-        outcome = _answer_outcome(answer, step.src)
-    except Rejected as rejected:
-        outcome = rejection_outcome(rejected)
-    except Unsupported as unsupported:
-        outcome = Outcome("unsupported", message=message_text(getattr(unsupported, "facet", None)))
-    except Crashed as crash:
-        outcome = Outcome("crash", message=message_text(str(crash)))
-    except TimedOut as late:
-        outcome = Outcome("timeout", message=message_text(str(late)))
-    except MemoryError as full:
-        outcome = Outcome("crash", message=message_text(f"asked for more memory than it may have: {as_text(full)}"))
-    except RemoteError as remote:
-        outcome = Outcome("error", message=message_text(str(remote)))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as other:  # whatever else it raises is an error of the adapter, and the run goes on
-        outcome = Outcome("error", message=message_text(f"{type(other).__name__}: {as_text(other)}"))
-    faults = _faults(step, step.src, step.arriving)
+    """Return the outcome of a call that returned this answer, or raised this error."""
+    outcome: Outcome | None = None
+    if error is None:
+        outcome, error = attempt(partial(_answer_outcome, answer, step.src))
+    if outcome is None:
+        outcome = _error_outcome(error)
+    faults = _faults(step)
     return outcome._replace(faults=faults) if faults else outcome
 
 
+def _error_outcome(error: BaseException | None) -> Outcome:
+    match error:
+        case Rejected():
+            return rejection_outcome(error)
+        case Unsupported():
+            return Outcome("unsupported", message=message_text(getattr(error, "facet", None)))
+        case Crashed():
+            return Outcome("crash", message=message_text(str(error)))
+        case TimedOut():
+            return Outcome("timeout", message=message_text(str(error)))
+        case MemoryError():
+            return Outcome("crash", message=message_text(f"asked for more memory than it may have: {as_text(error)}"))
+        case RemoteError():
+            return Outcome("error", message=message_text(str(error)))
+        case KeyboardInterrupt():
+            raise error
+        case _:  # whatever else it raises is an error of the adapter, and the run goes on
+            return Outcome("error", message=message_text(f"{type(error).__name__}: {as_text(error)}"))
+
+
 def describe_message(message: Any) -> str:
-    """Return a backend's message, or say what it gave in place of text."""
+    """Return a backend's message, or say what it gave instead of text."""
     if isinstance(message, str):
         return message
     return f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
@@ -96,7 +101,7 @@ def as_text(value: object, how: Callable[[object], str] = str) -> str:
 
 
 def rejection_outcome(rejected: Rejected) -> Outcome:
-    """Return the outcome of a rejection: an error if its stage or message is not what is due."""
+    """Return the outcome of a rejection: an error if its stage or message is not valid."""
     stage, message = getattr(rejected, "stage", None), getattr(rejected, "message", None)
     if not isinstance(stage, str) or stage not in ("compile", "run") or not isinstance(message, str):
         given = f"Rejected({as_text(stage, repr)}, {as_text(message, repr)})"
@@ -144,7 +149,7 @@ def _type_of(dtype: np.dtype[Any]) -> str | Exception:
 
 
 def shares_src(answer: Any, src: GuardedBuffer) -> bool:
-    """Whether an answer lies in the memory of src, here or in the process that gave it."""
+    """Ask whether an answer lies in the memory of src, here or in the process that gave it."""
     if isinstance(answer, Tensor):
         return bool(answer.shares_src or answer.memory is src.tensor.memory)
     return answer.base is not None and bool(np.may_share_memory(answer, np.frombuffer(src.tensor.memory, np.uint8)))
@@ -166,16 +171,16 @@ def elements_of(answer: Any) -> bytes | memoryview:
     return view.tobytes()
 
 
-def _faults(step: RowStep, src: GuardedBuffer, arriving: tuple[GuardedBuffer, ...]) -> tuple[str, ...]:
+def _faults(step: RowStep) -> tuple[str, ...]:
     """Name the memory that the call changed and may not change, and restore it for the next call."""
     faults = []
-    if src.touched:
-        if not step.may_overwrite:
-            faults.append("src changed" if _is_outside_intact(src) else "wrote outside src")
-        elif not _is_outside_intact(src):
+    if step.src.touched:
+        if not _is_outside_intact(step.src):
             faults.append("wrote outside src")
-        src.restore()
-    for shape in arriving:
+        elif not step.may_overwrite:
+            faults.append("src changed")
+        step.src.restore()
+    for shape in step.arriving:
         if shape.touched:
             faults.append("shape changed")
             shape.restore()
@@ -183,15 +188,13 @@ def _faults(step: RowStep, src: GuardedBuffer, arriving: tuple[GuardedBuffer, ..
 
 
 def _is_outside_intact(src: GuardedBuffer) -> bool:
-    """True if nothing but elements of src changed, so that the memory around them is as it was."""
+    """Ask whether only elements of src changed, and no memory around them."""
     tensor = src.tensor
     if not src.elements or len(tensor.memory) != len(src.before):
         return False
-    after = bytearray(tensor.memory)
-    was = Tensor(tensor.type, tensor.dims, tensor.strides, bytearray(src.before), tensor.offset)
-    kind = np.dtype(f"<u{WIDTH[tensor.type]}")
+    after, kind = bytearray(tensor.memory), np.dtype(f"<u{WIDTH[tensor.type]}")
     axes = [(n, s) for n, s in zip(tensor.dims, tensor.strides, strict=True) if n != 1]
     dims, strides = tuple(n for n, _ in axes), tuple(s for _, s in axes)
     now = np.ndarray(dims, kind, after, tensor.offset, strides)
-    now[...] = np.ndarray(dims, kind, was.memory, tensor.offset, strides)
+    now[...] = np.ndarray(dims, kind, src.before, tensor.offset, strides)
     return after == src.before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from time import perf_counter
 from typing import Any
@@ -29,33 +29,21 @@ def run(
 ) -> Iterator[Result]:
     """Run rows in order. The claims are read before the first and do not change."""
     claims = claims or adapter.claims
-    left_out: dict[frozenset[str], frozenset[str]] = {}
-    offered: dict[str, bool] = {}
+    left_out_of = cache(claims.left_out)
     previous: Result | None = None
     for row in rows:
-        left = left_out.get(row.facets)
-        if left is None:
-            left = left_out[row.facets] = claims.left_out(row.facets)
-        operation = row.signature.id
-        if operation not in offered:
-            offered[operation] = claims.offers(operation)
-        if not offered[operation]:
+        if not claims.offers(row.operation):
             yield result_without_call(row, NOT_CLAIMED)
             continue
         if hangs is not None and hangs.is_enough(row):
             yield result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
             continue
-        previous = _run_and_time(row, adapter, left, previous)
+        began = perf_counter()
+        previous = run_row(row, adapter, left_out_of(row.facets), previous)
+        previous = previous._replace(milliseconds=round(1000 * (perf_counter() - began)))
         if hangs is not None:
             hangs.count(row, previous)
         yield previous
-
-
-def _run_and_time(row: Row, adapter: Adapter, left_out: frozenset[str], previous: Result | None) -> Result:
-    began = perf_counter()
-    result = run_row(row, adapter, left_out, previous)
-    seconds = perf_counter() - began
-    return result if seconds < 0.0005 else result._replace(milliseconds=round(1000 * seconds))
 
 
 def result_without_call(row: Row, verdict: Verdict) -> Result:

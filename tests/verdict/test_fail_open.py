@@ -274,8 +274,8 @@ def test_a_suite_without_the_case_that_catches_a_fault(command: Command) -> None
 
 # ── the expected value aliases the input ──────────────────────────────────────────────────────────
 def test_a_backend_that_changes_its_input(command: Command) -> None:
-    def no_look(task: Any, src: Any, arriving: Any) -> tuple[str, ...]:
-        src.restore()
+    def no_look(step: Any) -> tuple[str, ...]:
+        step.src.restore()
         return ()
 
     as_we_are_and_without(lambda: command.run(mini("SpoilsSrc"), "--json"), (call, "_faults", no_look)).expect(1)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ...adapter import CannotStart
 from ...model import Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
 from ...run.at_once import ProgramRun
-from ...run.call import Ended, attempt
+from ...run.call import AnswerOrError, attempt
 from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.shared_memory import MMAP, TRIM, SharedMemory
 from .calls import CompiledGraph, PendingReply, UnreportedChange
@@ -101,9 +101,9 @@ class Remote:
             if session.process.ended:
                 self.ahead.clear()
 
-    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[Ended]:
+    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]:
         """Run programs at the same time, those that compile. If the process ends, all of them end with it."""
-        ended, began = dict[int, Ended](), time.monotonic()
+        ended, began = dict[int, AnswerOrError](), time.monotonic()
         try:
             self._run_at_once(runs, ended)
         except Exception as error:
@@ -112,7 +112,7 @@ class Remote:
             return [ended.get(number, (None, error)) for number in range(len(runs))]
         return [ended[number] for number in range(len(runs))]
 
-    def _run_at_once(self, runs: Sequence[ProgramRun], ended: dict[int, Ended]) -> None:
+    def _run_at_once(self, runs: Sequence[ProgramRun], ended: dict[int, AnswerOrError]) -> None:
         session = self.session()
         if not session.has_threads:
             raise Unsupported("threads")
