@@ -72,7 +72,7 @@ def _dims_of_tensors(case: Case) -> Iterator[tuple[int, ...]]:
 
 
 def _changes_rank(case: Case) -> bool:
-    """True if one program takes several ranks; generated steps of other ranks have programs of their own."""
+    """Ask whether one program takes several ranks; generated steps have a program for each rank."""
     return not case.generated and any(len({len(dims) for dims in tensor}) > 1 for tensor in dims_over_steps(case))
 
 
@@ -108,7 +108,7 @@ def _form_facets(case: Case) -> Iterator[str]:
 
 
 def _has_function(value: Operand) -> bool:
-    """True if the usual C interface can set an attribute; to it, a list of one bool is a bool."""
+    """Ask whether the usual C interface can set an attribute; to it, a list of one bool is a bool."""
     return value.type in WITH_FUNCTION and (value.type, value.dims) != ("bool", (1,))
 
 

@@ -11,7 +11,7 @@ from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
 from .memory import TensorSpec, strides_of, volume_of
-from .steps import GREAT, RowStep, StepMeaning
+from .steps import ONE_KEPT_FROM_ELEMENTS, RowStep, StepMeaning
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -34,7 +34,7 @@ def lower(row: Row) -> tuple[RowStep, ...]:
 
 
 def _is_plain(case: Case) -> bool:
-    """True if the nodes of a case, and what they mean, are the same for every type of src."""
+    """Ask whether the nodes of a case, and what they mean, are the same for every type of src."""
     unusual = case.attributes or case.inputs or case.outputs or case.dst_type or case.declared is not None
     return not unusual and case.shape_rank == 1 and case.steps[0].src_type == "T"
 
@@ -76,7 +76,7 @@ def _common(row: Row) -> dict[object, _Common]:
 
 def _lower_step(row: Row, step: Step, start: int, common: _Common) -> RowStep:
     case = row.case
-    if volume_of(step.src) >= GREAT and not case.large and case.start is None:
+    if volume_of(step.src) >= ONE_KEPT_FROM_ELEMENTS and not case.large and case.start is None:
         start = 0  # cases of the same dims share the image
     source = TensorSpec(_src_type(row, step), step.src, step.layout, step.bits, start)
     shapes = tuple((row.shape_type, _shape_dims(row, shape), shape) for shape in step.shapes)
@@ -221,7 +221,7 @@ def _form(row: Row, step: Step) -> Form | None:
 
 
 def _overlaps(case: Case) -> bool:
-    """True if a step declared for dst does not lead past all that the smaller steps reach."""
+    """Ask whether a step declared for dst does not lead past all that the smaller steps reach."""
     strides, dims = strides_of_dst(case), case.declared
     if strides is None or not isinstance(dims, tuple):
         return False
@@ -234,7 +234,7 @@ def _overlaps(case: Case) -> bool:
 
 
 def _has_no_room(case: Case, step: Step) -> bool:
-    """True if steps declared for dst that overlap lead two elements to one place, and do not only weave dimensions."""
+    """Ask whether overlapping steps of dst lead two elements to one place, and do not only interleave dimensions."""
     assert isinstance(case.declared, tuple)
     dims, places = tuple(length or 0 for length in case.declared), np.zeros(1, np.int64)
     if volume_of(dims) != volume_of(step.src):  # which may be more than memory holds
@@ -245,5 +245,4 @@ def _has_no_room(case: Case, step: Step) -> bool:
 
 
 def _is_exact(flag: Operand) -> bool:
-    """True if a flag is a boolean, or an integer that is 0 or 1."""
     return flag.type == "bool" or (flag.type in INTEGERS and flag.values in ((0,), (1,)))

@@ -64,7 +64,7 @@ class GuardedBuffer:
 
     @property
     def touched(self) -> bool:
-        """True if a call changed the memory, guards and gaps included."""
+        """Whether a call changed the memory, guards and gaps included."""
         return bool(self.tensor.memory != self.before)  # type: ignore[comparison-overlap]
 
     def restore(self) -> None:
@@ -104,7 +104,7 @@ def _dense_strides(dims: tuple[int, ...], width: int) -> tuple[int, ...]:
 
 
 def _sort_axes(rank: int, layout: Layout) -> list[int]:
-    """Return the axes of a layout, beginning with the one whose neighbours lie closest together."""
+    """Return the axes of a layout in the order of their strides, the smallest first."""
     order = [*range(rank - 1, -1, -1)]
     if layout == "transposed":
         order.reverse()
@@ -121,7 +121,7 @@ def reach_of(dims: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]
 
 
 def has_no_memory(dims: tuple[int, ...]) -> bool:
-    """True if such dims have no elements in memory: a length is 0 or less, or there are 2^60 elements or more."""
+    """Ask whether a length is 0 or less, or there are 2^60 elements or more."""
     return any(length <= 0 for length in dims) or bool(volume_of(dims) >> 60)
 
 
@@ -161,7 +161,7 @@ def patterns(source: TensorSpec) -> Words:
 
 
 def _words(source: TensorSpec, size: int) -> Words:
-    """Return the first elements of a source that lie in places of their own."""
+    """Return the first elements of a source, before any is repeated."""
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     if source.bits is None:
         return default_words(source.type, source.start, size)
@@ -173,7 +173,7 @@ def _words(source: TensorSpec, size: int) -> Words:
 
 
 def image_of(source: TensorSpec) -> GuardedBuffer:
-    """Lay out a source in memory of its own, between guards."""
+    """Lay out a source in new memory, between guards."""
     width = WIDTH[source.type]
     flat = patterns(source)
     strides = strides_of(source.dims, source.layout, width)

@@ -162,7 +162,7 @@ def _with_type(facets: frozenset[str], type_: str) -> frozenset[str]:
 
 
 def is_expressible(case: Case, operation: Operation, given: Given, shape_type: str) -> bool:
-    """True if a signature has room for the call of a case."""
+    """Ask whether a signature has room for the call of a case."""
     static = given == "attribute"
     if static and (case.inputs.get("shape") is not None or case.shape_rank > 1 or shape_type not in WITH_FUNCTION):
         return False

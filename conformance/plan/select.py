@@ -17,7 +17,7 @@ class BadExpression(Exception):
 
 
 def parse_selection(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:
-    """Return a test for rows. A row id or case id selects just that; a word, each row whose id, file or rule has it."""
+    """Return a test for rows. The id of a row or case selects only that; a word, rows with it in id, file or rule."""
     whole = expression.strip()
     if whole.rpartition("::")[2] in plan_ids:
         wanted = whole.rpartition("::")[2]

@@ -9,15 +9,14 @@ from typing import NamedTuple
 from ..model import Graph, Meaning
 from .memory import GuardedBuffer, TensorSpec, image_of, shape_image, volume_of
 
-_CACHED_IMAGES = 4096
-_image = lru_cache(_CACHED_IMAGES)(image_of)
-_MANY, _CACHED_OF_MANY = 1 << 9, 4
-"""Elements of which only a few images are kept, and how many."""
-_image_of_many = lru_cache(_CACHED_OF_MANY)(image_of)
-_shape_image = lru_cache(_CACHED_IMAGES)(shape_image)
-GREAT = 1 << 21
-"""Only the latest image of this many elements or more is kept; cases of the same dims and type share it."""
-_great_image = lru_cache(1)(image_of)
+_small_image = lru_cache(4096)(image_of)
+_medium_image = lru_cache(4)(image_of)
+_latest_image = lru_cache(1)(image_of)
+_shape_image = lru_cache(4096)(shape_image)
+_FEW_KEPT_FROM_ELEMENTS = 1 << 9
+"""Of tensors with this many elements or more, only a few stay in memory."""
+ONE_KEPT_FROM_ELEMENTS = 1 << 21
+"""Of tensors with this many elements or more, only the latest stays in memory; equal cases share it."""
 
 
 class StepMeaning(NamedTuple):
@@ -41,28 +40,22 @@ class RowStep:
     shape_step: int = 1
     """The distance in memory between two entries of a shape, in entries."""
 
-    @property
-    def great(self) -> bool:
-        """True if src takes much of this process's memory."""
-        return volume_of(self.source.dims) >= GREAT
-
     @cached_property
     def src(self) -> GuardedBuffer:
         """src in memory, shared by all steps with the same source."""
         if self.large:
             return image_of(self.source)
-        if self.great:
-            return _great_image(self.source)
-        return (_image_of_many if self.has_many else _image)(self.source)
+        if volume_of(self.source.dims) >= ONE_KEPT_FROM_ELEMENTS:
+            return _latest_image(self.source)
+        return (_medium_image if self.is_too_large_to_keep else _small_image)(self.source)
 
     @cached_property
-    def has_many(self) -> bool:
-        """True if src is too large to keep."""
-        return self.large or volume_of(self.source.dims) >= _MANY
+    def is_too_large_to_keep(self) -> bool:
+        return self.large or volume_of(self.source.dims) >= _FEW_KEPT_FROM_ELEMENTS
 
     def free_memory(self) -> None:
         """Drop src if it is too large to keep; the next use makes it again."""
-        if self.has_many:
+        if self.is_too_large_to_keep:
             self.__dict__.pop("src", None)
 
     @cached_property

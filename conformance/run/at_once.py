@@ -1,4 +1,4 @@
-"""Run programs at the same time, each in a thread of its own."""
+"""Run programs at the same time, each in its own thread."""
 
 from __future__ import annotations
 

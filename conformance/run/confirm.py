@@ -27,7 +27,7 @@ class HangCounter:
         self._times = 0
 
     def is_enough(self, row: Row) -> bool:
-        """True if so many rows before this one hung that it is not called."""
+        """Ask whether so many rows before this one hung that it is not called."""
         return 0 < self._most <= self._times and self._key == (row.case.id, row.operation)
 
     def count(self, row: Row, result: Result) -> None:
@@ -68,7 +68,7 @@ def confirm(
 
 
 def _had_fresh_process(row: Row, outcome: Outcome, previous: Result) -> bool:
-    """True if the previous row of this case died the same way and was confirmed; this process is then fresh already."""
+    """Ask whether the previous row of this case died the same way and was confirmed: this process is then fresh."""
     same_case = previous.row.startswith(f"{row.case.id}[")
     confirmed = str(previous.outcome.message).endswith((_AGAIN, _ALIKE))
     return same_case and confirmed and previous.outcome.kind == outcome.kind

@@ -23,9 +23,8 @@ class Diagnosis(NamedTuple):
     differing: Differing | None = None
 
 
-_MOST_PLACES = 16
+_MAX_PLACES_NAMED = 16
 """Differing elements that are named one by one."""
-
 
 _FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
 """Bits of exponent and fraction."""
@@ -91,14 +90,14 @@ def diagnose_elements(
 
 def _list_differing(want: Bits, got: Bits) -> Differing:
     different = np.flatnonzero(want != got)
-    first, digits = different[:_MOST_PLACES], 2 * want.dtype.itemsize
+    first, digits = different[:_MAX_PLACES_NAMED], 2 * want.dtype.itemsize
     return Differing(
         int(different.size), tuple(map(int, first)), tuple(f"{int(bits):0{digits}x}" for bits in got[first])
     )
 
 
 def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
-    """True if the elements differ only in the sign of zeros and in the bits of NaNs."""
+    """Ask whether the elements differ only in the sign of zeros and in the bits of NaNs."""
     if type_ not in _FLOAT:
         return False
     exponent_bits, fraction_bits = _FLOAT[type_]
@@ -142,14 +141,14 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
     if not got.any() and want.any():
         return "all zero"
     tail = got[half:]
-    lost = want[half:]  # a constant in place of a constant is a change of that element, as of one NaN
+    lost = want[half:]  # a constant instead of another constant is a change of that element, as of one NaN
     if half and tail.size and np.all(tail == tail[0]) and not np.isin(tail[0], want) and np.any(lost != lost[0]):
         return "truncated: a constant after the first elements"
     return None
 
 
 def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
-    """True if the answer is src's memory read in a row, as if src had no strides or no offset."""
+    """Ask whether the answer is the memory of src, read as if src had no strides or no offset."""
     from ..plan.memory import image_of  # the memory as it was; rare, so made again
 
     image = image_of(source)

@@ -25,8 +25,8 @@ from ..plan.steps import RowStep
 from .diagnose import Diagnosis, compare
 
 Column = Kind | Literal["capacity", "no room"]
-"""A kind of meaning. `capacity` is a legal call that a backend may reject for want of capacity; `no room` is an
-unspecified one whose answer cannot hold the elements where dst is declared to lie, so that nothing is compared."""
+"""A kind of meaning. `capacity`: a legal call that a backend may reject for want of capacity. `no room`: an unspecified
+call that declares too little memory for the elements of dst, so that nothing is compared."""
 COLUMNS: tuple[Column, ...] = ("legal", "illegal", "unspecified", "capacity", "no room")
 Cell = tuple[Verdict, str] | None
 """A verdict and its diagnosis in a word; None: the tensor is to be compared first."""
@@ -107,7 +107,7 @@ def judge(
 
 
 def _shows_nothing(outcome: Outcome, source: TensorSpec, left_out: Collection[str]) -> bool:
-    """True if an outcome is held against nobody where the call has facets that are left out."""
+    """Ask whether an outcome counts for nothing if the call has facets that are not claimed."""
     if outcome.kind == "tensor":
         return outcome.type != source.type or f"type:{source.type}" in left_out
     return outcome.kind in NEUTRAL

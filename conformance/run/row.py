@@ -188,7 +188,7 @@ def _with_late_change(outcome: Outcome, answer: Any) -> Outcome:
 
 
 def _has_changed(answer: Any, data: bytes | memoryview) -> bool:
-    """Whether an answer is no longer what it was, or is no answer any more."""
+    """Ask whether an answer is no longer what it was, or is no answer any more."""
     try:
         return not are_equal(elements_of(answer), data)
     except (TypeError, ValueError):
@@ -196,7 +196,7 @@ def _has_changed(answer: Any, data: bytes | memoryview) -> bool:
 
 
 def _restore_overwritten(earlier: Sequence[RowStep], step: RowStep) -> bool:
-    """Whether the call wrote into the src of an earlier call, which is then restored."""
+    """Ask whether the call wrote into the src of an earlier call, and restore that."""
     sources = dict.fromkeys(other.src for other in earlier)
     touched = [src for src in sources if src is not step.src and src.touched]
     for src in touched:

@@ -13,11 +13,11 @@ from ..meaning.domain import Domain
 from ..model import LAYOUT_FACETS, Given, Layout, Spec
 from ..plan.facets import RUNTIME_SHAPE
 
-_SHAPES = 1024
+_MAX_SHAPES = 1024
 """The most shapes of a block; their nodes are kept while the sources pass by."""
-_CALLS = 16384
+_CALLS_OF_BLOCK = 16384
 """Calls of a block, about, for each way of making them."""
-_MOST = 1 << 62
+_MAX_PRODUCT = 1 << 62
 """No product of lengths in a domain may be larger: they are counted in 64 bits."""
 
 
@@ -93,9 +93,8 @@ def ways_of(
 
 
 def is_too_large(domain: Domain) -> bool:
-    """True if a product of lengths does not fit the columns in which they are counted."""
     longest = max(domain.longest, domain.highest, -domain.lowest, 1)
-    return bool(longest ** max(domain.ranks, domain.entries, 1) >= _MOST)
+    return bool(longest ** max(domain.ranks, domain.entries, 1) >= _MAX_PRODUCT)
 
 
 def blocks_of(domain: Domain) -> Iterator[Block]:
@@ -103,8 +102,8 @@ def blocks_of(domain: Domain) -> Iterator[Block]:
     pairs = [(rank, entries) for rank in range(domain.ranks + 1) for entries in range(domain.entries + 1)]
     for rank, entries in sorted(pairs, key=lambda pair: (sum(pair), pair)):
         srcs, shapes = (domain.longest + 1) ** rank, (domain.highest - domain.lowest + 1) ** entries
-        for first_shape in range(0, shapes, _SHAPES):
-            width = min(_SHAPES, shapes - first_shape)
-            step = max(1, _CALLS // (2 * width))
+        for first_shape in range(0, shapes, _MAX_SHAPES):
+            width = min(_MAX_SHAPES, shapes - first_shape)
+            step = max(1, _CALLS_OF_BLOCK // (2 * width))
             for first_src in range(0, srcs, step):
                 yield Block(rank, entries, first_shape, width, first_src, min(step, srcs - first_src))

@@ -80,12 +80,11 @@ def call_each(
                     or shape != shape_before
                 ):
                     look(number, answer, None)
-            elif elements or memory != before or shape != shape_before or not _is_empty(answer, type_, want):
+            elif elements or memory != before or shape != shape_before or not _is_empty_tensor_due(answer, type_, want):
                 look(number, answer, None)
 
 
-def _is_empty(answer: Any, type_: str, want: Want) -> bool:
-    """True if an answer is the tensor without elements that is due."""
+def _is_empty_tensor_due(answer: Any, type_: str, want: Want) -> bool:
     return (
         type(answer) is Tensor
         and answer.dims == want

@@ -30,7 +30,7 @@ from .context import Context, Lost, context_of
 from .tabulate import KINDS, LEGAL, Table, lengths, tabulate
 from .tally import FailedCalls, Tally
 
-_IN_A_ROW, _IN_A_BLOCK = 10, 50
+_MAX_LATE_IN_A_ROW, _MAX_LATE_IN_A_BLOCK = 10, 50
 """Calls without an answer in time after which a sweep is given up: each costs twice the time limit."""
 Call = tuple[Lengths, Lengths, bool]
 
@@ -193,10 +193,10 @@ class BlockRun:
     def _limit_waiting(self, place: int, way: CallVariant, call: Call) -> None:
         """Give the sweep up if too many calls, the last of them at that place, were not answered in time."""
         self._late.append(place)
-        last = self._late[-_IN_A_ROW:]
-        in_a_row = len(last) == _IN_A_ROW and last[-1] - last[0] == _IN_A_ROW - 1
-        if in_a_row or len(self._late) >= _IN_A_BLOCK:
-            count = f"{_IN_A_ROW} calls in a row" if in_a_row else f"{_IN_A_BLOCK} calls of a block"
+        last = self._late[-_MAX_LATE_IN_A_ROW:]
+        in_a_row = len(last) == _MAX_LATE_IN_A_ROW and last[-1] - last[0] == _MAX_LATE_IN_A_ROW - 1
+        if in_a_row or len(self._late) >= _MAX_LATE_IN_A_BLOCK:
+            count = f"{_MAX_LATE_IN_A_ROW} calls in a row" if in_a_row else f"{_MAX_LATE_IN_A_BLOCK} calls of a block"
             raise Lost(
                 f"no answer within {self.context.order.limits.seconds:g} s to {count}, the last of them {way} "
                 f"{format_call(*call)}; the sweep is given up; mend that, or give a shorter --timeout, and add --resume"

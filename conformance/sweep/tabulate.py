@@ -1,8 +1,8 @@
 """The meaning of every call of a block at once: the contracts' own expressions on NumPy columns.
 
 No rule is written a second time here. A tuple such as `shape` becomes one column for each of its entries, and a loop
-over it is unrolled. Columns of src, shape and special_zero lie along axes of their own, so that a value that depends on
-one of them is computed once for each value of it, and not once a call.
+over it is unrolled. Src, shape and special_zero have an axis each, so that a value that depends on one of them is
+computed once for each value of it, and not once a call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tests of runs read in an output."""
+"""Read the output of a run, for the tests."""
 
 from __future__ import annotations
 

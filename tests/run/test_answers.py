@@ -1,4 +1,4 @@
-"""What a backend may return as an answer, and what the result is if it returns something else."""
+"""Answers of every kind that a backend may return, right and wrong."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def results(adapter: Adapter) -> list[Result]:
 
 
 class Twisted:
-    """The reference, whose answer is changed in one way."""
+    """The reference with its answer changed in one way."""
 
     def __init__(self, way: str) -> None:
         self.way, self.reference = way, load_adapter("reference")
@@ -99,7 +99,7 @@ def test_an_answer_of_another_kind(way: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["reference", *[f"broken:{name}" for name in BROKEN][::9]])
-def test_verdicts_follow_from_what_is_recorded(name: str) -> None:
+def test_verdicts_follow_from_the_evidence(name: str) -> None:
     came = results(load_adapter(name))
     claims = {"operations": list(load_suite().spec.operations), "leaves_out": [], "answers_special_zero": True}
     plan = Plan(load_suite(), rows_with_one_step())

@@ -1,4 +1,4 @@
-"""Programs that run at the same time: each in a thread of its own, each judged by itself."""
+"""Programs that run at the same time: each in its own thread, each judged by itself."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_reference_is_right_on_every_row(reference: Adapter, way: str) -> No
         assert set(result.verdicts.values()) == {"pass"}, result
 
 
-def test_a_rejection_and_an_answer_at_the_same_time_are_told_apart(reference: Adapter) -> None:
+def test_a_rejection_beside_an_answer(reference: Adapter) -> None:
     (result,) = run([row("a-call-at-the-same-time-as-a-forbidden-one")], reference)
     assert [outcome.kind for outcome in result.outcomes] == ["tensor", "rejected"]
 
@@ -105,7 +105,7 @@ def test_what_threads_share_is_found_and_held_against_no_text(name: str, isolate
     assert (blamed.blame, blamed.premise.rule) == ("breaks only our ruling", "each-call-alone")
 
 
-def test_if_one_ends_the_process_all_that_ran_with_it_have_crashed(adapters: Path) -> None:
+def test_all_crash_if_one_ends_the_process(adapters: Path) -> None:
     remote = worker(f"{adapters}:Dies")
     died, after = run([row(COPIED), row("a-call-at-the-same-time-as-a-forbidden-one")], remote)
     assert {outcome.kind for outcome in died.outcomes} == {"crash"}

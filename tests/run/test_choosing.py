@@ -119,7 +119,7 @@ def test_q_and_v_exclude_each_other(command: Command) -> None:
     assert "not allowed with" in said.err
 
 
-def test_json_has_every_row_that_failed_with_its_blame_and_command(command: Command) -> None:
+def test_json_has_the_blame_and_command_of_each_failed_row(command: Command) -> None:
     failures = json.loads(command.run(FLUSHES, "--json").out)["failures"]
     assert sorted(failure["row"] for failure in failures) == sorted(failed_rows(command.out))
     for failure in failures:
@@ -145,6 +145,7 @@ def test_one_case_prints_what_it_prints_beside_all_others(
     assert (alone.code, alone.out) == (whole.code, whole.out)
 
 
-def test_a_case_of_which_nothing_can_run_is_still_compared_with_all_names(command: Command) -> None:
+def test_a_case_without_a_row_to_run(command: Command) -> None:
+    """Its name is still compared with all names."""
     said = command("run", "reference", "--cases", command.cases, "-k", "patterns[StaticReshape-f33]").expect(4)
     assert "nothing ran" in said.last or "nothing ran" in said.out

@@ -1,4 +1,4 @@
-"""What a backend does not claim counts nowhere, and is named as not claimed in every place."""
+"""A call that is not claimed counts nowhere, and is named in every place."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def test_a_crash_in_a_type_that_is_not_claimed_fails_the_run(command: Command, m
     assert _statement(command)["result"] == "FAILED"
 
 
-def test_a_crash_in_a_type_that_is_not_claimed_is_noted_beside_failures(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_in_a_type_not_claimed_is_a_note(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(miniatures.LeavesOutHalf, "instead", "crash")
     monkeypatch.setattr(miniatures.LeavesOutHalf, "claims", Claims(miniatures.ALL, ("type:f16",)))
     said = command.run(mini("LeavesOutHalf"), "--json").expect(1)
@@ -109,7 +107,7 @@ def test_an_operation_that_is_not_claimed_is_noted(command: Command) -> None:
     assert "not claimed, and so not called: DynamicReshape-1 and Reshape-1" in said.data["notes"]
 
 
-def test_an_operation_that_is_asked_for_and_not_claimed_counts_nothing(command: Command) -> None:
+def test_an_operation_asked_for_but_not_claimed(command: Command) -> None:
     said = command.run(mini("ClaimsOne"), "--operation", "Reshape-1", "--json").expect(4)
     assert sentences(said)["reshape-spec-v0.7"].startswith("reshape-spec-v0.7: not claimed ")
     assert {(standing["verdict"], standing["tests"]) for standing in said.data["standings"]} == {("not claimed", 0)}

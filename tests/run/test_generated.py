@@ -63,7 +63,7 @@ def test_the_first_step_that_fails_is_named(dies: bool) -> None:
     assert done.diagnosis
 
 
-def test_evidence_of_a_failing_step_is_read_back_and_contradicts_nothing() -> None:
+def test_evidence_of_a_failing_step_contradicts_nothing() -> None:
     one = row()
     done = result(one, 37)
     back, plan = Result.from_json(done.to_json()), Plan(load_suite(), (one,))

@@ -66,9 +66,7 @@ def test_each_cell_gives_the_verdict_of_the_design(outcome: OutcomeKind, kind: C
 
 
 @pytest.mark.parametrize(("outcome", "kind", "left_out"), CELLS)
-def test_a_call_that_did_more_than_answer_fails_whatever_it_answered(
-    outcome: OutcomeKind, kind: Column, left_out: bool
-) -> None:
+def test_a_call_that_changed_memory_fails_with_any_answer(outcome: OutcomeKind, kind: Column, left_out: bool) -> None:
     judgement = given(OUTCOMES[outcome]._replace(faults=("src changed", "shape changed")), MEANINGS[kind], left_out)
     assert judgement.verdict == "fail"
     assert judgement.diagnosis is not None
@@ -117,7 +115,7 @@ def named(outcome: Outcome, dst: tuple[int, ...], source: TensorSpec = SOURCE) -
     return diagnosis.name if diagnosis else None
 
 
-def test_the_type_is_looked_at_before_the_dims_and_the_dims_before_the_bytes() -> None:
+def test_type_is_compared_before_dims_and_dims_before_bytes() -> None:
     wrong = Outcome("tensor", "s32", (7,), b"\0" * 28)
     assert named(wrong, (6,)) == "wrong type"
     assert named(wrong._replace(type="f32"), (6,)) == "wrong dims"
@@ -169,7 +167,7 @@ def test_every_bit_counts(at: int, bit: int) -> None:
         (None, RIGHT._replace(dims=(-2, -3, 1)), "fail"),
     ],
 )
-def test_what_is_known_of_an_unspecified_answer_is_held_against_it(
+def test_an_unspecified_answer_must_agree_with_what_is_known(
     known: tuple[int | None, ...] | None, answer: Outcome, verdict: Verdict
 ) -> None:
     assert given(answer, Meaning("unspecified", known, ("zero-past-rank",))).verdict == verdict

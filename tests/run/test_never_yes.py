@@ -41,9 +41,7 @@ def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, f"conformance: {tmp_path}/out/results.jsonl.part: File too large\n")
 
 
-def test_all_that_is_left_out_and_unsupported_reads_nothing_shown(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_left_out_and_unsupported_shows_nothing(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(miniatures.Refuses, "claims", Claims(miniatures.ALL, ("type:f32", "type:f16")))
     said = command.run(mini("Refuses"), "--json")
     never_conforms(said)
@@ -79,9 +77,10 @@ def test_a_rule_without_a_pass_is_named(command: Command) -> None:
 
 
 @pytest.mark.parametrize("instead", ["unsupported", "refused", "error", "other type"])
-def test_a_left_out_call_is_not_claimed_if_it_has_no_answer_or_one_of_another_type(
+def test_a_left_out_call_with_no_answer_or_another_type(
     command: Command, monkeypatch: pytest.MonkeyPatch, instead: str
 ) -> None:
+    """It is not claimed."""
     monkeypatch.setattr(miniatures.LeavesOut, "instead", instead)
     said = command.run(mini("LeavesOut"), "--json").expect(0)
     assert sum(each["left_out"].get("not claimed", 0) for each in said.data["standings"]) == 24
@@ -105,7 +104,8 @@ def test_a_wrong_answer_and_a_crash_fail_in_what_is_left_out(
         }
 
 
-def test_errors_of_the_adapter_are_counted_by_exception_and_held_against_nobody(command: Command) -> None:
+def test_errors_of_the_adapter_are_counted_by_exception(command: Command) -> None:
+    """They count against nobody."""
     said = command.run(mini("Errs"), "--json").expect(1)
     number = said.data["verdicts"]["error"]
     assert not any(number for standing in said.data["standings"] for number in standing["blames"].values())

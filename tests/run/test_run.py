@@ -29,7 +29,7 @@ def add_case(command: Command, keys: str) -> None:
     builders.write_cases(command.folder, builders.CASES, f"about: One.\ncases:\n  - {{{keys}, special_zero: false}}\n")
 
 
-def test_a_right_backend_conforms_to_every_document_for_every_type(reporting: Command) -> None:
+def test_a_right_backend_conforms_for_every_document_and_type(reporting: Command) -> None:
     command = reporting
     said = command.run("reference").expect(0)
     assert said.last == "exit 0: the whole target conforms, as far as 20 cases of another suite go"
@@ -78,7 +78,7 @@ def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.
     assert load_suite().lost == ("ids.lock",)
 
 
-def test_every_row_of_the_suite_has_one_line_whatever_was_asked_for(command: Command) -> None:
+def test_evidence_has_a_line_for_every_row_of_the_suite(command: Command) -> None:
     rows = [row.id for row in plan_of(builders.suite_of_cases(None, command.cases)).rows]
     for more in ((), ("--type", "f16"), ("-k", "flattens"), ("--operation", "Reshape-1")):
         command.run("reference", *more)
@@ -97,7 +97,7 @@ def test_json_tells_what_the_text_tells(command: Command) -> None:
     }
 
 
-def test_without_a_folder_results_go_to_one_named_after_the_backend(
+def test_results_go_to_a_folder_named_after_the_backend(
     reporting: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -124,9 +124,7 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
     assert not list(Path().iterdir())
 
 
-def test_the_command_that_repeats_a_row_has_the_options_of_the_run(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_to_repeat_a_row_has_the_same_options(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     spare_planted(monkeypatch)
     options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")
     said = command.run("broken:one-nan", *options, "-k", "patterns").expect(1)
@@ -166,7 +164,7 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
     assert command.run("reference", "--resume", command.out).code == 0
 
 
-def test_two_runs_differ_only_in_the_time_of_the_header_and_in_timings(command: Command) -> None:
+def test_two_runs_differ_only_in_times(command: Command) -> None:
     lines = []
     for name in ("one", "two"):
         command.run("reference", out=command.folder / name)
@@ -193,7 +191,7 @@ def test_reports_of_an_earlier_run_do_not_outlive_its_results(
     assert [path.name for path in command.out.iterdir()] == ["results.jsonl.part"]
 
 
-def test_failures_are_grouped_with_their_place_and_the_command_that_repeats_one(command: Command) -> None:
+def test_failures_are_grouped_with_place_and_command(command: Command) -> None:
     said = command.run(mini("Flushes")).expect(
         1, text="subnormals flushed · breaks the text: same-content", out="few0.yaml:"
     )
@@ -204,7 +202,7 @@ def test_failures_are_grouped_with_their_place_and_the_command_that_repeats_one(
     assert "conforms to static-oneapi for bf16 and f16" in said.text
 
 
-def test_failures_against_a_document_are_counted_apart_from_those_against_rulings(command: Command) -> None:
+def test_failures_against_text_and_rulings_count_apart(command: Command) -> None:
     said = command.run(mini("Accepts"), "--json", "--document", "static-oneapi", "--type", "f32")
     spec, results = load_spec(), read(command.out / "results.jsonl").results
     cases = builders.suite_of_cases(None, command.cases).cases
@@ -218,7 +216,8 @@ def test_failures_against_a_document_are_counted_apart_from_those_against_ruling
     assert f" tests, differs from our rulings in {ours})" in sentence
 
 
-def test_a_failure_where_its_rule_does_not_bind_is_against_what_the_call_breaks_there(command: Command) -> None:
+def test_a_failure_in_a_document_without_the_rule_of_its_case(command: Command) -> None:
+    """It is against what the call breaks there."""
     add_case(command, "id: both, rule: zero-meets-infer, src: 'T[0, 3]', shape: [0, -1, -1], expect: reject")
     said = command.run(mini("Accepts"), "--json", "-k", "both", "--type", "f32")
     for document in ("static-oneapi", "static-graph-v0.9"):
@@ -234,9 +233,7 @@ def test_a_ruling_that_a_document_touches_upon_is_still_a_ruling(
     assert "(keeps the text, differs from our rulings in 3 of 58 tests)" in sentences(said)["static-oneapi"]
 
 
-def test_a_type_that_no_document_lists_is_said_something_of_only_where_it_fails(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_type_that_no_document_lists_is_noted_if_it_fails(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     add_case(command, "id: double, rule: types-listed, src: 'f64[2, 3]', shape: [6], expect: unspecified")
     said = command.run(mini("Bent"), "--json")
     assert (said.code, {s["type"] for s in said.data["standings"]}) == (0, TYPES), said
@@ -260,7 +257,7 @@ def test_an_answer_given_again_is_told_as_an_earlier_one(command: Command, monke
 
 
 class Dies(miniatures.Bent):
-    """Dies at the calls that a script names, and is started anew."""
+    """Dies at the calls that a script names, and is started again."""
 
     def __init__(self, *script: str) -> None:
         self.script, self.restarts = list(script), 0
@@ -284,7 +281,7 @@ class Dies(miniatures.Bent):
         "(flaky: not alone in a fresh process; the call before"),
     ("two-calls", "lives dies dies lives", "crash crash", "SIGSEGV"),
 ])  # fmt: skip
-def test_a_row_in_which_a_process_died_is_called_once_more_and_the_worse_stands(
+def test_a_row_that_died_is_called_again_and_the_worse_counts(
     tmp_path: Path, case: str, script: str, steps: str, words: str
 ) -> None:
     row = next(row for row in builders.plan_of_cases(tmp_path).rows if row.case.id == case)

@@ -80,7 +80,7 @@ def test_4_is_for_a_part_even_where_all_of_it_passed(command: Command) -> None:
         assert command.run("reference", *part).expect(4).last.startswith("exit 4: incomplete: ")
 
 
-def test_a_shard_says_that_it_is_one_even_where_it_is_the_only_one(command: Command) -> None:
+def test_shard_1_of_1_says_that_it_is_a_shard(command: Command) -> None:
     said = command.run("reference", "--shard", "1/1", "--json").expect(4)
     assert said.data["why"].startswith("incomplete: shard 1/1 of the rows; `conformance report` joins")
     assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
@@ -102,7 +102,7 @@ def test_the_report_of_a_good_shard_says_incomplete(reporting: Command) -> None:
     assert "Incomplete" in (reporting.out / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_shard_with_a_failure_or_with_nothing_in_the_target_is_never_0(command: Command) -> None:
+def test_a_shard_that_fails_or_shows_nothing_is_not_0(command: Command) -> None:
     assert command.run(mini("Flushes"), "--shard", "1/1", "--partial-ok").code == 1
     for backend, shard in ((mini("ClaimsNothing"), "1/1"), ("reference", "9999/9999")):
         said = command.run(backend, "--shard", shard, "--partial-ok").expect(4)
@@ -149,9 +149,10 @@ for line in sys.stdin:
 """
 
 
-def test_a_process_that_cannot_be_started_again_is_told_and_the_rest_is_not_run(
+def test_a_process_that_cannot_be_started_again(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The run says so, and the other rows are not run."""
     spare_planted(monkeypatch)
     (tmp_path / "program.py").write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {tmp_path / 'program.py'} {tmp_path / 'begun'}"
@@ -229,7 +230,7 @@ class Screen(io.StringIO):
         return True
 
 
-def test_on_a_terminal_progress_is_a_bar_with_rate_failures_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_on_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     screen = Screen()

@@ -1,4 +1,4 @@
-"""What a run is asked for, and what it then says."""
+"""A run of a part of the suite, and the words about it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ __all__ = ["spec", "sweep"]
 
 # ── meanings ──────────────────────────────────────────────────────────────────────────────────────
 def differences(spec: Spec, domain: Domain) -> list[Any]:
-    """Calls whose meaning in the tables is not the contract's."""
+    """Calls with another meaning in the tables than in the contract."""
     found: list[Any] = []
     sources: dict[str, str] = {}
     for document, contract in contracts(spec).items():
@@ -72,7 +72,7 @@ def test_the_tables_are_the_contracts_on_every_small_call(spec: Spec) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-def test_the_tables_are_the_contracts_on_every_call_of_the_domain(spec: Spec) -> None:
+def test_the_tables_are_the_contracts_on_every_call(spec: Spec) -> None:
     assert differences(spec, FULL_DOMAIN) == []
 
 
@@ -217,7 +217,7 @@ def judged(spec: Spec) -> list[Row]:
 
 
 @pytest.mark.parametrize("how", ["src", "guard", "shape", "empty dims", *ANSWERS, *REFUSALS])
-def test_the_quick_path_and_the_judge_are_of_one_mind(spec: Spec, judged: list[Row], how: str) -> None:
+def test_the_loop_of_a_sweep_agrees_with_the_judge(spec: Spec, judged: list[Row], how: str) -> None:
     """Every call of a small domain, judged one by one by the suite's own engine, comes to the same counts."""
     total = swept(spec, Off(how), JUDGED, operations=["StaticReshape", "DynamicReshape-1"])
     slow: dict[str, Counter[str]] = {}
@@ -251,7 +251,7 @@ def test_nothing_of_a_type_that_is_left_out_is_claimed(spec: Spec) -> None:
 
 
 @pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])
-def test_a_layout_changes_nothing_for_the_reference_and_all_for_who_ignores_strides(spec: Spec, layout: Any) -> None:
+def test_a_layout_matters_only_if_strides_are_ignored(spec: Spec, layout: Any) -> None:
     domain = Domain(2, 3, 1, -2, 3)
     assert not swept(spec, Reference(), domain, layouts=[layout]).failures
     failures = swept(spec, StridesIgnored(), domain, layouts=[layout]).failures

@@ -1,4 +1,4 @@
-"""Who reads a sweep, and what is done with a backend that does not answer."""
+"""Read the file of a sweep; sweep a backend that does not answer."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
         read(path)
 
 
-def test_a_file_that_lacks_blocks_is_refused_though_its_footer_fits(tmp_path: Path, sweep: Sweep) -> None:
+def test_a_file_without_some_blocks_is_refused(tmp_path: Path, sweep: Sweep) -> None:
     sweep(tmp_path).expect(1)
     header, *blocks, _ = (json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines())
     writer = SweepWriter(tmp_path, header, [Tally.from_json(block) for block in blocks[:-1]])
@@ -166,7 +166,7 @@ class Late(Reference):  # type: ignore[misc]
         return super().compile(graph)  # type: ignore[no-any-return]
 
 
-def test_a_backend_that_hangs_on_every_call_or_again_and_again_is_given_up(spec: Spec) -> None:
+def test_a_backend_that_hangs_often_is_given_up(spec: Spec) -> None:
     adapter = Late(lambda number: number > 30)
     with pytest.raises(Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
         swept(spec, adapter, SMALL_DOMAIN)
@@ -182,7 +182,7 @@ def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> No
 
 
 @pytest.mark.slow
-def test_the_command_ends_when_a_backend_hangs_and_what_was_done_can_be_resumed(
+def test_a_sweep_with_a_hanging_backend_ends_and_resumes(
     tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_block, "_IN_A_ROW", 2)

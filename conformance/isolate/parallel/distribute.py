@@ -39,7 +39,7 @@ _PATIENCE = 15.0
 _GRACE = 5.0
 """Seconds in which our processes may end by themselves after the last result."""
 _UNLIMITED = Limits(memory=0)
-"""Limits of our processes; a backend that they start has limits of its own."""
+"""Limits of our processes; a backend that they start has its own."""
 
 
 class NoCluster(CannotStart):
