@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..draw.challenge import NONCE
 from ..evidence.results import Evidence, Refused
 from ..evidence.subject import digest_of_subject
-from ..model import WAIVED, Claims
+from ..model import WAIVED
 from ..model.backends import CLAIMS_FORM
 from ..system.exit_codes import CONFORMS
 from ..system.files import read_bytes, replace_bytes, sha256_of
@@ -175,7 +175,7 @@ def statement_of(
 ) -> dict[str, Any]:
     """Make the statement on a run. `results` and `challenge` are the digests of these files."""
     header = evidence.header
-    claims, started = Claims.from_json(header["claims"]), time_of(header["started"])
+    started = time_of(header["started"])
     tests: dict[str, list[str]] = {_PASSED: [], _WARNED: [], _FAILED: []}
     for standing in conclusion.standings:
         if standing.word != "not claimed":
@@ -198,7 +198,7 @@ def statement_of(
             EXTENSION: {
                 "level": "challenged" if challenge else "self-tested", "backend": _backend_of(header),
                 "by": header.get("by"),
-                "operations": list(claims.operations), "leavesOut": list(claims.leaves_out),
+                "operations": list(evidence.claims.operations), "leavesOut": list(evidence.claims.leaves_out),
                 "started": header["started"], "validUntil": in_days(days, started),
                 "version": header["suite"]["version"],
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "

@@ -12,7 +12,6 @@ from ..adapter import CannotStart
 from ..certificate.check import Trust, check_certificate
 from ..certificate.statement import LEVELS
 from ..evidence.results import Evidence, Refused
-from ..model import Claims
 from ..plan.rows import Plan
 from ..report.badge import describe_run
 from ..report.verify import OtherSuite, Verified, verify, why_not
@@ -153,7 +152,7 @@ def _verify(args: argparse.Namespace, plan: Plan, document: str | None, report: 
 def _unmet(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> Iterator[str]:
     """Describe the demands of --require and --claims that the evidence does not meet."""
     if args.claims is not None:
-        claims = Claims.from_json(evidence.header["claims"])
+        claims = evidence.claims
         if (pinned := read_claims(args.claims)) != claims:
             yield f"--claims {args.claims}: {describe_difference(pinned, claims)}"
     if names := check_requirements(args.require, plan):

@@ -84,7 +84,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
     from ..draw.rows import Drawer
 
     drawn = evidence.header.get("drawn", {"seed": SEED, "calls": 0})
-    drawer, rows = Drawer(plan.suite.spec, Claims.from_json(evidence.header["claims"])), []
+    drawer, rows = Drawer(plan.suite.spec, evidence.claims), []
     for row_id in wanted:
         seed, number = drawn_number(row_id) or (0, 0)
         row = drawer.row(seed, number) if seed == drawn["seed"] and number < drawn["calls"] else None
@@ -115,7 +115,7 @@ def _draw_calls(plan: Plan, evidence: Evidence) -> Mapping[str, Row]:
 
     if "drawn" not in evidence.footer:
         return {}
-    drawer = Drawer(plan.suite.spec, Claims.from_json(evidence.header["claims"]))
+    drawer = Drawer(plan.suite.spec, evidence.claims)
     rows = islice(drawer.rows(Drawn(**evidence.header["drawn"])), evidence.footer["drawn"]["calls"])
     return {row.id: row for row in rows}
 

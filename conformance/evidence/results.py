@@ -56,6 +56,14 @@ class Evidence:
     sha256: str = ""
     """The SHA-256 of its file, unpacked."""
 
+    @property
+    def claims(self) -> Claims:
+        return Claims.from_json(self.header["claims"])
+
+    @property
+    def target(self) -> Target:
+        return Target.from_json(self.header["target"])
+
 
 @dataclass(frozen=True)
 class Target:

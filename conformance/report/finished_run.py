@@ -125,12 +125,12 @@ class FinishedRun:
 
     @cached_property
     def claims(self) -> Claims:
-        return Claims.from_json(self.evidence.header["claims"])
+        return self.evidence.claims
 
     @cached_property
     def target(self) -> Target:
         """The operations, documents, types and rows that the run was to test."""
-        return Target.from_json(self.evidence.header["target"])
+        return self.evidence.target
 
     @cached_property
     def not_run(self) -> Mapping[str, tuple[RowResult, ...]]:

@@ -56,7 +56,7 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
         raise CannotStart(
             f"{backend} is {identity.name} {identity.version}, the evidence is of {named['name']} {named['version']}"
         )
-    if claims != Claims.from_json(evidence.header["claims"]):
+    if claims != evidence.claims:
         raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ..evidence.journal import find_difference
 from ..evidence.machine import join_environments, shared_part
-from ..evidence.results import Evidence, Refused, Target
-from ..model import NOT_CLAIMED, NOT_RUN, Claims, Result
+from ..evidence.results import Evidence, Refused
+from ..model import NOT_CLAIMED, NOT_RUN, Result
 from ..plan.rows import Plan
 from ..verdict.standing import group_rows, in_target, is_required
 
@@ -33,7 +33,7 @@ def in_shard(number: int, shard: str) -> bool:
 
 def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
     """Say why a shard is not whole: required rows did not run, or none is in the target. None if it is whole."""
-    claims, target = Claims.from_json(evidence.header["claims"]), Target.from_json(evidence.header["target"])
+    claims, target = evidence.claims, evidence.target
     rows = [row for number, row in enumerate(plan.rows) if in_shard(number, str(target.shard))]
     missing, shown = 0, False
     for group in group_rows(rows, {result.row: result for result in evidence.results}, claims):

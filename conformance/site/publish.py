@@ -14,7 +14,7 @@ from ..certificate.check import Trust, check_certificate
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, STATEMENT
 from ..evidence.folder import PAGE, PUBLISHED, find_published_results, find_results
-from ..evidence.results import Evidence, Refused, Target, pack, parse, read, read_content
+from ..evidence.results import Evidence, Refused, pack, parse, read, read_content
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..plan.rows import Plan
 from ..report.also_failing import fill_others
@@ -110,7 +110,7 @@ def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
 
 def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
     refuse_unsound(evidence, plan, path)
-    target = Target.from_json(evidence.header["target"])
+    target = evidence.target
     if target.filter or target.shard:
         raise Refused(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
     if ran_in_suite_process(evidence.header):

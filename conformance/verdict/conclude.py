@@ -73,8 +73,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     """Conclude from a whole results file."""
     header, results = evidence.header, {result.row: result for result in evidence.results}
     plan = plan_of_run(plan, evidence)
-    claims = Claims.from_json(header["claims"])
-    target = Target.from_json(header["target"])
+    claims, target = evidence.claims, evidence.target
     partial = bool(target.filter or target.shard or target.operations or target.documents or target.types)
     overdue: tuple[str, ...] = ()
     if header.get("waivers"):

@@ -93,7 +93,7 @@ def group_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Failures:
     results = {result.row: result for result in evidence.results if result.diagnosis}
     rows = [(row, results[row.id]) for row in plan_of_run(plan, evidence).rows if row.id in results]
     failed = sort_failures((each for each in rows if fails(each[1].verdicts.values())), blames)
-    tests = _Tests(Target.from_json(evidence.header["target"]), Claims.from_json(evidence.header["claims"]))
+    tests = _Tests(evidence.target, evidence.claims)
     inside = sum(tests.number(each, BAD) for each in failed)
     outside = sum(verdict in BAD for _, result in failed for verdict in result.verdicts.values()) - inside
     if inside:

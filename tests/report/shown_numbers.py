@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from conformance.evidence.results import Evidence, Target
-from conformance.model import Claims
+from conformance.evidence.results import Evidence
 from conformance.plan.rows import Plan
 from conformance.verdict.standing import FAILED, in_target
 
@@ -34,7 +33,7 @@ def number(text: str) -> int:
 
 def count_by_hand(plan: Plan, evidence: Evidence) -> dict[str, Counter[str]]:
     """Count the tests of each document from the rows of the evidence, one by one."""
-    claims, target = Claims.from_json(evidence.header["claims"]), Target.from_json(evidence.header["target"])
+    claims, target = evidence.claims, evidence.target
     results = {result.row: result.verdicts for result in evidence.results}
     counts: dict[str, Counter[str]] = {}
     for row in plan.rows:

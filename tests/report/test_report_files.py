@@ -20,7 +20,7 @@ from conformance.adapter import resolve_claims
 from conformance.evidence.folder import REPORTS, remove_reports
 from conformance.evidence.results import Evidence, Target, header_of
 from conformance.load.cases import load_suite
-from conformance.model import IDLE, Claims, Outcome, Result, Verdict
+from conformance.model import IDLE, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import ids, parse_selection
 from conformance.report import badge, embedded, report_page
@@ -224,7 +224,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
     evidence = replace(evidence, header=header)
     target = replace(Target(), select="flattens")
     results = {result.row: result for result in evidence.results}
-    those = plan, evidence, conclude(plan, results, Claims.from_json(header["claims"]), target)
+    those = plan, evidence, conclude(plan, results, evidence.claims, target)
     left = sum(not row.id.startswith("flattens[") for row in plan.rows)
     suites = list(ElementTree.fromstring(WRITERS["junit"](*those)))
     assert suites[-1].get("name") == "not run"
