@@ -15,7 +15,7 @@ from typing import Any
 
 
 def running(pid: int = -1, group: int = -1) -> bool:
-    """Whether that process, or one of that group, is left and not merely waiting to be reaped."""
+    """Return True if that process, or one of that group, is left and not merely waiting to be reaped."""
     return any(pid == one or group == its for one, its, state in _all() if state != "Z")
 
 

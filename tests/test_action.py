@@ -1,4 +1,4 @@
-"""What others' CI runs: the shell steps of action.yml and of docs/ci.md, run here as a runner would."""
+"""The shell steps of action.yml and of docs/ci.md, run as a runner would run them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,13 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-import conformance
 from tests import builders
+from tests.builders import ROOT
 
-ROOT = Path(conformance.__file__).parents[1]
 ACTION = ROOT / "action.yml"
 pytestmark = pytest.mark.skipif(not ACTION.is_file(), reason="the action stays in the clone")
-UNTRUE = """
-from conformance.adapters.reference import Reference
-
-
-class Mine(Reference):
-    def check(self, node, type_):
-        pass
-"""
+RIGHT = "from conformance.adapters.reference import Reference\n\n\nclass Mine(Reference):\n    pass\n"
+UNTRUE = RIGHT.replace("    pass\n", "    def check(self, node, type_):\n        pass\n")
 
 
 def action() -> dict[str, Any]:
@@ -40,8 +33,8 @@ def steps() -> dict[str, dict[str, Any]]:
     return {step["id"]: step for step in action()["runs"]["steps"]}
 
 
-class Done(NamedTuple):
-    """What a step came to."""
+class StepOutcome(NamedTuple):
+    """The result of a step."""
 
     code: int
     out: str
@@ -99,7 +92,7 @@ class Runner:
                 assert found[1] == "github.action_path"
                 return str(ROOT)
 
-    def run(self, step: str) -> Done:
+    def run(self, step: str) -> StepOutcome:
         for name in ("output", "summary"):
             (self.folder / name).write_text("", encoding="utf-8")
         entry = steps()[step]
@@ -110,7 +103,7 @@ class Runner:
         lines = (self.folder / "output").read_text(encoding="utf-8").splitlines()
         outputs = dict(line.split("=", 1) for line in lines)
         self.outputs |= outputs
-        return Done(done.returncode, done.stdout, (self.folder / "summary").read_text(encoding="utf-8"), outputs)
+        return StepOutcome(done.returncode, done.stdout, (self.folder / "summary").read_text(encoding="utf-8"), outputs)
 
     def bash(self, words: list[str], given: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -147,21 +140,21 @@ def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: 
     kept = (tmp_path / ".reshape-conformance-last" / "results.jsonl").read_bytes()
     assert kept == (tmp_path / "conformance-report" / "results.jsonl").read_bytes()
     rehearse(runner, "diff .reshape-conformance-last conformance-report --format markdown").expect(0)
-    compared = runner.run("compare")
-    assert compared.code == 0
-    assert compared.summary
-    assert "::warning" not in compared.out
+    assert "::warning" not in assert_compared(runner).out
 
 
 @pytest.mark.slow
-def test_a_real_run_passes_through_every_step_and_is_compared_with_the_one_that_was_kept(
-    tmp_path: Path, few: str
-) -> None:
+def test_a_real_run_passes_through_every_step(tmp_path: Path, few: str) -> None:
     runner = Runner(tmp_path, backend="reference", arguments=few)
     assert_every_step_passes(runner)
+    assert_compared(runner)
+
+
+def assert_compared(runner: Runner) -> StepOutcome:
     compared = runner.run("compare")
     assert compared.code == 0
     assert compared.summary
+    return compared
 
 
 def assert_every_step_passes(runner: Runner) -> None:
@@ -175,14 +168,14 @@ def assert_every_step_passes(runner: Runner) -> None:
     assert runner.run("conclude").code == int(ran.outputs["exit-code"]) == 0
 
 
-def test_a_backend_that_fails_is_annotated_and_ends_with_its_code(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
+def test_failures_are_annotations_and_the_code_is_1(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
     (tmp_path / "mine.py").write_text(UNTRUE, encoding="utf-8")
     runner = Runner(tmp_path, backend="mine.py:Mine", arguments=few)
     rehearse(runner, f"run mine.py:Mine --out conformance-report {few}")
     assert_annotated(runner, runner.run("run"))
 
 
-def assert_annotated(runner: Runner, ran: Done) -> None:
+def assert_annotated(runner: Runner, ran: StepOutcome) -> None:
     assert (ran.code, ran.outputs["exit-code"]) == (0, "1")
     said = [line for line in runner.run("annotate").out.splitlines() if line]
     assert 1 <= len(said) <= 10
@@ -191,7 +184,7 @@ def assert_annotated(runner: Runner, ran: Done) -> None:
     assert runner.run("conclude").code == 1
 
 
-def test_a_run_that_is_worse_than_the_one_that_was_kept_is_a_warning(tmp_path: Path, rehearse: Rehearse) -> None:
+def test_a_run_worse_than_the_last_is_a_warning(tmp_path: Path, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="reference")
     for folder in ("conformance-report", ".reshape-conformance-last"):
         (tmp_path / folder).mkdir()
@@ -203,14 +196,14 @@ def test_a_run_that_is_worse_than_the_one_that_was_kept_is_a_warning(tmp_path: P
     assert compared.out.startswith("::warning title=reshape conformance::worse than the run before")
 
 
-def test_nothing_that_a_run_prints_is_a_command_of_the_workflow(tmp_path: Path) -> None:
+def test_no_output_of_a_run_is_a_command_of_the_workflow(tmp_path: Path) -> None:
     runner = Runner(tmp_path, backend="mine.py:Mine")
     runner.rehearse("run mine.py:Mine --out conformance-report", builders.CommandOutput(1, PRINTED, ""))
     assert_no_commands(runner.run("run"))
 
 
 @pytest.mark.slow
-def test_nothing_that_a_library_prints_is_a_command_of_the_workflow(tmp_path: Path, few: str) -> None:
+def test_no_output_of_a_library_is_a_command_of_the_workflow(tmp_path: Path, few: str) -> None:
     prints = f"        import os\n        os.write(1, {PRINTED.encode()!r})\n"
     (tmp_path / "mine.py").write_text(UNTRUE.replace("        pass\n", prints), encoding="utf-8")
     runner = Runner(tmp_path, backend="mine.py:Mine", arguments=few)
@@ -222,7 +215,7 @@ def test_nothing_that_a_library_prints_is_a_command_of_the_workflow(tmp_path: Pa
 PRINTED = "\n::error::x\n::stop-commands::y\n"
 
 
-def assert_no_commands(ran: Done) -> None:
+def assert_no_commands(ran: StepOutcome) -> None:
     assert (ran.code, ran.outputs["exit-code"]) == (0, "1")
     first, *between = (line for line in ran.out.splitlines() if line)
     token = first.removeprefix("::stop-commands::")
@@ -231,7 +224,7 @@ def assert_no_commands(ran: Done) -> None:
     assert [line for line in between if token in line] == between[-1:] == [f"::{token}::"]
 
 
-def test_a_backend_that_cannot_start_still_concludes_with_its_code(tmp_path: Path, rehearse: Rehearse) -> None:
+def test_a_backend_that_cannot_start_ends_with_its_code(tmp_path: Path, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="nunpy")
     rehearse(runner, "run nunpy --out conformance-report")
     code = runner.run("run").outputs["exit-code"]
@@ -241,7 +234,30 @@ def test_a_backend_that_cannot_start_still_concludes_with_its_code(tmp_path: Pat
     assert runner.run("conclude").code == int(code)
 
 
-def assert_attested(runner: Runner) -> None:
+@pytest.mark.parametrize("many", [False, True], ids=["few files", "many files"])
+def test_the_predicate_names_the_digests_of_all_files(tmp_path: Path, many: bool) -> None:
+    """A statement names each of a few files; it has one digest for many, which the evidence names."""
+    digests = {"mine.py": "a" * 64, "lib\nmine.so": "b" * 64}
+    named = {"mine.py and 1 more": "c" * 64} if many else digests
+    subject = [{"name": name, "digest": {"sha256": digest}} for name, digest in named.items()]
+    statement = {"predicateType": "https://type.example/v1", "predicate": {"result": "PASSED"}, "subject": subject}
+    out = tmp_path / "conformance-report"
+    out.mkdir()
+    (out / "statement.json").write_text(json.dumps(statement), encoding="utf-8")
+    footer = {"rows": 1, **({"subject": digests} if many else {})}
+    (out / "results.jsonl").write_text(f'{{"rows": 0}}\n{json.dumps(footer)}\n', encoding="utf-8")
+    outputs = Runner(tmp_path, backend="reference", attest="true").run("predicate").outputs
+    assert outputs == {"type": "https://type.example/v1"}
+    assert json.loads((out / "predicate.json").read_text(encoding="utf-8")) == {"result": "PASSED"}
+    lines = (out / "subjects.sha256").read_text(encoding="utf-8").splitlines()
+    assert lines == [f"{'a' * 64}  mine.py", f"{'b' * 64}  lib mine.so"]
+
+
+@pytest.mark.slow
+def test_an_attested_run_names_the_predicate_and_the_files(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(RIGHT, encoding="utf-8")
+    backend, cases = f"{tmp_path / 'mine.py'}:Mine", builders.write_cases(tmp_path)
+    runner = Runner(tmp_path, backend=backend, arguments=f"--cases {cases}", attest="true")
     assert runner.run("run").outputs["exit-code"] == "0"
     out = runner.folder / "conformance-report"
     statement = json.loads((out / "statement.json").read_text(encoding="utf-8"))
@@ -254,34 +270,6 @@ def assert_attested(runner: Runner) -> None:
     assert set(named) <= set(lines) or len(lines) > 6
 
 
-@pytest.mark.parametrize("many", [False, True], ids=["few files", "many files"])
-def test_the_predicate_and_the_digests_of_all_files_are_handed_over(tmp_path: Path, many: bool) -> None:
-    """A statement names each of a few files; it has one digest for many, which the evidence names."""
-    digests = {"mine.py": "a" * 64, "lib\nmine.so": "b" * 64}
-    named = {"mine.py and 1 more": "c" * 64} if many else digests
-    subject = [{"name": name, "digest": {"sha256": digest}} for name, digest in named.items()]
-    statement = {"predicateType": "https://type.example/v1", "predicate": {"result": "PASSED"}, "subject": subject}
-    out = tmp_path / "conformance-report"
-    out.mkdir()
-    (out / "statement.json").write_text(json.dumps(statement), encoding="utf-8")
-    footer = {"rows": 1, **({"subject": digests} if many else {})}
-    (out / "results.jsonl").write_text(f'{{"rows": 0}}\n{json.dumps(footer)}\n', encoding="utf-8")
-    assert Runner(tmp_path, backend="reference", attest="true").run("predicate").outputs == {
-        "type": "https://type.example/v1"
-    }
-    assert json.loads((out / "predicate.json").read_text(encoding="utf-8")) == {"result": "PASSED"}
-    lines = (out / "subjects.sha256").read_text(encoding="utf-8").splitlines()
-    assert lines == [f"{'a' * 64}  mine.py", f"{'b' * 64}  lib mine.so"]
-
-
-@pytest.mark.slow
-def test_an_attested_run_hands_over_the_predicate_and_the_files_that_were_tested(tmp_path: Path) -> None:
-    text = "from conformance.adapters.reference import Reference\n\n\nclass Mine(Reference):\n    pass\n"
-    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
-    backend, cases = f"{tmp_path / 'mine.py'}:Mine", builders.write_cases(tmp_path)
-    assert_attested(Runner(tmp_path, backend=backend, arguments=f"--cases {cases}", attest="true"))
-
-
 def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="nunpy", attest="true")
     rehearse(runner, "certify nunpy --out conformance-report")
@@ -289,7 +277,7 @@ def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path, rehearse: Rehe
     assert runner.run("predicate").outputs == {}
 
 
-def test_the_attestation_gets_what_the_step_before_wrote_and_only_if_asked() -> None:
+def test_the_attestation_gets_what_the_step_before_wrote() -> None:
     attest, predicate = steps()["attest"], steps()["predicate"]
     assert attest["uses"] == "actions/attest@v4"
     assert attest["if"] == "steps.predicate.outputs.type != ''"
@@ -312,17 +300,11 @@ def test_an_output_folder_of_two_lines_adds_no_output(tmp_path: Path, few: str) 
     assert ran.out.count("::error") == 1
 
 
-def test_no_step_pastes_an_input_into_its_script() -> None:
+def test_the_steps_are_safe_and_the_last_one_concludes() -> None:
     """An expression inside a script would let an input write shell."""
     assert all("${{" not in step.get("run", "") for step in steps().values())
-
-
-def test_the_last_step_concludes_and_every_shell_is_named() -> None:
     assert list(steps())[-1] == "conclude"
     assert all(("uses" in step) != (step.get("shell") == "bash") for step in steps().values())
-
-
-def test_the_install_step_installs_the_folder_of_the_action() -> None:
     assert steps()["install"]["env"]["SUITE"] == "${{ github.action_path }}"
 
 
@@ -334,7 +316,7 @@ def snippet(title: str, language: str) -> str:
     return found[1]
 
 
-def test_the_workflow_of_the_docs_gives_the_action_inputs_that_it_has() -> None:
+def test_the_workflow_of_the_docs_uses_inputs_that_exist() -> None:
     workflow = yaml.safe_load(snippet("GitHub Actions", "yaml"))
     used = workflow["jobs"]["reshape"]["steps"][-1]["with"]
     assert set(used) <= set(action()["inputs"])
@@ -353,9 +335,7 @@ def test_the_scripts_of_the_docs_run_as_they_stand(name: str, tmp_path: Path) ->
     """But for installing, which needs an index: pip and the environment are stood in for. And of few cases."""
     runner = Runner(tmp_path)
     (tmp_path / "ci").mkdir()
-    (tmp_path / "ci" / "mine.py").write_text(
-        UNTRUE.replace("def check(self, node, type_):\n        pass", "pass"), "utf-8"
-    )
+    (tmp_path / "ci" / "mine.py").write_text(RIGHT, encoding="utf-8")
     few = shlex.quote(str(builders.write_cases(tmp_path)))
     runner.stand_in("conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@" --cases {few} --hunt 0')
     for command in ("pip", "python3"):

@@ -37,7 +37,7 @@ RANK = {room: rank for rank, rooms in enumerate(LADDER) for room in rooms}
 FACE = ("__init__", "__main__", "adapters")
 """Modules beside the rooms: the public face, the command, and the way to adapters/."""
 STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
-"""The nodes below which an import may stand."""
+"""The nodes that may contain an import."""
 MODULES = {
     ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
     for path in PACKAGE.rglob("*.py")
@@ -73,7 +73,7 @@ def name_of(node: ast.AST) -> str | None:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
 
 
-def misplaced(module: str, text: str) -> list[str]:
+def list_misplaced(module: str, text: str) -> list[str]:
     """The imports of a module that climb the ladder or leave it."""
     room = module.partition(".")[0]
     rooms = {name: name.partition(".")[0] for name in imports_of(module, text)}
@@ -88,7 +88,7 @@ def misplaced(module: str, text: str) -> list[str]:
 def test_a_module_imports_only_rooms_below_its_own(room: str) -> None:
     texts = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items() if name.split(".")[0] == room}
     assert texts
-    assert {name: wrong for name, text in texts.items() if (wrong := misplaced(name, text))} == {}
+    assert {name: wrong for name, text in texts.items() if (wrong := list_misplaced(name, text))} == {}
 
 
 def test_every_module_is_in_a_room() -> None:
@@ -123,8 +123,8 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
     ],
 )
 def test_an_import_that_climbs_the_ladder_is_seen(module: str, line: str) -> None:
-    assert misplaced(module, line)
+    assert list_misplaced(module, line)
 
 
 def test_imports_for_the_type_checker_alone_are_free() -> None:
-    assert not misplaced("run.judge", "if TYPE_CHECKING:\n    from ..report import pages")
+    assert not list_misplaced("run.judge", "if TYPE_CHECKING:\n    from ..report import pages")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not HOOKS.is_file(), reason="the hook stays in t
 
 
 def hook(dialect: Path) -> list[str]:
-    """The words after `conformance` that the hook gives, for a dialect in place of the folder that the docs name."""
+    """The words after `conformance` that the hook gives, for a dialect instead of the folder that the docs name."""
     (hook,) = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))
     (block,) = re.findall(r"```yaml\n(repos:.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
     (used,) = yaml.safe_load(block)["repos"][0]["hooks"]
@@ -29,8 +29,8 @@ def hook(dialect: Path) -> list[str]:
     return words[1:]
 
 
-def test_the_hook_of_pre_commit_checks_the_cases_that_the_docs_name(tmp_path: Path, cli: builders.Cli) -> None:
-    """The cases and the specification stand alone, so that the bundled ones are not checked again."""
+def test_the_hook_checks_the_cases_that_the_docs_name(tmp_path: Path, cli: builders.Cli) -> None:
+    """No folder extends the bundled ones, so that these are not checked again."""
     write_tiny_spec(tmp_path)
     cases = builders.write_cases(tmp_path, TWO_INFERS)
     cli(*hook(tmp_path)).expect(1, out="few0.yaml:3: two-infers: the id is not in cases/ids.lock")
@@ -45,9 +45,7 @@ cases:
 
 
 @pytest.mark.parametrize("file", ["spec/rules.yaml", "cases/acme.yaml"])
-def test_the_hook_of_pre_commit_names_a_slip_in_the_folders_that_the_docs_name(
-    file: str, tmp_path: Path, cli: builders.Cli
-) -> None:
+def test_the_hook_names_a_slip(file: str, tmp_path: Path, cli: builders.Cli) -> None:
     shutil.copytree(ROOT / "examples" / "dialect", tmp_path / "mine")
     slip = tmp_path / "mine" / file
     slip.write_text(slip.read_text(encoding="utf-8").replace("  - id: ", "  - idd: ", 1), encoding="utf-8")

@@ -55,16 +55,14 @@ def test_pages_define_blame_in_the_words_of_the_legend(page: str) -> None:
 
 
 PAGES = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "adapters/README.md",
+    "README.md", "CONTRIBUTING.md", "adapters/README.md",
     *(f"docs/{name}.md" for name in ("architecture", "threats", "lab")),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_name_files_and_functions_that_there_are(page: str) -> None:
-    """Of a file in a room the name begins with the room; a row of a table may name functions of its file."""
+    """The name of a file in a room begins with the room; a row of a table may name functions of its file."""
     for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
         names = [name for name in re.findall(r"`([a-z_./]+/[a-z_]+\.py)`", line) if "NAME" not in name]
         folders = (ROOT, ROOT / "conformance", (ROOT / page).parent)

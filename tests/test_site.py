@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-import conformance
+from tests.builders import ROOT
+from tests.site.test_documents import PageLinks
 
-ROOT = Path(conformance.__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").is_file(), reason="only a clone has the site's settings")
 OWN = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md")
 FOLDERS = ("adapters", "cases", "examples", "reports", "spec")
@@ -46,25 +45,6 @@ def test_every_page_is_in_the_menu_once() -> None:
     assert sorted(entries(settings["nav"])) == pages()
 
 
-class Links(HTMLParser):
-    """What a page has: its anchors, what it links to, and what it loads."""
-
-    def __init__(self, page: Path) -> None:
-        super().__init__()
-        self.anchors: set[str] = set()
-        self.links: list[str] = []
-        self.loaded: list[str] = []
-        self.feed(page.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        self.anchors |= {values[name] for name in ("id", "name") if name in values}
-        if tag == "a":
-            self.links += [values["href"]] if "href" in values else []
-        else:
-            self.loaded += [values[name] for name in ("src", "href") if name in values]
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if find_spec("mkdocs") is None:
@@ -78,8 +58,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_every_link_leads_to_a_file_of_the_site_and_to_an_anchor_there(site: Path) -> None:
-    found = {site / page_of(name): Links(site / page_of(name)) for name in pages()}
+def test_every_link_leads_to_a_file_and_an_anchor(site: Path) -> None:
+    found = {site / page_of(name): PageLinks(site / page_of(name)) for name in pages()}
     broken = []
     for page, links in found.items():
         for link in [*links.links, *links.loaded]:
@@ -96,7 +76,7 @@ def test_every_link_leads_to_a_file_of_the_site_and_to_an_anchor_there(site: Pat
 @pytest.mark.slow
 def test_the_pages_load_nothing_from_elsewhere(site: Path) -> None:
     for name in pages():
-        assert [link for link in Links(site / page_of(name)).loaded if "//" in link] == [], name
+        assert [link for link in PageLinks(site / page_of(name)).loaded if "//" in link] == [], name
 
 
 @pytest.mark.slow

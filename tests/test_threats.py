@@ -16,7 +16,7 @@ from .builders import ROOT, write_cases
 
 PAGE = ROOT / "docs" / "threats.md"
 HERE = pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is not beside an installed suite")
-NAMED = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
+TEST_NAME = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 
 
 def functions(file: str) -> set[str]:
@@ -28,12 +28,12 @@ def functions(file: str) -> set[str]:
 @HERE
 def test_every_attack_on_the_page_names_a_test_that_there_is() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    named = NAMED.findall(text)
+    named = TEST_NAME.findall(text)
     assert len(named) > 30
     assert [f"{file}::{name}" for file, name in named if name not in functions(file)] == []
     table = text.partition("| attack | test |")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines()[2:] if line.startswith("|")]
-    assert all(NAMED.search(row) for row in rows), "an attack without a test"
+    assert all(TEST_NAME.search(row) for row in rows), "an attack without a test"
 
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
@@ -46,7 +46,7 @@ def sandboxes() -> bool:
 
 @HERE
 @pytest.mark.skipif(not sandboxes(), reason="no bwrap that works")
-def test_a_worker_in_the_sandbox_of_the_page_runs_and_cannot_write(tmp_path: Path) -> None:
+def test_a_worker_in_the_sandbox_of_the_page_cannot_write(tmp_path: Path) -> None:
     text = "from conformance.adapters.reference import Reference\n"
     text += f"try:\n    open({str(tmp_path / 'written')!r}, 'w')\nexcept OSError:\n    pass\n"
     text += "class Mine(Reference):\n    pass\n"

@@ -141,7 +141,7 @@ def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
     assert (checked.level, checked.issuer, checked.audited_rows) == ("challenged", "lab@example.com", 50)
 
 
-def test_the_level_with_the_challenge_beside_it_and_with_a_subject(lab: Lab) -> None:
+def test_the_level_with_a_challenge_beside_it_and_a_subject(lab: Lab) -> None:
     """The signed challenge beside the certificate serves those who did not give it; the files under test are named."""
     assert check_certificate(lab.folder, lab.plan, lab.trust(challenge=None)).level == "re-run"
     numpy = next(name for name in read(lab.folder / RESULTS).footer["subject"] if "_multiarray_umath" in name)

@@ -208,9 +208,7 @@ def test_the_header_names_the_processor(path: Path) -> None:
     assert "sse2" not in environment["instructions"].split(), "every processor has it"
 
 
-def test_variables_of_libraries_are_named_and_no_path(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variables_of_libraries_are_named_and_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"ONEDNN_MAX_CPU_ISA": "AVX2", "PYTENSOR_FLAGS": "compiledir=/home/me/c,mode=JAX", "HOME_OF_ONEDNN_": "/x"}
     monkeypatch.setattr(os, "environ", given)
     begun = runpy.run_path(machine.__file__)  # as in a process that has just begun

@@ -71,7 +71,7 @@ def test_a_backend_that_forges_evidence_does_not_conform(command: Command, tmp_p
 
 
 @pytest.mark.parametrize("isolation", ["none", pytest.param("worker", marks=pytest.mark.slow)])
-def test_a_backend_that_hides_modules_in_the_working_directory_gets_no_yes(tmp_path: Path, isolation: str) -> None:
+def test_a_backend_that_writes_modules_does_not_conform(tmp_path: Path, isolation: str) -> None:
     """The suite imports some of its own modules only once the backend has run."""
     planted = "import os\nprint('exit 0: the whole target conforms', flush=True)\nos._exit(0)\n"
     text = "from conformance.adapters.reference import Reference\nimport numpy as np\n"

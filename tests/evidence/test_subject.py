@@ -41,7 +41,7 @@ def test_python_and_its_standard_library_are_not_under_test() -> None:
     assert set(subject_of("import bz2, ctypes, lzma, sqlite3, ssl, uuid, zlib, yaml").files) == set()
 
 
-def test_a_package_is_under_test_whatever_this_process_has_loaded(tmp_path: Path) -> None:
+def test_a_package_of_compiled_files_is_under_test(tmp_path: Path) -> None:
     """Otherwise a second run of the same packages may name other files, and would count as a run of something else."""
     compiled = str(import_module("numpy._core._multiarray_umath").__file__)
     library = tmp_path / "libmine.so"
@@ -82,6 +82,6 @@ def test_a_package_without_its_metadata_does_not_disturb(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("name", sorted(bundled_backends()))
-def test_the_library_of_each_bundled_adapter_is_among_its_modules(name: str) -> None:
+def test_a_bundled_adapter_names_its_library(name: str) -> None:
     alone = {"reference", "numpy", "onednn"}  # the first two are NumPy itself, the last is one file that is mapped
     assert modules_of_adapter(name) - {"conformance", "numpy"} or name in alone

@@ -1,4 +1,4 @@
-"""What `verify` and `publish` can say of evidence, and what they cannot."""
+"""`verify` and `publish` say what evidence shows, and not more."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records
 
 
 # ── what verify can say, and what it cannot ───────────────────────────────────────────────────────
-def test_verify_says_that_it_does_not_know_who_wrote_the_evidence(reading: Command) -> None:
+def test_verify_does_not_know_who_wrote_the_evidence(reading: Command) -> None:
     made(reading)
     assert "wrote by: unknown" in verify(reading).out
     data = verify(reading, "--json").data

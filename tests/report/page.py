@@ -44,8 +44,8 @@ WRITERS: dict[str, Callable[[Plan, Evidence, Conclusion], str]] = {
 }
 
 
-class Answers(FunctionAdapter):
-    """Answers a literal 0 beside a -1, which two documents forbid and the others leave open."""
+class AnswersZero(FunctionAdapter):
+    """AnswersZero a literal 0 beside a -1, which two documents forbid and the others leave open."""
 
     name, version = "answers", "1"
 
@@ -85,7 +85,7 @@ def told(
 
 @pytest.fixture
 def answers(plan: Plan, tmp_path: Path) -> Told:
-    return told(plan, Answers(), tmp_path)
+    return told(plan, AnswersZero(), tmp_path)
 
 
 class Page(HTMLParser):

@@ -159,7 +159,7 @@ def test_a_link_to_a_case_opens_it_even_where_a_filter_hides_it(opened: Open) ->
     assert page.locator("#case-zero-beside-infer").bounding_box()["y"] < 900
 
 
-def test_cases_that_were_not_run_are_there_and_give_way_to_a_filter(opened: Open) -> None:
+def test_a_filter_hides_cases_that_were_not_run(opened: Open) -> None:
     page = opened("part", "#case-turns")
     assert page.locator("#case-turns").is_visible()
     page.select_option("[name=verdict]", "pass")
@@ -169,7 +169,7 @@ def test_cases_that_were_not_run_are_there_and_give_way_to_a_filter(opened: Open
     page.wait_for_selector("#case-zero-beside-infer", state="visible")
 
 
-def test_three_clicks_lead_from_the_top_to_clause_reason_and_command(opened: Open) -> None:
+def test_three_clicks_lead_to_clause_reason_and_command(opened: Open) -> None:
     page = opened("report")
     page.click("header .kinds a >> nth=0")
     block = page.locator("details.entry[open]").first
@@ -190,7 +190,7 @@ def test_filters_on_the_comparison_leave_what_one_alone_fails(opened: Open) -> N
     assert page.evaluate("location.hash") == "#filter:show=one-fails"
 
 
-def test_chosen_backends_stand_side_by_side_and_what_differs_comes_first(opened: Open) -> None:
+def test_chosen_backends_are_side_by_side_differences_first(opened: Open) -> None:
     page = opened("compare")
     page.select_option("[name=b0]", "wrong 1")
     assert not page.locator(".chosen").is_visible(), "one backend is compared with nothing"
@@ -237,7 +237,7 @@ def test_published_pages_filter_and_lead_to_one_another(opened: Open) -> None:
     assert rules.inner_text("output").startswith("1 of ")
 
 
-def test_the_landing_of_forty_backends_is_no_taller_than_six_screens(chromium: Any, pages: dict[str, Path]) -> None:
+def test_the_landing_of_forty_backends_has_six_screens(chromium: Any, pages: dict[str, Path]) -> None:
     folder = pages["report"].parents[1] / "forty"
     plan = plan_as_bundled(folder)
     runs = [finish_run(plan, each, folder / f"again-{number}") for number, each in enumerate((Right(), Wrong()))] * 20
@@ -297,7 +297,7 @@ def test_dark_is_dark_and_light_is_light(opened: Open) -> None:
 
 # ── no script, print, size ────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("name", PAGES)
-def test_without_scripts_all_is_there_and_nothing_pretends_to_work(opened: Open, name: str) -> None:
+def test_without_scripts_all_is_there(opened: Open, name: str) -> None:
     page = opened(name, java_script_enabled=False)
     assert not page.locator("#filters").first.is_visible()
     if name == "report":
@@ -342,7 +342,7 @@ KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), be
     document.body.offsetHeight; return performance.now() - began; }"""
 
 
-def test_a_report_of_ten_thousand_rows_paints_and_filters_at_once(chromium: Any, whole: Path) -> None:
+def test_a_report_of_ten_thousand_rows_paints_at_once(chromium: Any, whole: Path) -> None:
     page = chromium.new_page()
     page.goto((whole / "report.html").as_uri())
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")

@@ -1,4 +1,4 @@
-"""Text of others does nothing but show: no terminal, no CI service and no reader takes it for something of ours."""
+"""Text of others is only shown: no terminal, CI service or reader treats it as our output."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ OURS = [path for path in PACKAGE.rglob("*.py") if not {"tests", "adapters"} & se
 _OBEYED = re.compile(r"^\s*(::|✓ the whole target conforms!)|##\w*\[|[\0-\x08\x0b-\x1f]", re.MULTILINE)
 
 
-def obeyed(text: str) -> list[str]:
-    """What a terminal, a CI service or a reader would take for something of ours."""
+def list_obeyed(text: str) -> list[str]:
+    """List what a terminal, a CI service or a reader would treat as our output."""
     return [match[0] for match in _OBEYED.finditer(text)]
 
 
@@ -120,7 +120,7 @@ def test_no_command_lets_a_name_pose_as_its_own_output(
     main([re.sub(r"\{(\w+)\}", lambda match: str(places[match[1]]), word) for word in words])
     said = capsys.readouterr()
     assert said.out + said.err
-    assert obeyed(said.out) == obeyed(said.err) == []
+    assert list_obeyed(said.out) == list_obeyed(said.err) == []
 
 
 def test_the_reports_hold_no_command_and_no_control_character(runs: Path) -> None:
@@ -147,11 +147,11 @@ def test_pytest_prints_no_text_of_a_backend_as_it_is(tmp_path: Path, runs: Path)
         done = Done(tmp_path, *manner, "--conformance-cases", str(runs / "cases"), adapter=f"{adapter}:It")
         assert done.code == 1, done.text
         done.says("flattens", "::stop-commands::tok")
-        assert obeyed(done.text) == [], done.text
+        assert list_obeyed(done.text) == [], done.text
     done = Done(tmp_path, "--conformance-cases", str(runs / "cases"), adapter=f"{adapter}:Named")
-    assert obeyed(done.text) == [], done.text
+    assert list_obeyed(done.text) == [], done.text
     done = Done(tmp_path, f"--conformance-cases={HOSTILE}", adapter=f"{adapter}:It")
-    assert obeyed(done.text) == [], done.text
+    assert list_obeyed(done.text) == [], done.text
 
 
 # ── the one way out ───────────────────────────────────────────────────────────────────────────────
@@ -195,7 +195,7 @@ def test_cells_of_a_table_stay_on_their_line() -> None:
 def test_json_holds_no_command_and_reads_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     emit({"##[group]": HOSTILE})
     out = capsys.readouterr().out
-    assert obeyed(out) == []
+    assert list_obeyed(out) == []
     assert json.loads(out) == {"##[group]": HOSTILE}
 
 

@@ -1,4 +1,4 @@
-"""Pages: each holds the rules of style for what stands on it, and no others."""
+"""Each page holds the rules of style for what is on it, and no others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_page_has_each_rule_whose_classes_are_on_it(pages: dict[str, str]) -> 
         assert len(re.findall(rf"\.{name}(?![\w-])", style)) >= 1, name
 
 
-def test_pictures_are_drawn_where_there_are_failures_and_only_there(pages: dict[str, str]) -> None:
+def test_pictures_are_drawn_only_where_there_are_failures(pages: dict[str, str]) -> None:
     assert {name: ".pic" in split(page)[0] for name, page in pages.items()} == {"right": False, "wrong": True}
     assert {name: "class=pic" in page for name, page in pages.items()} == {"right": False, "wrong": True}
 

@@ -20,7 +20,7 @@ from conformance.plan.rows import Plan
 from conformance.report import markdown
 from conformance.report.embedded import lines_in
 
-from .page import WRITERS, Answers, Page, SpeaksMarkup, Told, answers, plan, told
+from .page import WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, told
 
 __all__ = ["answers", "plan"]
 
@@ -60,7 +60,7 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
     def without_some_and_with_another(results: list[Result]) -> list[Result]:
         return [*results[5:], results[0]._replace(row="invented[StaticReshape-f32]")]
 
-    those = told(plan, Answers(), tmp_path, without_some_and_with_another)
+    those = told(plan, AnswersZero(), tmp_path, without_some_and_with_another)
     html, xml = WRITERS["page"](*those), WRITERS["junit"](*those)
     assert sorted(rows_in(html)) == sorted(row.id for row in plan.rows)
     assert [case.get("name") for case in ElementTree.fromstring(xml).iter("testcase")] == [row.id for row in plan.rows]
@@ -69,7 +69,7 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
 
 def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Path) -> None:
     lost = plan.rows[0].id
-    those = told(plan, Answers(), tmp_path, lambda results: [each for each in results if each.row != lost])
+    those = told(plan, AnswersZero(), tmp_path, lambda results: [each for each in results if each.row != lost])
     case = element_of(those, lost)
     skipped = case.find("skipped")
     assert skipped is not None

@@ -28,7 +28,7 @@ from conformance.report.finished_run import FinishedRun
 from conformance.verdict.conclude import conclude
 
 from ..builders import Wrong, finish_run, plan_as_bundled
-from .page import HOSTILE, SECONDS, WRITERS, Answers, Page, SpeaksMarkup, Told, answers, plan, told
+from .page import HOSTILE, SECONDS, WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, told
 
 __all__ = ["answers", "plan"]
 
@@ -77,7 +77,7 @@ def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
 
 
 def test_no_verdict_holds_if_a_planted_backend_escapes(plan: Plan, tmp_path: Path) -> None:
-    _, evidence, conclusion = told(plan, Answers(), tmp_path)
+    _, evidence, conclusion = told(plan, AnswersZero(), tmp_path)
     lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
     html, summary = WRITERS["page"](plan, evidence, lying), WRITERS["markdown"](plan, evidence, lying)
     assert "✓ conforms" not in html + summary
@@ -89,7 +89,7 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
         verdicts: dict[str, Verdict] = dict.fromkeys(results[0].verdicts, "waived")
         return [results[0]._replace(verdicts=verdicts, waiver=1), *results[1:]]
 
-    _, evidence, conclusion = told(plan, Answers(), tmp_path, waived)
+    _, evidence, conclusion = told(plan, AnswersZero(), tmp_path, waived)
     waiver = {"number": 1, "place": "waivers.yaml:3", "row": "x", "reason": HOSTILE, "expires": "2027-01-01"}
     header = {**evidence.header, "waivers": [waiver]}
     found = Page(WRITERS["page"](plan, replace(evidence, header=header), conclusion))
@@ -110,7 +110,7 @@ def with_plain_evidence(text: str) -> str:
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_two_runs_differ_only_by_time(plan: Plan, tmp_path: Path, name: str) -> None:
-    first, second = told(plan, Answers(), tmp_path / "1"), told(plan, Answers(), tmp_path / "2")
+    first, second = (told(plan, AnswersZero(), tmp_path / "1"), told(plan, AnswersZero(), tmp_path / "2"))
     began, then = first[1].header["started"], "2031-01-01T00:00:00+00:00"
     header, footer = {**second[1].header, "started": then}, {**second[1].footer, "seconds": 9.875}
     later = replace(second[1], header=header, footer=footer)
@@ -142,11 +142,11 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
         wrong.append(right[-1]._replace(verdicts=fails, diagnosis=f"kind {k % 50}", detail="`x" * 1500))
         detail = f"1 of 6 elements differ, want {k:08x}, got 0"
         distinct.append(wrong[-1]._replace(diagnosis=f"kind {len(row.id) % 30}", detail=detail))
-    header = header_of(plan.suite, Answers().identity, Answers().claims, Target(), "reference")
+    header = header_of(plan.suite, AnswersZero().identity, AnswersZero().claims, Target(), "reference")
     texts = []
     began = time.process_time()
     for results, writer in ((right, WRITERS["page"]), (wrong, WRITERS["markdown"]), (distinct, WRITERS["page"])):
-        conclusion = conclude(plan, {result.row: result for result in results}, Answers().claims, Target())
+        conclusion = conclude(plan, {result.row: result for result in results}, AnswersZero().claims, Target())
         texts.append(writer(plan, Evidence(header, tuple(results), {"seconds": 1.0}), conclusion))
     seconds = time.process_time() - began
     scale = 10_000 / len(plan.rows)
@@ -172,7 +172,7 @@ def test_the_time_of_each_row_is_in_junit(plan: Plan, tmp_path: Path) -> None:
     def timed(results: list[Result]) -> list[Result]:
         return [result._replace(milliseconds=1000 + number) for number, result in enumerate(results)]
 
-    answers = told(plan, Answers(), tmp_path, timed)
+    answers = told(plan, AnswersZero(), tmp_path, timed)
     want = {row.id: 1000 + number for number, row in enumerate(plan.rows)}
     rows = Counter[str]()
     for suite in ElementTree.fromstring(WRITERS["junit"](*answers)):
@@ -219,7 +219,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
         idle = [Result(result.row, dict.fromkeys(result.verdicts, "not run"), IDLE) for result in results]
         return [old if old.row.startswith("flattens[") else new for old, new in zip(results, idle, strict=True)]
 
-    _, evidence, _ = told(plan, Answers(), tmp_path, one_case)
+    _, evidence, _ = told(plan, AnswersZero(), tmp_path, one_case)
     header = {**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}}
     evidence = replace(evidence, header=header)
     target = replace(Target(), select="flattens")
@@ -236,9 +236,9 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
 
 
 def test_a_document_that_was_not_asked_for_is_not_run(plan: Plan, tmp_path: Path) -> None:
-    _, evidence, _ = told(plan, Answers(), tmp_path)
+    _, evidence, _ = told(plan, AnswersZero(), tmp_path)
     results = {result.row: result for result in evidence.results}
-    claims = resolve_claims(Answers(), plan.suite.spec.operations)
+    claims = resolve_claims(AnswersZero(), plan.suite.spec.operations)
     conclusion = conclude(plan, results, claims, replace(Target(), documents=("static-oneapi",)))
     words = {document: word for document, (word, _) in FinishedRun(plan, evidence, conclusion).documents.items()}
     assert words.pop("static-oneapi") != "not run"
@@ -252,8 +252,8 @@ def test_some_failures_are_told_in_full_the_rest_in_a_line() -> None:
     plan = Plan(suite, rows)
     more: Any = ((rejected,), 0, "refused a legal call", "no")
     results = tuple(Result(row.id, dict.fromkeys(row.documents, "fail"), *more) for row in rows)
-    claims = Answers().claims
-    header = header_of(plan.suite, Answers().identity, claims, Target(), "reference")
+    claims = AnswersZero().claims
+    header = header_of(plan.suite, AnswersZero().identity, claims, Target(), "reference")
     evidence = Evidence(header, results, {"seconds": 1.0, "digest": "0"})
     html = WRITERS["page"](plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
     failing = {row.case.id for row in rows}

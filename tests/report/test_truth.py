@@ -1,4 +1,4 @@
-"""What a page says of itself is so: where the evidence is, which cases it has, and how it is verified."""
+"""A page is right about itself: where the evidence is, which cases it has, and how it is verified."""
 
 from __future__ import annotations
 
@@ -122,9 +122,7 @@ def test_the_evidence_that_a_page_names_is_that_of_the_page(folder: Callable[[st
     assert f"<th scope=row>SHA-256 of {evidence_of(page).name}<td>{digest}" in html
 
 
-def test_a_published_page_without_its_evidence_says_what_is_missing(
-    folder: Callable[[str], Path], reporting: Command
-) -> None:
+def test_a_page_without_its_evidence_says_what_is_missing(folder: Callable[[str], Path], reporting: Command) -> None:
     page = folder("broken:eight-buffers-in-turn") / PAGE
     if evidence_of(page).suffix == ".xz":
         evidence_of(page).unlink()

@@ -112,7 +112,7 @@ def judge(case: str, verdict: str) -> Callable[[Records], object]:
     return change
 
 
-def put(key: str, value: object) -> Callable[[Records], object]:
+def put_into_footer(key: str, value: object) -> Callable[[Records], object]:
     """Put something else into the footer."""
     return lambda records: records[-1].update({key: value})
 
@@ -126,7 +126,7 @@ FORGED: dict[str, tuple[type[Right], Callable[[Records], object], tuple[str, ...
         Wrong, lambda records: records[1]["verdicts"].update({"static-1999": "pass"}), ("has verdicts for",)),
     "an outcome that nothing comes to": (
         Wrong, lambda records: records[1]["outcomes"][0].update(kind="triumph"), ('kind in the row is "triumph"',)),
-    **{f"something else for {key} in the footer": (Wrong, put(key, value), (f"{key} in the footer is",))
+    **{f"something else for {key} in the footer": (Wrong, put_into_footer(key, value), (f"{key} in the footer is",))
        for key, value in (("verdicts", True), ("canaries", True), ("notes", True), ("seconds", "long"))},
 }  # fmt: skip
 
@@ -162,7 +162,7 @@ def test_a_waiver_that_is_not_for_the_row_waives_nothing(
 def waived_by(
     number: int, case: str, plan: Plan, folder: Path, waivers: list[dict[str, Any]], adapter: Right | None = None
 ) -> str:
-    """What is wrong with evidence in which the failures of a case are waived by hand."""
+    """Waive the failures of a case by hand, and return what is wrong with the evidence."""
 
     def waived(result: Result) -> Result:
         if not result.row.startswith(case) or "fail" not in result.verdicts.values():
@@ -233,8 +233,8 @@ VERDICTS_OF: list[tuple[str, list[dict[str, Any]], int, tuple[str, ...], str, st
 ]
 
 
-def contradicted(plan: Plan, row: Row, results: Mapping[str, Result], header: Mapping[str, Any]) -> list[str]:
-    """What contradicts the result of one row."""
+def list_contradictions(plan: Plan, row: Row, results: Mapping[str, Result], header: Mapping[str, Any]) -> list[str]:
+    """List what contradicts the result of one row."""
     return list(contradictions(Plan(plan.suite, (row,)), results, header))
 
 
@@ -254,7 +254,7 @@ def test_an_outcome_allows_no_other_verdict(
     def true(verdict: Verdict, *diagnosis: str) -> bool:
         name, text = diagnosis or (None, None)
         result = Result(row.id, dict.fromkeys(row.documents, verdict), outcomes, deciding, name, text, content)
-        said = contradicted(longer, row, {row.id: result}, header)
+        said = list_contradictions(longer, row, {row.id: result}, header)
         return not [each for each in said if "in static-oneapi" not in each and "in static-spec-v0.9" not in each]
 
     assert {verdict for verdict in VERDICTS if true(verdict)} == {v for v in VERDICTS if v in plain}
@@ -265,8 +265,8 @@ def test_a_row_has_as_many_outcomes_as_steps(longer: Plan) -> None:
     row = next(row for row in longer.rows if row.id == "turns[StaticReshape-f32]")
     header = {"claims": {"operations": [row.operation]}}
     (result,) = run([row], Reference())
-    assert not contradicted(longer, row, {row.id: result}, header)
-    wrong = list(contradicted(longer, row, {row.id: result._replace(outcomes=result.outcomes * 2)}, header))
+    assert not list_contradictions(longer, row, {row.id: result}, header)
+    wrong = list(list_contradictions(longer, row, {row.id: result._replace(outcomes=result.outcomes * 2)}, header))
     assert wrong == [f"{row.id}: has 1 steps, and 2 outcomes with 1 contents"]
 
 
@@ -282,7 +282,7 @@ def test_one_facet_that_is_not_claimed_is_enough(plan: Plan) -> None:
     result = Result(row.id, dict.fromkeys(row.documents, "not claimed"), (Outcome.from_json(REFUSED),))
     for facet in row.facets:
         header = {"claims": {"operations": [row.operation], "leaves_out": [facet]}}
-        assert not contradicted(plan, row, {row.id: result}, header)
+        assert not list_contradictions(plan, row, {row.id: result}, header)
 
 
 def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None:
@@ -291,9 +291,9 @@ def test_a_failure_in_one_document_alone_has_a_diagnosis_too(plan: Plan) -> None
     verdicts["static-oneapi"] = "observed"
     result = Result(row.id, verdicts, (Outcome("tensor", row.type, (0, 3)),), content=(row.steps[0].src.digest,))
     header = {"claims": {"operations": [row.operation]}}
-    assert contradicted(plan, row, {row.id: result}, header) == [f"{row.id}: fails without a diagnosis"]
-    assert not contradicted(plan, row, {row.id: result._replace(diagnosis="answered")}, header)
-    assert not contradicted(plan, row, {}, header), "what is not there is for others to say"
+    assert list_contradictions(plan, row, {row.id: result}, header) == [f"{row.id}: fails without a diagnosis"]
+    assert not list_contradictions(plan, row, {row.id: result._replace(diagnosis="answered")}, header)
+    assert not list_contradictions(plan, row, {}, header), "what is not there is for others to say"
 
 
 def test_a_row_that_was_not_called_may_be_not_claimed(plan: Plan) -> None:
@@ -301,4 +301,6 @@ def test_a_row_that_was_not_called_may_be_not_claimed(plan: Plan) -> None:
     for operations, possible in (((), {"not claimed", "not run"}), ((row.operation,), {"not run"})):
         rows = {verdict: {row.id: result_without_call(row, verdict)} for verdict in VERDICTS}
         header = {"claims": {"operations": operations}}
-        assert {verdict for verdict in VERDICTS if not contradicted(plan, row, rows[verdict], header)} == possible
+        assert {
+            verdict for verdict in VERDICTS if not list_contradictions(plan, row, rows[verdict], header)
+        } == possible

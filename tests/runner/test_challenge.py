@@ -131,7 +131,7 @@ def test_rows_of_a_run_under_another_nonce_are_refused(tmp_path: Path, evidence_
 
 
 def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path, evidence_under_nonce: bytes) -> None:
-    """The same rows with the contents of another nonce: their digests are not those that are due."""
+    """The rows have the contents of another nonce: their digests are not those that are due."""
     path = tmp_path / RESULTS
     path.write_bytes(evidence_under_nonce)
     old = {result.row: result.content for result in run_under(PLAN, "reference", tmp_path / "public").results}

@@ -1,4 +1,4 @@
-"""After its rows a run calls drawn ones: the same in every run, and only those that fail stand in the evidence."""
+"""After its rows a run calls drawn ones: the same in every run, and the evidence has only those that fail."""
 
 from __future__ import annotations
 

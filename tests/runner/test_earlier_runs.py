@@ -1,4 +1,4 @@
-"""Nothing of an earlier run is taken for this one, and a run that goes on says so."""
+"""Nothing of an earlier run counts as this one's, and a run that goes on says so."""
 
 from __future__ import annotations
 
@@ -97,9 +97,7 @@ def test_a_verdict_made_in_our_own_process_proves_nothing(reading: Command) -> N
 
 
 # ── going on ──────────────────────────────────────────────────────────────────────────────────────
-def test_an_interrupt_while_reports_are_written_says_how_to_go_on(
-    reporting: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_while_reports_are_written(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("conformance.report.write", interrupt)
         said = reporting.run("reference").expect(130)

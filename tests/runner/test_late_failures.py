@@ -1,4 +1,4 @@
-"""What fails behind the last call loses no run: it is told, the rest is written, and the exit code is the verdict's."""
+"""A failure after the last call loses no run: it is told, the rest is written, and the exit code is the verdict's."""
 
 from __future__ import annotations
 

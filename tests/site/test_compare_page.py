@@ -80,7 +80,7 @@ def test_a_line_has_the_group_of_each_backend(runs: list[FinishedRun]) -> None:
         (number,) = re.findall(r"data-c=(\d+)", found[case])
         return list(cells[int(number)])
 
-    assert cells_of("turns") == ["0;1", "1,0"], "the group that fails stands first"
+    assert cells_of("turns") == ["0;1", "1,0"], "the group that fails is first"
     assert cells_of("flattens") == ["0", "0,0"]
 
 
@@ -90,7 +90,7 @@ def test_a_cell_with_failures_leads_to_the_rule_in_the_report(runs: list[Finishe
 
 
 def words(markup: str) -> str:
-    """What a person reads."""
+    """The text that a person reads."""
     return " ".join(re.sub(r"<[^>]*>", "", re.sub(r"<(?:li|dd|br)", r" \g<0>", markup)).split())
 
 
@@ -123,7 +123,7 @@ def test_what_documents_leave_open_is_shown_for_each_backend(runs: list[Finished
     assert 'data-s="disagreements' in line
 
 
-def test_the_page_has_the_digests_of_the_results_and_loads_nothing(runs: list[FinishedRun]) -> None:
+def test_the_page_has_the_digests_and_loads_nothing(runs: list[FinishedRun]) -> None:
     page = render(runs)
     assert all(run.evidence.sha256 in page for run in runs)
     assert "default-src 'none'" in page

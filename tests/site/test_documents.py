@@ -19,33 +19,37 @@ from tests.builders import Cli
 DOCUMENTS = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7")
 
 
-class Links(HTMLParser):
-    """The links and the names of a page."""
+class PageLinks(HTMLParser):
+    """The tags and anchors of a page, what it links to, and what it loads."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, page: Path) -> None:
         super().__init__()
-        self.links: list[str] = []
-        self.names: set[str] = set()
         self.tags: set[str] = set()
-        self.feed(text)
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(page.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
+        values = {name: value or "" for name, value in attrs}
         self.tags.add(tag)
-        self.links += [found["href"] or ""] if tag == "a" and "href" in found else []
-        self.names |= {found["id"] or ""} if "id" in found else set()
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a":
+            self.links += [values["href"]] if "href" in values else []
+        else:
+            self.loaded += [values[name] for name in ("src", "href") if name in values]
 
 
 def list_broken_links(folder: Path) -> list[str]:
     """List the links in the pages of a folder that lead to no page or to no place on it."""
-    pages = {path: Links(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    pages = {path: PageLinks(path) for path in folder.rglob("*.html")}
     assert sum(len(page.links) for page in pages.values()) > 50
     broken = []
     for path, page in pages.items():
         for link in page.links:
             target, _, place = link.partition("#")
             to = (path.parent / target).resolve() if target else path
-            found = place in pages[to].names if place and to in pages else to.is_file()
+            found = place in pages[to].anchors if place and to in pages else to.is_file()
             broken += [] if "://" in link or found else [f"{path.name}: {link}"]
     return broken
 
@@ -58,14 +62,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_document_has_a_page_without_scripts(site: Path) -> None:
-    assert {path.name for path in site.iterdir()} == {
-        INDEX,
-        DIFFERENCES,
-        CASES,
-        *(f"{name}.html" for name in DOCUMENTS),
-    }
+    names = {INDEX, DIFFERENCES, CASES, *(f"{name}.html" for name in DOCUMENTS)}
+    assert {path.name for path in site.iterdir()} == names
     for path in site.iterdir():
-        assert "script" not in Links(path.read_text()).tags
+        assert "script" not in PageLinks(path).tags
 
 
 def test_every_link_within_the_site_leads_to_a_page_and_a_place(site: Path) -> None:
@@ -73,7 +73,7 @@ def test_every_link_within_the_site_leads_to_a_page_and_a_place(site: Path) -> N
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_rules_stand_in_the_order_of_the_lines_that_state_them(site: Path, document: str) -> None:
+def test_rules_are_in_the_order_of_the_lines_that_state_them(site: Path, document: str) -> None:
     text = (site / f"{document}.html").read_text().partition('<section id="findings">')[0]
     sections = re.split(r'<section id="rule-', text)[1:]
     lines = [int(found[1]) for section in sections if (found := re.search(r"line (\d+): “", section))]
@@ -96,7 +96,7 @@ def test_the_page_of_a_document_says_where_it_is_published(site: Path, document:
     assert edition in (site / INDEX).read_text()
 
 
-def test_the_page_of_differences_begins_with_a_rule_on_which_they_differ(site: Path) -> None:
+def test_the_page_of_differences_begins_with_one(site: Path) -> None:
     first = re.search(r"<tbody>\s*<tr[^>]*>(.*?)</tr>", (site / DIFFERENCES).read_text(), re.DOTALL)
     assert first is not None
     words = re.findall(r"<td>(?:<a[^>]*>)?([^<]*)", first[1])

@@ -89,7 +89,7 @@ def page(chromium: Any, runs: list[FinishedRun], tmp_path: Path) -> Iterator[Any
     page.close()
 
 
-def shown(page: Any) -> list[str]:
+def list_visible_rows(page: Any) -> list[str]:
     visible = "all => all.filter(e => e.offsetParent !== null).map(e => e.cells[0].innerText.split('\\n')[0])"
     rows: list[str] = page.eval_on_selector_all(".big tbody tr", visible)
     return rows
@@ -98,16 +98,16 @@ def shown(page: Any) -> list[str]:
 @pytest.mark.slow
 def test_chips_choose_and_heads_sort(page: Any) -> None:
     everyone = ["right 1.10", "right 1", "right 0.9", "wrong 1"]
-    assert shown(page) == everyone
+    assert list_visible_rows(page) == everyone
     page.click("text=Latest versions")
-    assert shown(page) == ["right 1.10", "wrong 1"]
+    assert list_visible_rows(page) == ["right 1.10", "wrong 1"]
     page.click(".chips >> text=Conform")
-    assert shown(page) == ["right 1.10", "right 1"]
+    assert list_visible_rows(page) == ["right 1.10", "right 1"]
     page.click(".chips >> text=All")
     page.click("th[data-sort] button >> nth=1")
-    assert shown(page) == everyone
+    assert list_visible_rows(page) == everyone
     page.click("th[data-sort] button >> nth=1")
-    assert shown(page) == ["wrong 1", "right 1.10", "right 1", "right 0.9"]
+    assert list_visible_rows(page) == ["wrong 1", "right 1.10", "right 1", "right 0.9"]
     assert page.get_attribute("th[data-sort] >> nth=1", "aria-sort") == "descending"
 
 

@@ -28,21 +28,21 @@ NOTHING, ERROR = "breaks nothing", "error of the adapter"
 ONEAPI, GRAPH, SPEC, DYNAMIC, OLDEST = DOCUMENTS
 
 
-class Due(NamedTuple):
-    """What may be said of a backend in one document; rules are patterns."""
+class AllowedBlame(NamedTuple):
+    """The blames of a backend that are right in one document; rules are patterns."""
 
     blames: tuple[str, ...]
     rules: tuple[str, ...]
 
-    def allows(self, said: Said) -> bool:
+    def allows(self, said: ShownBlame) -> bool:
         return said.blame in self.blames and any(fnmatch(said.rule, rule) for rule in self.rules)
 
     def __str__(self) -> str:
         return " or ".join(self.blames) + (f" by {' or '.join(self.rules)}" if self.rules != ("",) else "")
 
 
-class Said(NamedTuple):
-    """What a run says of a backend in one document."""
+class ShownBlame(NamedTuple):
+    """The blame and the rule that a run shows for a backend in one document."""
 
     blame: str
     rule: str
@@ -51,19 +51,19 @@ class Said(NamedTuple):
         return f"{self.blame} by {self.rule}" if self.rule else self.blame
 
 
-Expected = Mapping[str, Due]
+Expected = Mapping[str, AllowedBlame]
 pytestmark = pytest.mark.slow
 
 
-def due(blames: str | tuple[str, ...], *rules: str) -> Due:
-    return Due((blames,) if isinstance(blames, str) else blames, rules or ("",))
+def due(blames: str | tuple[str, ...], *rules: str) -> AllowedBlame:
+    return AllowedBlame((blames,) if isinstance(blames, str) else blames, rules or ("",))
 
 
-def everywhere(blames: str | tuple[str, ...], *rules: str) -> dict[str, Due]:
+def everywhere(blames: str | tuple[str, ...], *rules: str) -> dict[str, AllowedBlame]:
     return dict.fromkeys(DOCUMENTS, due(blames, *rules))
 
 
-def only(documents: Iterable[str], blames: str | tuple[str, ...], *rules: str) -> dict[str, Due]:
+def only(documents: Iterable[str], blames: str | tuple[str, ...], *rules: str) -> dict[str, AllowedBlame]:
     return everywhere(NOTHING) | dict.fromkeys(documents, due(blames, *rules))
 
 
@@ -208,8 +208,8 @@ def plan_for(backend: OneFault) -> Plan:
     return Plan(bundled_plan().suite, tuple(small))
 
 
-def hear(backend: OneFault) -> Iterator[tuple[str, Said]]:
-    """Hear of each document what a run of it alone says first, which is of the heaviest blame."""
+def list_shown_blames(backend: OneFault) -> Iterator[tuple[str, ShownBlame]]:
+    """List what a run of each document alone shows first, which is of the heaviest blame."""
     plan, claims = plan_for(backend), backend.claims
     results = tuple(run(plan.rows, backend))
     conclusion = conclude(plan, {result.row: result for result in results}, claims, Target())
@@ -218,15 +218,15 @@ def hear(backend: OneFault) -> Iterator[tuple[str, Said]]:
         header = {"claims": claims._asdict(), "target": {"documents": [document]}}
         kinds = group_failures(plan, Evidence(header, results, {}), blames).kinds
         if not kinds:
-            yield document, Said(NOTHING, "")
+            yield document, ShownBlame(NOTHING, "")
         elif first := kinds[0].blamed:
-            yield document, Said(first.blame, first.premise.rule)
+            yield document, ShownBlame(first.blame, first.premise.rule)
         else:
-            yield document, Said(ERROR, kinds[0].diagnosis)
+            yield document, ShownBlame(ERROR, kinds[0].diagnosis)
 
 
 def find_differences(name: str, backend: OneFault, expected: Expected) -> Iterator[str]:
-    for document, said in hear(backend):
+    for document, said in list_shown_blames(backend):
         want, known = expected[document], (name, document) in KNOWN
         if known and want.allows(said):
             yield f"{document}: no longer differs; take it out of KNOWN"

@@ -67,7 +67,7 @@ cases:
 """
 
 
-def test_a_call_that_fails_with_some_elements_does_not_pass_with_others(command: Command) -> None:
+def test_a_call_that_fails_with_some_elements_does_not_pass(command: Command) -> None:
     (command.cases / "plain.yaml").write_text(PLAIN, encoding="utf-8")
     command.run("broken:quiets-nan", "--type", "f32")
     plan = command.plan

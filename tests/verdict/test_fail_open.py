@@ -56,7 +56,7 @@ def without(*guards: tuple[Any, str, Any]) -> Iterator[None]:
 
 
 def as_we_are_and_without(doing: Callable[[], CommandOutput], *guards: tuple[Any, str, Any]) -> CommandOutput:
-    """What it comes to as we are, after it was shown that without the guards it would be a yes."""
+    """Show that without the guards it would be a yes, and return the output with them, which is none."""
     with without(*guards):
         assert says_yes(doing()), "the guard is not what holds"
     said = doing()
@@ -71,7 +71,7 @@ def no_failures_are_success(standings: Any, groups: Any, *more: Any) -> tuple[in
 
 
 def no_failures_conform(counts: Any, optional: Any, unshown: Any) -> str:
-    """The same of a document."""
+    """The word for a document where absence counts as success."""
     return "does not conform" if {"fail", "error"} & {*counts, *optional} else "conforms"
 
 
@@ -118,9 +118,9 @@ def test_only_a_refusal_is_a_refusal(command: Command, backend: str, outcome: Ou
 
 
 # ── a partial run published as complete ───────────────────────────────────────────────────────────
-def told(command: Command, folder: Path) -> CommandOutput:
-    """What `conformance` says of results that lie in a folder."""
-    plan = command.plan
+def conclude_folder(command: Command) -> CommandOutput:
+    """Let `conformance` conclude from the results in its folder."""
+    plan, folder = command.plan, command.out
     try:
         found = rejudge.read_and_judge(folder / "results.jsonl", plan)
         code = commands_run.conclude_and_report(argparse.Namespace(json=True), plan, found, folder)
@@ -152,7 +152,7 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
         return evidence.Evidence(records[0], tuple(map(Result.from_json, records[1:])), footer)
 
     said = as_we_are_and_without(
-        lambda: told(command, command.out),
+        lambda: conclude_folder(command),
         (rejudge, "read", careless), (rejudge, "find_miscounts", lambda _: iter(())), UNCOUNTED, *NAIVE,
     )  # fmt: skip
     assert "has no footer" in said.data["why"]
@@ -161,10 +161,10 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
 def test_a_run_of_which_rows_are_missing(command: Command) -> None:
     command.run(mini("Flushes"))
     leave_out(command, "fail")
-    said = as_we_are_and_without(lambda: told(command, command.out), UNCOUNTED, *NAIVE)
+    said = as_we_are_and_without(lambda: conclude_folder(command), UNCOUNTED, *NAIVE)
     assert "lacks 6 rows of the suite" in said.data["why"]
     with without(UNCOUNTED):
-        assert told(command, command.out).code == 4, "rows come from the suite, so that even then it is incomplete"
+        assert conclude_folder(command).code == 4, "rows come from the suite, so that even then it is incomplete"
 
 
 # ── the wrong subset run or certified ─────────────────────────────────────────────────────────────
@@ -176,7 +176,7 @@ def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
         assert command.run(mini("Flushes")).code == 0, "nothing subnormal is left in it"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
     unjudged = (rejudge, "contradictions", lambda *_: iter(()))
-    said = as_we_are_and_without(lambda: told(command, command.out), UNCOUNTED, unjudged)
+    said = as_we_are_and_without(lambda: conclude_folder(command), UNCOUNTED, unjudged)
     assert "is of a suite with digest" in said.data["why"]
 
 
@@ -195,7 +195,7 @@ def test_a_failure_is_no_zero(command: Command) -> None:
 
 
 # ── a harness that fails and reports no failures ──────────────────────────────────────────────────
-_record = Result.to_json
+_row_record = Result.to_json
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ _record = Result.to_json
         (judge, "compare", lambda *_: None),
         (judge, "judge", lambda *_: judge.Judgement("pass")),
         (diagnose, "are_equal", lambda *_: True),
-        (Result, "to_json", lambda r: _record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),
+        (Result, "to_json", lambda r: _row_record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),
         cell("tensor", "illegal", "pass"),
         cell("rejected", "legal", "pass"),
         (conclude, "_exit_code", lambda *_: (0, "done")),
@@ -229,7 +229,7 @@ def test_what_no_one_implements_stays_in_sight(command: Command, monkeypatch: Pa
         return plain(Plan(plan.suite, tuple(row for row in plan.rows if row.id in results)), results, *more, **options)
 
     said = as_we_are_and_without(
-        lambda: told(command, command.out),
+        lambda: conclude_folder(command),
         UNCOUNTED, (conclude, "conclude", of_the_results),
     )  # fmt: skip
     assert "lacks 18 rows of the suite" in said.data["why"]

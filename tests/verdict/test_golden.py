@@ -52,7 +52,7 @@ def no_overrun(row: Row) -> bool:
 
 
 class Pin(NamedTuple):
-    """What is run, and with what held fast."""
+    """A backend, and what is fixed when it is run."""
 
     backend: str
     operations: tuple[str, ...] = STATIC
@@ -92,10 +92,10 @@ class Missing(Exception):
 def test_the_same_rows_fail_with_the_same_diagnoses(file: Path) -> None:
     known = json.loads(file.read_text(encoding="utf-8"))
     if known.get("suite") != load_suite().digest:
-        pytest.skip("the file is of an older suite; write it anew where the library is")
+        pytest.skip("the file is of an older suite; write it again where the library is")
     pin = next(pin for pin in PINS if pin.backend == known["backend"] and dict(pin.detail) == known["detail"])
     try:
-        found = content(pin, known["version"])
+        found = find_content(pin, known["version"])
     except (Other, Missing) as cannot:
         pytest.skip(str(cannot))
     assert found == known
@@ -109,8 +109,8 @@ def test_every_golden_file_is_of_a_backend_that_is_pinned() -> None:
 
 
 # ── finding it ────────────────────────────────────────────────────────────────────────────────────
-def content(pin: Pin, version: str | None = None) -> dict[str, Any]:
-    """What a golden file holds, found in a process of its own."""
+def find_content(pin: Pin, version: str | None = None) -> dict[str, Any]:
+    """Find what a golden file holds, in another process."""
     command = [sys.executable, "-m", "tests.verdict.test_golden", "--of", str(PINS.index(pin)), version or ""]
     environment = {**os.environ, **pin.env}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
@@ -123,7 +123,7 @@ def content(pin: Pin, version: str | None = None) -> dict[str, Any]:
 
 
 def find_here(pin: Pin, version: str) -> dict[str, Any]:
-    """The same in this process, which must have loaded no library: rows are run in forks."""
+    """Find it in this process, which must have loaded no library: rows are run in forks."""
     detail = next(records_of([], pin.backend))
     here = detail["version"].partition("+")[0]
     apart = {key: detail.get(key) for key, value in pin.detail.items() if detail.get(key) != value}
@@ -148,7 +148,7 @@ def records_of(rows: Sequence[Row], backend: str) -> Iterator[Any]:
     """
     begin, told = 0, False
     while begin < len(rows) or not told:
-        lines = _forked(rows[begin:], backend)
+        lines = _run_in_fork(rows[begin:], backend)
         if not lines:
             raise SystemExit(CANNOT_START)
         if not told:
@@ -161,7 +161,7 @@ def records_of(rows: Sequence[Row], backend: str) -> Iterator[Any]:
             begin += 1
 
 
-def _forked(rows: Sequence[Row], backend: str) -> list[bytes]:
+def _run_in_fork(rows: Sequence[Row], backend: str) -> list[bytes]:
     """The lines that a child writes before it is through, or dies."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -214,7 +214,7 @@ def write(names: list[str]) -> Iterator[str]:
         if names and pin.backend not in names:
             continue
         try:
-            known = content(pin)
+            known = find_content(pin)
         except (Other, Missing) as cannot:
             yield f"{pin.backend}: {cannot}"
             continue
