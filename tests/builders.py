@@ -63,7 +63,7 @@ TINY = {
     "operations": """operations:
   - id: StaticReshape
     documents: [only]
-    given: [attribute]
+    shape_passed_as: [attribute]
     types: [f32]
     shape_types: [s64]
     attributes:

@@ -113,7 +113,7 @@ class _Checks:
         strides = strides_of(dims, layout, WIDTH[type_]) if layout in STRIDED else None
         shape_type = "s64"
         operation = self.spec.operations.get(self.operation)
-        given = operation is not None and "attribute" in operation.given
+        given = operation is not None and "attribute" in operation.shape_passed_as
         values = shape if given else None
         node = Node(self.operation, Operand(shape_type, (len(shape),), values), Operand("bool", (), (False,)))
         graph = Graph(Declared(type_, dims, strides), (node,))

@@ -69,7 +69,7 @@ def _signature(spec: Spec, a: str, b: str) -> dict[str, dict[str, Any]]:
 def _facts(operation: Operation, document: str) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "operation": operation.id,
-        "shape given as": sorted(operation.given),
+        "shape passed as": sorted(operation.shape_passed_as),
         "types": sorted(operation.types),
         "shape types": sorted(operation.shape_types),
     }

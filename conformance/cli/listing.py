@@ -259,7 +259,8 @@ def _document_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
 
 
 def _operation_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
-    return each["operation"], *(", ".join(each[name]) for name in ("given", "types", "shape_types", "documents"))
+    names = ("shape_passed_as", "types", "shape_types", "documents")
+    return each["operation"], *(", ".join(each[name]) for name in names)
 
 
 def _finding_row(spec: Spec, each: dict[str, Any]) -> Sequence[str]:
@@ -276,7 +277,7 @@ _LISTINGS = {
         (3, 4),
     ),
     "operations": _Listing(
-        ("document",), _operations, ("operation", "shape given as", "types", "shape types", "documents"), _operation_row
+        ("document",), _operations, ("operation", "shape as", "types", "shape types", "documents"), _operation_row
     ),
     "findings": _Listing(
         ("document", "kind"), _findings, ("finding", "weight", "kind", "documents", "about"), _finding_row

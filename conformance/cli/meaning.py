@@ -112,7 +112,7 @@ class _TypedCall:
             return Call(self.src, self.shape, self.special_zero)
         given = dict(self.form)
         missing = given.pop("missing", [])
-        attributes = ["special_zero", *(["shape"] if "attribute" in operation.given else [])]
+        attributes = ["special_zero", *(["shape"] if "attribute" in operation.shape_passed_as else [])]
         src_type = given.pop("src_type", operation.types[0])
         shape_type = given.pop("shape_type", None) or holding_type(operation, self.shape)
         form = Form(

@@ -57,7 +57,7 @@ def draw_sequence(draw: Draw, types: Sequence[str]) -> Case:
         steps.append(
             draw_step(draw, type_, _like(draw, DrawnCall(before.src, before.shapes[0], before.special_zero[0])))
         )
-    return _case_of(steps, at_once=2 if sometimes(draw, 1, 6) else 1)
+    return _case_of(steps, concurrent=2 if sometimes(draw, 1, 6) else 1)
 
 
 def _like(draw: Draw, call: DrawnCall) -> DrawnCall:

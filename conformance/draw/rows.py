@@ -42,7 +42,7 @@ class Drawer:
             (operation, given, shape_type)
             for operation in spec.operations.values()
             if claims.offers(operation.id)
-            for given in operation.given
+            for given in operation.shape_passed_as
             for shape_type in operation.shape_types
         ]
 

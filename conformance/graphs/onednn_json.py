@@ -67,7 +67,7 @@ class _Reader:
             for name, value in attributes.items()
             if name not in _OWN_ATTRIBUTES
         }
-        takes_shape = "attribute" in self._kinds[entry["kind"]].given
+        takes_shape = "attribute" in self._kinds[entry["kind"]].shape_passed_as
         wanted = ("special_zero", "shape") if takes_shape else ("special_zero",)
         operands = ("src",) if takes_shape else ("src", "shape")
         zero = values.get("special_zero")

@@ -198,7 +198,7 @@ class _SpecReader:
                 for document in entry.get(key, {}):
                     self.is_known("document", document, entry["documents"], _at(place, entry, key, document))
             result[entry["id"]] = Operation(
-                entry["id"], (*entry["documents"], *added), tuple(entry["given"]), tuple(entry["types"]),
+                entry["id"], (*entry["documents"], *added), tuple(entry["shape_passed_as"]), tuple(entry["types"]),
                 tuple(entry["shape_types"]), entry, place,
             )  # fmt: skip
         return result

@@ -108,12 +108,12 @@ class Case:
     """The counts of `src`, `shape` (1 is right) and `extra` inputs (0 is right)."""
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
-    at_once: int = field(default=1, metadata=_facts("{} steps at the same time", "threads"))
+    concurrent: int = field(default=1, metadata=_facts("{} steps at the same time", "threads"))
     """The number of steps that are called together, each with its own program and thread."""
     large: bool = field(default=False, metadata=_facts(facet="large"))
     generated: bool = False
     """Whether `each` made the steps: then those of equal ranks share a program, and evidence keeps one outcome."""
-    once: Literal["for-each-type", "for-each-operation"] | None = field(default=None, metadata=_facts())
+    rows: Literal["one-per-type", "one-per-operation"] | None = field(default=None, metadata=_facts())
     """Set if the case has fewer rows: one for each type, of the first operation; or one for each operation and type,
     where shape arrives with run if it can. None: one for each way of passing shape."""
 

@@ -88,7 +88,7 @@ class Operation:
 
     id: str
     documents: tuple[str, ...]
-    given: tuple[Given, ...]
+    shape_passed_as: tuple[Given, ...]
     """How shape reaches the operation: an attribute, an input known beforehand, an input that arrives with run."""
     types: tuple[str, ...]
     shape_types: tuple[str, ...]

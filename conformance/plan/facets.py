@@ -33,7 +33,7 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
     """Yield the facets of the rows of a case for one way of passing shape."""
     if given != "attribute":
         yield f"shape-type:{shape_type}"
-    if given == "runtime" and len(operation.given) > 1:
+    if given == "runtime" and len(operation.shape_passed_as) > 1:
         yield RUNTIME_SHAPE
     if given == "runtime" and _changes_rank(case):
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks

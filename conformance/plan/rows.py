@@ -104,8 +104,8 @@ def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract])
     for case in cases:
         shared = frozenset(facets_of_case(case))
         for operation, types in _operations(case, spec):
-            for given in operation.given[-1:] if case.once else operation.given:
-                own_types = operation.shape_types[-1:] if case.once else operation.shape_types
+            for given in operation.shape_passed_as[-1:] if case.rows else operation.shape_passed_as:
+                own_types = operation.shape_types[-1:] if case.rows else operation.shape_types
                 for shape_type in (case.shape_type,) if case.shape_type else own_types:
                     if is_expressible(case, operation, given, shape_type):
                         yield from _rows(case, operation, given, shape_type, compiled, types, shared)
@@ -118,7 +118,7 @@ def _operations(case: Case, spec: Spec) -> Iterator[tuple[Operation, tuple[str, 
     and arrives with run in the next.
     """
     operations, own = tuple(spec.operations.values()), case.steps[0].src_type
-    if case.once != "for-each-type":
+    if case.rows != "one-per-type":
         for operation in operations:
             yield operation, operation.types if own == "T" else (own,)
         return
@@ -141,7 +141,7 @@ def _rows(
     parts = [""]
     if given != "attribute":
         parts.append(shape_type)
-    if len(operation.given) > 1:
+    if len(operation.shape_passed_as) > 1:
         parts.append(given)
     if case.shape_type and given == "attribute":
         parts.append(shape_type)
@@ -173,7 +173,7 @@ def is_expressible(case: Case, operation: Operation, given: Given, shape_type: s
     if static and any(step.shared_shape for step in case.steps):
         return False  # an attribute is no tensor
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
-    if absent and (given, shape_type) != (operation.given[0], operation.shape_types[0]):
+    if absent and (given, shape_type) != (operation.shape_passed_as[0], operation.shape_types[0]):
         return False  # there is only one way to leave shape out
     if shape_type[0] in "su" and shape_type[1:].isdigit():
         bits = 8 * WIDTH[shape_type]

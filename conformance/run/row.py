@@ -153,7 +153,7 @@ def call_parts(row: Row, adapter: Adapter) -> Iterator[Part]:
 def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
     """Call each step of a row; yield its outcome, and its answer unless that may be overwritten."""
     programs: dict[Graph, Program] = {}
-    if row.case.at_once > 1:
+    if row.case.concurrent > 1:
         yield from _calls_at_once(row, adapter)
         return
     watched = 1 if row.case.generated else _MAX_SOURCES_WATCHED
@@ -175,7 +175,7 @@ def _calls_at_once(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
     from .at_once import call_at_once  # few rows need threads
 
     steps = iter(row.steps)
-    while together := tuple(islice(steps, row.case.at_once)):
+    while together := tuple(islice(steps, row.case.concurrent)):
         for step, (outcome, answer) in zip(together, call_at_once(adapter, together), strict=True):
             yield outcome, None if step.may_overwrite else answer
 

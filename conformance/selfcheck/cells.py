@@ -139,7 +139,7 @@ def _program(case: Case, step: Step) -> object:
 
 def _classes_of(row: Row, step: Step, calls: int) -> _StepClasses:
     rank = max(len(dims) for dims in (step.src, *step.shapes))
-    among = calls > 1 or row.case.at_once > 1
+    among = calls > 1 or row.case.concurrent > 1
     around = {"chain": len(step.shapes) > 1, "sequence": among, "declared": row.case.declared is not None}
     return _StepClasses(
         tuple(name for name in DIMENSIONS["rank"] if _is_within(rank, name)),

@@ -197,8 +197,8 @@ def _shared(cases: Iterable[Case]) -> Iterator[Problem]:
             elif step.shared_shape and len(set(step.shapes)) > 1:
                 what = "`shared_shape: true` needs equal shapes in all nodes of the chain"
                 yield Problem(case.place, f"{case.id}: {what}")
-        if len(case.steps) < case.at_once:
-            what = f"`at_once: {case.at_once}` needs as many `steps`; there is {len(case.steps)}"
+        if len(case.steps) < case.concurrent:
+            what = f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"
             yield Problem(case.place, f"{case.id}: {what}")
         if case.shape_column and case.shape_rank < 2:
             yield Problem(case.place, f"{case.id}: `shape_column: true` needs `shape_rank: 2` or more")

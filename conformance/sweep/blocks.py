@@ -84,7 +84,7 @@ def ways_of(
         CallVariant(operation.id, given, shape_type, type_, layout)
         for operation in spec.operations.values()
         if not operations or operation.id in operations
-        for given in operation.given
+        for given in operation.shape_passed_as
         for shape_type in operation.shape_types
         for type_ in operation.types
         if not types or type_ in types

@@ -66,7 +66,7 @@ class Blamer:
         outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
         if outcome.kind in ("error", "none"):
             return None
-        if row.case.at_once > 1:  # no document speaks of programs that run at the same time
+        if row.case.concurrent > 1:  # no document speaks of programs that run at the same time
             return _ruling(ALONE)
         diagnosis = _diagnosis_in(row, at, result, meaning)
         if diagnosis and diagnosis.endswith(UNCLAIMED):  # nothing obliges the backend to take the call

@@ -14,7 +14,7 @@ from ..model.cases import given_keys
 from ..model.faults import KnownFault, LegalCall
 from ..plan.rows import Plan, Row
 
-_KEYS_OF_PLAIN_CALLS = ("bits", "once", "large", "shape_type")
+_KEYS_OF_PLAIN_CALLS = ("bits", "rows", "large", "shape_type")
 """Optional keys of a case with which its call is still a single one between dense tensors."""
 
 

@@ -129,7 +129,7 @@ def test_diff_documents_says_when_no_call_parts_them(run: Cli) -> None:
 def test_diff_documents_of_two_operations_compares_signatures(run: Cli) -> None:
     signature = answer(run, "diff", "static-graph-v0.9", "dynamic-spec-v0.9")["signature"]
     assert signature["shape types"] == {"static-graph-v0.9": ["s64"], "dynamic-spec-v0.9": ["s32"]}
-    assert signature["shape given as"] == {"static-graph-v0.9": ["attribute"], "dynamic-spec-v0.9": ["runtime"]}
+    assert signature["shape passed as"] == {"static-graph-v0.9": ["attribute"], "dynamic-spec-v0.9": ["runtime"]}
 
 
 # ── domain ────────────────────────────────────────────────────────────────────────────────────────

@@ -81,7 +81,7 @@ def test_src_and_dst_hold_the_elements_of_the_row_bit_by_bit(cli: Cli, tmp_path:
 
 
 def test_steps_of_one_graph_are_data_sets_of_one_test(cli: Cli, tmp_path: Path) -> None:
-    each = ", each: {length: [3, 5]}, once: for-each-operation"
+    each = ", each: {length: [3, 5]}, rows: one-per-operation"
     export(cli, tmp_path, one("infer-keeps-count", "f32[2, length]", "[-1, 2]", "f32[length, 2]", more=each))
     folder = tmp_path / "out/test_reshape_one_f32_input"
     assert sorted(path.name for path in folder.glob("test_data_set_*")) == ["test_data_set_0", "test_data_set_1"]
@@ -102,7 +102,7 @@ def test_onnxs_own_runner_passes_each_test(cli: Cli, tmp_path: Path, monkeypatch
 
 
 def test_onnxs_own_runner_notices_another_answer(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    export(cli, tmp_path, one("literal-lengths", "f32[4]", "[2, 2]", "f32[2, 2]", more=", once: for-each-operation"))
+    export(cli, tmp_path, one("literal-lengths", "f32[4]", "[2, 2]", "f32[2, 2]", more=", rows: one-per-operation"))
     for path in (tmp_path / "out").glob("*/*/output_0.pb"):
         answer = tensor(path)
         answer.raw_data = answer.raw_data[:-1] + bytes([answer.raw_data[-1] ^ 1])

@@ -67,7 +67,7 @@ def test_a_file_of_a_user_is_checked_against_its_schema(tmp_path: Path) -> None:
     text = (spec_folder() / "operations.yaml").read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     assert read_file(path, "operations")[1] == []
-    path.write_text(text.replace("given: [attribute]", "given: [atribute]"), encoding="utf-8")
+    path.write_text(text.replace("shape_passed_as: [attribute]", "shape_passed_as: [atribute]"), encoding="utf-8")
     assert "did you mean 'attribute'" in str(read_file(path, "operations")[1])
 
 

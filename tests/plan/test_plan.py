@@ -100,7 +100,7 @@ def test_a_case_with_one_row_per_type(tmp_path: Path, src: str, ids: set[str]) -
     case = f"""about: One.
 cases:
   - {{id: turns, rule: same-content, src: "{src}[6]", shape: [6, 1], special_zero: false, expect: "{src}[6, 1]",
-     once: for-each-type}}
+     rows: one-per-type}}
 """
     assert {row.id for row in builders.plan_of_cases(tmp_path, case).rows} == ids
 

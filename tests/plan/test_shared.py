@@ -109,7 +109,7 @@ def test_a_column_has_its_entries_along_the_first_dimension() -> None:
         ("shared_shape: true", "one node shares nothing; write a `chain`"),
         ("chain: [{shape: [17, 19], special_zero: false}]\n    shared_shape: true",
          "`shared_shape: true` needs equal shapes in all nodes of the chain"),
-        ("at_once: 2", "`at_once: 2` needs as many `steps`; there is 1"),
+        ("concurrent: 2", "`concurrent: 2` needs as many `steps`; there is 1"),
         ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
     ],
 )  # fmt: skip

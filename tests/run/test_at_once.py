@@ -16,7 +16,7 @@ from conformance.run.row import run
 from conformance.verdict.blame import Blamer
 
 SUITE = load_suite()
-ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.at_once > 1}
+ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.concurrent > 1}
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 ADAPTER = '''
 import os, sys, threading

@@ -153,7 +153,7 @@ def test_the_cells_that_a_case_fills(
 
 def test_a_case_without_rows_of_late_shape_fills_no_late_cell(cli: Cli, tmp_path: Path) -> None:
     found = filled_cells(
-        cli, one_case(tmp_path, src="f32[2, 3]", expect="f32[6]", once="for-each-type"), "literal-lengths"
+        cli, one_case(tmp_path, src="f32[2, 3]", expect="f32[6]", rows="one-per-type"), "literal-lengths"
     )
     assert {shape for _, _, shape, _, _ in found} == {"static"}
 
