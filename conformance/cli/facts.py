@@ -25,19 +25,12 @@ def pointers_in(pointers: Iterable[Pointer], document: str) -> list[dict[str, An
 
 def standing(rule: Rule, document: str) -> dict[str, Any]:
     """Say how a document treats a rule, the reason if that is our ruling, and the lines."""
-    at = pointers_in(rule.stated, document)
-    kind, reason = "not bound", None
-    if rule.level == "may":
-        kind = "allowed" if at else "not bound"
-    elif document in rule.decided_for:
-        kind, reason = "our ruling", rule.decided_for[document]
-    elif document in rule.documents:
-        kind = "silent" if rule.level == "silent" else rule.authority(document)
-        if kind == "as we read it":
-            kind, reason = "stated, as we read it", f"see the finding {rule.as_read[document]}"
-        elif kind == "our ruling":
-            reason = rule.because
-    return {"standing": kind, "reason": reason, "at": at}
+    kind, reason = rule.standing(document), None
+    if kind == "our ruling":
+        reason = rule.decided_for.get(rule.source_of(document), rule.because)
+    elif kind == "stated, as we read it":
+        reason = f"see the finding {rule.as_read[rule.source_of(document)]}"
+    return {"standing": kind, "reason": reason, "at": pointers_in(rule.stated, document)}
 
 
 def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class Operation:
 
 Level = Literal["must", "may", "decided", "silent", "capacity"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-Authority = Literal["stated", "as we read it", "our ruling"]
+Authority = Literal["stated", "stated, as we read it", "our ruling"]
 """Why a rule binds in a document, the strongest first."""
 AUTHORITIES: tuple[Authority, ...] = get_args(Authority)
 
@@ -144,10 +144,27 @@ class Rule:
 
     def authority(self, document: str) -> Authority:
         """Say why the rule binds in a document. A document that is like another one has the authority of that one."""
-        source = self.models.get(document, document)
+        source = self.source_of(document)
         if self.level != "must" or source in self.decided_for:
             return "our ruling"
-        return "as we read it" if source in self.as_read else "stated"
+        return "stated, as we read it" if source in self.as_read else "stated"
+
+    def standing(self, document: str) -> str:
+        """Say how a document treats the rule: its authority there, `silent`, `allowed` or `not bound`."""
+        if self.level == "may":
+            return "allowed" if self.pointers_in(document) else "not bound"
+        if document not in self.documents:
+            return "not bound"
+        return "silent" if self.level == "silent" else self.authority(document)
+
+    def pointers_in(self, document: str) -> list[Pointer]:
+        """Return the pointers into a document, in the order of its lines."""
+        source = self.source_of(document)
+        return sorted(pointer for pointer in self.stated if pointer.document == source)
+
+    def source_of(self, document: str) -> str:
+        """Return the document from which a document has the rule: itself, or the one that it is like."""
+        return self.models.get(document, document)
 
     @property
     def has_contract(self) -> bool:

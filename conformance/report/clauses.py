@@ -44,7 +44,6 @@ def find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: It
 
 def _clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
     """The first clause of each document that states a rule; a document like another one has the words from there."""
-    for name in dict.fromkeys(rule.models.get(name, name) for name in documents):
-        pointer = next((pointer for pointer in rule.stated if pointer.document == name), None)
-        if pointer is not None:
+    for name in dict.fromkeys(map(rule.source_of, documents)):
+        for pointer in rule.pointers_in(name)[:1]:
             yield ClauseWords(spec.documents[name], pointer.line, pointer.words)

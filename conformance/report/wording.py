@@ -73,14 +73,12 @@ def format_answer(result: RowResult, generic: bool = False, with_message: bool =
 
 
 def format_lines(rule: Rule, document: str) -> str:
-    """The lines of a document that state a rule, or the reason why the rule binds there."""
-    lines = sorted({pointer.line for pointer in rule.stated if pointer.document == document})
-    if lines:
-        read = ", as we read it" if rule.authority(document) == "as we read it" else ""
+    """Write the lines of a document that state a rule, or its standing there."""
+    standing = rule.standing(document)
+    if lines := list(dict.fromkeys(pointer.line for pointer in rule.pointers_in(document))):
+        read = ", as we read it" if standing == "stated, as we read it" else ""
         return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{read}"
-    if document not in rule.documents:
-        return "not bound"
-    return {"silent": "silent", "may": "allowed"}.get(rule.level, "our ruling")
+    return standing
 
 
 def format_blames(blames: Mapping[str, Blamed]) -> str:

@@ -1,4 +1,4 @@
-"""The specification, annotated: a page for each document with its rules in the order of the text, and where they part.
+"""The specification, annotated: a page for each document with its rules in the order of the text.
 
 Each rule has its standing, the words that state it, the findings about it, an example, the cases that try it, and the
 backends that fail these. The pages are files without scripts; every link is relative.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..meaning.contract import Contract
-from ..model import LEVELS, WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
+from ..model import WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
 from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
@@ -102,35 +102,19 @@ def _entries(
     spec: Spec, document: Document, rows: Mapping[str, Sequence[Row]], failing: Failing
 ) -> Iterator[RuleEntry]:
     """Yield the rules that bind in a document: in the order of its lines, and then those that it does not state."""
-    binding = [rule for rule in spec.rules.values() if _standing(rule, document.id)]
-    order = {rule.id: _lines(rule, document.id) for rule in binding}
+    binding = [rule for rule in spec.rules.values() if rule.standing(document.id) != "not bound"]
+    order = {rule.id: [(each.line, each.words) for each in rule.pointers_in(document.id)] for rule in binding}
     findings_here = _findings_in(spec, document.id)
     for rule in sorted(binding, key=lambda rule: (order[rule.id] or [(_NO_LINE, "")])[0][0]):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
         findings = [finding for finding in findings_here if rule.id in finding.rules]
         cases = {row.case.id for row in own}
         yield RuleEntry(
-            rule, _standing(rule, document.id),
-            tuple(order[rule.id]), rule.decided_for.get(_model(rule, document.id)) or rule.because,
+            rule, rule.standing(document.id),
+            tuple(order[rule.id]), rule.decided_for.get(rule.source_of(document.id)) or rule.because,
             tuple(findings), _example(own, document.id),
             len(cases), sum(case in failing for case in cases),
         )  # fmt: skip
-
-
-LEVEL_WORDS = {
-    "may": "allowed", "decided": "our ruling", "silent": "left open by the text",
-    "capacity": "a limit that a backend may have",
-}  # fmt: skip
-assert {*LEVEL_WORDS, "must"} == set(LEVELS)
-
-
-def _model(rule: Rule, document: str) -> str:
-    """Return the document from which a document like another one has a rule."""
-    return rule.models.get(document, document)
-
-
-def _lines(rule: Rule, document: str) -> list[tuple[int, str]]:
-    return sorted((each.line, each.words) for each in rule.stated if each.document == _model(rule, document))
 
 
 def _by_weight(findings: Iterable[Finding]) -> list[Finding]:
@@ -210,24 +194,16 @@ def _describe_calls(case: Case) -> str:
 
 
 def _table(spec: Spec) -> Iterator[tuple[Rule, dict[str, str]]]:
-    """Yield each rule with its standing in each document; first the rules in which the documents part."""
-    lines = [(rule, {name: _standing(rule, name) for name in spec.documents}) for rule in spec.rules.values()]
+    """Yield each rule with its standing in each document; first the rules in which the documents differ."""
+    lines = [(rule, {name: rule.standing(name) for name in spec.documents}) for rule in spec.rules.values()]
     yield from sorted(lines, key=lambda line: len(set(line[1].values())) == 1)
-
-
-def _standing(rule: Rule, document: str) -> str:
-    if rule.level == "may" and _lines(rule, document):
-        return "allowed"
-    if document not in rule.documents:
-        return ""
-    return rule.authority(document) if rule.level == "must" else LEVEL_WORDS[rule.level]
 
 
 def _count(spec: Spec, document: str) -> dict[str, int]:
     """Count the rules of a document, those that it states, and the findings about it."""
     binding = [rule for rule in spec.rules.values() if document in rule.documents]
     return {
-        "rules": sum(bool(_standing(rule, document)) for rule in spec.rules.values()),
+        "rules": sum(rule.standing(document) != "not bound" for rule in spec.rules.values()),
         "stated": sum(rule.level == "must" and rule.authority(document) != "our ruling" for rule in binding),
         **{weight: sum(each.weight == weight for each in _findings_in(spec, document)) for weight in WEIGHTS},
     }
