@@ -21,14 +21,13 @@ from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
-from conformance.load.spec import load_spec
-from conformance.model import Case, Claims, Layout, Rejected, Spec
+from conformance.model import Case, Claims, Layout, Rejected
 from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run
 from conformance.selfcheck.mutants import broken_backends
 
-from ..builders import Cli
+from ..builders import Cli, spec
 from ..draw.test_cases import draw_cases
 from ..processes import wait
 
@@ -38,33 +37,28 @@ FOUND_SOONER = ("accepts-everything", "zero-flag-ignored", "answers-from-memory"
 """Planted backends that a hunt finds within 3000 examples."""
 
 
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec()
+@pytest.fixture
+def scope() -> Scope:
+    return Scope(spec())
 
 
-@pytest.fixture(scope="module")
-def scope(spec: Spec) -> Scope:
-    return Scope(spec)
-
-
-def paste_row(hunted: HuntResult, spec: Spec, folder: Path) -> Row:
+def paste_row(hunted: HuntResult, folder: Path) -> Row:
     """Write the counterexample into a case file, and read its row."""
     assert hunted.counterexample is not None
     (folder / "cases").mkdir()
     text = f"about: Found.\ncases:\n{hunted.counterexample.text}"
     (folder / "cases" / "found.yaml").write_text(text, encoding="utf-8")
     found = hunted.counterexample.row
-    rows = plan_of(with_cases(spec, spec_folder(), folder / "cases")).rows
+    rows = plan_of(with_cases(spec(), spec_folder(), folder / "cases")).rows
     same = [r for r in rows if (r.operation, r.given, r.shape_type) == (found.operation, found.given, found.shape_type)]
     return next(row for row in same if row.type == found.type)
 
 
-def find(name: str, spec: Spec, examples: int, folder: Path) -> HuntResult:
+def find(name: str, examples: int, folder: Path) -> HuntResult:
     """Hunt a planted backend. Assert that it alone fails the counterexample, also after this was written and read."""
-    hunted = hunt(BROKEN[name](), Scope(spec), examples)
+    hunted = hunt(BROKEN[name](), Scope(spec()), examples)
     assert hunted.counterexample is not None, f"{name} was not found in {examples} examples"
-    again = paste_row(hunted, spec, folder)
+    again = paste_row(hunted, folder)
     (result,) = run([again], BROKEN[name]())
     assert is_failure(result), f"{name}: what was pasted does not fail:\n{hunted.counterexample.text}"
     (result,) = run([again], load_adapter("reference"))
@@ -73,8 +67,8 @@ def find(name: str, spec: Spec, examples: int, folder: Path) -> HuntResult:
 
 
 @pytest.mark.parametrize("name", FOUND_SOONER)
-def test_a_planted_backend_within_3000_examples(name: str, spec: Spec, tmp_path: Path) -> None:
-    find(name, spec, 3000, tmp_path)
+def test_a_planted_backend_within_3000_examples(name: str, tmp_path: Path) -> None:
+    find(name, 3000, tmp_path)
 
 
 OF_MILLIONS = ("counts-in-f32", "inferred-in-f32", "divides-in-f32", "millions-not-supported", "indexed-in-20-bits")
@@ -105,8 +99,8 @@ def backends_to_find() -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", backends_to_find())
-def test_every_planted_backend_within_20000_examples(name: str, spec: Spec, tmp_path: Path) -> None:
-    hunted = find(name, spec, 20_000, tmp_path)
+def test_every_planted_backend_within_20000_examples(name: str, tmp_path: Path) -> None:
+    hunted = find(name, 20_000, tmp_path)
     assert hunted.counterexample is not None
     print(f"{name:<40} {hunted.examples:>6,} examples  {hunted.counterexample.rule}")
 

@@ -122,12 +122,9 @@ def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation:
 @pytest.mark.slow
 def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path) -> None:
     backend, _ = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    said = command.run(backend, "--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--maxhang", "2")
-    assert said.code == 1
-    assert (
-        "note: not called: 10 rows of two-infers, because 2 rows of the same case and operation hung; that saved up to "
-        "1 min, and --maxhang 0 calls them"
-    ) in " ".join(said.out.split())
+    words = ("--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--maxhang", "2")
+    note = "not called: 10 rows of two-infers, because 2 rows of the same case and operation hung; that saved up"
+    command.run(backend, *words).expect(1, text=f"note: {note} to 1 min, and --maxhang 0 calls them")
 
 
 @pytest.mark.slow
@@ -142,11 +139,8 @@ def test_a_run_without_a_limit_calls_every_row(command: Command, tmp_path: Path)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_spends_its_hang_budget(command: Command, tmp_path: Path, jobs: int) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
-    said = command.run(
-        backend, "--isolation", "worker", "--jobs", jobs, "--timeout", "0.3", "--budget", "0.5",
-        "--operation", "StaticReshape",
-    )  # fmt: skip
-    assert said.code == 1
-    assert "more than --budget 0.5; give a larger one to go on; the rows after that were not run" in said.text
+    words = ("--isolation", "worker", "--jobs", jobs, "--timeout", "0.3", "--budget", "0.5")
+    note = "more than --budget 0.5; give a larger one to go on; the rows after that were not run"
+    said = command.run(backend, *words, "--operation", "StaticReshape").expect(1, text=note)
     assert re.search(r"\d+ not run", said.out)
     assert 4 <= len(calls.read_text().split()) <= 24
