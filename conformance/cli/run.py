@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..adapter import FACETS, CannotStart
 from ..draw.challenge import challenge
-from ..evidence.drawn import Write
+from ..evidence.drawn import WriteCase
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, Refused, Tampered, Target, part_of, read
 from ..isolate.backend import isolation_of
@@ -293,7 +293,7 @@ def _choose_failures(folder: Path, chosen: Callable[[Row], bool]) -> Callable[[R
     return lambda row: row.id in failed and chosen(row)
 
 
-def _writer_of_drawn() -> Write:
+def _writer_of_drawn() -> WriteCase:
     from ..hunt.write_drawn import write_drawn  # slow to import, and not every run draws calls
 
     return write_drawn

@@ -18,7 +18,7 @@ SEED = 0
 """The seed of every run, so that two runs of one backend draw the same calls."""
 _MAX_KINDS = 12
 """Kinds of failures after which a run draws no more calls."""
-Write = Callable[[Row, Result, Adapter, Claims], Iterable[str]]
+WriteCase = Callable[[Row, Result, Adapter, Claims], Iterable[str]]
 """Writes the case of a drawn row that failed; if it yields several texts, the last is the smallest case."""
 
 
@@ -39,7 +39,9 @@ class DrawnRun:
         """The counts for the footer; None if no calls were asked for."""
         return DrawnCounts(self.calls, self.failures) if self.drawn.calls else None
 
-    def run(self, adapter: Adapter, isolation: Isolation, write: Write | None) -> Iterator[tuple[Row, Result | None]]:
+    def run(
+        self, adapter: Adapter, isolation: Isolation, write: WriteCase | None
+    ) -> Iterator[tuple[Row, Result | None]]:
         """Call the rows in their order in one process; yield each, and the first failure of each kind with its case.
 
         After many kinds of failures, or a call that hung, no more are called.
@@ -61,7 +63,7 @@ class DrawnRun:
             if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
                 return
 
-    def _with_case(self, row: Row, result: Result, adapter: Adapter, write: Write) -> Result:
+    def _with_case(self, row: Row, result: Result, adapter: Adapter, write: WriteCase) -> Result:
         """Return a result with the smallest case that could be written; if writing fails, a note says so."""
         text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..adapter import CannotStart, modules_of_adapter, resolve_claims
 from ..evidence.command import limits_of
-from ..evidence.drawn import DrawnRun, Write
+from ..evidence.drawn import DrawnRun, WriteCase
 from ..evidence.folder import RESULTS, remove_reports
 from ..evidence.results import Evidence, Refused, Target, Writer, header_of, part_of, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
@@ -65,7 +65,7 @@ class RunRequest:
     """The number of rows that fail in the target after which no row is called."""
     drawn: int = 0
     """The number of rows that are drawn and called after the others."""
-    write: Write | None = None
+    write: WriteCase | None = None
     """Writes the case of a drawn row that failed."""
     with_subject: bool = False
     """True if the evidence names the files under test, which takes up to some seconds."""
