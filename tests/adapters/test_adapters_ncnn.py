@@ -6,26 +6,21 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter import CannotStart, load_adapter
-from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Rejected, Unsupported
+from conformance.model import LAYOUTS, Declared, Graph, Rejected, Unsupported
 from conformance.plan.memory import TensorSpec, image_of
-from conformance.run.call import elements_of
 
-NO = Operand("bool", (), (False,))
+from . import backends
+from .backends import load_or_skip, node
 
 
 @pytest.fixture(scope="module")
 def adapter() -> Any:
-    try:
-        return load_adapter("ncnn")
-    except CannotStart as cannot:
-        pytest.skip(str(cannot))
+    return load_or_skip("ncnn")
 
 
 def answer(adapter: Any, source: TensorSpec, *shapes: tuple[int, ...]) -> tuple[tuple[int, ...], bytes]:
-    nodes = tuple(Node("StaticReshape", Operand("s64", (len(shape),), shape), NO) for shape in shapes)
-    dst = adapter.compile(Graph(Declared(source.type, source.dims), nodes)).run(image_of(source).tensor, (), False)
-    return tuple(dst.shape), bytes(elements_of(dst))
+    graph = Graph(Declared(source.type, source.dims), tuple(map(node, shapes)))
+    return backends.answer(adapter, graph, source)[1:]
 
 
 @pytest.mark.parametrize("shape", [(24,), (4, 6), (3, 2, 4), (2, 3, 1, 4), (-1, 8), (2, -1, 4)])
@@ -41,7 +36,7 @@ def test_a_chain_is_one_net(adapter: Any) -> None:
     assert answer(adapter, source, (4, 3), (3, 2, 2), (-1, 6)) == ((2, 6), image_of(source).elements)
 
 
-def test_a_zero_copies_the_length_that_the_axis_of_that_name_has(adapter: Any) -> None:
+def test_a_zero_copies_the_length_of_the_axis_with_that_name(adapter: Any) -> None:
     assert answer(adapter, TensorSpec("f32", (2, 3)), (0, 0))[0] == (2, 3)
     assert answer(adapter, TensorSpec("f32", (2, 3, 4)), (0, -1))[0] == (3, 8), (
         "the last but one, where the first is meant"

@@ -52,14 +52,19 @@ def test_a_graph_is_put_down_in_the_librarys_numbers() -> None:
     )
 
 
-def test_strides_are_counted_in_elements() -> None:
-    plan = onednn.blueprint(graph((3, 4), node((12,)), type_="bf16", strides=(2, 6)))
-    assert plan.tensors[0].strides == (1, 3)
-
-
-def test_strides_of_dst_are_counted_in_elements() -> None:
-    plan = onednn.blueprint(graph((12,), node((3, 4), result=Declared("f32", (3, 4), (4, 12)))))
-    assert plan.tensors[1] == onednn.TensorFields(1, 3, (3, 4), (1, 3))
+@pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        (graph((3, 4), node((12,)), type_="bf16", strides=(2, 6)), onednn.TensorFields(0, 2, (3, 4), (1, 3))),
+        (
+            graph((12,), node((3, 4), result=Declared("f32", (3, 4), (4, 12)))),
+            onednn.TensorFields(1, 3, (3, 4), (1, 3)),
+        ),
+        (graph((12,), node((3, 4), result=Declared("f16", (3, None)))), onednn.TensorFields(1, 1, (3, None))),
+    ],
+)
+def test_a_declaration_is_kept_with_strides_in_elements(given: Graph, fields: onednn.TensorFields) -> None:
+    assert onednn.blueprint(given).tensors[fields.id] == fields
 
 
 def test_an_answer_at_the_strides_declared_of_dst_is_read_there(adapter: onednn.OneDnn) -> None:
@@ -74,19 +79,19 @@ def test_every_node_of_a_fork_takes_src() -> None:
     assert [op.inputs for op in plan.ops] == [(0,), (0,)]
 
 
-def test_what_is_declared_of_dst_is_told_as_it_is() -> None:
-    plan = onednn.blueprint(graph((12,), node((3, 4), result=Declared("f16", (3, None)))))
-    assert plan.tensors[1] == onednn.TensorFields(1, 1, (3, None))
-
-
-def test_a_missing_attribute_is_not_set() -> None:
-    (op,) = onednn.blueprint(graph((2,), node(None, None))).ops
-    assert op.attributes == ()
-
-
-def test_a_mistyped_attribute_is_set_by_another_setter() -> None:
-    (op,) = onednn.blueprint(graph((2,), node((2,), Operand("f32", (), (1,))))).ops
-    assert op.attributes[1] == onednn.Attribute(0x64, "f32", (1,))
+@pytest.mark.parametrize(
+    ("given", "attributes"),
+    [
+        (node(None, None), ()),
+        (
+            node((2,), Operand("f32", (), (1,))),
+            (onednn.Attribute(0x48, "s64", (2,)), onednn.Attribute(0x64, "f32", (1,))),
+        ),
+    ],
+)
+def test_an_attribute_is_set_as_it_is_typed(given: Node, attributes: tuple[onednn.Attribute, ...]) -> None:
+    (op,) = onednn.blueprint(graph((2,), given)).ops
+    assert op.attributes == attributes
 
 
 def test_an_unknown_attribute_gets_an_unused_number() -> None:

@@ -1,4 +1,4 @@
-"""Every belief of adapters/broken/ is caught by a case of the rule it breaks, and is about little else."""
+"""Every backend of adapters/broken/ fails a case of the rule that it breaks, and little else."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def of_rule(rule: str) -> list[Row]:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_belief_is_caught_by_a_case_of_the_rule_it_breaks(name: str) -> None:
+def test_a_planted_backend_fails_a_case_of_its_rule(name: str) -> None:
     backend = BROKEN[name]
     adapter = backend()
     assert any(fails(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
@@ -66,7 +66,7 @@ def test_a_belief_is_caught_by_a_case_of_the_rule_it_breaks(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_belief_passes_most_rows_of_the_other_rules(name: str) -> None:
+def test_a_planted_backend_passes_most_rows_of_other_rules(name: str) -> None:
     """Asks every third row, those of few elements first, and none once enough have passed."""
     adapter, breaks = BROKEN[name](), BROKEN[name].breaks
     others = [row for row in by_size() if row.case.rule != breaks]
@@ -76,7 +76,7 @@ def test_a_belief_passes_most_rows_of_the_other_rules(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_belief_does_the_same_every_time(name: str) -> None:
+def test_a_planted_backend_does_the_same_every_time(name: str) -> None:
     asked = of_rule(BROKEN[name].breaks)[:20]
     first, second = ([run_row(row, adapter) for row in asked] for adapter in (BROKEN[name](), BROKEN[name]()))
     assert first == second
@@ -99,12 +99,12 @@ def test_planted_backends_break_every_rule_and_class() -> None:
         (lambda backend: "N" in backend.classes, "class N "),
     ],
 )
-def test_a_rule_or_a_class_without_an_enemy_is_named(without: Any, words: str) -> None:
+def test_a_rule_or_class_without_planted_backend_is_named(without: Any, words: str) -> None:
     rest = {name: backend for name, backend in BROKEN.items() if not without(backend)}
     assert any(words in each for each in find_unopposed_rules(load_suite(), rest))
 
 
-def test_an_enemy_of_no_rule_is_named() -> None:
+def test_a_planted_backend_of_no_rule_is_named() -> None:
     class Odd:
         breaks, classes = "no-such-rule", "A"
 
@@ -119,12 +119,12 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_belief_is_said_in_one_line_and_named_in_kebab_case(name: str) -> None:
-    belief = inspect.getdoc(BROKEN[name])
-    assert belief
-    assert belief != inspect.getdoc(BROKEN[name].__mro__[1])
-    assert len(belief.splitlines()) == 1
-    assert belief.endswith(".")
+def test_a_fault_is_one_line_and_its_name_kebab_case(name: str) -> None:
+    fault = inspect.getdoc(BROKEN[name])
+    assert fault
+    assert fault != inspect.getdoc(BROKEN[name].__mro__[1])
+    assert len(fault.splitlines()) == 1
+    assert fault.endswith(".")
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name)
 
 
@@ -154,5 +154,5 @@ def planted(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, int], 
         (planted({"zero-copies": ("b",)}, (10, 10), "R"), "no case of one-infer"),
     ],
 )
-def test_what_is_asked_of_a_planted_backend(found: Planted, words: str | None) -> None:
+def test_a_planted_backend_must_fail_its_rule_and_little_else(found: Planted, words: str | None) -> None:
     assert (found.wrong is None) if words is None else words in (found.wrong or "")
