@@ -15,7 +15,7 @@ class CuPy(ArrayLibrary):
     """cupy.reshape on a GPU."""
 
     name, version = "cupy", cupy.__version__
-    leaves_out = ("declared", "form", "rank:65", "type:bf16")
+    not_claimed = ("declared", "form", "rank:65", "type:bf16")
 
     def __init__(self, device: str = "cuda") -> None:
         kind, _, number = device.partition(":")

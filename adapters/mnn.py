@@ -23,7 +23,7 @@ class Mnn(ArrayLibrary):
 
     name, version = "mnn", version()
     operations = ("StaticReshape", "Reshape-1")
-    leaves_out = (
+    not_claimed = (
         "declared", "form", "runtime-shape", "rank:65", *(f"type:{name}" for name in WIDTH if name not in TYPES),
     )  # fmt: skip
     answers_special_zero = False

@@ -23,7 +23,7 @@ class Ncnn(ArrayLibrary):
 
     name, version = "ncnn", ncnn.__version__
     operations = ("StaticReshape", "Reshape-1")
-    leaves_out = (
+    not_claimed = (
         "declared", "form", "runtime-shape", "rank", *STRIDED_FACETS,
         *(f"type:{name}" for name in WIDTH if name != "f32"),
     )  # fmt: skip

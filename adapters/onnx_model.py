@@ -133,7 +133,7 @@ class OnnxLibrary:
         return rejection(stage, refusal)
 
     def compile(self, graph: Graph) -> OnnxProgram:
-        check_facets(graph, self.claims.leaves_out)
+        check_facets(graph, self.claims.not_claimed)
         proto = model(graph, self.opset)
         try:
             return OnnxProgram(self, graph, self.load(proto))

@@ -115,7 +115,7 @@ class OpenVinoReference:
 
     name = "openvino-reference"
     identity = Identity(name, VERSION.partition("-")[0], (("build", VERSION),))
-    claims = OpenVino.claims._replace(leaves_out=("declared", "form:outputs", "form:types", "shared-src"))
+    claims = OpenVino.claims._replace(not_claimed=("declared", "form:outputs", "form:types", "shared-src"))
 
     def compile(self, graph: Graph) -> Evaluation:
         try:

@@ -23,7 +23,7 @@ class Paddle(ArrayLibrary):
 
     name, version = "paddle", paddle.__version__
     detail = (("build", paddle.version.commit),)
-    leaves_out = (
+    not_claimed = (
         "declared",
         "form",
         "rank:65",

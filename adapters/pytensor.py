@@ -25,7 +25,7 @@ class PyTensor(ArrayLibrary):
     """pytensor.tensor.reshape, rewritten and compiled to C."""
 
     name, version = "pytensor", pytensor.__version__
-    leaves_out = ("declared", "form", "type:bf16", "rank:65", *(f"shape-type:{name}" for name in UNSIGNED))
+    not_claimed = ("declared", "form", "type:bf16", "rank:65", *(f"shape-type:{name}" for name in UNSIGNED))
     refusals = (*ArrayLibrary.refusals, AssertionError)  # the last: a constant length below -1
     mode = "CVM"
 
@@ -55,7 +55,7 @@ class PyTensorNumba(PyTensor):
     """pytensor.tensor.reshape, rewritten and compiled by Numba, which is the default."""
 
     name = "pytensor-numba"
-    leaves_out = (*PyTensor.leaves_out, "type:f16")
+    not_claimed = (*PyTensor.not_claimed, "type:f16")
     mode = "NUMBA"
 
 

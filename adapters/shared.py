@@ -75,13 +75,13 @@ def split_fork(calls: NodeCalls) -> list[NodeCalls]:
     return [calls[start:end] for start, end in zip(starts, [*starts[1:], len(calls)], strict=True)]
 
 
-def check_facets(graph: Graph, leaves_out: Collection[str]) -> None:
+def check_facets(graph: Graph, not_claimed: Collection[str]) -> None:
     """Raise Unsupported for a shape that arrives with run, a type of src or a fork, if it is not claimed."""
-    if "runtime-shape" in leaves_out and any(node.shape and node.shape.values is None for node in graph.nodes):
+    if "runtime-shape" in not_claimed and any(node.shape and node.shape.values is None for node in graph.nodes):
         raise Unsupported("runtime-shape")
-    if f"type:{graph.src.type}" in leaves_out:
+    if f"type:{graph.src.type}" in not_claimed:
         raise Unsupported(f"type:{graph.src.type}")
-    if "shared-src" in leaves_out and any(node.takes_src for node in graph.nodes):
+    if "shared-src" in not_claimed and any(node.takes_src for node in graph.nodes):
         raise Unsupported("shared-src")
 
 
@@ -92,7 +92,7 @@ class ArrayLibrary:
     version: str = ""
     detail: tuple[tuple[str, str], ...] = ()
     operations: tuple[str, ...] = EVERY
-    leaves_out: tuple[str, ...] = ("declared", "form")
+    not_claimed: tuple[str, ...] = ("declared", "form")
     answers_special_zero: bool = True
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
 
@@ -121,11 +121,11 @@ class ArrayLibrary:
 
     @property
     def claims(self) -> Claims:
-        return Claims(self.operations, self.leaves_out, self.answers_special_zero)
+        return Claims(self.operations, self.not_claimed, self.answers_special_zero)
 
     def compile(self, graph: Graph) -> ArrayProgram:
         check_nodes_plain(graph)
-        check_facets(graph, self.leaves_out)
+        check_facets(graph, self.not_claimed)
         return ArrayProgram(self, graph)
 
 

@@ -20,7 +20,7 @@ class Sparse(ArrayLibrary):
 
     name, version = "sparse", sparse.__version__
     detail = (("numpy", np.__version__),)
-    leaves_out = ("declared", "form", "rank:65")
+    not_claimed = ("declared", "form", "rank:65")
 
     def import_src(self, src: Tensor) -> Any:
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these

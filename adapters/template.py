@@ -12,7 +12,7 @@ class Template(FunctionAdapter):
 
     name = "template"
     version = np.__version__  # CHANGE: your library's own version
-    leaves_out = ("declared", "form", "rank:65")  # facets that the library does not support; fewer is better
+    not_claimed = ("declared", "form", "rank:65")  # facets that the library does not support; fewer is better
     answers_special_zero = True  # this file answers it because the library cannot; else leave the line out
     refusals = (ValueError,)  # the exceptions by which the library rejects a call; never Exception or TypeError
 

@@ -28,7 +28,7 @@ class TensorFlow(ArrayLibrary):
     """tf.reshape, eager."""
 
     name, version = "tensorflow", tf.__version__
-    leaves_out = ("declared", "form", "rank:65", *OTHERS)
+    not_claimed = ("declared", "form", "rank:65", *OTHERS)
     refusals = (*ArrayLibrary.refusals, tf.errors.OpError)
 
     def __init__(self, device: str = "cpu") -> None:
@@ -105,7 +105,7 @@ class TensorFlowArray(TensorFlow):
     """tf.reshape, eager, with shape as a NumPy array of its type."""
 
     name = "tensorflow-array"
-    leaves_out = tuple(facet for facet in TensorFlow.leaves_out if facet not in OTHERS)
+    not_claimed = tuple(facet for facet in TensorFlow.not_claimed if facet not in OTHERS)
 
     def shape_argument(self, shape: tuple[int, ...], shape_type: str) -> Any:
         bounds = np.iinfo(dtype_of(shape_type))

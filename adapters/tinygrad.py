@@ -27,7 +27,7 @@ class TinyGrad(ArrayLibrary):
 
     name, version = "tinygrad", metadata.version("tinygrad")
     operations = ("StaticReshape", "Reshape-1")
-    leaves_out = ("declared", "form", "runtime-shape", "rank:65", "threads")
+    not_claimed = ("declared", "form", "runtime-shape", "rank:65", "threads")
     refusals = (*ArrayLibrary.refusals, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
 
     def __init__(self) -> None:

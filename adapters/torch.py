@@ -20,7 +20,7 @@ class Torch(ArrayLibrary):
     """torch.reshape, eager."""
 
     name, version = "torch", torch.__version__
-    leaves_out = ("declared", "form", "layout:reversed")
+    not_claimed = ("declared", "form", "layout:reversed")
 
     def __init__(self, device: str = "cpu") -> None:
         try:

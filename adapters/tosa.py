@@ -30,7 +30,7 @@ class Tosa(ArrayLibrary):
     name, version = "tosa", metadata.version("tosa-tools")
     detail = (("-1", "answered by the adapter"), ("level", "NONE"))
     operations = ("StaticReshape", "Reshape-1")
-    leaves_out = (
+    not_claimed = (
         "declared", "form", "runtime-shape", "rank:65", "length:2^31", "threads",
         *(f"type:{name}" for name in WIDTH if name not in TYPES),
     )  # fmt: skip

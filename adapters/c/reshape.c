@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* CHANGE: your backend. Its claims are text in JSON; leave out the facets that your library does not support. */
+/* CHANGE: your backend. Its claims are text in JSON; name the facets that your library does not support. */
 #define NAME "template"
 #define VERSION "1"
 #define OPERATIONS "[\"StaticReshape\", \"DynamicReshape-1\", \"Reshape-1\"]"
-#define LEAVES_OUT "[\"declared\", \"form\"]"
+#define NOT_CLAIMED "[\"declared\", \"form\"]"
 #define ANSWERS_SPECIAL_ZERO "false" /* true if this file answers it, because the library cannot */
 
 /* ── tensors ── */
@@ -378,7 +378,7 @@ static int serve(const char *request) {
         REPLY("\"result\":{\"protocol\":\"" PROTOCOL "\",\"shared_memory\":false,\"takes_src\":true}");
     else if (!strcmp(act, "describe"))
         REPLY("\"result\":{\"name\":\"%s\",\"version\":\"%s\",\"detail\":{},\"operations\":" OPERATIONS
-              ",\"leaves_out\":" LEAVES_OUT ",\"answers_special_zero\":" ANSWERS_SPECIAL_ZERO "}",
+              ",\"not_claimed\":" NOT_CLAIMED ",\"answers_special_zero\":" ANSWERS_SPECIAL_ZERO "}",
               quoted(NAME), quoted(VERSION));
     else if (!strcmp(act, "compile")) compile(request);
     else if (!strcmp(act, "run")) run(request);

@@ -16,11 +16,11 @@
 #include <unistd.h>
 #include <vector>
 
-// CHANGE: your backend. Its claims are text in JSON; leave out the facets that your library does not support.
+// CHANGE: your backend. Its claims are text in JSON; name the facets that your library does not support.
 const std::string name = "template";
 const std::string version = "1";
 const std::string operations = R"(["StaticReshape", "DynamicReshape-1", "Reshape-1"])";
-const std::string leaves_out = R"(["declared", "form"])";
+const std::string not_claimed = R"(["declared", "form"])";
 const bool answers_special_zero = false;  // true if this file answers it, because the library cannot
 
 // ── tensors ──
@@ -356,7 +356,7 @@ Reply perform(const Json &request) try {
         return {"\"result\":{\"protocol\":" + quoted(protocol) + ",\"shared_memory\":false,\"takes_src\":true}"};
     if (act == "describe")
         return {"\"result\":{\"name\":" + quoted(name) + ",\"version\":" + quoted(version) + ",\"detail\":{}" +
-                ",\"operations\":" + operations + ",\"leaves_out\":" + leaves_out +
+                ",\"operations\":" + operations + ",\"not_claimed\":" + not_claimed +
                 ",\"answers_special_zero\":" + (answers_special_zero ? "true" : "false") + "}"};
     if (act == "compile") return compile(request);
     if (act == "run") return run(request);

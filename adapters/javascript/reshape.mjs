@@ -11,7 +11,7 @@ const BACKEND = {
   version: "1",
   detail: { node: process.version },
   operations: ["StaticReshape", "DynamicReshape-1", "Reshape-1"],
-  leaves_out: ["declared", "form"],
+  not_claimed: ["declared", "form"],
   answers_special_zero: false, // true if this file answers it, because the library cannot
 };
 

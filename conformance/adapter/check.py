@@ -101,19 +101,19 @@ def _check_identity(identity: Any, backend: str) -> None:
 def _check_claims(claims: Any, backend: str) -> None:
     if not isinstance(claims, Claims) or [*map(type, claims)] != [tuple, tuple, bool]:
         raise CannotStart(
-            f"{backend}: `claims` is {quote(claims)}; give Claims(operations, leaves_out, answers_special_zero): "
+            f"{backend}: `claims` is {quote(claims)}; give Claims(operations, not_claimed, answers_special_zero): "
             "two tuples and a bool"
         )
-    for field, names in zip(Claims._fields[:2], claims[:2], strict=True):
+    for field, names in zip(("operations", "leaves_out"), claims[:2], strict=True):
         if len(names) > _MOST_CLAIMS:
             raise CannotStart(f"{backend}: {field!r} has {len(names):,} names; give at most {_MOST_CLAIMS}")
-    everything: list[Any] = [*claims.operations, *claims.leaves_out]
+    everything: list[Any] = [*claims.operations, *claims.not_claimed]
     for name in everything:
         if not isinstance(name, str) or len(name) > _LONGEST_NAME:
             raise CannotStart(
                 f"{backend}: `claims` has {quote(name)}, where the name of an operation or a facet was due"
             )
-    for facet in claims.leaves_out:
+    for facet in claims.not_claimed:
         if facet not in FACETS:
             hint = suggest(_nearest_facets(facet), f"there are {', '.join(FAMILIES)}")
             raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; {hint}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..model import EVERY, Array, Claims, Graph, Identity, Node, Rejected, Tensor, Unsupported
@@ -15,8 +15,10 @@ class FunctionAdapter:
     version: str = ""
     operations: tuple[str, ...] = EVERY
     """The operations that it supports; by default every one of the suite."""
-    leaves_out: tuple[str, ...] = ("declared", "form", "rank:65")
+    not_claimed: tuple[str, ...] = ("declared", "form", "rank:65")
     """Facets that a function of NumPy arrays cannot express; add what the library lacks, such as `layout:reversed`."""
+    leaves_out = not_claimed
+    """The older name of `not_claimed`, until the next release."""
     answers_special_zero: bool = False
     """`reshape` answers special_zero itself, because the library has no such flag."""
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
@@ -31,11 +33,12 @@ class FunctionAdapter:
 
     @property
     def claims(self) -> Claims:
-        lists: Mapping[str, object] = {"operations": self.operations, "leaves_out": self.leaves_out}
-        for name, names in lists.items():
+        facets = "not_claimed" if self.leaves_out is FunctionAdapter.leaves_out else "leaves_out"
+        for name in ("operations", facets):
+            names = getattr(self, name)
             if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
                 raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
-        return Claims(tuple(self.operations), tuple(self.leaves_out), self.answers_special_zero)
+        return Claims(tuple(self.operations), tuple(getattr(self, facets)), self.answers_special_zero)
 
     def compile(self, graph: Graph) -> FunctionProgram:
         check_nodes_plain(graph)

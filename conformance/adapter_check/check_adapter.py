@@ -130,7 +130,7 @@ class _Checks:
         name, version, _ = self.adapter.identity
         problem = f"{name} has no version; give the library's own, so that results say what was tested"
         yield Check.of("identity", f"{name} {version}", None if version.strip() else problem)
-        operations, left_out = ", ".join(self.claims.operations), ", ".join(self.claims.leaves_out) or "nothing"
+        operations, left_out = ", ".join(self.claims.operations), ", ".join(self.claims.not_claimed) or "nothing"
         problem = "no operation is claimed; name at least one of those it offers"
         yield Check.of("claims", f"{operations}; leaves out {left_out}", None if operations else problem)
 
@@ -206,7 +206,7 @@ class _Checks:
             if not self.claims.offers_type(type_):
                 yield from suggest_claim(f"type:{type_}", self.call(type_, (2, 3), (2, 3))[1])
                 continue
-            claimed = (each for each in LAYOUTS if not self.claims.leaves(f"layout:{LAYOUT_FACETS.get(each, each)}"))
+            claimed = (each for each in LAYOUTS if not self.claims.excludes(f"layout:{LAYOUT_FACETS.get(each, each)}"))
             problems = (
                 f"{type_}, {layout}: {wrong}" for layout in claimed if (wrong := self.round_trip(type_, layout))
             )

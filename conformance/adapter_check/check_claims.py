@@ -15,22 +15,22 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
     broken, limit = False, ""
     for facet, row in _with_rank(plan.rows, claims):
         outcome = call_steps(row, adapter)[0]
-        if not claims.leaves(facet) and outcome.kind in ("unsupported", "error"):
+        if not claims.excludes(facet) and outcome.kind in ("unsupported", "error"):
             broken, limit = True, facet
             what = f"{facet} is claimed, and src of that rank is {outcome.kind}: {outcome.message}"
-            yield Check("mend", "claims", f"{what}; add {facet!r} to leaves_out, or support it")
+            yield Check("mend", "claims", f"{what}; add {facet!r} to not_claimed, or support it")
             break  # whoever leaves it out leaves out every higher rank
     for facet, row in sorted(_witnesses(plan.rows, claims).items()):
         if covers(limit, facet):
             continue
         outcome = call_steps(row, adapter)[0]
-        if claims.leaves(facet):
+        if claims.excludes(facet):
             yield from suggest_claim(facet, outcome)
         elif outcome.kind in ("unsupported", "error"):
             broken = True
             how = "unsupported" if outcome.kind == "unsupported" else "the adapter fails"
             what = f"{facet} is claimed, and {how}: {outcome.message}"
-            yield Check("mend", "claims", f"{what}; add {facet!r} to leaves_out, or support it")
+            yield Check("mend", "claims", f"{what}; add {facet!r} to not_claimed, or support it")
         elif outcome.kind != "tensor":
             what = f"{facet} is claimed, and {outcome.kind}: {outcome.message}"
             yield Check("note", "claims", f"{what}; `conformance run` will judge that")
@@ -61,7 +61,7 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> list[tuple[str, Row]]:
         facet = f"rank:{len(row.case.steps[0].src)}"
         if row.type != "f32" or facet not in row.facets or facet in by_facet:
             continue
-        if row.operation in claims.operations and not any(map(claims.leaves, row.facets - {facet})):
+        if row.operation in claims.operations and not any(map(claims.excludes, row.facets - {facet})):
             by_facet[facet] = row
     return sorted(by_facet.items(), key=lambda pair: len(pair[1].case.steps[0].src))
 
@@ -69,7 +69,7 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> list[tuple[str, Row]]:
 def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
     """Return, for each facet, a legal row that has no other facet beyond the ordinary ones that are claimed."""
     ordinary = {"type:f32", "shape-type:s64", "runtime-shape", *(f"rank:{rank}" for rank in range(1, 13))}
-    ordinary -= claims.left_out(ordinary)
+    ordinary -= claims.find_unclaimed(ordinary)
     by_facet: dict[str, Row] = {}
     for row in rows:
         if row.operation not in claims.operations or row.case.large:

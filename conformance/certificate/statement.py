@@ -198,7 +198,7 @@ def statement_of(
             EXTENSION: {
                 "level": "challenged" if challenge else "self-tested", "backend": _backend_of(header),
                 "by": header.get("by"),
-                "operations": list(evidence.claims.operations), "leavesOut": list(evidence.claims.leaves_out),
+                "operations": list(evidence.claims.operations), "leavesOut": list(evidence.claims.not_claimed),
                 "started": header["started"], "validUntil": in_days(days, started),
                 "version": header["suite"]["version"],
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "

@@ -74,7 +74,7 @@ class Drawer:
         if not is_expressible(case, operation, given, shape_type):
             return None
         row = row_of(case, operation, given, shape_type, self._contracts)
-        if self._claims.left_out(row.facets):
+        if self._claims.find_unclaimed(row.facets):
             return None
         rule = _rule_of(row)
         return row._replace(case=replace(case, rule=rule if rule in self._spec.rules else next(iter(self._spec.rules))))

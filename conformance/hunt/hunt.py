@@ -112,7 +112,9 @@ class _Search:
             for at, row_step in enumerate(row.steps)
             if all(judged.meaning.kind == "unspecified" for judged in row_step.meanings)
         ]
-        if not silent or any(not each.offers(row.operation) or each.left_out(row.facets) for each in self.both_claims):
+        if not silent or any(
+            not each.offers(row.operation) or each.find_unclaimed(row.facets) for each in self.both_claims
+        ):
             return None
         ours, theirs = call_steps(row, self.adapter), call_steps(row, other)
         for at, (rule,) in silent:

@@ -29,7 +29,7 @@ _LIMIT = re.compile(r"(?:rank:|length:2\^)([1-9][0-9]{0,8})")
 
 
 def covers(name: str, facet: str) -> bool:
-    """Ask whether a name in `leaves_out` excludes a facet: it is the same, its family, or a limit not above it."""
+    """Ask whether a name in `not_claimed` excludes a facet: it is the same, its family, or a limit not above it."""
     family = facet.partition(":")[0]
     if family not in LIMITS:
         return name in (facet, family)
@@ -38,17 +38,35 @@ def covers(name: str, facet: str) -> bool:
     return least is not None and size is not None and int(least[1]) <= int(size[1])
 
 
-class Claims(NamedTuple):
-    """The operations and facets that a backend says it supports; read once, before the first row."""
-
+class _Claims(NamedTuple):
     operations: tuple[str, ...]
-    leaves_out: tuple[str, ...] = ()
+    not_claimed: tuple[str, ...] = ()
     """Facets, exact (`type:f16`), a whole family (`form`) or a limit (`rank:13`: more than 12 dims)."""
     answers_special_zero: bool = False
     """Whether the adapter answers special_zero itself, because the library has no such flag."""
 
+
+class Claims(_Claims):
+    """The operations and facets that a backend says it supports; read once, before the first row.
+
+    `leaves_out` is an older name of `not_claimed`; it works until the next release, and evidence keeps it.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, operations: tuple[str, ...], not_claimed: tuple[str, ...] = (), answers_special_zero: bool = False,
+        *, leaves_out: tuple[str, ...] | None = None,
+    ) -> Claims:  # fmt: skip
+        return super().__new__(cls, operations, not_claimed if leaves_out is None else leaves_out, answers_special_zero)
+
+    @property
+    def leaves_out(self) -> tuple[str, ...]:
+        return self.not_claimed
+
     def to_json(self) -> dict[str, Any]:
-        return self._asdict()
+        operations, not_claimed, answers = self
+        return {"operations": operations, "leaves_out": not_claimed, "answers_special_zero": answers}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Claims:
@@ -58,15 +76,15 @@ class Claims(NamedTuple):
     def offers(self, operation: str) -> bool:
         return operation in self.operations or self.operations == EVERY
 
-    def leaves(self, facet: str) -> bool:
-        return any(covers(name, facet) for name in self.leaves_out)
+    def excludes(self, facet: str) -> bool:
+        return any(covers(name, facet) for name in self.not_claimed)
 
     def offers_type(self, type_: str) -> bool:
-        return not self.leaves(f"type:{type_}")
+        return not self.excludes(f"type:{type_}")
 
-    def left_out(self, facets: Iterable[str]) -> frozenset[str]:
+    def find_unclaimed(self, facets: Iterable[str]) -> frozenset[str]:
         """Return the facets that are not claimed."""
-        return frozenset(facet for facet in facets if self.leaves(facet))
+        return frozenset(facet for facet in facets if self.excludes(facet))
 
 
 CLAIMS_FORM = {"operations": [str], "leaves_out": [str], "answers_special_zero": bool}

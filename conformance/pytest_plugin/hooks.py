@@ -270,7 +270,7 @@ class ConformanceSession:
             return "; ".join(["not run", *process_notes(self.adapter)])
         if row.operation not in self.claims.operations:
             return f"not claimed: {row.operation}"
-        return f"not claimed: {', '.join(sorted(self.claims.left_out(row.facets)))}"
+        return f"not claimed: {', '.join(sorted(self.claims.find_unclaimed(row.facets)))}"
 
     def waiver_reason(self, result: Result) -> str:
         """Name the waiver of a row, with its reason and its end."""

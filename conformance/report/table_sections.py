@@ -165,7 +165,7 @@ def collect_facets(run: FinishedRun) -> list[RowsOf]:
     """Collect each facet that the backend does not claim, with the rows that need it."""
     combinations = {result.row.facets for result in run.rows}
     collected = []
-    for name in run.claims.leaves_out:
+    for name in run.claims.not_claimed:
         needing = {facets for facets in combinations if any(covers(name, facet) for facet in facets)}
         collected.append(count_rows(name, [result for result in run.rows if result.row.facets in needing]))
     return collected

@@ -29,7 +29,7 @@ def run(
 ) -> Iterator[Result]:
     """Run rows in order. The claims are read before the first and do not change."""
     claims = claims or adapter.claims
-    left_out_of = cache(claims.left_out)
+    left_out_of = cache(claims.find_unclaimed)
     previous: Result | None = None
     for row in rows:
         if not claims.offers(row.operation):

@@ -264,8 +264,11 @@ def _is_chosen(order: RunRequest, number: int, row: Row) -> bool:
 def describe_difference(pinned: Claims, claims: Claims) -> str:
     """Say where two claims differ."""
     parts = []
-    for field in ("operations", "leaves_out"):
-        want, got = getattr(pinned, field), getattr(claims, field)
+    pairs = (
+        ("operations", pinned.operations, claims.operations),
+        ("leaves_out", pinned.not_claimed, claims.not_claimed),
+    )
+    for field, want, got in pairs:
         for names, what in (
             (_without(want, got), "pinned and not claimed"),
             (_without(got, want), "claimed and not pinned"),

@@ -30,7 +30,7 @@ _SECTIONS: Mapping[str, str] = {
 _ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
     "Started with": lambda run: run.backend,
     "Detail": lambda run: "; ".join(f"{k}: {v}" for k, v in run.evidence.header["backend"]["detail"].items()) or "none",
-    "Not claimed": lambda run: ", ".join(run.claims.leaves_out) or "nothing",
+    "Not claimed": lambda run: ", ".join(run.claims.not_claimed) or "nothing",
     "Answered by the adapter": lambda run: "special_zero" if run.claims.answers_special_zero else "nothing",
     "Exit code": lambda run: f"{run.conclusion.exit_code}: {run.conclusion.why}",
     "Tests": lambda run: ", ".join(f"{n:,} {v}" for v, n in run.conclusion.counts.items()),

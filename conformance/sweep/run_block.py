@@ -127,7 +127,7 @@ class BlockRun:
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
         rank = max(self.block.rank, self.block.entries)
-        left_out = self.context.claims.left_out({*way.facets, f"rank:{rank}"})
+        left_out = self.context.claims.find_unclaimed({*way.facets, f"rank:{rank}"})
         if left_out:  # the judge knows what is not claimed
             wants = [[LOOK] * (2 * self.block.shapes)] * self.block.srcs
         first = self.context.order.ways.index(way) * self.block.calls

@@ -67,7 +67,7 @@ class WrongPart(NamedTuple):
     """The first part of a value that differs from its form."""
 
     where: str
-    """`claims.leaves_out[0]`; empty for the whole value."""
+    """`claims.not_claimed[0]`; empty for the whole value."""
     what: str
     """`is 3`, `lacks record`, `has an unknown key "x"`."""
 

@@ -248,7 +248,7 @@ def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -
     for demand in target.require:
         about = [s for s in standings if demand in (s.document, s.type, s.operation)]
         if demand.partition(":")[0] in FAMILIES:
-            if any(_overlap(demand, facet) for facet in claims.leaves_out):
+            if any(_overlap(demand, facet) for facet in claims.not_claimed):
                 yield demand
         elif not about or any(standing.word != "conforms" for standing in about):
             yield demand

@@ -116,7 +116,7 @@ def _after_waiver(verdict: Verdict, result: Result) -> Verdict:
 
 def _judge_again(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
     """Judge each recorded step in each document."""
-    left_out = claims.left_out(row.facets)
+    left_out = claims.find_unclaimed(row.facets)
     contents = result.content or [None] * len(result.outcomes)
     steps = [row.steps[result.step]] if row.case.generated else row.steps
     judged = [

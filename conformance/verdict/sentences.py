@@ -115,7 +115,7 @@ def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
     group = list(group)
     types = dict.fromkeys(f"type:{standing.type}" for standing in group if not claims.offers_type(standing.type))
     facets = {facet for standing in group for facet in standing.not_claimed}
-    named = [name for name in claims.leaves_out if any(covers(name, facet) for facet in facets)]
+    named = [name for name in claims.not_claimed if any(covers(name, facet) for facet in facets)]
     return [*types, *(name for name in named if name.partition(":")[0] != "type")]
 
 
@@ -140,7 +140,7 @@ def note_unclaimed_passes(groups: Iterable[SimilarRows], claims: Claims) -> Iter
     passes: dict[str, bool] = {}
     for group in groups:
         row, verdicts = group.rows[0], {*group.verdicts.values()} - {NOT_RUN}
-        unclaimed = claims.left_out(row.facets)
+        unclaimed = claims.find_unclaimed(row.facets)
         if len(unclaimed) == 1 and row.operation in claims.operations and verdicts:
             (facet,) = unclaimed
             passes[facet] = passes.get(facet, True) and verdicts <= RIGHT

@@ -73,7 +73,7 @@ def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claim
     needs: dict[frozenset[str], tuple[object, ...]] = {}
     for row in rows:
         if row.facets not in needs:
-            needs[row.facets] = (claims.left_out(row.facets), "large" in row.facets)
+            needs[row.facets] = (claims.find_unclaimed(row.facets), "large" in row.facets)
         result = results.get(row.id)
         verdicts = result.verdicts if result else {}
         key = (row.operation, row.type, row.documents, needs[row.facets], row.case.rule, *verdicts.items())
@@ -100,7 +100,7 @@ def has_standing(row: Row, document: str, target: Target, claims: Claims) -> boo
 
 def is_required(row: Row, claims: Claims) -> bool:
     """Ask whether conformity depends on a row: all its facets are claimed."""
-    return not claims.left_out(row.facets)
+    return not claims.find_unclaimed(row.facets)
 
 
 def judged_documents(row: Row, target: Target, claims: Claims) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _standing(
                 shown[rule.id] = shown.get(rule.id, False) or verdict == PASS
         else:
             optional[verdict] += number
-            not_claimed.update(dict.fromkeys(sorted(claims.left_out(row.facets))))
+            not_claimed.update(dict.fromkeys(sorted(claims.find_unclaimed(row.facets))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
     return Standing(
         document, plan.suite.spec.documents[document].operation, type_, _word(counts, optional, unshown), dict(counts),

@@ -70,35 +70,38 @@ WRITTEN = {
     "a detail that is no pair": ("class It(Right):\n identity = Identity('x', '1', ('cpu',))", "give pairs of text"),
     "a detail that is a number": (
         "class It(Right):\n identity = Identity('x', '1', (('cpu', 3),))", "give pairs of text"),
-    "claims that are a list": ("class It(Right):\n claims = ['x']", "give Claims(operations, leaves_out, "),
+    "claims that are a list": ("class It(Right):\n claims = ['x']", "give Claims(operations, not_claimed, "),
     "claims with text": ("class It(Right):\n claims = Claims('StaticReshape')", "two tuples and a bool"),
     "an operation that is none": ("class It(Right):\n operations = ('Reshape',)", "claims an operation 'Reshape'"),
     "an operation that is a number": ("class It(Right):\n operations = (3,)", "has 3, where the name of"),
-    "a facet that is none": ("class It(Right):\n leaves_out = ('zeros',)", "'zeros', which is no facet; there are"),
-    "a rule for a facet": ("class It(Right):\n leaves_out = ('zero-copies',)", "'zero-copies', which is no facet"),
-    "a facet that is a number": ("class It(Right):\n leaves_out = (3,)", "has 3, where the name of"),
+    "a facet that is none": ("class It(Right):\n not_claimed = ('zeros',)", "'zeros', which is no facet; there are"),
+    "a rule for a facet": ("class It(Right):\n not_claimed = ('zero-copies',)", "'zero-copies', which is no facet"),
+    "a facet that is a number": ("class It(Right):\n not_claimed = (3,)", "has 3, where the name of"),
     "a layout that is none": (
-        "class It(Right):\n leaves_out = ('layout:revered',)", "no facet; did you mean 'layout:reversed'?"),
+        "class It(Right):\n not_claimed = ('layout:revered',)", "no facet; did you mean 'layout:reversed'?"),
     "a layout that every backend takes": (
-        "class It(Right):\n leaves_out = ('layout:dense',)", "'layout:dense', which is no facet"),
+        "class It(Right):\n not_claimed = ('layout:dense',)", "'layout:dense', which is no facet"),
     "a layout that shares the facet of another": (
-        "class It(Right):\n leaves_out = ('layout:swapped',)", "did you mean 'layout:transposed'?"),
-    "a type that is none": ("class It(Right):\n leaves_out = ('type:float',)", "'type:float', which is no facet"),
+        "class It(Right):\n not_claimed = ('layout:swapped',)", "did you mean 'layout:transposed'?"),
+    "a type that is none": ("class It(Right):\n not_claimed = ('type:float',)", "'type:float', which is no facet"),
     "a number of another family than rank": (
-        "class It(Right):\n leaves_out = ('layout:65',)", "'layout:65', which is no facet; did you mean 'layout"),
-    "a rank that no case has": ("class It(Right):\n leaves_out = ('rank:66',)", "did you mean 'rank:65'?"),
-    "a rank of nothing": ("class It(Right):\n leaves_out = ('rank:0',)", "did you mean 'rank:1'?"),
+        "class It(Right):\n not_claimed = ('layout:65',)", "'layout:65', which is no facet; did you mean 'layout"),
+    "a rank that no case has": ("class It(Right):\n not_claimed = ('rank:66',)", "did you mean 'rank:65'?"),
+    "a rank of nothing": ("class It(Right):\n not_claimed = ('rank:0',)", "did you mean 'rank:1'?"),
     "a length that is no limit": (
-        "class It(Right):\n leaves_out = ('length:2^32',)", "did you mean 'length:2^31'?"),
+        "class It(Right):\n not_claimed = ('length:2^32',)", "did you mean 'length:2^31'?"),
     "an identity that is a plain tuple": (
         "class It(Right):\n identity = ('it', '1', ())", "give Identity(name, version)"),
-    "a rank that is none": ("class It(Right):\n leaves_out = ('rank:many',)", "'rank:many', which is no facet"),
+    "a rank that is none": ("class It(Right):\n not_claimed = ('rank:many',)", "'rank:many', which is no facet"),
     "a member of what has none": (
-        "class It(Right):\n leaves_out = ('chain:long',)", "'chain:long', which is no facet; did you mean 'chain'?"),
+        "class It(Right):\n not_claimed = ('chain:long',)", "'chain:long', which is no facet; did you mean 'chain'?"),
     "mapped, the older word": ("class It(Right):\n mapped = ('special_zero',)", "is now `answers_special_zero = True`"),
     "a bug for a refusal": ("class It(Right):\n refusals = (TypeError,)", "`refusals` names TypeError"),
     "another bug": ("class It(Right):\n refusals = (ValueError, AttributeError)", "`refusals` names AttributeError"),
     "more than everything": ("class It(Right):\n refusals = (BaseException,)", "`refusals` names BaseException"),
+    "not_claimed without a comma": (
+        "class It(Right):\n not_claimed = ('declared')",
+        "`not_claimed` is 'declared'; write ('declared',), with the comma"),
     "leaves_out without a comma": (
         "class It(Right):\n leaves_out = ('declared')",
         "`leaves_out` is 'declared'; write ('declared',), with the comma"),

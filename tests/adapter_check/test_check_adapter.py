@@ -76,14 +76,14 @@ def adapter(folder: Path, changes: str) -> str:
 SOUND = {
     "as it is": "",
     "no runtime shapes, and no claim about strides of shape": (
-        "    leaves_out = ('declared', 'form', 'rank:65', 'runtime-shape')\n"
+        "    not_claimed = ('declared', 'form', 'rank:65', 'runtime-shape')\n"
         "    operations = ('StaticReshape', 'Reshape-1')\n"
         "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
         "        if graph.nodes[0].shape.values is None: raise Unsupported('runtime-shape')\n"
         "        return super().compile(graph)\n"
     ),
     "no layouts, in which some ranks occur first": (
-        "    leaves_out = ('declared', 'form', 'rank:65', 'layout')\n"
+        "    not_claimed = ('declared', 'form', 'rank:65', 'layout')\n"
         "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
         "        if not src.flags.c_contiguous: raise Unsupported('layout')\n"
         "        copied = [n == 0 and special_zero and i < src.ndim for i, n in enumerate(shape)]\n"
@@ -161,7 +161,7 @@ BROKEN = {
         "        if len(graph.nodes) > 1: raise Unsupported('chain')\n        return super().compile(graph)\n",
         "claims: chain is claimed, and unsupported",
     ),
-    "claims a rank that no array has": ("    leaves_out = ('declared', 'form')\n", "claims: rank:65 is claimed"),
+    "claims a rank that no array has": ("    not_claimed = ('declared', 'form')\n", "claims: rank:65 is claimed"),
     "another version each time": (
         "    import time\n    def __init__(self): self.version = str(self.time.time_ns())\n",
         "restart: started again it says"),
@@ -188,7 +188,7 @@ def test_a_broken_adapter_is_named(what: str, tmp_path: Path, capsys: pytest.Cap
 
 def test_the_lowest_unsupported_rank_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change = (
-        "    leaves_out = ('declared', 'form')\n"
+        "    not_claimed = ('declared', 'form')\n"
         "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
         "        if src.ndim > 6: raise Unsupported('rank:7')\n        return src.reshape(shape).copy()\n"
     )
@@ -198,7 +198,7 @@ def test_the_lowest_unsupported_rank_is_named(tmp_path: Path, capsys: pytest.Cap
 
 def test_a_facet_that_is_not_claimed_and_works_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left_out = ("declared", "form", "rank:65", "chain", "type:f16")
-    change = f"    leaves_out = {left_out}\n    operations = ('StaticReshape',)\n"
+    change = f"    not_claimed = {left_out}\n    operations = ('StaticReshape',)\n"
     code, found = checks(adapter(tmp_path, change), capsys)
     notes = " ".join(each["text"] for each in found if each["word"] == "note")
     assert code == 0, to_mend(found)

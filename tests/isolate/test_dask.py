@@ -235,7 +235,7 @@ def test_a_worker_with_another_suite_or_backend(setup: WorkerSetup) -> None:
         f"reference {version} at a worker, reference 0 here": setup._replace(
             identity=setup.identity._replace(version="0")
         ),
-        "the backend is ": setup._replace(claims=setup.claims._replace(leaves_out=("large",))),
+        "the backend is ": setup._replace(claims=setup.claims._replace(not_claimed=("large",))),
     }
     for words, other in others.items():
         with pytest.raises(WorkerDiffers, match=words):

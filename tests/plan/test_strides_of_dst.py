@@ -134,7 +134,7 @@ def test_answers_to_strides_that_overlap(case: str, backend: Reference, verdict:
     each = row(case)
     (result,) = run([each], backend)
     assert set(result.verdicts.values()) == {verdict}, result
-    header = {"claims": backend.claims._asdict(), "waivers": ()}
+    header = {"claims": backend.claims.to_json(), "waivers": ()}
     plan = Plan(load_suite(), (each,))
     assert not [*contradictions(plan, {each.id: result}, header)]  # also where the evidence is judged again
 

@@ -14,7 +14,7 @@ from tests.pytest_plugin.done import HERE, STATIC, Done
 BACKEND = """from conformance.adapter import FunctionAdapter
 class Flat(FunctionAdapter):
     name, version = 'flat', '1'
-    leaves_out = ('declared', 'form')
+    not_claimed = ('declared', 'form')
     def reshape(self, src, shape, special_zero):
         return src.reshape(-1).copy()
 """

@@ -247,7 +247,7 @@ def drawn_run(plan: Plan, folder: Path, calls: DrawnCalls) -> Evidence:
     outcome = (Outcome("tensor", "f32", (7,)),)
     failed = [each._replace(outcomes=outcome, diagnosis="wrong dims", detail="it was") for each in results]
     drawn = {"seed": calls.seed, "calls": DRAWN.calls}
-    evidence = finish_run(plan, Right(), folder, drawn=drawn, claims=claims._asdict()).evidence
+    evidence = finish_run(plan, Right(), folder, drawn=drawn, claims=claims.to_json()).evidence
     footer = {**evidence.footer, "drawn": {"calls": calls.calls, "failures": len(failed)}}
     return replace(evidence, results=(*evidence.results, *failed[: calls.kept]), footer=footer)
 

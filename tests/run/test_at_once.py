@@ -124,7 +124,7 @@ def test_a_src_that_is_changed_meanwhile_is_seen(adapters: Path) -> None:
 
 def test_a_program_that_does_not_read_takes_src_is_sent_no_fork() -> None:
     remote = program(f"{sys.executable} {MISBEHAVING}")
-    assert remote.claims.leaves("shared-src")
+    assert remote.claims.excludes("shared-src")
     (fork,) = (row for row in plan_of(SUITE).rows if row.id == "two-nodes-take-one-src[StaticReshape-f32]")
     (result,) = run([fork], remote)
     assert set(result.verdicts.values()) == {"not claimed"}
@@ -133,7 +133,7 @@ def test_a_program_that_does_not_read_takes_src_is_sent_no_fork() -> None:
 
 def test_a_program_that_does_not_offer_threads_leaves_them_out() -> None:
     remote = program(f"{sys.executable} {MISBEHAVING}")
-    assert remote.claims.leaves("threads")
+    assert remote.claims.excludes("threads")
     (result,) = run([row("programs-run-at-the-same-time")], remote)
     assert set(result.verdicts.values()) == {"not claimed"}
     assert result.outcome.kind == "unsupported"

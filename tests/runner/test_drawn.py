@@ -183,7 +183,7 @@ def test_rows_are_drawn_within_the_claims() -> None:
     rows = drawn_rows(120, claims)
     assert len(rows) > 110
     assert {row.operation for row in rows} == {"Reshape-1"}
-    assert not [facet for row in rows for facet in row.facets if claims.leaves(facet)]
+    assert not [facet for row in rows for facet in row.facets if claims.excludes(facet)]
     assert drawn_rows(10, Claims(())) == []
 
 

@@ -215,7 +215,7 @@ def list_shown_blames(backend: OneFault) -> Iterator[tuple[str, ShownBlame]]:
     conclusion = conclude(plan, {result.row: result for result in results}, claims, Target())
     for document in DOCUMENTS:
         blames = {row: {document: of[document]} for row, of in conclusion.blames.items() if document in of}
-        header = {"claims": claims._asdict(), "target": {"documents": [document]}}
+        header = {"claims": claims.to_json(), "target": {"documents": [document]}}
         kinds = group_failures(plan, Evidence(header, results, {}), blames).kinds
         if not kinds:
             yield document, ShownBlame(NOTHING, "")

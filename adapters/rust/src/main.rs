@@ -15,7 +15,7 @@ const BACKEND: Backend = Backend {
     name: "template",
     version: "1",
     operations: &["StaticReshape", "DynamicReshape-1", "Reshape-1"],
-    leaves_out: &["declared", "form"],
+    not_claimed: &["declared", "form"],
     answers_special_zero: false, // true if this file answers it, because the library cannot
     reshape,
 };

@@ -11,7 +11,7 @@ pub struct Backend {
     pub name: &'static str,
     pub version: &'static str,
     pub operations: &'static [&'static str],
-    pub leaves_out: &'static [&'static str],
+    pub not_claimed: &'static [&'static str],
     pub answers_special_zero: bool,
     pub reshape: fn(&str, &Tensor, &[i64], bool) -> Result<Answer, String>,
 }
@@ -212,10 +212,10 @@ fn dense(kind: &str, dims: Vec<i64>, memory: Vec<u8>) -> Tensor {
 fn describe(backend: &Backend) -> String {
     let (name, version) = (quoted(backend.name), quoted(backend.version));
     let operations = quoted_list(backend.operations);
-    let leaves_out = quoted_list(backend.leaves_out);
+    let not_claimed = quoted_list(backend.not_claimed);
     let answers = backend.answers_special_zero;
     let identity = format!("\"name\":{name},\"version\":{version},\"detail\":{{}}");
-    let claims = format!("\"operations\":{operations},\"leaves_out\":{leaves_out}");
+    let claims = format!("\"operations\":{operations},\"not_claimed\":{not_claimed}");
     format!("\"result\":{{{identity},{claims},\"answers_special_zero\":{answers}}}")
 }
 

@@ -223,7 +223,7 @@ def describe(identity: Identity, claims: Claims) -> dict[str, Any]:
     """Return the result of a reply to `describe`."""
     return {
         "name": identity.name, "version": identity.version, "detail": dict(identity.detail),
-        "operations": claims.operations, "leaves_out": claims.leaves_out,
+        "operations": claims.operations, "not_claimed": claims.not_claimed,
         "answers_special_zero": claims.answers_special_zero,
     }  # fmt: skip
 
@@ -246,5 +246,6 @@ def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     answers = record.get("answers_special_zero", "special_zero" in texts("mapped"))  # `mapped` is the older word
     if not isinstance(answers, bool):
         raise Fault(f"describe: 'answers_special_zero' is {quote(answers)}, where true or false was due")
+    not_claimed = texts("leaves_out" if "leaves_out" in record else "not_claimed")  # the first is the older word
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
-    return Identity(record["name"], record["version"], facts), Claims(texts("operations"), texts("leaves_out"), answers)
+    return Identity(record["name"], record["version"], facts), Claims(texts("operations"), not_claimed, answers)

@@ -89,8 +89,8 @@ class Session:
         check_description(*description, self.process.name)
         identity, claims = description
         offers = {"threads": self.has_threads, "shared-src": self._has_forks}
-        more = tuple(facet for facet, offered in offers.items() if not offered and not claims.leaves(facet))
-        return identity, claims._replace(leaves_out=claims.leaves_out + more)
+        more = tuple(facet for facet, offered in offers.items() if not offered and not claims.excludes(facet))
+        return identity, claims._replace(not_claimed=claims.not_claimed + more)
 
     def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
         """Send a request without payloads, and return the result in its reply."""
