@@ -1,1 +1,1 @@
-"""Files, temporary folders, the terminal and exit codes: what the suite asks of the operating system."""
+"""Files, forms of JSON, temporary folders, the terminal and exit codes."""

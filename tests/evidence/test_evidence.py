@@ -14,7 +14,9 @@ import pytest
 
 from conformance.evidence import machine
 from conformance.evidence.results import Refused, Writer, read, refuse_incomplete
-from conformance.model import IDLE, Result, Verdict
+from conformance.model import IDLE, Differing, Outcome, Result, Verdict
+from conformance.model.results import OUTCOME_FORM, RESULT_FORM
+from conformance.system.json_forms import first_mismatch
 
 from .. import builders
 from ..builders import Command
@@ -175,6 +177,21 @@ def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> 
         writer.close(0.0)
     rows = path.read_text(encoding="utf-8").splitlines()[1:-1]
     assert rows == [json.dumps(result.to_json(), separators=(",", ":")) for result in results]
+
+
+def test_a_result_with_every_fact_is_read_as_it_was_written() -> None:
+    answered = Outcome("tensor", "f32", (2,), faults=("src changed",), shares=True)
+    rejected = Outcome("rejected", stage="run", message="no")
+    result = Result(
+        "row", {"d": "fail"}, (answered, rejected), 1, "wrong bits", "the first element", ("0" * 16, None), 3, True,
+        "- id: x", Differing(1, (0,), ("00",)),
+    )  # fmt: skip
+    record = json.loads(json.dumps(result.to_json()))
+    assert first_mismatch(record, RESULT_FORM) is None
+    assert Result.from_json(record) == result
+    assert record.keys() == {key.removesuffix("?") for key in RESULT_FORM}
+    keys = {key for outcome in record["outcomes"] for key in outcome}
+    assert keys == {key.removesuffix("?") for key in OUTCOME_FORM}
 
 
 @pytest.mark.parametrize("cut", [1, 2, 50, 400, 900, 1500])
