@@ -53,8 +53,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": None,
         "help": "with --adapter: run the cases of more than 2^31 elements too",
     },
-    "--hunt": {
-        "dest": "conformance_hunt",
+    "--drawn-rows": {
+        "dest": "conformance_drawn_rows",
         "metavar": "N",
         "type": int,
         "help": "with --adapter: after a whole session, draw N rows at random, always the same ones, and call them (0)",

@@ -323,9 +323,9 @@ class Command(Cli):
         return plan_once(suite_of_cases(None, self.cases))
 
     def run(self, backend: str, *words: object, out: Path | None = None) -> CommandOutput:
-        """`conformance run`, in this process, on the few cases; calls are drawn only if `--hunt` asks for them."""
-        if "--hunt" not in words:
-            words = ("--hunt", "0", *words)
+        """`conformance run`, in this process, on the few cases; without drawn rows, unless it asks for them."""
+        if "--drawn-rows" not in words:
+            words = ("--drawn-rows", "0", *words)
         if not {"--isolation", "reference"} & {backend, *map(str, words)} and not backend.startswith("broken:"):
             words = ("--isolation", "none", *words)
         if "--resume" not in words:

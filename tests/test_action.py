@@ -114,7 +114,7 @@ class Runner:
 
 @pytest.fixture
 def few(tmp_path: Path) -> str:
-    return f"--cases {builders.write_cases(tmp_path)} --isolation none --hunt 0"
+    return f"--cases {builders.write_cases(tmp_path)} --isolation none --drawn-rows 0"
 
 
 Rehearse = Callable[[Runner, str], builders.CommandOutput]
@@ -337,7 +337,9 @@ def test_the_scripts_of_the_docs_run_as_they_stand(name: str, tmp_path: Path) ->
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci" / "mine.py").write_text(RIGHT, encoding="utf-8")
     few = shlex.quote(str(builders.write_cases(tmp_path)))
-    runner.stand_in("conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@" --cases {few} --hunt 0')
+    runner.stand_in(
+        "conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@" --cases {few} --drawn-rows 0'
+    )
     for command in ("pip", "python3"):
         runner.stand_in(command)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)

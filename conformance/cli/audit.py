@@ -18,8 +18,8 @@ from ..system.exit_codes import CANNOT_START, FAILS
 from ..system.files import replace_text
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
-from .parser import Parser, path, positive
-from .shared_options import BACKEND, add_cases, add_signing, add_trust
+from .parser import Parser, one_line, path, positive
+from .shared_options import BACKEND, add_cases, add_key, add_trust
 
 _MOST_SHOWN = 10
 
@@ -35,7 +35,8 @@ def add_options(parser: Parser) -> None:
         "--rows", type=positive, metavar="N", help="call only so many rows, drawn at random (all); that is no re-run"
     )
     add_trust(parser)
-    add_signing(parser)
+    parser.once("--issuer", "NAME", "who issues, as the certificate says it", type=one_line)
+    add_key(parser)
     add_cases(parser)
 
 
@@ -96,7 +97,7 @@ def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repet
     suite = certificate.evidence.header["suite"]["digest"]
     called, statement = called_rows(certificate.evidence), certificate.statement
     signature_of(args.folder / AUDIT).unlink(missing_ok=True)
-    audit = write_record(args.folder / AUDIT, audit_of(statement, suite, repetition.rows, called, args.by))
+    audit = write_record(args.folder / AUDIT, audit_of(statement, suite, repetition.rows, called, args.issuer))
     try:
         if args.key is not None:
             sign(audit, args.key, ISSUER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from ..adapter import REFERENCE
@@ -39,50 +40,40 @@ from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, check_key, emit, load_plan, say_error
 from .parser import Parser, days
-from .run import make_order, report_mistakes, write_reports
+from .request import add_request_options, read_request, report_mistakes
+from .run import write_reports
 from .run_summary import relative
-from .shared_options import BACKEND, add_cases, add_memory, add_signing, add_timeout
+from .shared_options import add_key
 
 DEFAULT_OUT = Path("conformance-certificate")
 _WRITTEN = (STATEMENT, PAGE, BADGE, AUDIT, CHALLENGE)
 
 
 EXAMPLES = """\
-  conformance certify ./mine.py:Mine --by "Mine Ltd" --key mine-key    self-tested and signed
+  conformance certify ./mine.py:Mine --tester "Mine Ltd" --key mine-key    self-tested and signed
   conformance certify ./mine.py:Mine --commit                          names what will be tested, for an issuer
   conformance certify ./mine.py:Mine --challenge challenge.json --key mine-key
 docs/certify.md has the whole conversation of vendor and issuer"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    add_request_options(parser)
     text = "write commitment.json, which names what will be tested, for an issuer to challenge"
     parser.add_argument("--commit", action="store_true", help=text)
     parser.path("--challenge", "FILE", "the issuer's challenge to the commitment in --out")
-    add_signing(parser)
+    add_key(parser)
     parser.add_argument("--days", type=days, default=365, metavar="N", help="days of validity (365)")
-    parser.path("--waivers", "FILE", "known failures that are waived")
-    parser.path("--claims", "FILE", "what the backend must claim, exactly")
-    parser.many("--require", "FACET", "a document, type or facet that must be shown")
-    parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     text = "worker: a process for the backend (the default); case: a process for each row"
     parser.add_argument("--isolation", choices=("worker", "case"), default="worker", help=text)
-    add_timeout(parser)
-    add_memory(parser)
     parser.path("--out", "DIR", "where the certificate goes (conformance-certificate)")
-    add_cases(parser)
-    parser.set_defaults(
-        operation=None, document=None, type=None, select=None, lf=None, maxfail=None, shard=None, partial_ok=False,
-        jobs=1, resume=None, dask=None, budget=1800.0, maxhang=3, hunt=None,
-    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the backend; write evidence, reports and certificate, or a commitment; return the exit code of the run."""
     if args.backend == REFERENCE:
         raise Usage("the reference is part of the suite and gets no certificate; name the backend of a library")
-    if args.commit and (args.challenge or args.key or args.by):
-        raise Usage("--commit names what will be tested; --challenge, --by and --key are for the run after that")
+    if args.commit and (args.challenge or args.key or args.tester):
+        raise Usage("--commit names what will be tested; --challenge, --tester and --key are for the run after that")
     check_key(args.key)
     out: Path = args.out or DEFAULT_OUT
     out = out.resolve()
@@ -100,8 +91,8 @@ def _run_in(args: argparse.Namespace, out: Path) -> int:
     plan = challenge(load_plan(args), asked.record["nonce"] if asked else None)
     if plan.suite.lost:
         raise Usage(describe_missing_cases(plan.suite))
-    order = make_order(args, plan, with_subject=True)
-    evidence = _certify(args, order, out)
+    request = replace(read_request(args, plan), with_subject=True)
+    evidence = _certify(request, args.challenge, args.claims, out)
     if commitment is not None:
         refuse_uncommitted(commitment, evidence)
     conclusion = conclude_evidence(plan, evidence)
@@ -127,9 +118,9 @@ def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[RecordFile | N
     return asked, commitment
 
 
-def _certify(args: argparse.Namespace, order: RunRequest, out: Path) -> Evidence:
-    progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
-    kept = [path.resolve() for path in (args.challenge, signature_of(args.challenge))] if args.challenge else []
+def _certify(request: RunRequest, challenge_: Path | None, claims: Path | None, out: Path) -> Evidence:
+    progress = Progress("running", sum(chosen_rows(request)) + request.drawn_rows)
+    kept = [path.resolve() for path in (challenge_, signature_of(challenge_))] if challenge_ else []
 
     def folder_of(backend: str) -> Path:
         clear(out)
@@ -139,8 +130,8 @@ def _certify(args: argparse.Namespace, order: RunRequest, out: Path) -> Evidence
                     path.unlink(missing_ok=True)
         return out
 
-    with closing(progress), report_mistakes(args):
-        return run_suite(order, folder_of, False, progress.at)
+    with closing(progress), report_mistakes(claims):
+        return run_suite(request, folder_of, progress.at)
 
 
 def _write_statement(

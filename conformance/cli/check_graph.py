@@ -131,7 +131,7 @@ def _run_backend(args: argparse.Namespace, written: Written) -> int:
     out = Path(DEFAULT_OUT) / "check-graph"
     cases = Path(DEFAULT_OUT) / "check-graph-cases"
     replace_text(cases / "calls.yaml", written.text)
-    words = ["run", args.run, "--cases", str(cases), "-k", PREFIX, "--out", str(out), "--hunt", "0"]
+    words = ["run", args.run, "--cases", str(cases), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
     words += ["--spec", str(args.spec)] if args.spec else []
     code = run_suite(build_parsers(["run"])[0].parse_args(words))
     return 0 if code == INCOMPLETE else code

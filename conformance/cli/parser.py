@@ -40,9 +40,10 @@ class Parser(argparse.ArgumentParser):
         """Add an option with one value."""
         self.add_argument(option, action=_Once, metavar=metavar, help=help_, **more)
 
-    def path(self, option: str, metavar: str, help_: str, **more: Any) -> None:
+    def path(self, option: str, metavar: str, help_: str, short: str | None = None, **more: Any) -> None:
         """Add an option that names a file or a folder."""
-        self.once(option, metavar, help_, type=path, **more)
+        names = [option] if short is None else [option, short]
+        self.add_argument(*names, action=_Once, metavar=metavar, help=help_, type=path, **more)
 
     def many(self, option: str, metavar: str, help_: str, **more: Any) -> None:
         """Add an option that may be repeated; its values are a list."""

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
             if args.out is None:
                 return _write_again(folder, plan, args.json)
             evidence = _put_together(args.folders, folder, plan)
-            return conclude_and_report(args, plan, evidence, folder)
+            return conclude_and_report(plan, evidence, folder, args.json)
     except Refused as refused:
         raise Usage(str(refused)) from None
     except InUse as in_use:

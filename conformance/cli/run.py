@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
-from ..adapter import FACETS, CannotStart
 from ..draw.challenge import challenge
-from ..evidence.drawn import WriteCase
 from ..evidence.folder import RESULTS, clear
-from ..evidence.results import Evidence, Refused, Tampered, Target, part_of, read
-from ..isolate.backend import isolation_of
-from ..isolate.process.launch import Limits
+from ..evidence.results import Evidence, Refused, part_of, read
 from ..isolate.process.supervise import Terminated
-from ..load.schema import read_file
-from ..load.strict_yaml import require
-from ..model import Claims, Place, Suite, covers, fails
+from ..model import Suite, fails
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, ids, parse_selection
-from ..runner.run_suite import ClaimsDiffer, RunRequest, chosen_rows, describe_difference, run_suite
+from ..run.confirm import DEFAULT_HANGS, HangPolicy
+from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..runner.shards import find_shard_gap
 from ..system import exit_codes
-from ..system.exit_codes import CANNOT_START, CONFORMS, INCOMPLETE, UNTRUSTED
+from ..system.exit_codes import CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.late import describe_failure, go_on
 from ..system.progress import Progress
@@ -33,17 +28,12 @@ from ..system.text import describe_unknown
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, load_suite_of, say_error
-from .parser import Parser, nonce, one_line, positive, seconds, shard, whole
-from .run_summary import Amount, data_of, relative, show, show_answer, show_part
-from .shared_options import BACKEND, add_cases, add_jobs, add_memory, add_timeout
-
-__all__ = ["check_requirements", "conclude_and_report", "describe_difference", "read_claims", "run"]
+from .parser import Parser, nonce, positive, seconds, shard, whole
+from .request import add_request_options, read_request, report_mistakes
+from .run_summary import data_of, relative, show, show_part
+from .shared_options import add_jobs
 
 DEFAULT_OUT = "conformance-report"
-_DRAWN = 500
-"""Calls that are drawn without --hunt."""
-
-
 EXAMPLES = f"""\
   conformance run reference                                    everything on the reference
   conformance run ./mine.py:Mine --out build/mine              a class in a file of yours
@@ -55,44 +45,35 @@ exit codes: {exit_codes.SUMMARY}"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    add_request_options(parser)
     parser.many("--operation", "ID", "this operation only")
     parser.many("--document", "ID", "judge by this document only")
     parser.many("--type", "TYPE", "this element type only")
     parser.once("-k", "EXPR", "only rows whose ids have these words; never conforms", dest="select")
-    parser.path("--lf", "DIR", "only rows that failed in the run of that folder; never conforms")
+    text = "only rows that failed in the run of that folder; never conforms"
+    parser.path("--last-failed", "DIR", text, short="--lf")
     text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
-    parser.many("--require", "FACET", "a document, type or facet that must be shown")
-    parser.add_argument(
-        "--shard", type=shard, metavar="I/N", help="the I-th of N parts of the rows; `report` joins them"
-    )
-    text = "exit with 0, instead of 4, if all rows of the shard ran and none failed; `report` decides"
-    parser.add_argument("--partial-ok", action="store_true", help=text)
+    text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
+    parser.add_argument("--drawn-rows", type=whole, metavar="N", help=text)
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
-    parser.path("--waivers", "FILE", "known failures that are waived")
-    parser.path("--claims", "FILE", "what the backend must claim, exactly")
-    parser.path("--resume", "DIR", "go on with a run that was interrupted")
     text = "worker: a process for the backend (the default); case: a process for each row; none: this process"
     parser.add_argument("--isolation", choices=("worker", "case", "none"), help=text)
     add_jobs(parser)
     parser.once("--dask", "ADDRESS", "run on the Dask cluster of that scheduler")
-    add_timeout(parser)
-    text = "time that calls may lose by timing out, for each of --jobs (1800); later rows are not run"
-    parser.add_argument("--budget", type=seconds, default=1800.0, metavar="SECONDS", help=text)
-    text = "rows of a case and operation that hang before its other rows are not run (3; 0: no limit)"
-    parser.add_argument("--maxhang", type=whole, default=3, metavar="N", help=text)
-    add_memory(parser)
-    parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
-    text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
-    parser.add_argument("--hunt", type=whole, metavar="N", help=text)
-    parser.once("--by", "NAME", "who runs this, for the evidence and the report; it is not signed", type=one_line)
+    text = "rows of a case and operation that hang before the others are not run (%(default)s; 0: no limit)"
+    parser.add_argument("--max-hangs", type=whole, default=DEFAULT_HANGS.max_hangs, metavar="N", help=text)
+    text = "time that calls may lose by timing out, for each of --jobs (%(default)g); later rows are not run"
+    parser.add_argument("--hang-budget", type=seconds, default=DEFAULT_HANGS.budget, metavar="SECONDS", help=text)
+    text = "the I-th of N parts of the rows; `report` joins them"
+    parser.add_argument("--shard", type=shard, metavar="I/N", help=text)
+    text = "exit with 0, instead of 4, if all rows of the shard ran and none failed; `report` decides"
+    parser.add_argument("--partial-ok", action="store_true", help=text)
+    parser.path("--resume", "DIR", "go on with a run that was interrupted")
     parser.path("--out", "DIR", "where results and reports go (conformance-report/NAME)")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("-q", "--quiet", action="store_true", help="print the answer alone")
-    shown.add_argument("-v", "--verbose", action="store_true", help="print every row that failed, not twelve kinds")
-    add_cases(parser)
+    text = "print every row that failed, not twelve kinds"
+    parser.add_argument("-v", "--verbose", action="store_true", help=text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -101,16 +82,16 @@ def run(args: argparse.Namespace) -> int:
     if suite.lost:
         raise Usage(describe_missing_cases(suite))
     plan = _plan_of_one_case(args, suite) or challenge(plan_of(suite), args.nonce)
-    order = make_order(args, plan)
+    request = _read_request(args, plan)
     with ExitStack() as locks:
-        return _run(args, plan, order, _Folder(args, locks))
+        return _run(request, _Folder(args.backend, args.out, args.resume, locks), args)
 
 
 def _plan_of_one_case(args: argparse.Namespace, suite: Suite) -> Plan | None:
     """Return the plan of the case that -k names; None if it names none, or if more than its rows will be looked at."""
     options = (
-        args.out, args.resume, args.lf, args.nonce, args.shard, args.operation, args.document, args.type, args.waivers,
-        args.dask,
+        args.out, args.resume, args.last_failed, args.nonce, args.shard, args.operation, args.document, args.type,
+        args.waivers, args.dask,
     )  # fmt: skip
     if args.select is None or args.json or args.require or any(option is not None for option in options):
         return None
@@ -122,37 +103,52 @@ def _plan_of_one_case(args: argparse.Namespace, suite: Suite) -> Plan | None:
 class _Folder:
     """The folder of a run: locked and cleared before the run begins."""
 
-    def __init__(self, args: argparse.Namespace, locks: ExitStack) -> None:
-        self._args, self._locks = args, locks
+    def __init__(self, backend: str, out: Path | None, resume: Path | None, locks: ExitStack) -> None:
+        self._backend, self._resume, self._locks = backend, resume, locks
+        self._named = resume or out
         self.path: Path | None = None
-        if args.out is not None or args.resume is not None:
+        for option, folder in (("--out", out), ("--resume", resume)):
+            if folder is not None and folder.is_file():
+                raise Usage(f"{option} {str(folder)!r} is a file; name a folder")
+        if out is not None and resume is not None:
+            raise Usage("--resume names the folder already; drop --out")
+        if self.is_named:
             self.claim("")
+
+    @property
+    def is_named(self) -> bool:
+        return self._named is not None
 
     def claim(self, backend: str) -> Path:
         """Lock and clear the folder and return its path, which is named after the backend without --out."""
         if self.path is None:
-            path = _folder(self._args, backend)
-            if self._args.resume is not None and not path.is_dir():
-                raise Usage(f"--resume {self._args.resume}: is not a folder; there is no run to resume")
+            path = Path(self._named or Path(DEFAULT_OUT) / _folder_name(backend)).resolve()
+            if self._resume is not None and not path.is_dir():
+                raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
             try:
-                self._locks.enter_context(lock_folder(path, f"conformance run {self._args.backend}"))
+                self._locks.enter_context(lock_folder(path, f"conformance run {self._backend}"))
             except InUse as in_use:
                 raise Usage(str(in_use)) from None
-            if self._args.resume is None:
+            if self._resume is None:
                 clear(path)
             self.path = path
         return self.path
 
 
-def _run(args: argparse.Namespace, plan: Plan, order: RunRequest, folder: _Folder) -> int:
-    progress = Progress("running", sum(chosen_rows(order)) + order.drawn)
+def _folder_name(backend: str) -> str:
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in backend)
+    return kept.strip(".-")[:80] or "backend"
+
+
+def _run(request: RunRequest, folder: _Folder, args: argparse.Namespace) -> int:
+    progress = Progress("running", sum(chosen_rows(request)) + request.drawn_rows)
     evidence: Evidence | None = None
-    keep = not order.target.filter or args.out is not None or args.resume is not None
+    keep = not request.target.filter or folder.is_named
     try:
-        with closing(progress), report_mistakes(args):
-            evidence = run_suite(order, folder.claim if keep else None, args.resume is not None, progress.at)
-        amount: Amount = "answer" if args.quiet else "all" if args.verbose else "usual"
-        return conclude_and_report(args, plan, evidence, folder.path, amount, args.partial_ok)
+        with closing(progress), report_mistakes(args.claims):
+            evidence = run_suite(request, folder.claim if keep else None, progress.at)
+        every_row, partial_ok = args.verbose, args.partial_ok
+        return conclude_and_report(request.plan, evidence, folder.path, args.json, every_row, partial_ok)
     except Refused as refused:
         raise Usage(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
@@ -160,19 +156,6 @@ def _run(args: argparse.Namespace, plan: Plan, order: RunRequest, folder: _Folde
             raise
         how, code = ("terminated", error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
-
-
-@contextmanager
-def report_mistakes(args: argparse.Namespace) -> Iterator[None]:
-    """Turn what a run raises into Usage: a backend that does not start or claims otherwise, results that changed."""
-    try:
-        yield
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
-    except ClaimsDiffer as differs:
-        raise Usage(f"--claims {args.claims}: {differs}", code=CANNOT_START) from None
-    except Tampered as tampered:
-        raise Usage(str(tampered), code=UNTRUSTED) from None
 
 
 def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
@@ -190,16 +173,11 @@ def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
     path = shlex.quote(relative(folder))
     if evidence is not None or (folder / RESULTS).exists():
         return f"the results are whole; `conformance report {path}` writes their reports"
-    return f"to go on, give --resume {path} in place of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
+    return f"to go on, give --resume {path} instead of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
 
 
 def conclude_and_report(
-    args: argparse.Namespace,
-    plan: Plan,
-    evidence: Evidence,
-    out: Path | None,
-    amount: Amount = "usual",
-    partial_ok: bool = False,
+    plan: Plan, evidence: Evidence, out: Path | None, as_json: bool, every_row: bool = False, partial_ok: bool = False
 ) -> int:
     """Write the reports on evidence into a folder, if there is one, print what it shows, and return the exit code.
 
@@ -214,14 +192,12 @@ def conclude_and_report(
         write_reports(out, plan, evidence, conclusion)
     conclusion = _accept_shard(plan, evidence, conclusion) if partial_ok else conclusion
     with go_on(f"exit {conclusion.exit_code}: {conclusion.why}; no more of it is shown", say_error):
-        if args.json:
+        if as_json:
             emit(data_of(plan, conclusion, evidence, out))
-        elif amount == "answer":
-            show_answer(conclusion, out)
         elif out is not None:
-            show(plan, evidence, conclusion, out, amount)
+            show(plan, evidence, conclusion, out, every_row)
         else:
-            show_part(plan, evidence, conclusion, amount)
+            show_part(plan, evidence, conclusion, every_row)
     return conclusion.exit_code
 
 
@@ -243,122 +219,64 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
 # ── what to run ───────────────────────────────────────────────────────────────────────────────────
 
 
-def make_order(args: argparse.Namespace, plan: Plan, with_subject: bool = False) -> RunRequest:
-    """Make the order of a run from its options; Usage if they contradict one another."""
-    if args.partial_ok and (not args.shard or args.select is not None or args.lf):
-        raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k and --lf")
-    isolation = isolation_of(args.backend, args.isolation)
-    if args.jobs > 1 and isolation == "none":
+def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
+    """Return the request of a run; Usage if its options contradict one another."""
+    if args.partial_ok and (not args.shard or args.select is not None or args.last_failed):
+        raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k and --last-failed")
+    request = read_request(args, plan)
+    if args.jobs > 1 and request.isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
-    for option, folder in (("--out", args.out), ("--resume", args.resume)):
-        if folder is not None and folder.is_file():
-            raise Usage(f"{option} {str(folder)!r} is a file; name a folder")
-    if args.out is not None and args.resume is not None:
-        raise Usage("--resume names the folder already; drop --out")
-    try:
-        chosen = parse_selection(args.select, ids(plan.rows)) if args.select is not None else lambda row: True
-    except BadExpression as bad:
-        raise Usage(f"-k: {bad}") from None
-    drawn = _drawn_calls(args)
-    return RunRequest(
-        backend=args.backend,
-        plan=plan,
-        target=_target(args, plan),
-        chosen=chosen if args.lf is None else _choose_failures(args.lf, chosen),
-        isolation=isolation,
-        limits=Limits(seconds=args.timeout, memory=args.memory << 20, budget=args.budget, maxhang=args.maxhang),
+    _check_names(args, plan)
+    partial = args.select is not None or args.last_failed or args.shard or args.operation or args.document or args.type
+    if partial and args.drawn_rows:
+        what = f"--drawn-rows {args.drawn_rows} draws calls of the whole target"
+        raise Usage(f"{what}; drop the options that choose a part of it")
+    drawn_rows = (0 if partial else request.drawn_rows) if args.drawn_rows is None else args.drawn_rows
+    return replace(
+        request,
+        target=replace(
+            request.target,
+            operations=tuple(args.operation or ()),
+            documents=tuple(args.document or ()),
+            types=tuple(args.type or ()),
+            select=args.select,
+            shard=args.shard,
+            lf=None if args.last_failed is None else str(args.last_failed),
+        ),
+        chosen=_read_choice(args.select, args.last_failed, plan),
+        hangs=HangPolicy(args.max_hangs, args.hang_budget),
         jobs=args.jobs,
-        waivers=args.waivers,
-        pinned=None if args.claims is None else read_claims(args.claims),
         dask=args.dask,
-        spec=args.spec,
-        cases=args.cases,
         maxfail=args.maxfail,
-        drawn=drawn,
-        write=_writer_of_drawn() if drawn else None,
-        with_subject=with_subject,
-        by=args.by,
+        drawn_rows=drawn_rows,
+        resume=args.resume is not None,
     )
 
 
-def _choose_failures(folder: Path, chosen: Callable[[Row], bool]) -> Callable[[Row], bool]:
-    """Narrow a choice to the rows that failed in the run of a folder."""
-    try:
-        results = read(folder / RESULTS if folder.is_dir() else folder).results
-    except Refused as refused:
-        raise Usage(f"--lf: {refused}") from None
-    failed = {result.row for result in results if fails(result.verdicts.values())}
-    if not failed:
-        raise Usage(f"--lf {folder}: no row failed in that run; drop --lf to run all rows", code=INCOMPLETE)
-    return lambda row: row.id in failed and chosen(row)
-
-
-def _writer_of_drawn() -> WriteCase:
-    from ..hunt.write_drawn import write_drawn  # slow to import, and not every run draws calls
-
-    return write_drawn
-
-
-def _drawn_calls(args: argparse.Namespace) -> int:
-    """Return the number of calls to draw: none if only a part of the rows is run.
-
-    With waivers there are none unless --hunt asks for them, because a waiver cannot name a call that nobody wrote.
-    """
-    partial = args.select is not None or args.lf or args.shard or args.operation or args.document or args.type
-    if partial and args.hunt:
-        raise Usage(f"--hunt {args.hunt} draws calls of the whole target; drop the options that choose a part of it")
-    if args.hunt is None:
-        return 0 if partial or args.waivers else _DRAWN
-    return int(args.hunt)
-
-
-def _target(args: argparse.Namespace, plan: Plan) -> Target:
+def _check_names(args: argparse.Namespace, plan: Plan) -> None:
+    """Raise Usage if a part of the target is named that there is not."""
     spec = plan.suite.spec
     types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    for what, names, known in (
-        ("operation", args.operation, spec.operations),
-        ("document", args.document, spec.documents),
-        ("type", args.type, types),
-    ):
-        for name in names or ():
+    known_names = (spec.operations, spec.documents, types)
+    for what, known in zip(("operation", "document", "type"), known_names, strict=True):
+        for name in getattr(args, what) or ():
             if name not in known:
                 raise Usage(describe_unknown(what, name, sorted(known)))
-    return Target(
-        operations=tuple(args.operation or ()),
-        documents=tuple(args.document or ()),
-        types=tuple(args.type or ()),
-        select=args.select,
-        large=args.large,
-        require=check_requirements(args.require, plan),
-        shard=args.shard,
-        lf=None if args.lf is None else str(args.lf),
-    )
 
 
-def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
-    """Check the names given with --require; Usage if there is no such document, operation, type or facet."""
-    spec = plan.suite.spec
-    facets = {facet for row in plan.rows for facet in row.facets}
-    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
-    known = {*claimable, *spec.operations, *spec.documents, *types}
-    for name in names or ():
-        if name not in known:
-            raise Usage(describe_unknown("requirement", name, sorted(known)))
-    return tuple(names or ())
-
-
-def read_claims(path: Path) -> Claims:
-    """Read the claims in a file."""
-    content, problems = read_file(path, "claims")
-    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    return Claims.from_json(content)
-
-
-def _folder(args: argparse.Namespace, name: str) -> Path:
-    return Path(args.resume or args.out or Path(DEFAULT_OUT) / _folder_name(name)).resolve()
-
-
-def _folder_name(name: str) -> str:
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
-    return kept.strip(".-")[:80] or "backend"
+def _read_choice(select: str | None, last_failed: Path | None, plan: Plan) -> Callable[[Row], bool]:
+    """Return the test that chooses rows, by -k and by what failed in the run of a folder."""
+    try:
+        chosen = parse_selection(select, ids(plan.rows)) if select is not None else lambda row: True
+    except BadExpression as bad:
+        raise Usage(f"-k: {bad}") from None
+    if last_failed is None:
+        return chosen
+    try:
+        results = read(last_failed / RESULTS if last_failed.is_dir() else last_failed).results
+    except Refused as refused:
+        raise Usage(f"--last-failed: {refused}") from None
+    failed = {result.row for result in results if fails(result.verdicts.values())}
+    if not failed:
+        raise Usage(f"--last-failed {last_failed}: no row failed in that run; run all rows", code=INCOMPLETE)
+    return lambda row: row.id in failed and chosen(row)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..evidence.command import explain_words, run_words
 from ..evidence.folder import PAGE, RESULTS
@@ -24,8 +24,6 @@ from ..verdict.standing import Blames, count_tests
 
 _ROWS_SHOWN = 20
 """The most rows of -k that stand alone; of more, only the number for each verdict is shown."""
-Amount = Literal["answer", "usual", "all"]
-"""What is printed: the answer alone, some failures too, or every row that failed."""
 
 
 def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | None) -> dict[str, Any]:
@@ -64,13 +62,7 @@ def _data_of_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Iterato
             }  # fmt: skip
 
 
-def show_answer(conclusion: Conclusion, out: Path | None) -> None:
-    """Print what a run shows for each document, its exit code, and where its report is."""
-    _say_all(_sentences(conclusion.sentences, 0))
-    _say_all(_end(conclusion, out))
-
-
-def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, amount: Amount) -> None:
+def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, every_row: bool) -> None:
     """Print the conclusion of a run whose reports are in a folder.
 
     On a terminal it fits the screen, so that the verdicts are seen first: documents with the same sentence share it,
@@ -80,25 +72,25 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, amou
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
     head = [_name(evidence), "", *_sentences(conclusion.sentences, 2), "", *_facts(evidence, conclusion)]
     end = ["", *_end(conclusion, out)]
-    texts = [*head, *_notes(notes), *_failures(failures, evidence, amount), *end]
+    texts = [*head, *_notes(notes), *_failures(failures, evidence, every_row), *end]
     screen = screen_lines()
-    if screen is not None and amount == "usual" and count_lines(texts) >= screen:
+    if screen is not None and not every_row and count_lines(texts) >= screen:
         shared = _share_sentences(conclusion)
         head = [_name(evidence), *_sentences(shared, 2), "", *_facts(evidence, conclusion)]
         number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
         room = screen - 1 - count_lines([*head, *number, *end])
-        texts = [*head, *number, *_failures(failures, evidence, amount, room), *end]
+        texts = [*head, *number, *_failures(failures, evidence, every_row, room), *end]
     _say_all(texts)
 
 
-def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, amount: Amount) -> None:
-    """Print what each row of -k or --lf did. Such a run writes nothing, so that it overwrites no report."""
+def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row: bool) -> None:
+    """Print what each row of -k or --last-failed did. Such a run writes nothing, so that it overwrites no report."""
     _say_all([_name(evidence), ""])
     if evidence.results:
         say(table(_part_table(evidence.results)))
     failures = group_failures(plan, evidence, conclusion.blames)
     _say_all(_notes([*evidence.footer["notes"], *_note_outside(failures)]))
-    _say_all(_failures(failures, evidence, amount))
+    _say_all(_failures(failures, evidence, every_row))
     _say_all(["", *_end(conclusion, None)])
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")
@@ -184,19 +176,19 @@ def _note_outside(failures: Failures) -> Iterator[str]:
         yield f"not counted: {count_noun(failures.outside, 'failure')} outside the target; the report has all"
 
 
-def _failures(failures: Failures, evidence: Evidence, amount: Amount, room: int | None = None) -> Iterator[str]:
+def _failures(failures: Failures, evidence: Evidence, every_row: bool, room: int | None = None) -> Iterator[str]:
     """Yield the kinds of failures, those to be mended first in front; `room` is the number of lines they may take.
 
     With `room` there is no title, and the first kind is always shown, if need be without its details.
     """
-    kinds = [list(_kind(kind, amount, evidence.header)) for kind in failures.kinds]
+    kinds = [list(_kind(kind, every_row, evidence.header)) for kind in failures.kinds]
     if not kinds:
         return
-    shown = len(kinds) if amount == "all" else min(MAX_KINDS_SHOWN, len(kinds))
+    shown = len(kinds) if every_row else min(MAX_KINDS_SHOWN, len(kinds))
     if room is not None:
         left = room - 1  # the last line says how many more there are
         if count_lines(kinds[0]) > left:
-            kinds[0] = list(_kind(failures.kinds[0], "answer", evidence.header))
+            kinds[0] = list(_kind(failures.kinds[0], False, evidence.header, with_details=False))
         shown = max(1, sum(height <= left for height in accumulate(map(count_lines, kinds[:shown]))))
     if room is None:
         yield from ("", paint("bold", failures.title))
@@ -205,11 +197,11 @@ def _failures(failures: Failures, evidence: Evidence, amount: Amount, room: int 
         yield f"  and {count_noun(more, 'more kind')}: the report has all, and so has --verbose"
 
 
-def _kind(kind: FailureKind, amount: Amount, header: Mapping[str, Any]) -> Iterator[str]:
+def _kind(kind: FailureKind, every_row: bool, header: Mapping[str, Any], with_details: bool = True) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield f"  {paint('red', kind.diagnosis)} · {kind.about}"
-    for row, result in kind.members if amount == "all" else kind.members[:1]:
-        if amount != "answer":
+    for row, result in kind.members if every_row else kind.members[:1]:
+        if with_details:
             about = filter(None, (row.case.place, row.id, row.case.title, result.detail))
             yield wrap(": ".join(map(str, about)), 6)
         if result.case is not None:

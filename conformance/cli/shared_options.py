@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .parser import Parser, one_line, positive, seconds
+from .parser import Parser, positive, seconds
 
 BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
 
@@ -40,11 +40,6 @@ def add_backend_and_calls(parser: Parser) -> None:
     parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
     parser.many("--operation", "ID", "this operation only")
     parser.many("--type", "TYPE", "this element type only")
-
-
-def add_signing(parser: Parser) -> None:
-    parser.once("--by", "NAME", "who tests or issues, as the certificate says it", type=one_line)
-    add_key(parser)
 
 
 def add_key(parser: Parser) -> None:

@@ -16,12 +16,13 @@ from ..plan.rows import Plan
 from ..report.badge import describe_run
 from ..report.verify import OtherSuite, Verified, verify, why_not
 from ..runner.repeat import Repetition, repeat
+from ..runner.run_suite import describe_difference
 from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
 from .parser import Parser, path, positive
-from .run import check_requirements, describe_difference, read_claims
+from .request import check_requirements, read_claims
 from .shared_options import add_cases, add_trust
 
 

@@ -1,75 +1,18 @@
-"""Drawn rows: a run calls them after the others. Readers draw those again that are in the evidence, as they failed."""
+"""The drawn rows of a run: readers draw those again that are in the evidence, as they failed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from ..draw.challenge import challenge
-from ..isolate.backend import Isolation, run_rows
-from ..model import BAD, Adapter, Claims, Result
 from ..plan.rows import Plan, Row, drawn_number
-from ..system.late import go_on
-from .results import DrawnCounts, Evidence, Refused
+from .results import Evidence, Refused
 
 SEED = 0
 """The seed of every run, so that two runs of one backend draw the same calls."""
-_MAX_KINDS = 12
-"""Kinds of failures after which a run draws no more calls."""
-WriteCase = Callable[[Row, Result, Adapter, Claims], Iterable[str]]
-"""Writes the case of a drawn row that failed; if it yields several texts, the last is the smallest case."""
-
-
-class DrawnRun:
-    """The drawn rows of one run, and the counts so far."""
-
-    def __init__(self, plan: Plan, claims: Claims, calls: int) -> None:
-        from ..draw.rows import Drawer, Drawn  # not every run draws calls
-
-        self.drawn = Drawn(SEED, calls)
-        self.calls = self.failures = 0
-        self.notes: list[str] = []
-        self._rows = Drawer(plan.suite.spec, claims).rows(self.drawn)
-        self._claims = claims
-
-    @property
-    def counts(self) -> DrawnCounts | None:
-        """The counts for the footer; None if no calls were asked for."""
-        return DrawnCounts(self.calls, self.failures) if self.drawn.calls else None
-
-    def run(
-        self, adapter: Adapter, isolation: Isolation, write: WriteCase | None
-    ) -> Iterator[tuple[Row, Result | None]]:
-        """Call the rows in their order in one process; yield each, and the first failure of each kind with its case.
-
-        After many kinds of failures, or a call that hung, no more are called.
-        """
-        kinds = set()
-        for row in self._rows:
-            result = next(run_rows([row], adapter, self._claims, isolation))
-            if result.outcome.kind == "none":  # the backend was given up
-                return
-            self.calls += 1
-            bad = tuple(document for document, verdict in result.verdicts.items() if verdict in BAD)
-            kind = (result.diagnosis, row.case.rule, bad)
-            self.failures += bool(bad)
-            if bad and kind not in kinds:
-                kinds.add(kind)
-                yield row, self._with_case(row, result, adapter, write) if write else result
-            else:
-                yield row, None
-            if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
-                return
-
-    def _with_case(self, row: Row, result: Result, adapter: Adapter, write: WriteCase) -> Result:
-        """Return a result with the smallest case that could be written; if writing fails, a note says so."""
-        text = result.case
-        with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
-            for smaller in write(row, result, adapter, self._claims):
-                text = smaller
-        return result._replace(case=text)
 
 
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:

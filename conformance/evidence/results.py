@@ -80,12 +80,12 @@ class Target:
     shard: str | None = None
     """`2/3`: the second of three parts of the rows."""
     lf: str | None = None
-    """The folder given with --lf: only the rows that failed there are run, which makes a run incomplete."""
+    """The folder given with --last-failed: only the rows that failed there are run, which makes a run incomplete."""
 
     @property
     def filter(self) -> str:
-        """The options that chose single rows, as they were given: `-k 'infer'`, `--lf FOLDER`, both or nothing."""
-        return " ".join([f"-k {self.select!r}"] * bool(self.select) + [f"--lf {self.lf}"] * bool(self.lf))
+        """The options that chose single rows, as they were given, such as `-k 'infer'`; empty if none did."""
+        return " ".join([f"-k {self.select!r}"] * bool(self.select) + [f"--last-failed {self.lf}"] * bool(self.lf))
 
     def to_json(self) -> dict[str, Any]:
         """Return the record in a header."""

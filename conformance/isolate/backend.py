@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice, takewhile
@@ -12,7 +12,7 @@ from ..adapter import CannotStart, is_own, load_adapter
 from ..model import NOT_RUN, Adapter, Claims, Graph, Isolated, Result, Tensor
 from ..plan.rows import Row
 from ..run.call import arguments_of
-from ..run.confirm import HangCounter
+from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
 from .process.launch import DEFAULT_LIMITS, Limits
 
@@ -65,17 +65,19 @@ def use_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIM
             adapter.close()
 
 
-def run_rows(rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation) -> Iterator[Result]:
+def run_rows(
+    rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS
+) -> Iterator[Result]:
     """Run rows like `run`; with `case`, each in a fresh process. Rows after the backend is given up are `not run`."""
     rest = iter(rows)
     remote = as_remote(adapter)
-    hangs = HangCounter(remote.limits.maxhang) if remote else None
+    hangs = HangCounter(policy.max_hangs) if remote else None
     if isolation == "case" and isinstance(adapter, Isolated):
-        for row in _until_given_up(rest, remote):
+        for row in _until_given_up(rest, remote, policy.budget):
             adapter.renew()
             yield from run([row], adapter, claims, hangs)
     else:
-        called = _until_given_up(rest, remote)
+        called = _until_given_up(rest, remote, policy.budget)
         if remote and hangs and isinstance(rows, Sequence):
             called = _send_ahead(called, rows, remote, claims, hangs)
         yield from run(called, adapter, claims, hangs)
@@ -106,20 +108,20 @@ def _small_call(claims: Claims, row: Row) -> SmallCall | None:
     return (step.graph, tensors, may_overwrite) if is_small else None
 
 
-def _until_given_up(rows: Iterator[Row], remote: Remote | None) -> Iterator[Row]:
+def _until_given_up(rows: Iterator[Row], remote: Remote | None, budget: float) -> Iterator[Row]:
     """Yield rows until the backend cannot be started any more or has spent its budget."""
-    while not (remote and _has_given_up(remote)):
+    while not (remote and _has_given_up(remote, budget)):
         row = next(rows, None)
         if row is None:
             return
         yield row
 
 
-def _has_given_up(remote: Remote) -> bool:
-    if remote.given_up is None and remote.seconds_late > remote.limits.budget:
+def _has_given_up(remote: Remote, budget: float) -> bool:
+    if remote.given_up is None and remote.seconds_late > budget:
         remote.given_up = (
             f"given up after {remote.seconds_late:.0f} s of calls that timed out, "
-            f"more than --budget {remote.limits.budget:g}; give a larger one to go on"
+            f"more than --hang-budget {budget:g}; give a larger one to go on"
         )
     return remote.given_up is not None
 
@@ -134,28 +136,28 @@ def process_notes(adapter: Adapter) -> tuple[str, ...]:
 
 
 def run_in_parallel(
-    rows: list[Row], first: Adapter, claims: Claims, backend: str, isolation: Isolation, limits: Limits, jobs: int
-) -> Iterator[Result]:
+    rows: list[Row], first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation,
+    jobs: int, policy: HangPolicy = DEFAULT_HANGS,
+) -> Iterator[Result]:  # fmt: skip
     """Run rows in several processes at once; the results come in the order of the rows."""
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and only needed here
 
     chunks = list(_chunks(rows))
-    idle = [first, *(open_backend(backend, isolation, limits) for _ in range(min(jobs, len(chunks)) - 1))]
+    idle = [first, *(open_another() for _ in range(min(jobs, len(chunks)) - 1))]
     adapters = list(idle)
 
     def run_chunk(chunk: list[Row]) -> list[Result]:
         adapter = idle.pop()
         try:
-            return list(run_rows(chunk, adapter, claims, isolation))
+            return list(run_rows(chunk, adapter, claims, isolation, policy))
         finally:
             idle.append(adapter)
 
     try:
         for other in adapters[1:]:
             if (other.identity, other.claims) != (first.identity, first.claims):
-                raise CannotStart(
-                    f"{backend}: started twice, it describes itself differently: {other.identity} and {first.identity}"
-                )
+                what = f"it describes itself differently: {other.identity} and {first.identity}"
+                raise CannotStart(f"{first.identity.name}: started twice, {what}")
         with ThreadPoolExecutor(len(adapters)) as pool:
             for chunk_results in pool.map(run_chunk, chunks):
                 yield from chunk_results

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
+from functools import partial
 from typing import cast
 
-from ..isolate.backend import run_in_parallel, run_rows
+from ..isolate.backend import open_backend, run_in_parallel, run_rows
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Row
 from ..runner.run_suite import RunRequest
@@ -15,8 +16,8 @@ from ..runner.run_suite import RunRequest
 class RowCalls:
     """Calls rows on a backend, with the limits of `conformance run` on hangs and on lost time."""
 
-    def __init__(self, order: RunRequest, adapter: Adapter, claims: Claims) -> None:
-        self._order, self._adapter, self._claims = order, adapter, claims
+    def __init__(self, request: RunRequest, adapter: Adapter, claims: Claims) -> None:
+        self._request, self._adapter, self._claims = request, adapter, claims
         self._next: deque[Row] = deque()
         self._running = self._run_next()
         self._ahead: Generator[Result] | None = None
@@ -24,10 +25,11 @@ class RowCalls:
 
     def call_ahead(self, rows: Iterable[Row]) -> None:
         """With several jobs: call these rows in their order, from the first `call` on."""
-        order, rows = self._order, list(rows)
-        if order.jobs > 1 and rows:
+        request, rows = self._request, list(rows)
+        if request.jobs > 1 and rows:
+            open_another = partial(open_backend, request.backend, request.isolation, request.limits)
             results = run_in_parallel(
-                rows, self._adapter, self._claims, order.backend, order.isolation, order.limits, order.jobs
+                rows, self._adapter, open_another, self._claims, request.isolation, request.jobs, request.hangs
             )
             self._ahead = cast("Generator[Result]", results)
 
@@ -52,7 +54,7 @@ class RowCalls:
     def _run_next(self) -> Iterator[Result]:
         """Run the rows in `self._next`, one for each result that is taken."""
         rows = iter(self._next.popleft, None)
-        return run_rows(rows, self._adapter, self._claims, self._order.isolation)
+        return run_rows(rows, self._adapter, self._claims, self._request.isolation)
 
     def close(self) -> None:
         """Call no further row ahead, and end the processes that did."""

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from .. import report as reports
-from ..evidence.drawn import DrawnRun
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence, Tampered, Writer
 from ..isolate.backend import process_notes
@@ -21,6 +20,7 @@ from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend, remove_places
 from ..run.row import result_without_call
 from ..runner import planted_backends as canary
+from ..runner.drawn_run import DrawnRun
 from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
@@ -55,10 +55,10 @@ class SessionConclusion:
     """The results of a session and what they show."""
 
     def __init__(
-        self, config: pytest.Config, order: RunRequest, adapter: Adapter, setup: BackendSetup, wanted: list[Row],
+        self, config: pytest.Config, request: RunRequest, adapter: Adapter, setup: BackendSetup, wanted: list[Row],
         names_rows: bool,
     ) -> None:  # fmt: skip
-        self.config, self.order, self.adapter, self.setup = config, order, adapter, setup
+        self.config, self.request, self.adapter, self.setup = config, request, adapter, setup
         self.wanted, self.names_rows = wanted, names_rows
         self.results: dict[str, Result] = {}
         self.seconds = 0.0
@@ -82,32 +82,32 @@ class SessionConclusion:
         if self.rejected:
             return 0  # the session ends with a usage error
         with quiet_backend(), keep_warning_filters_out():
-            caught = canary.count_failures(self.order.plan, self.order.isolation, self.order.limits)
+            caught = canary.count_failures(self.request.plan, self.request.isolation, self.request.limits)
             drawn = self._run_drawn_rows()
         close_backend(self.adapter)  # before anything is written: a backend that still runs could change it
         out = self.config.option.conformance_out
         folder = None if out is None else self.config.invocation_params.dir / out
         try:
             self.evidence = self._write(folder, caught, drawn)
-            self.conclusion = conclude_evidence(self.order.plan, self.evidence)
+            self.conclusion = conclude_evidence(self.request.plan, self.evidence)
             if folder is not None:
-                self.unwritten = reports.write(folder, self.order.plan, self.evidence, self.conclusion)
+                self.unwritten = reports.write(folder, self.request.plan, self.evidence, self.conclusion)
         except OSError as error:
             self.trouble = f"{error.filename or folder}: {error.strerror or error}: nothing was written"
         except Tampered as tampered:
             self.trouble, self.trouble_code = str(tampered), UNTRUSTED
         if self.conclusion is None or self.evidence is None:
             self.evidence = self._write(None, caught, drawn)
-            self.conclusion = conclude_evidence(self.order.plan, self.evidence)
+            self.conclusion = conclude_evidence(self.request.plan, self.evidence)
         return self.conclusion.exit_code or (self.trouble_code if self.trouble else 0)
 
     def _run_drawn_rows(self) -> DrawnRun:
-        """Call the rows that --hunt asks for, unless only a part of the rows was run; those that fail are kept."""
-        order, target = self.order, self.order.target
+        """Call the rows that --drawn-rows asks for, unless only a part of the rows was run; keep those that fail."""
+        request, target = self.request, self.request.target
         partial = target.operations or target.documents or target.types
         whole = not partial and all(row.id in self.results for row in self.wanted)
-        drawn = DrawnRun(order.plan, self.setup.claims, order.drawn if whole else 0)
-        for row, result in drawn.run(self.adapter, order.isolation, order.write):
+        drawn = DrawnRun(request.plan, self.setup.claims, request.drawn_rows if whole else 0)
+        for row, result in drawn.run(self.adapter, request.isolation):
             if result is not None:
                 self.results[row.id] = self.setup.apply_waivers(row, result)
         return drawn
@@ -121,7 +121,7 @@ class SessionConclusion:
             header["drawn"] = drawn.drawn._asdict()
         writer = Writer(folder and folder / RESULTS, header)
         uncalled: Counter[str] = Counter()
-        for row in self.order.plan.rows:
+        for row in self.request.plan.rows:
             result = self.results.get(row.id)
             if result is None and folder is None:
                 continue
@@ -131,7 +131,7 @@ class SessionConclusion:
         for result in self.results.values():
             if drawn_number(result.row):
                 writer.row(result)
-        hangs = note_after_hangs(+uncalled, self.order.limits)
+        hangs = note_after_hangs(+uncalled, self.request.limits.seconds, self.request.hangs.max_hangs)
         notes = (*self.setup.notes, *hangs, *map(remove_places, (*drawn.notes, *process_notes(self.adapter))))
         return writer.close(self.seconds, notes, caught, drawn.counts)
 
@@ -149,7 +149,7 @@ class SessionConclusion:
             write(sentence)
         for note in (*self.conclusion.notes, *self.evidence.footer["notes"]):
             write(f"note: {note}", yellow=True)
-        failures = group_failures(self.order.plan, self.evidence, self.conclusion.blames)
+        failures = group_failures(self.request.plan, self.evidence, self.conclusion.blames)
         write_failures(failures, self.config.option.verbose > 0, repeat_command, write)
         missing = sum(row.id not in self.results for row in self.wanted)
         if missing:

@@ -57,7 +57,7 @@ from .conclusion import SessionConclusion, close_backend, keep_warning_filters_o
 from .failure_sections import FailureSections
 from .items import CaseFile, CaseRow, Failure
 from .report_plugins import needs_phases, register_reporters
-from .settings import limit_words, order_of
+from .settings import limit_words, read_request
 
 
 def register(config: pytest.Config) -> None:
@@ -71,12 +71,12 @@ def register(config: pytest.Config) -> None:
         plan = plan_of(load_suite(spec, cases))
         target = selection.target(plan, config.option)
         named = selection.select_named_rows(plan, config, layers(cases, cases_folder()))
-        order = order_of(config, plan, target, (spec, cases))
-        waivers = load_waivers(order)  # before anything is started
+        request = read_request(config, plan, target, (spec, cases))
+        waivers = load_waivers(request)  # before anything is started
         with quiet_backend():
-            adapter = open_backend(order.backend, order.isolation, order.limits)
+            adapter = open_backend(request.backend, request.isolation, request.limits)
             try:
-                session = ConformanceSession(config, order, named, adapter, check_backend(order, adapter, waivers))
+                session = ConformanceSession(config, request, named, adapter, check_backend(request, adapter, waivers))
             except BaseException:
                 close_backend(adapter)
                 raise
@@ -124,18 +124,18 @@ class ConformanceSession:
     def __init__(
         self,
         config: pytest.Config,
-        order: RunRequest,
+        request: RunRequest,
         named: frozenset[str] | None,
         adapter: Adapter,
         setup: BackendSetup,
     ) -> None:
-        self.config, self.order, self.named, self.adapter, self.setup = config, order, named, adapter, setup
-        self.plan, self.target, self.claims, self.backend = order.plan, order.target, setup.claims, order.backend
+        self.config, self.request, self.named, self.adapter, self.setup = config, request, named, adapter, setup
+        self.plan, self.target, self.claims, self.backend = request.plan, request.target, setup.claims, request.backend
         self.concludes = not hasattr(config, "workerinput")
         self.pin = self.describe_backend()
         self.reports_phases = needs_phases(config)
         self.folder = os.getcwd()
-        self.calls = RowCalls(order, adapter, setup.claims)
+        self.calls = RowCalls(request, adapter, setup.claims)
         self.rows = {row.id: row for row in self.plan.rows}
         everything = Claims(tuple(self.plan.suite.spec.operations))
         self.wanted = [
@@ -143,15 +143,15 @@ class ConformanceSession:
             for row in self.plan.rows
             if any(in_target(row, document, self.target, everything) for document in row.documents)
         ]
-        self.conclusion = SessionConclusion(config, order, adapter, setup, self.wanted, named is not None)
+        self.conclusion = SessionConclusion(config, request, adapter, setup, self.wanted, named is not None)
 
     def describe_backend(self) -> str:
         """Name the backend and the suite in one line; two processes with the same line give the same verdicts."""
         identity = self.adapter.identity
-        waived, order = [waiver.to_json() for waiver in self.setup.waivers], self.order
+        waived, request = [waiver.to_json() for waiver in self.setup.waivers], self.request
         parts = (
             (identity.detail, self.claims), digest_of_adapter(self.backend), self.plan.suite.digest,
-            (waived, order.isolation, order.limits),
+            (waived, request.isolation, request.limits),
         )  # fmt: skip
         short = [hashlib.sha256(repr(part).encode()).hexdigest()[:12] for part in parts]
         name = plain(f"{identity.name} {identity.version}")
@@ -254,7 +254,7 @@ class ConformanceSession:
 
     def repeat_command(self, row: Row) -> str:
         """Return the command that calls a row again."""
-        words = ["pytest", "--adapter", self.backend, *selection.words(self.config.option), *limit_words(self.order)]
+        words = ["pytest", "--adapter", self.backend, *selection.words(self.config.option), *limit_words(self.request)]
         for document in self.target.documents:
             words += ["--document", document]
         if "large" in row.facets:
@@ -264,7 +264,7 @@ class ConformanceSession:
     def skip_reason(self, row: Row, result: Result) -> str:
         """Say what of a row the backend does not claim, or why the row was not called."""
         if result.detail == AFTER_HANGS:
-            command = shlex.join(["conformance", "run", self.backend, "--maxhang", "0", "-k", row.id])
+            command = shlex.join(["conformance", "run", self.backend, "--max-hangs", "0", "-k", row.id])
             return f"{result.detail}; to call it: {command}"
         if NOT_RUN in result.verdicts.values():
             return "; ".join(["not run", *process_notes(self.adapter)])

@@ -20,11 +20,10 @@ import pytest
 
 from ..cli.arguments import Usage
 from ..cli.parser import path, positive, seconds
-from ..cli.run import read_claims
+from ..cli.request import read_claims
 from ..cli.run_summary import relative
 from ..evidence.command import limits_of
 from ..evidence.results import Target
-from ..hunt.write_drawn import write_drawn
 from ..isolate.backend import Isolation, isolation_of
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..plan.rows import Plan
@@ -34,8 +33,10 @@ from ..system.text import describe_unknown
 Value = TypeVar("Value")
 
 
-def order_of(config: pytest.Config, plan: Plan, target: Target, folders: tuple[Path | None, Path | None]) -> RunRequest:
-    """Return the order for `certify`; Usage if an option or the configuration cannot be carried out."""
+def read_request(
+    config: pytest.Config, plan: Plan, target: Target, folders: tuple[Path | None, Path | None]
+) -> RunRequest:
+    """Return the request of the session; Usage if an option or the configuration cannot be carried out."""
     backend = config.option.conformance_adapter
     claims = _read_file_name(config, "claims")
     isolation = isolation_of(backend, _read(config, "isolation", _isolation))
@@ -44,7 +45,6 @@ def order_of(config: pytest.Config, plan: Plan, target: Target, folders: tuple[P
         backend=backend,
         plan=plan,
         target=target,
-        chosen=lambda row: True,
         isolation=isolation,
         limits=Limits(
             seconds=timeout or DEFAULT_LIMITS.seconds, memory=DEFAULT_LIMITS.memory if memory is None else memory << 20
@@ -54,15 +54,16 @@ def order_of(config: pytest.Config, plan: Plan, target: Target, folders: tuple[P
         pinned=None if claims is None else read_claims(claims),
         spec=folders[0],
         cases=folders[1],
-        drawn=config.option.conformance_hunt or 0,
-        write=write_drawn,
+        drawn_rows=config.option.conformance_drawn_rows or 0,
     )
 
 
-def limit_words(order: RunRequest) -> list[str]:
+def limit_words(request: RunRequest) -> list[str]:
     """Return the options for the isolation and the limits, where they are not the usual ones."""
-    options: dict[str, str] = {"isolation": order.isolation} if order.isolation != isolation_of(order.backend) else {}
-    options |= {name: str(value).removesuffix(".0") for name, value in limits_of(order.limits).items()}
+    options: dict[str, str] = (
+        {"isolation": request.isolation} if request.isolation != isolation_of(request.backend) else {}
+    )
+    options |= {name: str(value).removesuffix(".0") for name, value in limits_of(request.limits).items()}
     return [word for name, value in options.items() for word in (f"--conformance-{name}", value)]
 
 

@@ -244,7 +244,7 @@ class FinishedRun:
         """The commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""
         header = self.evidence.header
         if drawn_number(row.id):
-            rest = ["--hunt", str(header.get("drawn", {}).get("calls", 0))]
+            rest = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]
         else:
             rest = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
         return (

@@ -121,7 +121,7 @@ def _head_facts(run: FinishedRun) -> Mapping[str, str]:
     build = ", ".join(f"{name} {value}" for name, value in backend["detail"].items())
     return {
         "Run on": format_time(header["started"]),
-        "By": f"{header['by']} (not signed)" if "by" in header else "not recorded (conformance run --by NAME)",
+        "By": f"{header['by']} (not signed)" if "by" in header else "not recorded (conformance run --tester NAME)",
         "Valid for": f"this build{f' ({build})' if build else ''} on this processor; run again for any other",
         "Processor": ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine),
         "Suite": f"{suite['version']}, {suite['digest'][:DIGEST_START]}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ..model import Adapter, Outcome, OutcomeKind, Result
 from ..plan.rows import Row
@@ -12,6 +13,18 @@ DIED: tuple[OutcomeKind, ...] = ("crash", "timeout")
 _AGAIN = "(deterministic: again alone in a fresh process)"
 _ALIKE = "(deterministic: alone in a fresh process, like the row before)"
 AFTER_HANGS = "not called: the rows before it of this case and operation hung"
+
+
+class HangPolicy(NamedTuple):
+    """What a run does about calls that time out, however long each may take."""
+
+    max_hangs: int = 3
+    """Rows of a case and operation that may hang; the next are not called. 0: no limit."""
+    budget: float = 1800.0
+    """Seconds that calls may lose by timing out, in all processes of a backend together."""
+
+
+DEFAULT_HANGS = HangPolicy()
 
 
 class HangCounter:

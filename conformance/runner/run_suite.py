@@ -9,21 +9,21 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
+from functools import partial
 from itertools import chain, compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..adapter import CannotStart, modules_of_adapter, resolve_claims
 from ..evidence.command import limits_of
-from ..evidence.drawn import DrawnRun, WriteCase
 from ..evidence.folder import RESULTS, remove_reports
 from ..evidence.results import Evidence, Refused, Target, Writer, header_of, part_of, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
-from ..isolate.backend import Isolation, as_remote, process_notes, run_in_parallel, run_rows, use_backend
+from ..isolate.backend import Isolation, as_remote, open_backend, process_notes, run_in_parallel, run_rows, use_backend
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.rows import Plan, Row, drawn_number
-from ..run.confirm import AFTER_HANGS
+from ..run.confirm import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
 from ..run.contain import quiet_backend, remove_places, stay_in
 from ..run.row import result_without_call
 from ..system.terminal import count_noun
@@ -33,6 +33,7 @@ from ..verdict.blame import Blamer
 from ..verdict.rejudge import refuse_contradictions
 from ..verdict.standing import in_target, judged_documents
 from . import planted_backends as canary
+from .drawn_run import DrawnRun
 from .shards import in_shard
 
 if TYPE_CHECKING:
@@ -44,33 +45,42 @@ Tick = Callable[[int, str, int], None]
 
 @dataclass(frozen=True)
 class RunRequest:
-    """The rows to run, the backend, and the way to run them."""
+    """One run: the backend, the rows, and the way to run them. Every way to start a run makes one of these."""
 
     backend: str
+    """A bundled name, `module:Class`, `file.py:Class` or `cmd:PROGRAM`."""
     plan: Plan
     target: Target
-    chosen: Callable[[Row], bool]
-    """True for a row that -k chooses."""
+    """The part of the suite that the run is about, as its evidence records it."""
+    chosen: Callable[[Row], bool] = lambda row: True
+    """Says if -k and --last-failed choose a row."""
     isolation: Isolation = "none"
+    """The process in which the backend runs."""
     limits: Limits = DEFAULT_LIMITS
+    """Time and memory of that process."""
+    hangs: HangPolicy = DEFAULT_HANGS
+    """When rows are not called because others hung."""
     jobs: int = 1
-    waivers: Path | None = None
-    pinned: Claims | None = None
-    """The exact claims that the backend must make."""
+    """Processes that call rows at the same time."""
     dask: str | None = None
-    """The address of a scheduler whose workers take the rows, with the folders of the suite as they are there."""
+    """The address of a scheduler with workers that take the rows. They need the folders of the suite too."""
     spec: Path | None = None
     cases: Path | None = None
+    """The folders of --spec and --cases, for the commands that repeat a row."""
+    waivers: Path | None = None
+    """The file of known failures."""
+    pinned: Claims | None = None
+    """The exact claims that the backend must make."""
     maxfail: int | None = None
     """The number of rows that fail in the target after which no row is called."""
-    drawn: int = 0
+    drawn_rows: int = 0
     """The number of rows that are drawn and called after the others."""
-    write: WriteCase | None = None
-    """Writes the case of a drawn row that failed."""
+    resume: bool = False
+    """Go on with the run whose results lie in the folder."""
     with_subject: bool = False
-    """True if the evidence names the files under test, which takes up to some seconds."""
-    by: str | None = None
-    """The name of whoever is responsible for the run, for its header."""
+    """Name the files under test in the evidence, which takes up to some seconds."""
+    tester: str | None = None
+    """Who is responsible for the run, for its header."""
 
 
 class ClaimsDiffer(Exception):
@@ -78,38 +88,37 @@ class ClaimsDiffer(Exception):
 
 
 def run_suite(
-    order: RunRequest,
+    request: RunRequest,
     out: Callable[[str], Path] | None,
-    resume: bool = False,
     tick: Tick = lambda ran, case, failed: None,
 ) -> Evidence:
-    """Run an order, write its results, and return what was written.
+    """Run an request, write its results, and return what was written.
 
     `out` is told the backend's name and gives the folder, which it has locked, and cleared unless the run is resumed.
     Without `out` no file is written, and the evidence holds only the rows that ran.
     """
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
-    waivers = load_waivers(order)  # before anything is started
+    waivers = load_waivers(request)  # before anything is started
     here, me = os.getcwd(), os.getpid()
     with quiet_backend() as notes:
-        with use_backend(order.backend, order.isolation, order.limits) as adapter:
+        with use_backend(request.backend, request.isolation, request.limits) as adapter:
             stay_in(here, notes)
-            planted_failures = canary.count_failures(order.plan, order.isolation, order.limits, out is None)
-            setup = check_backend(order, adapter, waivers)
+            planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, out is None)
+            setup = check_backend(request, adapter, waivers)
             claims, header = setup.claims, setup.header
             folder = out(adapter.identity.name) if out else None
             path = folder and folder / RESULTS
-            drawn = DrawnRun(order.plan, claims, order.drawn) if order.drawn else None
+            drawn = DrawnRun(request.plan, claims, request.drawn_rows) if request.drawn_rows else None
             header |= {"drawn": drawn.drawn._asdict()} if drawn else {}
-            done = _resume(order.plan, path, header) if path and resume else []
+            done = _resume(request.plan, path, header) if path and request.resume else []
             if folder:
                 remove_reports(folder)
             writer = Writer(path, header)
             began = time.perf_counter()
-            in_order = _run_in_order(order, adapter, claims, done)
+            in_order = _run_in_order(request, adapter, claims, done)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
-            all_rows = chain(in_order, drawn.run(adapter, order.isolation, order.write) if drawn else ())
+            all_rows = chain(in_order, drawn.run(adapter, request.isolation) if drawn else ())
             for row, result in all_rows:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
@@ -120,20 +129,20 @@ def run_suite(
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
-                    failed += _fails_in_target(row, judged, order.target, claims)
+                    failed += _fails_in_target(row, judged, request.target, claims)
                 ran += is_run
                 tick(ran, row.case.id, failed)
                 written += 1
-                if failed == order.maxfail:
+                if failed == request.maxfail:
                     break
             in_order.close()
-            if failed == order.maxfail:
+            if failed == request.maxfail:
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
-                for row in order.plan.rows[written:] if folder else ():
+                for row in request.plan.rows[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
         notes.extend(map(remove_places, drawn.notes if drawn else ()))
-        notes.extend(note_after_hangs(+uncalled, order.limits))
-        subject = read_subject_of(adapter, order.backend) if order.with_subject else NO_SUBJECT
+        notes.extend(note_after_hangs(+uncalled, request.limits.seconds, request.hangs.max_hangs))
+        subject = read_subject_of(adapter, request.backend) if request.with_subject else NO_SUBJECT
         process = process_notes(adapter)
     all_notes = (*setup.notes, *notes, *map(remove_places, process))
     return writer.close(
@@ -173,40 +182,40 @@ class BackendSetup:
         return waive.apply_waivers(result, row, self.waivers, self.today, self.blamer)
 
 
-def load_waivers(order: RunRequest) -> list[waive.Waiver]:
-    """Load the waivers of an order, for any backend; Malformed if the file cannot be used."""
-    return waive.load_all(order.waivers, order.plan) if order.waivers else []
+def load_waivers(request: RunRequest) -> list[waive.Waiver]:
+    """Load the waivers of an request, for any backend; Malformed if the file cannot be used."""
+    return waive.load_all(request.waivers, request.plan) if request.waivers else []
 
 
-def check_backend(order: RunRequest, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
+def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
     """Compare the backend's claims with those that are pinned, choose its waivers and make the header.
 
     Raises ClaimsDiffer, or Malformed if a waiver cannot be compared with its version.
     """
-    identity, claims = adapter.identity, resolve_claims(adapter, order.plan.suite.spec.operations)
-    if order.pinned is not None and order.pinned != claims:
-        raise ClaimsDiffer(describe_difference(order.pinned, claims))
-    chosen = waive.choose_for(waivers, identity, order.waivers) if order.waivers else ()
-    folders = {"spec": order.spec, "cases": order.cases}
-    header = header_of(order.plan.suite, identity, claims, order.target, order.backend, folders)
-    header |= {"isolation": order.isolation, "waivers": [waiver.to_json() for waiver in chosen]}
-    optional = {"limits": limits_of(order.limits), "by": order.by, "nonce": order.plan.nonce}
+    identity, claims = adapter.identity, resolve_claims(adapter, request.plan.suite.spec.operations)
+    if request.pinned is not None and request.pinned != claims:
+        raise ClaimsDiffer(describe_difference(request.pinned, claims))
+    chosen = waive.choose_for(waivers, identity, request.waivers) if request.waivers else ()
+    folders = {"spec": request.spec, "cases": request.cases}
+    header = header_of(request.plan.suite, identity, claims, request.target, request.backend, folders)
+    header |= {"isolation": request.isolation, "waivers": [waiver.to_json() for waiver in chosen]}
+    optional = {"limits": limits_of(request.limits), "by": request.tester, "nonce": request.plan.nonce}
     header |= {name: value for name, value in optional.items() if value}
     near = tuple(waive.note_near_names(waivers, identity))
     today = datetime.now(timezone.utc).date()
-    return BackendSetup(claims, chosen, header, near, today, Blamer(order.plan.suite.spec.rules))
+    return BackendSetup(claims, chosen, header, near, today, Blamer(request.plan.suite.spec.rules))
 
 
-def note_after_hangs(uncalled: Counter[str], limits: Limits) -> Iterator[str]:
+def note_after_hangs(uncalled: Counter[str], seconds: float, max_hangs: int) -> Iterator[str]:
     """Say how many rows were not called because others of their case hung, what that saved, and how to call them."""
     if not uncalled:
         return
     cases = name_first([case for case, _ in uncalled.most_common()], 3)
-    minutes = max(1, round(uncalled.total() * limits.seconds / 60))
+    minutes = max(1, round(uncalled.total() * seconds / 60))
     yield (
         f"not called: {count_noun(uncalled.total(), 'row')} of {cases}, because "
-        f"{count_noun(limits.maxhang, 'row')} of the same case and operation hung; that saved up to "
-        f"{minutes:,} min, and --maxhang 0 calls them"
+        f"{count_noun(max_hangs, 'row')} of the same case and operation hung; that saved up to "
+        f"{minutes:,} min, and --max-hangs 0 calls them"
     )
 
 
@@ -221,44 +230,48 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
 
 
 def _run_in_order(
-    order: RunRequest, adapter: Adapter, claims: Claims, done: list[Result]
+    request: RunRequest, adapter: Adapter, claims: Claims, done: list[Result]
 ) -> Generator[tuple[Row, Result]]:
-    """Yield one result a row of the plan, in its order: done before, called now, or not called."""
-    rows = order.plan.rows
+    """Yield one result a row of the plan, in its request: done before, called now, or not called."""
+    rows = request.plan.rows
     yield from zip(rows, done, strict=False)
-    chosen = chosen_rows(order)[len(done) :]
+    chosen = chosen_rows(request)[len(done) :]
     waiting = list(compress(rows[len(done) :], chosen))
-    if order.dask:
+    if request.dask:
         from ..isolate.parallel.dask_run import run_on_workers  # slow to import, and only needed here
 
-        results = run_on_workers(order.dask, _worker_setup(order, adapter, claims), rows, waiting)
-    elif order.jobs > 1:
-        results = run_in_parallel(waiting, adapter, claims, order.backend, order.isolation, order.limits, order.jobs)
+        results = run_on_workers(request.dask, _worker_setup(request, adapter, claims), rows, waiting)
+    elif request.jobs > 1:
+        open_another = partial(open_backend, request.backend, request.isolation, request.limits)
+        results = run_in_parallel(
+            waiting, adapter, open_another, claims, request.isolation, request.jobs, request.hangs
+        )
     else:
-        results = run_rows(waiting, adapter, claims, order.isolation)
+        results = run_rows(waiting, adapter, claims, request.isolation, request.hangs)
     for row, is_chosen in zip(rows[len(done) :], chosen, strict=True):
         yield row, next(results) if is_chosen else result_without_call(row, NOT_RUN)
 
 
-def _worker_setup(order: RunRequest, adapter: Adapter, claims: Claims) -> WorkerSetup:
+def _worker_setup(request: RunRequest, adapter: Adapter, claims: Claims) -> WorkerSetup:
     from ..isolate.parallel.dask_run import WorkerSetup
 
     return WorkerSetup(
-        order.backend, order.isolation, adapter.identity, claims, order.plan.suite.digest, order.limits,
-        order.spec and order.spec.resolve(), order.cases and order.cases.resolve(), order.plan.nonce,
+        request.backend, request.isolation, adapter.identity, claims, request.plan.suite.digest, request.limits,
+        request.hangs, request.spec and request.spec.resolve(), request.cases and request.cases.resolve(),
+        request.plan.nonce,
     )  # fmt: skip
 
 
-def chosen_rows(order: RunRequest) -> list[bool]:
-    """Say of each row of the plan whether an order runs it."""
-    return [_is_chosen(order, number, row) for number, row in enumerate(order.plan.rows)]
+def chosen_rows(request: RunRequest) -> list[bool]:
+    """Say of each row of the plan whether an request runs it."""
+    return [_is_chosen(request, number, row) for number, row in enumerate(request.plan.rows)]
 
 
-def _is_chosen(order: RunRequest, number: int, row: Row) -> bool:
-    if order.target.shard and not in_shard(number, order.target.shard):
+def _is_chosen(request: RunRequest, number: int, row: Row) -> bool:
+    if request.target.shard and not in_shard(number, request.target.shard):
         return False
     every = Claims((row.operation,))
-    return order.chosen(row) and any(in_target(row, document, order.target, every) for document in row.documents)
+    return request.chosen(row) and any(in_target(row, document, request.target, every) for document in row.documents)
 
 
 def describe_difference(pinned: Claims, claims: Claims) -> str:

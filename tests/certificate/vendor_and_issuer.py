@@ -158,7 +158,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     builders.write_cases(home)
     backend, trust = f"{home / 'mine.py'}:Mine", ("--allowed", home / "allowed", "--challenge", lab.challenge)
     issuer_key, out = ("--key", lab.key("issuer")), ("--out", lab.folder)
-    more = ("--key", lab.key("vendor"), "--by", "Mine Ltd", "--challenge", lab.challenge)
+    more = ("--key", lab.key("vendor"), "--tester", "Mine Ltd", "--challenge", lab.challenge)
     with few_calls():
         assert lab.command("certify", backend, "--commit", *out) == 0
         assert lab.command("challenge", lab.folder / COMMITMENT, *issuer_key, "--out", lab.challenge) == 0
@@ -185,7 +185,7 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         spare_planted(patch)
         patch.setattr(subject, "sha256_of", _digest_once)
-        patch.setattr("conformance.cli.run._DRAWN", 5)
+        patch.setattr("conformance.cli.request.ROWS_DRAWN", 5)
         patch.setattr("conformance.draw.challenge.CALLS_PER_RULE", 1)
         patch.setattr("conformance.draw.challenge.MAX_DRAWS", 2000)
         yield patch

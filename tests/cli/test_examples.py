@@ -108,7 +108,7 @@ def test_the_command_that_repeats_a_failure_names_the_folders(
 ) -> None:
     monkeypatch.setattr("conformance.report.write", lambda *_: ())
     said = cli(
-        "run", "reference", *folders(DIALECT), "-k", "acme-refuses-seven-entries", "--hunt", 0, "--out", tmp_path
+        "run", "reference", *folders(DIALECT), "-k", "acme-refuses-seven-entries", "--drawn-rows", 0, "--out", tmp_path
     )
     said.expect(1, out=f"conformance run reference --spec {DIALECT / 'spec'} --cases {DIALECT / 'cases'} -k")
 

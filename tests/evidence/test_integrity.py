@@ -81,7 +81,7 @@ def test_a_backend_that_writes_modules_does_not_conform(tmp_path: Path, isolatio
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     (tmp_path / "here").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(builders.ROOT)}
-    words = "run", "../mine.py:Zeros", "--isolation", isolation, "--type", "f32", "--hunt", "0"
+    words = "run", "../mine.py:Zeros", "--isolation", isolation, "--type", "f32", "--drawn-rows", "0"
     done = run_command(*words, "--cases", builders.write_cases(tmp_path), cwd=tmp_path / "here", env=environment)
     assert (tmp_path / "here" / "html.py").is_file()
     assert done.returncode == 1, done.stdout + done.stderr

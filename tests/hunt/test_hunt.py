@@ -81,7 +81,7 @@ AFTER_MANY_CALLS = (
     "thirty-two-buffers-in-turn", "worn-out-after-a-hundred-calls", "programs-are-numbered-in-six-bits",
     "trusts-a-program-after-many-shapes",
 )  # fmt: skip
-"""They are wrong only after more calls than an example has. Cases and `run --hunt` find them."""
+"""They are wrong only after more calls than an example has. Cases and `run --drawn-rows` find them."""
 NOT_DRAWN = ("entries-of-shape-side-by-side",)
 """Hunts draw no shape with entries apart. Cases find it."""
 

@@ -14,6 +14,7 @@ from conformance.isolate.process.launch import Limits
 from conformance.isolate.protocol.remote import Remote, worker
 from conformance.model import Adapter, Result
 from conformance.plan.rows import Row
+from conformance.run.confirm import DEFAULT_HANGS, HangPolicy
 from conformance.run.row import run
 
 from .calls import call
@@ -135,8 +136,10 @@ def suite_to_kill(backend: str, before: str = "") -> Iterator[tuple[subprocess.P
         yield suite, int(suite.stdout.readline())
 
 
-def run_remote(remote: Adapter, rows: Iterable[Row], isolation: Isolation = "worker") -> Iterator[Result]:
-    return run_rows(rows, remote, remote.claims, isolation)
+def run_remote(
+    remote: Adapter, rows: Iterable[Row], isolation: Isolation = "worker", policy: HangPolicy = DEFAULT_HANGS
+) -> Iterator[Result]:
+    return run_rows(rows, remote, remote.claims, isolation, policy)
 
 
 def run_in_both(backend: str, rows: Sequence[Row], there: Remote) -> tuple[list[Result], list[Result]]:

@@ -14,7 +14,7 @@ from conformance.isolate.backend import Isolation, process_notes, use_backend
 from conformance.isolate.process.launch import Limits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
-from conformance.run.confirm import HangCounter
+from conformance.run.confirm import HangCounter, HangPolicy
 from conformance.run.row import run
 from conformance.runner.run_suite import note_after_hangs
 
@@ -66,22 +66,22 @@ def test_occasional_hangs_do_not_count(plan: Plan) -> None:
 
 
 def test_the_note_on_rows_not_called() -> None:
-    assert not list(note_after_hangs(Counter(), Limits()))
+    assert not list(note_after_hangs(Counter(), 20, 3))
     uncalled = Counter({"a-case": 10, "another": 2, "a-third": 2, "a-fourth": 1})
-    assert list(note_after_hangs(uncalled, Limits(seconds=20, maxhang=2))) == [
+    assert list(note_after_hangs(uncalled, 20, 2)) == [
         "not called: 15 rows of a-case, another, a-third and 1 more, because 2 rows of the same case and operation "
-        "hung; that saved up to 5 min, and --maxhang 0 calls them"
+        "hung; that saved up to 5 min, and --max-hangs 0 calls them"
     ]
 
 
 def test_rows_after_the_hang_budget_are_not_run(tmp_path: Path) -> None:
-    limits = faulty_program.LIMITS._replace(seconds=0.3, budget=0.2)
+    limits = faulty_program.LIMITS._replace(seconds=0.3)
     remote = faulty_program.remote("silent", "run", "second", limits=limits)
     asked = [row for row in plan_of_cases(tmp_path).rows if row.case.id == "eight"][:5]
-    results = list(run_remote(remote, asked))
+    results = list(run_remote(remote, asked, policy=HangPolicy(budget=0.2)))
     assert [result.outcome.kind for result in results] == ["tensor", "timeout", "none", "none", "none"]
     assert verdicts(results[2:]) == {"not run"}
-    assert "more than --budget 0.2; give a larger one to go on" in process_notes(remote)[0]
+    assert "more than --hang-budget 0.2; give a larger one to go on" in process_notes(remote)[0]
 
 
 HANGS_WHERE = """
@@ -110,8 +110,8 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
 def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation: Isolation, most: int) -> None:
     asked = [row for row in two_cases(plan) if row.operation == "Reshape-1" or row.type == "f32"]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    with use_backend(backend, "worker", Limits(seconds=0.5, maxhang=most)) as remote:
-        results = list(run_remote(remote, asked, isolation))
+    with use_backend(backend, "worker", Limits(seconds=0.5)) as remote:
+        results = list(run_remote(remote, asked, isolation, HangPolicy(most)))
     for operation in ("StaticReshape", "DynamicReshape-1"):
         assert kinds_of(results, operation) == ["rejected"] * 2, "another operation is called"
     assert kinds_of(results, "Reshape-1") == 2 * (["timeout"] * most + ["none"] * (12 - most))
@@ -122,24 +122,24 @@ def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation:
 @pytest.mark.slow
 def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path) -> None:
     backend, _ = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    words = ("--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--maxhang", "2")
+    words = ("--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--max-hangs", "2")
     note = "not called: 10 rows of two-infers, because 2 rows of the same case and operation hung; that saved up"
-    command.run(backend, *words).expect(1, text=f"note: {note} to 1 min, and --maxhang 0 calls them")
+    command.run(backend, *words).expect(1, text=f"note: {note} to 1 min, and --max-hangs 0 calls them")
 
 
 @pytest.mark.slow
 def test_a_run_without_a_limit_calls_every_row(command: Command, tmp_path: Path) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    words = ("--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--type", "f32", "--maxhang", "0")
+    words = ("--isolation", "worker", "--timeout", "0.3", "-k", "two-infers", "--type", "f32", "--max-hangs", "0")
     assert "not called" not in command.run(backend, *words).out
-    assert calls.read_text().split().count("Reshape-1") == Limits().maxhang + 1 + 1, "and the first one twice"
+    assert calls.read_text().split().count("Reshape-1") == HangPolicy().max_hangs + 1 + 1, "and the first one twice"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_spends_its_hang_budget(command: Command, tmp_path: Path, jobs: int) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
-    words = ("--isolation", "worker", "--jobs", jobs, "--timeout", "0.3", "--budget", "0.5")
+    words = ("--isolation", "worker", "--jobs", jobs, "--timeout", "0.3", "--hang-budget", "0.5")
     note = "more than --budget 0.5; give a larger one to go on; the rows after that were not run"
     said = command.run(backend, *words, "--operation", "StaticReshape").expect(1, text=note)
     assert re.search(r"\d+ not run", said.out)

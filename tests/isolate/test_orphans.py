@@ -66,7 +66,7 @@ def backend(folder: Path, act: str) -> tuple[str, Path]:
 def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
     name, pids = backend(folder, act)
     only = ["-k", "stays or flattens", "--type", "f32", "--operation", "StaticReshape"]
-    only += ["--cases", str(write_cases(folder)), "--hunt", "0"]
+    only += ["--cases", str(write_cases(folder)), "--drawn-rows", "0"]
     return ["run", name, "--isolation", "worker", *only, "--out", str(folder / "out"), *words], pids
 
 
@@ -170,7 +170,7 @@ def test_a_backend_that_terminates_the_run(tmp_path: Path) -> None:
     temporary.mkdir()
     words, pids = command(tmp_path, "leave(2); os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)")
     done = run_command(*words, module=QUICK, env={**os.environ, "TMPDIR": str(temporary)})
-    said = f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n"
+    said = f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} instead of --out\n"
     assert (done.returncode, done.stderr) == (143, said)
     assert not kill_survivors(pids)
     assert not list(temporary.iterdir())
@@ -181,7 +181,7 @@ def test_a_backend_that_terminates_the_run(tmp_path: Path) -> None:
 def test_a_closed_terminal_ends_the_command(tmp_path: Path) -> None:
     words, pids = command(tmp_path, "leave(1); time.sleep(60)")
     said = terminate(words, pids, signal.SIGHUP)
-    assert said == (129, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} in place of --out\n")
+    assert said == (129, f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} instead of --out\n")
     assert not kill_survivors(pids)
 
 

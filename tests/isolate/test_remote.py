@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from conformance.isolate.backend import run_in_parallel, use_backend
+from conformance.isolate.backend import open_backend, run_in_parallel, use_backend
 from conformance.model import Result
 from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Plan, Row
@@ -83,7 +84,11 @@ def test_verdicts_equal_those_in_process(plan: Plan, step: int) -> None:
 def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
     rows = some(plan, 150)
     with use_backend("reference", "worker", LIMITS) as first:
-        results = list(run_in_parallel(rows, first, first.claims, "reference", "worker", LIMITS, 2))
+        results = list(
+            run_in_parallel(
+                rows, first, partial(open_backend, "reference", "worker", LIMITS), first.claims, "worker", 2
+            )
+        )
     assert [result.row for result in results] == [row.id for row in rows]
     assert verdicts(results) <= {"pass", "observed"}
 
@@ -97,7 +102,9 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", take)
     with use_backend("reference", "none") as first:
-        assert not list(run_in_parallel(rows, first, first.claims, "reference", "none", LIMITS, 2))
+        assert not list(
+            run_in_parallel(rows, first, partial(open_backend, "reference", "none", LIMITS), first.claims, "none", 2)
+        )
     assert sorted(row.id for chunk in taken for row in chunk) == sorted(row.id for row in rows)
     assert len(taken) > 10
     assert sum(len({row.case.id for row in chunk}) for chunk in taken) == len({row.case.id for row in rows})

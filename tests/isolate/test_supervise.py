@@ -27,7 +27,7 @@ class Mine(Reference):
 
 def words(folder: Path, act: str) -> list[str]:
     (folder / "mine.py").write_text(BACKEND.format(act))
-    few = ["--cases", str(builders.write_cases(folder)), "--hunt", "0"]
+    few = ["--cases", str(builders.write_cases(folder)), "--drawn-rows", "0"]
     only = ["--isolation", "none", *few, "-k", "there-and-back", "--type", "f32"]
     return ["run", f"{folder / 'mine.py'}:Mine", *only, "--out", str(folder / "out")]
 

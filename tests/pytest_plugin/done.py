@@ -151,7 +151,7 @@ def main() -> None:
     )  # before the few: the next session frees the steps of the last plan, and writes to its memory
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         few = str(write_cases(Path(folder)))  # they are remembered by the texts and names of their files
-        call_command(["run", "reference", "--cases", few, "--hunt", "0", "--out", f"{folder}/out"])  # for templates
+        call_command(["run", "reference", "--cases", few, "--drawn-rows", "0", "--out", f"{folder}/out"])
         spare_processes(canary)
         for isolation in ISOLATIONS:
             canary.count_failures(plan_of(load_suite(None, Path(few))), isolation, Limits())

@@ -101,7 +101,7 @@ def test_the_evidence_equals_that_of_a_run(complete: Path, cli: Cli, monkeypatch
     (complete / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
     settings = SAME | ({"jobs": "2"} if way == "jobs" else {"isolation": "none"})
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
-    cli("run", "mine.py:Keeps", "--cases", "cases", "--hunt", "0", *F32, *words, "--out", "run").expect(0)
+    cli("run", "mine.py:Keeps", "--cases", "cases", "--drawn-rows", "0", *F32, *words, "--out", "run").expect(0)
     options = [word.replace("--", "--conformance-") for word in words]
     if way == "configuration":
         ini = "".join(f"conformance_{name} = {value}\n" for name, value in settings.items())
@@ -181,7 +181,7 @@ def test_rows_after_three_hangs_are_not_called(here: Path, operations: list[str]
     options = "--conformance-timeout", "0.3", "--conformance-out", "out", "-rs"
     done = Done(here, *QUIET, *types, *options, *part, *named, adapter="mine.py:Hangs")
     done.expect(1, "not called: the rows before it of this case and operation hung; to call it: conformance run")
-    done.says("--maxhang 0 -k", "note: not called: ", " of minus-two, because 3 rows of the same case and operation")
+    done.says("--max-hangs 0 -k", "note: not called: ", " of minus-two, because 3 rows of the same case and operation")
     rows = [record for record in lines_of(here / "out") if record["record"] == "row" and "minus-two" in record["row"]]
     rows = [row for row in rows if any(f"[{operation}-" in row["row"] for operation in operations)]
     hung = [row for row in rows if row["outcomes"][0]["kind"] == "timeout"]
@@ -201,7 +201,7 @@ def test_a_repeated_row_with_jobs(here: Path) -> None:
 
 
 def test_a_drawn_row_that_fails(here: Path) -> None:
-    options = (*QUIET, *HERE, "--conformance-out", "out", "--hunt", "60")
+    options = (*QUIET, *HERE, "--conformance-out", "out", "--drawn-rows", "60")
     done = Done(here, *options, adapter="broken:zero-flag-ignored")
     done.says("a drawn row failed: drawn-0-", "refused a legal call", "- id: refused-a-legal-call-zero-copies")
     assert done.code != 0
@@ -212,7 +212,7 @@ def test_a_drawn_row_that_fails(here: Path) -> None:
 
 
 def test_a_part_of_a_session_draws_none(here: Path) -> None:
-    options = (*QUIET, *HERE, *F32, "--conformance-out", "out", "--hunt", "60")
+    options = (*QUIET, *HERE, *F32, "--conformance-out", "out", "--drawn-rows", "60")
     done = Done(here, *options, adapter="broken:eight-buffers-in-turn")
     assert "a drawn row failed" not in done.text
     assert "drawn" not in read(here / "out" / "results.jsonl").header

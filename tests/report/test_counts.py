@@ -128,7 +128,7 @@ def test_published_evidence_has_the_same_numbers_everywhere(folder: Path, capsys
     conclusion = conclude_evidence(bundled, evidence)
     names = ("report.html", "summary.md", "badge.svg")
     texts = report.texts(bundled, evidence, conclusion, names, packed=path.read_bytes())
-    show(bundled, evidence, conclusion, folder, "usual")
+    show(bundled, evidence, conclusion, folder, every_row=False)
     check_all(bundled, evidence, capsys.readouterr().out, texts)
     assert_drawn_rows_are_no_cases(bundled, evidence, texts["report.html"])
 
@@ -143,7 +143,7 @@ RUNS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "one type": (mini("Accepts"), ("--type", "bf16")),
     "waived": (mini("Flushes"), ("--waivers", waivers)),
     "stopped early": (mini("Accepts"), ("--maxfail", "3")),
-    "drawn rows": ("broken:eight-buffers-in-turn", ("--hunt", "60")),
+    "drawn rows": ("broken:eight-buffers-in-turn", ("--drawn-rows", "60")),
 }
 
 

@@ -69,7 +69,7 @@ def test_small_single_calls_come_before_large_ones_and_chains(groups: list[Failu
 def test_all_reports_begin_with_the_same_failure(
     run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show(run.plan, run.evidence, run.conclusion, tmp_path, "usual")
+    show(run.plan, run.evidence, run.conclusion, tmp_path, every_row=False)
     terminal = capsys.readouterr().out
     firsts = read_first_failures(report_page.render(run), markdown.render(run), terminal)
     data = data_of(run.plan, run.conclusion, run.evidence, None)

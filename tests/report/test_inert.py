@@ -72,6 +72,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 F32, ALONE = ("--type", "f32"), ("--isolation", "none")
+DRAWN = ("--drawn-rows", "3")
 COMMANDS = {
     "verify": ("verify", "{a}", "--cases", "{cases}"),
     "verify of what fails": ("verify", "{b}", "--cases", "{cases}"),
@@ -84,9 +85,9 @@ COMMANDS = {
     "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--cases", "{cases}"),
     "report of shards": ("report", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
     "publish": ("publish", "{out}", "{a}", "--cases", "{cases}"),
-    "run": ("run", f"{__file__}:TextPoses", "--cases", "{cases}", "--hunt", "9", *ALONE, "--out", "{out}"),
-    "run in a process": ("run", f"{__file__}:TextPoses", "--cases", "{cases}", "--hunt", "3", *F32, "--out", "{out}/2"),
-    "run under that name": ("run", f"{__file__}:NamePoses", "--cases", "{cases}", "--hunt", "3", "--out", "{out}/3"),
+    "run": ("run", f"{__file__}:TextPoses", "--cases", "{cases}", *DRAWN, *ALONE, "--out", "{out}"),
+    "run in a process": ("run", f"{__file__}:TextPoses", "--cases", "{cases}", *DRAWN, *F32, "--out", "{out}/2"),
+    "run under that name": ("run", f"{__file__}:NamePoses", "--cases", "{cases}", *DRAWN, "--out", "{out}/3"),
     "sweep under that name": (
         "sweep", f"{__file__}:NamePoses", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
     ),

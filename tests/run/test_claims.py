@@ -168,7 +168,7 @@ def test_a_report_names_a_limit_in_plain_words(reporting: Command) -> None:
 
 def test_no_call_past_a_limit_is_drawn(command: Command) -> None:
     """Number 271 declares dst with 13 dims."""
-    said = command.run(f"{__name__}:TwelveDims", "--hunt", "272", "--json").expect(0)
+    said = command.run(f"{__name__}:TwelveDims", "--drawn-rows", "272", "--json").expect(0)
     assert read(command.out / "results.jsonl").footer["drawn"] == {"calls": 272, "failures": 0}, said
 
 

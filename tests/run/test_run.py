@@ -159,7 +159,7 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
 
     monkeypatch.setattr("conformance.runner.run_suite._run_in_order", interrupted)
     said = command.run("reference").expect(130)
-    assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} in place of --out\n"
+    assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} instead of --out\n"
     monkeypatch.undo()
     assert command.run("reference", "--resume", command.out).code == 0
 

@@ -91,7 +91,7 @@ def by_heart(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run_under(plan: Plan, backend: str, folder: Path) -> Evidence:
-    order = RunRequest(backend, plan, Target(types=("f32",)), lambda row: True, isolation="none", drawn=DRAWN)
+    order = RunRequest(backend, plan, Target(types=("f32",)), lambda row: True, isolation="none", drawn_rows=DRAWN)
     return run_suite(order, lambda name: folder)
 
 

@@ -37,7 +37,7 @@ RING = "broken:eight-buffers-in-turn"
 
 
 def run_plan(folder: Path, backend: str, drawn: int) -> Evidence:
-    order = RunRequest(backend, PLAN, Target(), lambda row: True, drawn=drawn, write=write_drawn)
+    order = RunRequest(backend, PLAN, Target(), lambda row: True, drawn_rows=drawn)
     return run_suite(order, lambda name: folder)
 
 
@@ -71,7 +71,7 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
 
 def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:
     ticks: list[int] = []
-    order = RunRequest("reference", PLAN, Target(), lambda row: True, drawn=60)
+    order = RunRequest("reference", PLAN, Target(), lambda row: True, drawn_rows=60)
     run_suite(order, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
     assert ticks == [*range(1, len(PLAN.rows) + 61)]
 
@@ -153,19 +153,22 @@ def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Eviden
             plan_of_run(PLAN, replace(ring[1], header={**ring[1].header, "drawn": drawn}))
 
 
-def test_a_resumed_run_draws_again(ring: tuple[Path, Evidence], tmp_path: Path) -> None:
+def test_a_resumed_run_draws_again(
+    ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.hunt.write_drawn.write_drawn", lambda row, *_: [row.id])
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
-    order = RunRequest(RING, PLAN, Target(), lambda row: True, drawn=60, write=lambda row, *_: [row.id])
-    evidence = run_suite(order, lambda name: tmp_path, resume=True)
+    order = RunRequest(RING, PLAN, Target(), lambda row: True, drawn_rows=60, resume=True)
+    evidence = run_suite(order, lambda name: tmp_path)
     assert evidence.footer["resumed"] == len(PLAN.rows)
     assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]
     assert evidence.results[-1].case == evidence.results[-1].row
 
 
 def test_a_part_of_the_rows_has_no_drawn_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["run", "reference", "--hunt", "5", "-k", "infer"]) == 2
-    assert "--hunt 5 draws calls of the whole target" in capsys.readouterr().err
+    assert cli.main(["run", "reference", "--drawn-rows", "5", "-k", "infer"]) == 2
+    assert "--drawn-rows 5 draws calls of the whole target" in capsys.readouterr().err
 
 
 # ── what is drawn ─────────────────────────────────────────────────────────────────────────────────

@@ -34,7 +34,7 @@ def verify(command: Command) -> int:
 
 def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
     """Drawn row 387 once became a case with a length that its type of shape cannot hold."""
-    reporting.run("broken:counts-in-32-bits", "--hunt", "400").expect(1, out="answered an illegal call", err="")
+    reporting.run("broken:counts-in-32-bits", "--drawn-rows", "400").expect(1, out="answered an illegal call", err="")
     evidence = read(reporting.out / RESULTS)
     assert evidence.footer["drawn"]["failures"]
     assert not [note for note in evidence.footer["notes"] if "the suite failed" in note]
@@ -60,7 +60,7 @@ def test_a_program_whose_products_wrap_is_reported(tmp_path: Path) -> None:
 
 def test_a_failure_while_a_case_shrinks_is_a_note(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "shrink", fail)
-    said = reporting.run(FAILS_WHEN_DRAWN, "--hunt", "60").expect(1, err="")
+    said = reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60").expect(1, err="")
     note = "no smaller case is shown: the suite failed with ZeroDivisionError: planted in two lines"
     assert note in said.text
     evidence = read(reporting.out / RESULTS)
@@ -73,10 +73,12 @@ def test_a_failure_while_a_case_shrinks_is_a_note(reporting: Command, monkeypatc
 def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(writing, "shrink", interrupt)
-        reporting.run(FAILS_WHEN_DRAWN, "--hunt", "60").expect(130, err="to go on, give --resume")
+        reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60").expect(130, err="to go on, give --resume")
     assert part_of(reporting.out / RESULTS).exists()
     monkeypatch.setattr(writing, "shrink", fail)
-    reporting.run(FAILS_WHEN_DRAWN, "--hunt", "60", "--resume", reporting.out).expect(1, out="no smaller case is shown")
+    reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60", "--resume", reporting.out).expect(
+        1, out="no smaller case is shown"
+    )
     assert read(reporting.out / RESULTS).footer["resumed"] > 100
     assert all((reporting.out / name).is_file() for name in REPORTS)
 
@@ -138,7 +140,7 @@ def test_reports_that_all_fail_are_each_told(reporting: Command, monkeypatch: py
     assert "wrote" not in said.out
 
 
-@pytest.mark.parametrize(("words", "stage"), [((), "show"), (("--quiet",), "show_answer"), (("--json",), "data_of")])
+@pytest.mark.parametrize(("words", "stage"), [((), "show"), (("--json",), "data_of")])
 def test_a_summary_that_fails_keeps_the_verdict(
     reporting: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], stage: str
 ) -> None:

@@ -148,7 +148,7 @@ def test_a_run_killed_at_any_moment_can_be_finished(command: Command, tmp_path: 
         if not child:  # a process that has read everything already, so that twenty of them take no time
             try:
                 die_at(moment)
-                words = ["--isolation", "none", "--hunt", "0", "--cases", str(command.cases), *map(str, resume)]
+                words = ["--isolation", "none", "--drawn-rows", "0", "--cases", str(command.cases), *map(str, resume)]
                 cli.main(["run", backend, *words])
             finally:
                 os._exit(0)

@@ -106,7 +106,7 @@ def test_the_page_of_differences_begins_with_one(site: Path) -> None:
 
 def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: Cli) -> None:
     cases = builders.write_cases(tmp_path)
-    run = ("run", "broken:first-infer-wins", "--hunt", 0, "--cases", cases, "--out", tmp_path / "run")
+    run = ("run", "broken:first-infer-wins", "--drawn-rows", 0, "--cases", cases, "--out", tmp_path / "run")
     cli(*run).expect(1)
     reports = tmp_path / "reports"
     cli("publish", reports, tmp_path / "run", "--cases", cases)

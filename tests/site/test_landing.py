@@ -123,7 +123,7 @@ def test_heads_stay_in_view(page: Any) -> None:
 
 
 def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
-    command.run("reference", "--by", "A. Name, Example Ltd").expect(0)
+    command.run("reference", "--tester", "A. Name, Example Ltd").expect(0)
     evidence = read(command.out / "results.jsonl")
     plan = plan_of(load_suite(None, command.cases))
     html = report_page.render(FinishedRun(plan, evidence, conclude_evidence(plan, evidence)))
@@ -135,7 +135,7 @@ def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
 
 
 def test_a_name_of_several_lines_is_a_slip(command: Command) -> None:
-    command.run("reference", "--by", "A\n::error::B").expect(2, err="is not one line")
+    command.run("reference", "--tester", "A\n::error::B").expect(2, err="is not one line")
 
 
 CALLS = {

@@ -245,7 +245,7 @@ def test_a_library_in_a_wheel_is_unpacked_and_named(tmp_path: Path, commands: Co
 
 def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> None:
     words = run_words(load_lab(lab).environments["cuda"], "torch@cuda", Path("out"), 2)
-    assert " ".join(words[3:]) == "torch@cuda --out out --jobs 2 --timeout 60 --by we --type bf16 --large"
+    assert " ".join(words[3:]) == "torch@cuda --out out --jobs 2 --timeout 60 --tester we --type bf16 --large"
 
 
 def test_a_run_is_published_unless_the_backend_could_not_start(
@@ -278,7 +278,7 @@ def test_backends_are_certified_run_again_published_and_listed(
     run_lab("certify", "raw", "--lab", lab).expect(0)
     keys, out = lab.parent / "build" / "certificates", lab.parent / "build" / "lab" / "raw" / "numpy"
     signed = f"--key {keys / 'tester'} --out {out}"
-    assert lines[0].endswith(f"certify numpy --timeout 10 --by we {signed}")
+    assert lines[0].endswith(f"certify numpy --timeout 10 --tester we {signed}")
     assert lines[1].startswith(f"-m conformance audit {out} numpy --allowed {reports / 'signers'}")
     assert lines[2] == f"-m conformance publish {reports} {out}"
     signers = (reports / "signers").read_text().splitlines()

@@ -6,7 +6,6 @@ shows that it is this guard that holds.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -123,7 +122,7 @@ def conclude_folder(command: Command) -> CommandOutput:
     plan, folder = command.plan, command.out
     try:
         found = rejudge.read_and_judge(folder / "results.jsonl", plan)
-        code = commands_run.conclude_and_report(argparse.Namespace(json=True), plan, found, folder)
+        code = commands_run.conclude_and_report(plan, found, folder, as_json=True)
     except evidence.Refused as refused:
         return CommandOutput(2, json.dumps({"sentences": [], "why": str(refused)}), "")
     return CommandOutput(code, *command.capsys.readouterr())

@@ -107,7 +107,7 @@ def run_words(environment: Environment, backend: str, out: Path, jobs: int) -> l
 
 def words_by(environment: Environment) -> list[str]:
     """Return the words that say who runs a backend."""
-    return [] if environment.by is None else ["--by", environment.by]
+    return [] if environment.by is None else ["--tester", environment.by]
 
 
 def _target_words(environment: Environment) -> Iterator[str]:

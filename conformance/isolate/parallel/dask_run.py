@@ -14,6 +14,7 @@ from ...draw.challenge import challenge
 from ...load.cases import load_suite
 from ...model import Adapter, Claims, Identity, Result
 from ...plan.rows import Plan, Row, plan_of
+from ...run.confirm import DEFAULT_HANGS, HangPolicy
 from ..backend import Isolation, open_backend, run_rows
 from ..process.launch import DEFAULT_LIMITS, Limits
 from .distribute import run_on_dask
@@ -31,6 +32,7 @@ class WorkerSetup(NamedTuple):
     claims: Claims
     digest: str
     limits: Limits = DEFAULT_LIMITS
+    hangs: HangPolicy = DEFAULT_HANGS
     spec: Path | None = None
     cases: Path | None = None
     nonce: str | None = None
@@ -69,7 +71,7 @@ def run_numbered_rows(setup: WorkerSetup, numbers: Sequence[int]) -> list[Result
     with _LOCK:
         plan, adapter = _load(setup)
         rows = [plan.rows[number] for number in numbers]
-        return list(run_rows(rows, adapter, setup.claims, setup.isolation))
+        return list(run_rows(rows, adapter, setup.claims, setup.isolation, setup.hangs))
 
 
 def run_on_workers(address: str, setup: WorkerSetup, rows: Sequence[Row], chosen: Sequence[Row]) -> Iterator[Result]:

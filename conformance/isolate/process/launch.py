@@ -47,10 +47,6 @@ class Limits(NamedTuple):
     """Bytes of address space; 0: no limit."""
     stop_seconds: float = 2.0
     """To end after a request to stop, or after it closed its output."""
-    budget: float = 1800.0
-    """Seconds that calls may spend on timeouts, in all processes of a backend together."""
-    maxhang: int = 3
-    """Rows of a case and operation that may hang; the next are not called. 0: no limit."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -1,0 +1,88 @@
+"""The options that `run` and `certify` share, and the RunRequest that is made of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..adapter import FACETS, CannotStart
+from ..evidence.results import Tampered, Target
+from ..isolate.backend import isolation_of
+from ..isolate.process.launch import Limits
+from ..load.schema import read_file
+from ..load.strict_yaml import require
+from ..model import Claims, Place, covers
+from ..plan.rows import Plan
+from ..runner.run_suite import ClaimsDiffer, RunRequest
+from ..system.exit_codes import CANNOT_START, UNTRUSTED
+from ..system.text import describe_unknown
+from .arguments import Usage
+from .parser import Parser, one_line
+from .shared_options import BACKEND, add_cases, add_memory, add_timeout
+
+ROWS_DRAWN = 500
+"""Rows that a whole run draws if nobody says how many."""
+
+
+def add_request_options(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    parser.many("--require", "FACET", "a document, type or facet that must be shown")
+    parser.path("--waivers", "FILE", "known failures that are waived")
+    parser.path("--claims", "FILE", "what the backend must claim, exactly")
+    add_timeout(parser)
+    add_memory(parser)
+    parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
+    parser.once("--tester", "NAME", "who tests, for the evidence and the report", type=one_line)
+    add_cases(parser)
+
+
+def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
+    """Return the request for a whole run with the shared options; Usage if one cannot be carried out."""
+    return RunRequest(
+        backend=args.backend,
+        plan=plan,
+        target=Target(large=args.large, require=check_requirements(args.require, plan)),
+        isolation=isolation_of(args.backend, args.isolation),
+        limits=Limits(seconds=args.timeout, memory=args.memory << 20),
+        waivers=args.waivers,
+        pinned=None if args.claims is None else read_claims(args.claims),
+        spec=args.spec,
+        cases=args.cases,
+        drawn_rows=0 if args.waivers else ROWS_DRAWN,  # a waiver cannot name a call that nobody wrote
+        tester=args.tester,
+    )
+
+
+def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
+    """Check the names given with --require; Usage if there is no such document, operation, type or facet."""
+    spec = plan.suite.spec
+    facets = {facet for row in plan.rows for facet in row.facets}
+    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
+    claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
+    known = {*claimable, *spec.operations, *spec.documents, *types}
+    for name in names or ():
+        if name not in known:
+            raise Usage(describe_unknown("requirement", name, sorted(known)))
+    return tuple(names or ())
+
+
+def read_claims(path: Path) -> Claims:
+    """Read the claims in a file."""
+    content, problems = read_file(path, "claims")
+    require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    return Claims.from_json(content)
+
+
+@contextmanager
+def report_mistakes(claims: Path | None) -> Iterator[None]:
+    """Turn what a run raises into Usage: a backend that does not start or claims otherwise, results that changed."""
+    try:
+        yield
+    except CannotStart as cannot:
+        raise Usage(str(cannot), code=CANNOT_START) from None
+    except ClaimsDiffer as differs:
+        raise Usage(f"--claims {claims}: {differs}", code=CANNOT_START) from None
+    except Tampered as tampered:
+        raise Usage(str(tampered), code=UNTRUSTED) from None

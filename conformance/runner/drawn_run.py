@@ -1,0 +1,65 @@
+"""The drawn rows of a run: called after the others, the first failure of each kind with its smallest case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..evidence.drawn import SEED
+from ..evidence.results import DrawnCounts
+from ..isolate.backend import Isolation, run_rows
+from ..model import BAD, Adapter, Claims, Result
+from ..plan.rows import Plan, Row
+from ..system.late import go_on
+
+_MAX_KINDS = 12
+"""Kinds of failures after which a run draws no more calls."""
+
+
+class DrawnRun:
+    """The drawn rows of one run, and the counts so far."""
+
+    def __init__(self, plan: Plan, claims: Claims, calls: int) -> None:
+        from ..draw.rows import Drawer, Drawn  # slow to import, and not every run draws calls
+
+        self.drawn = Drawn(SEED, calls)
+        self.calls = self.failures = 0
+        self.notes: list[str] = []
+        self._rows = Drawer(plan.suite.spec, claims).rows(self.drawn)
+        self._claims = claims
+
+    @property
+    def counts(self) -> DrawnCounts | None:
+        """The counts for the footer; None if no calls were asked for."""
+        return DrawnCounts(self.calls, self.failures) if self.drawn.calls else None
+
+    def run(self, adapter: Adapter, isolation: Isolation) -> Iterator[tuple[Row, Result | None]]:
+        """Call the rows in their order in one process; yield each, and the first failure of each kind with its case.
+
+        After many kinds of failures, or a call that hung, no more are called.
+        """
+        kinds = set()
+        for row in self._rows:
+            result = next(run_rows([row], adapter, self._claims, isolation))
+            if result.outcome.kind == "none":  # the backend was given up
+                return
+            self.calls += 1
+            bad = tuple(document for document, verdict in result.verdicts.items() if verdict in BAD)
+            kind = (result.diagnosis, row.case.rule, bad)
+            self.failures += bool(bad)
+            if bad and kind not in kinds:
+                kinds.add(kind)
+                yield row, self._with_case(row, result, adapter)
+            else:
+                yield row, None
+            if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
+                return
+
+    def _with_case(self, row: Row, result: Result, adapter: Adapter) -> Result:
+        """Return a result with the smallest case that could be written; if writing fails, a note says so."""
+        from ..hunt.write_drawn import write_drawn  # most runs have no such failure
+
+        text = result.case
+        with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
+            for smaller in write_drawn(row, result, adapter, self._claims):
+                text = smaller
+        return result._replace(case=text)
