@@ -140,7 +140,7 @@ def test_a_run_without_a_limit_calls_every_row(command: Command, tmp_path: Path)
 def test_a_run_that_spends_its_hang_budget(command: Command, tmp_path: Path, jobs: int) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
     words = ("--isolation", "worker", "--jobs", jobs, "--timeout", "0.3", "--hang-budget", "0.5")
-    note = "more than --budget 0.5; give a larger one to go on; the rows after that were not run"
+    note = "more than --hang-budget 0.5; give a larger one to go on; the rows after that were not run"
     said = command.run(backend, *words, "--operation", "StaticReshape").expect(1, text=note)
     assert re.search(r"\d+ not run", said.out)
     assert 4 <= len(calls.read_text().split()) <= 24
