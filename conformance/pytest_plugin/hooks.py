@@ -250,7 +250,7 @@ class ConformanceSession:
         """Describe a failing row for a person, with the command that repeats it."""
         shown = pair_row(row, result)
         rule = self.plan.suite.spec.rules[row.case.rule]
-        return Failure(format_failure(shown, rule, self.repeat_command(row)), format_headline(shown))
+        return Failure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
         """Return the command that calls a row again."""

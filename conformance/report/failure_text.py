@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import Result, Rule, worst
 from ..plan.rows import Row
+from ..verdict.blame import Blamed
 from .rows import RowResult
-from .wording import collect_wants, format_answer, format_lines, format_step, visible
+from .wording import collect_wants, format_answer, format_blames, format_lines, format_step, visible
 
 LABEL_WIDTH = 11
 
@@ -20,11 +21,16 @@ def format_headline(result: RowResult) -> str:
     return visible(result.diagnosis or result.worst)
 
 
-def format_failure(result: RowResult, rule: Rule, command: str) -> str:
-    return "\n".join(f"{label:<{LABEL_WIDTH}}{visible(text)}" for label, text in _list_lines(result, rule, command))
+def format_failure(
+    result: RowResult, rule: Rule, commands: Iterable[str], blames: Mapping[str, Blamed] | None = None
+) -> str:
+    lines = _list_lines(result, rule, commands, blames)
+    return "\n".join(f"{label:<{LABEL_WIDTH}}{visible(text)}" for label, text in lines)
 
 
-def _list_lines(result: RowResult, rule: Rule, command: str) -> Iterator[tuple[str, str]]:
+def _list_lines(
+    result: RowResult, rule: Rule, commands: Iterable[str], blames: Mapping[str, Blamed] | None
+) -> Iterator[tuple[str, str]]:
     row = result.row
     yield "rule", f"{rule.id}: {rule.sentence}"
     for document in result.failing:
@@ -41,5 +47,8 @@ def _list_lines(result: RowResult, rule: Rule, command: str) -> Iterator[tuple[s
         yield "want", want if len(due) == 1 else f"{want} ({', '.join(documents)})"
     yield "got", format_answer(result)
     yield "verdict", ", ".join(f"{verdict} ({document})" for document, verdict in result.verdicts.items())
+    if blames:
+        yield "blame", format_blames(blames)
     yield "diagnosis", result.detail or format_headline(result)
-    yield "repeat", command
+    for command in commands:
+        yield "repeat", command

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
 from ..model import BAD, FAIL, NOT_RUN, RIGHT
+from .failure_text import format_failure
 from .finished_run import FinishedRun
 from .rows import RowResult, group_pairs
-from .wording import collect_wants, format_answer, format_blames, format_lines, format_step, visible
+from .wording import format_answer, visible
 
 
 def render(run: FinishedRun) -> str:
@@ -101,19 +102,6 @@ def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
 
 def _describe(run: FinishedRun, result: RowResult) -> str:
     row = result.row
-    rule = run.plan.suite.spec.rules[row.case.rule]
-    lines = [f"rule:    {rule.id}: {rule.sentence}"]
-    lines += [f"         {document}: {format_lines(rule, document)}" for document in result.failing]
-    lines += [f"about:   {row.case.title}"] if row.case.title else []
-    lines.append(f"call:    {format_step(row.case, row.case.steps[result.step])}")
-    for want, documents in collect_wants([row], result.step).items():
-        if there := [document for document in documents if document in result.failing]:
-            lines.append(f"want:    {want} ({', '.join(there)})")
-    lines.append(f"got:     {format_answer(result)}")
-    if blames := run.conclusion.blames.get(row.id):
-        lines.append(f"blame:   {format_blames(blames)}")
-    if result.detail:
-        lines.append(f"detail:  {result.detail}")
-    lines += [f"repeat:  {command}" for command in run.commands(row)]
-    lines += ["case:", *result.result.case.rstrip().split("\n")] if result.result.case else []
-    return "\n".join(map(visible, lines))
+    rule, blames = run.plan.suite.spec.rules[row.case.rule], run.conclusion.blames.get(row.id)
+    text = format_failure(result, rule, run.commands(row), blames)
+    return text + "".join(f"\n{visible(line)}" for line in (result.result.case or "").rstrip().split("\n") if line)

@@ -81,7 +81,7 @@ def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[Fai
     card = next(entry for entry in groups[0].full if entry.case.id == "in-a-chain")
     assert card.title.endswith(": the dims go & come back")
     assert re.search("in-a-chain <span class=sub>the dims go &amp; come back</span>", report_page.render(run))
-    assert "about:   the dims go &amp; come back" in junit.render(run)
+    assert f"\n{'':11}the dims go &amp; come back\n" in junit.render(run)
 
 
 def test_the_tests_of_all_groups_are_those_that_fail(run: FinishedRun, groups: list[FailureGroup]) -> None:
