@@ -5,12 +5,12 @@
  * @return {function(Object): Object[]} puts a choice into effect, and returns the groups of lines to filter
  */
 function chooseBackends(every) {
-  var picks = Array.from(document.querySelectorAll('.picks select')), box = document.querySelector('.chosen');
+  var picks = Array.from(document.querySelectorAll('.choices select')), box = document.querySelector('.chosen');
   var lists = every.filter(function (group) { return group.element.hasAttribute('data-cases'); });
   var others = every.filter(function (group) { return lists.indexOf(group) < 0; }), shown = '', now = every;
   var cells = document.getElementById('cells'), known = cells ? JSON.parse(cells.textContent) : [];  // groups of cases
   var mute = /not (run|claimed)$/, TOGETHER = 40;  // lines that the browser lays out together, when they come near
-  if (picks.length > 1) document.querySelector('.picks').hidden = false;
+  if (picks.length > 1) document.querySelector('.choices').hidden = false;
 
   /* The roles stay if the style shows a part of a table as a grid. */
   function make(name, role) {
