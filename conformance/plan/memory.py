@@ -64,7 +64,7 @@ class GuardedBuffer:
 
     @property
     def touched(self) -> bool:
-        """Whether a call changed the memory, guards and gaps included."""
+        """True after a call that changed the memory, guards and gaps included."""
         return bool(self.tensor.memory != self.before)  # type: ignore[comparison-overlap]
 
     def restore(self) -> None:

@@ -14,9 +14,9 @@ _medium_image = lru_cache(4)(image_of)
 _latest_image = lru_cache(1)(image_of)
 _shape_image = lru_cache(4096)(shape_image)
 _FEW_KEPT_FROM_ELEMENTS = 1 << 9
-"""Of tensors with this many elements or more, only a few stay in memory."""
+"""Only a few tensors with this many elements or more stay in memory."""
 ONE_KEPT_FROM_ELEMENTS = 1 << 21
-"""Of tensors with this many elements or more, only the latest stays in memory; equal cases share it."""
+"""Only the latest tensor with this many elements or more stays in memory; cases with equal ones share it."""
 
 
 class StepMeaning(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..model import IDLE, NOT_CLAIMED, NOT_RUN, Adapter, Claims, Graph, Outcome,
 from ..plan.memory import are_equal, digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
+from .at_once import call_at_once
 from .call import elements_of, make_call
 from .confirm import AFTER_HANGS, DIED, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge_step
@@ -136,12 +136,12 @@ def call_parts(row: Row, adapter: Adapter) -> Iterator[Part]:
     the next call changes it, its step comes again, with that fault.
     """
     if not row.case.generated:
-        *earlier, latest = _calls(row, adapter)
-        yield 0, [*(_with_late_change(*call) for call in earlier), latest[0]]
+        *earlier, (latest, _) = _calls(row, adapter)
+        yield 0, [*map(_with_late_change, row.steps, earlier), latest]
         return
     before: tuple[Outcome, Any] = Outcome("none"), None
     for number, call in enumerate(_calls(row, adapter)):
-        changed = _with_late_change(*before)
+        changed = _with_late_change(row.steps[number - 1], before)
         if changed is not before[0]:
             yield number - 1, [changed]
         yield number, [call[0]]
@@ -151,11 +151,12 @@ def call_parts(row: Row, adapter: Adapter) -> Iterator[Part]:
 
 
 def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
-    """Call each step of a row; yield its outcome, and its answer unless that may be overwritten."""
-    programs: dict[Graph, Program] = {}
+    """Call each step of a row; yield its outcome and its answer."""
     if row.case.concurrent > 1:
-        yield from _calls_at_once(row, adapter)
+        for number in range(0, len(row.steps), row.case.concurrent):
+            yield from call_at_once(adapter, row.steps[number : number + row.case.concurrent])
         return
+    programs: dict[Graph, Program] = {}
     watched = 1 if row.case.generated else _MAX_SOURCES_WATCHED
     for number, step in enumerate(row.steps):
         if row.case.generated and step.graph not in programs:
@@ -167,32 +168,19 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
             del programs[list(programs)[_MAX_PROGRAMS_KEPT // 2]]  # some live long, and others are compiled again
         if number and _restore_overwritten(row.steps[max(0, number - watched) : number], step):
             outcome = outcome._replace(faults=(*outcome.faults, "src of an earlier call changed"))
-        yield outcome, None if step.may_overwrite else answer
+        yield outcome, answer
 
 
-def _calls_at_once(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
-    """Call the steps of a row, so many at the same time as the case says."""
-    from .at_once import call_at_once  # few rows need threads
-
-    steps = iter(row.steps)
-    while together := tuple(islice(steps, row.case.concurrent)):
-        for step, (outcome, answer) in zip(together, call_at_once(adapter, together), strict=True):
-            yield outcome, None if step.may_overwrite else answer
-
-
-def _with_late_change(outcome: Outcome, answer: Any) -> Outcome:
-    """Return the outcome of an earlier call, with a fault if its answer is no longer what it was."""
-    if answer is None or outcome.data is None or not _has_changed(answer, outcome.data):
+def _with_late_change(step: RowStep, call: tuple[Outcome, Any]) -> Outcome:
+    """Return the outcome of an earlier call, with a fault if its answer changed and may not be overwritten."""
+    outcome, answer = call
+    if outcome.data is None or step.may_overwrite:
         return outcome
-    return outcome._replace(faults=(*outcome.faults, "answer changed later"))
-
-
-def _has_changed(answer: Any, data: bytes | memoryview) -> bool:
-    """Ask whether an answer is no longer what it was, or is no answer any more."""
     try:
-        return not are_equal(elements_of(answer), data)
-    except (TypeError, ValueError):
-        return True
+        is_unchanged = are_equal(elements_of(answer), outcome.data)
+    except (TypeError, ValueError):  # it is no answer any more
+        is_unchanged = False
+    return outcome if is_unchanged else outcome._replace(faults=(*outcome.faults, "answer changed later"))
 
 
 def _restore_overwritten(earlier: Sequence[RowStep], step: RowStep) -> bool:

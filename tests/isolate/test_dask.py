@@ -163,7 +163,7 @@ def test_a_worker_dies_during_a_sweep_or_a_suite(
 
 
 def test_nobody_at_the_address_is_one_line(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.isolate.parallel.distribute._CONNECTING", 0.5)
+    monkeypatch.setattr("conformance.isolate.parallel.distribute._CONNECT_SECONDS", 0.5)
     words = ["sweep", "reference", *SWEEP, "--out", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
     said = cli(*words).expect(3).err
     assert said.startswith("conformance: --dask tcp://127.0.0.1:9: no scheduler answers")

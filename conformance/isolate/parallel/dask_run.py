@@ -19,7 +19,7 @@ from ..backend import Isolation, open_backend, run_rows
 from ..process.launch import DEFAULT_LIMITS, Limits
 from .distribute import run_on_dask
 
-_BATCH = 64
+_ROWS_PER_BATCH = 64
 """Rows that a worker takes at a time: some tenths of a second of work."""
 
 
@@ -78,7 +78,7 @@ def run_on_workers(address: str, setup: WorkerSetup, rows: Sequence[Row], chosen
     """Run the chosen rows on the workers of a Dask cluster."""
     number_of = {row.id: number for number, row in enumerate(rows)}
     numbers = [number_of[row.id] for row in chosen]
-    batches = [numbers[at : at + _BATCH] for at in range(0, len(numbers), _BATCH)]
+    batches = [numbers[at : at + _ROWS_PER_BATCH] for at in range(0, len(numbers), _ROWS_PER_BATCH)]
     work = run_on_dask(address, partial(run_numbered_rows, setup), batches)
     for batch, results in zip(batches, work, strict=True):
         if [result.row for result in results] != [rows[number].id for number in batch]:

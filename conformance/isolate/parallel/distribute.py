@@ -26,17 +26,17 @@ from ..process.orphans import adopt
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-Work = TypeVar("Work")
-Done = TypeVar("Done")
-_AHEAD = 8
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+_MAX_PENDING_ITEMS = 8
 """Items of work that wait for each worker; the memory needed does not grow with the work."""
-_QUEUED = 2
+_ITEMS_AT_A_TIME = 2
 """Items that a process has at a time, so that it need not wait for the next."""
-_CONNECTING = 10.0
+_CONNECT_SECONDS = 10.0
 """Seconds in which a scheduler must answer."""
-_PATIENCE = 15.0
+_RESULT_SECONDS = 15.0
 """Seconds to wait for a result before checking that the cluster still has workers."""
-_GRACE = 5.0
+_END_SECONDS = 5.0
 """Seconds in which our processes may end by themselves after the last result."""
 _UNLIMITED = Limits(memory=0)
 """Limits of our processes; a backend that they start has its own."""
@@ -50,7 +50,7 @@ class WorkerDied(CannotStart):
     """A process ended before its work was done."""
 
 
-def run_here(take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
+def run_here(take: Callable[[Item], Value], work: Iterable[Item]) -> Generator[Value]:
     """Do the work in this process, one item after another."""
     for item in work:
         yield take(item)
@@ -67,7 +67,7 @@ class _Worker(NamedTuple):
     numbers: deque[int]
 
 
-def run_in_processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
+def run_in_processes(jobs: int, take: Callable[[Item], Value], work: Iterable[Item]) -> Generator[Value]:
     """Do the work in that many processes; WorkerDied if one of them ends before its work is done.
 
     `take`, the work and the results are pickled. An exception that `take` raises is raised here.
@@ -81,7 +81,7 @@ def run_in_processes(jobs: int, take: Callable[[Work], Done], work: Iterable[Wor
             workers.append(_start())
             _send(workers[-1], take)
         yield from _share_out(workers, chain(first, rest))
-        end = time.monotonic() + _GRACE
+        end = time.monotonic() + _END_SECONDS
     finally:
         for worker in workers:
             worker.link.close()
@@ -113,8 +113,8 @@ def _share_out(workers: Sequence[_Worker], work: Iterator[Any]) -> Iterator[Any]
     results: dict[int, Any] = {}
     sent = due = 0
     while True:
-        for worker in sorted(workers, key=lambda worker: len(worker.numbers)) * _QUEUED:
-            if len(worker.numbers) < _QUEUED and sent < due + len(workers) * _AHEAD:
+        for worker in sorted(workers, key=lambda worker: len(worker.numbers)) * _ITEMS_AT_A_TIME:
+            if len(worker.numbers) < _ITEMS_AT_A_TIME and sent < due + len(workers) * _MAX_PENDING_ITEMS:
                 for item in islice(work, 1):
                     _send(worker, item)
                     worker.numbers.append(sent)
@@ -149,7 +149,7 @@ def _receive(worker: _Worker) -> Any:
 
 def _describe_end(worker: _Worker) -> str:
     try:
-        code = worker.handle.child.wait(_GRACE)
+        code = worker.handle.child.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
         return "closed its connection"
     if code >= 0:
@@ -190,14 +190,14 @@ def _pickle_result(take: Callable[[Any], Any], item: Any) -> bytes:
 # ── a Dask cluster ────────────────────────────────────────────────────────────────────────────────
 
 
-def run_on_dask(address: str, take: Callable[[Work], Done], work: Iterable[Work]) -> Generator[Done]:
+def run_on_dask(address: str, take: Callable[[Item], Value], work: Iterable[Item]) -> Generator[Value]:
     """Do the work on the workers of a Dask cluster."""
     try:
         from distributed import Client
     except ImportError:
         raise NoCluster("--dask needs Dask; pip install 'reshape-conformance[dask]'") from None
     try:
-        client = Client(address, timeout=_CONNECTING, set_as_default=False)  # type: ignore[no-untyped-call]
+        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise NoCluster(f"--dask {address}: no scheduler answers: {reason}") from None
@@ -206,7 +206,7 @@ def run_on_dask(address: str, take: Callable[[Work], Done], work: Iterable[Work]
         if not workers:
             raise NoCluster(f"--dask {address}: the scheduler has no workers; start some with `dask worker {address}`")
         submit = partial(client.submit, take, pure=False)
-        yield from _in_order(submit, partial(_wait_for_result, client, address), work, workers * _AHEAD)
+        yield from _in_order(submit, partial(_wait_for_result, client, address), work, workers * _MAX_PENDING_ITEMS)
 
 
 def _wait_for_result(client: Any, address: str, future: Any) -> Any:
@@ -216,7 +216,7 @@ def _wait_for_result(client: Any, address: str, future: Any) -> Any:
 
     while True:
         try:
-            return future.result(timeout=_PATIENCE)
+            return future.result(timeout=_RESULT_SECONDS)
         except TimeoutError:  # noqa: PERF203 - it waits
             if client.status != "running" or not client.scheduler_info(n_workers=-1)["workers"]:
                 raise NoCluster(f"--dask {address}: no worker is left; what was done can be resumed") from None
@@ -234,8 +234,8 @@ def _wait_for_result(client: Any, address: str, future: Any) -> Any:
 
 
 def _in_order(
-    submit: Callable[[Work], Any], result: Callable[[Any], Done], work: Iterable[Work], most: int
-) -> Iterator[Done]:
+    submit: Callable[[Item], Any], result: Callable[[Any], Value], work: Iterable[Item], most: int
+) -> Iterator[Value]:
     rest = iter(work)
     waiting = deque(map(submit, islice(rest, most)))
     while waiting:
