@@ -11,8 +11,8 @@ from conformance.isolate.protocol.remote import worker
 from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.model import Result
 
-from .. import builders, miniatures
-from ..builders import some_slow
+from .. import miniatures
+from ..builders import CASES, IN_PLACE, plan_of_cases, some_slow
 from .calls import call, call_with_image
 from .remote_backends import LIMITS, Fresh, Obedient, run_in_both, verdicts, write_backend
 
@@ -83,7 +83,7 @@ OFTEN = (*INNOCENT, "writes into src", "writes into shape", "changes earlier ans
 @pytest.mark.parametrize("deed", some_slow(DEEDS, OFTEN))
 def test_deeds_in_memory_of_another_process(tmp_path: Path, fresh: Fresh, deed: str) -> None:
     backend = write_backend(tmp_path, DOES.format(act=DEEDS[deed]), "Does")
-    rows = builders.plan_of_cases(tmp_path, builders.CASES, builders.IN_PLACE, TWICE_ZEROS).rows
+    rows = plan_of_cases(tmp_path, CASES, IN_PLACE, TWICE_ZEROS).rows
     here, there = run_in_both(backend, rows, fresh(backend))
 
     def seen(result: Result) -> tuple[object, ...]:
@@ -111,7 +111,7 @@ class InTurn(miniatures.Bent):
 
 
 def test_odd_answers_from_another_process(tmp_path: Path, fresh: Fresh) -> None:
-    row = next(row for row in builders.plan_of_cases(tmp_path).rows if row.case.id == "flattens")
+    row = next(row for row in plan_of_cases(tmp_path).rows if row.case.id == "flattens")
     rows = [row] * (len(miniatures.Answers.KINDS) + len(miniatures.RAISED) - 1)
     backend = write_backend(tmp_path, IN_TURN, "InTurn")
     here, there = run_in_both(backend, rows, fresh(backend))

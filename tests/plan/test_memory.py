@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.model import LAYOUTS, Layout, Result, Tensor
+from conformance.model import LAYOUTS, Layout, Tensor
 from conformance.model.types import WIDTH
 from conformance.plan.memory import (
     EDGES,
@@ -26,8 +26,8 @@ from conformance.plan.rows import Plan, Row
 from conformance.run.call import elements_of
 from conformance.run.row import run, run_row
 
-from .. import builders, miniatures
-from ..builders import some_slow
+from .. import miniatures
+from ..builders import CASES, IN_PLACE, plan_of_cases, some_slow
 
 TYPES = ("f32", "f16", "bf16", "s8", "u64", "bool")
 DIMS = [(), (1,), (5,), (2, 3), (3, 1, 4), (2, 3, 4), (0,), (2, 0, 3)]
@@ -160,19 +160,19 @@ def test_a_shape_with_entries_apart_or_in_reverse(values: tuple[int, ...], step:
 
 
 # ── in a run ──────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return builders.plan_of_cases(tmp_path_factory.mktemp("few"), builders.CASES, builders.IN_PLACE)
+    return plan_of_cases(tmp_path_factory.mktemp("few"), CASES, IN_PLACE)
 
 
 def row(plan: Plan, case: str, operation: str = "StaticReshape") -> Row:
     return next(r for r in plan.rows if (r.case.id, r.operation, r.type) == (case, operation, "f32"))
 
 
-def verdicts(result: Result) -> set[str]:
-    return set(result.verdicts.values())
+def judge(row: Row, adapter: Any) -> tuple[set[str], str | None]:
+    """Call a row. Return its verdicts and its diagnosis."""
+    result = run_row(row, adapter)
+    return set(result.verdicts.values()), result.diagnosis
 
 
 def scribbling(at: int, shape: bool = False) -> miniatures.Scribbles:
@@ -191,42 +191,33 @@ def test_elements_differ_between_steps_and_cases(plan: Plan) -> None:
 def test_a_write_into_a_guard_fails_even_in_place(plan: Plan, at: int) -> None:
     for case in ("flattens", "over-itself", "empties"):
         if case != "empties" or at in (0, -1):
-            done = run_row(row(plan, case), scribbling(at))
-            assert verdicts(done) == {"fail"}
-            assert done.diagnosis == "wrote outside src"
+            assert judge(row(plan, case), scribbling(at)) == ({"fail"}, "wrote outside src")
 
 
 def test_a_write_into_a_gap_fails(plan: Plan, tmp_path: Path) -> None:
-    text = builders.CASES.replace("layout: reversed", "layout: padded")
-    gap = row(builders.plan_of_cases(tmp_path, text), "mirrored")
+    text = CASES.replace("layout: reversed", "layout: padded")
+    gap = row(plan_of_cases(tmp_path, text), "mirrored")
     free = sorted(set(range(GUARD, GUARD + 60)) - addresses(gap.steps[0].src.tensor))
     assert free
-    assert run_row(gap, scribbling(free[0])).diagnosis == "wrote outside src"
+    assert judge(gap, scribbling(free[0])) == ({"fail"}, "wrote outside src")
 
 
 def test_src_may_change_only_in_place(plan: Plan) -> None:
-    done = run_row(row(plan, "flattens"), scribbling(GUARD))
-    assert verdicts(done) == {"fail"}
-    assert done.diagnosis == "src changed"
-    assert done.outcome.faults == ("src changed",)
-    assert verdicts(run_row(row(plan, "over-itself"), scribbling(GUARD))) == {"pass"}
-
-
-def test_the_next_call_has_its_memory_back(plan: Plan) -> None:
+    """The next call has its memory back."""
+    assert judge(row(plan, "flattens"), scribbling(GUARD)) == ({"fail"}, "src changed")
+    assert run_row(row(plan, "flattens"), scribbling(GUARD)).outcome.faults == ("src changed",)
     one = row(plan, "over-itself")
-    assert verdicts(run_row(one, scribbling(GUARD))) == {"pass"}
+    assert judge(one, scribbling(GUARD)) == ({"pass"}, None)
     assert not one.steps[0].src.touched
-    assert verdicts(run_row(one, miniatures.Bent())) == {"pass"}
+    assert judge(one, miniatures.Bent()) == ({"pass"}, None)
 
 
 @pytest.mark.parametrize("at", [0, GUARD, -1])
 def test_a_write_into_shape_or_its_guards_fails(plan: Plan, at: int) -> None:
     for case in ("flattens", "over-itself"):
-        done = run_row(row(plan, case, "DynamicReshape-1"), scribbling(at, shape=True))
-        assert verdicts(done) == {"fail"}
-        assert done.diagnosis == "shape changed"
-    static = run_row(row(plan, "flattens"), scribbling(at, shape=True))
-    assert verdicts(static) == {"pass"}, "a static shape has no memory"
+        assert judge(row(plan, case, "DynamicReshape-1"), scribbling(at, shape=True)) == ({"fail"}, "shape changed")
+    static = judge(row(plan, "flattens"), scribbling(at, shape=True))
+    assert static == ({"pass"}, None), "a static shape has no memory"
 
 
 def test_an_error_does_not_hide_a_write(plan: Plan) -> None:
@@ -265,18 +256,15 @@ def test_sharing_memory_with_src_passes(plan: Plan, how: str) -> None:
             return answer(src, old)
 
     done = run_row(row(plan, "flattens"), Shares())
-    assert verdicts(done) == {"pass"}
+    assert set(done.verdicts.values()) == {"pass"}
     assert done.outcome.shares == shares
 
 
 def test_an_answer_that_changes_later_fails(plan: Plan) -> None:
     for operation in ("DynamicReshape-1", "Reshape-1"):
         done = run_row(row(plan, "two-calls", operation), miniatures.ReusesItsAnswer())
-        assert verdicts(done) == {"fail"}
-        assert done.diagnosis == "answer changed later"
-        assert done.step == 0
-    alone = run_row(row(plan, "flattens", "DynamicReshape-1"), miniatures.ReusesItsAnswer())
-    assert verdicts(alone) == {"pass"}
+        assert (set(done.verdicts.values()), done.diagnosis, done.step) == ({"fail"}, "answer changed later", 0)
+    assert judge(row(plan, "flattens", "DynamicReshape-1"), miniatures.ReusesItsAnswer()) == ({"pass"}, None)
 
 
 def test_an_answer_that_is_gone_later_fails(plan: Plan) -> None:
@@ -290,7 +278,7 @@ def test_an_answer_that_is_gone_later_fails(plan: Plan) -> None:
             type(self).last = bytearray(answer.tobytes())
             return Tensor(src.type, answer.shape, answer.strides, self.last, 0)
 
-    assert run_row(row(plan, "two-calls", "DynamicReshape-1"), Frees()).diagnosis == "answer changed later"
+    assert judge(row(plan, "two-calls", "DynamicReshape-1"), Frees()) == ({"fail"}, "answer changed later")
 
 
 class WritesLate(miniatures.Bent):
@@ -309,10 +297,10 @@ def test_a_write_into_src_of_an_earlier_call(plan: Plan) -> None:
     for operation in ("StaticReshape", "DynamicReshape-1"):
         twice = row(plan, "two-calls", operation)
         done = run_row(twice, WritesLate())
-        assert verdicts(done) == {"fail"}
-        assert (done.diagnosis, done.step) == ("src of an earlier call changed", 1)
+        wanted = {"fail"}, "src of an earlier call changed", 1
+        assert (set(done.verdicts.values()), done.diagnosis, done.step) == wanted
         assert not any(task.src.touched for task in twice.steps)
-        assert verdicts(run_row(twice, miniatures.Bent())) == {"pass"}
+        assert judge(twice, miniatures.Bent()) == ({"pass"}, None)
 
 
 def test_an_answer_may_have_more_dims_than_numpy_has() -> None:
@@ -321,12 +309,10 @@ def test_an_answer_may_have_more_dims_than_numpy_has() -> None:
 
 
 def test_large_memory_is_let_go_of_after_its_row(tmp_path: Path) -> None:
-    text = builders.IN_PLACE.replace("in_place: true", "large: true")
-    large, other = (
-        row(builders.plan_of_cases(tmp_path / "large", text), "over-itself"),
-        row(builders.plan_of_cases(tmp_path / "few"), "stays"),
-    )
+    text = IN_PLACE.replace("in_place: true", "large: true")
+    large = row(plan_of_cases(tmp_path / "large", text), "over-itself")
+    other = row(plan_of_cases(tmp_path / "few"), "stays")
     for each in (large, other):
-        assert verdicts(run_row(each, miniatures.Bent())) == {"pass"}
+        assert judge(each, miniatures.Bent()) == ({"pass"}, None)
     assert "src" not in vars(large.steps[0])
     assert "src" in vars(other.steps[0])

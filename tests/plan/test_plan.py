@@ -17,7 +17,7 @@ from conformance.model import Form, Meaning, Operand, covers
 from conformance.plan.rows import Row, plan_of
 from conformance.run.diagnose import wrong_dims
 
-from .. import builders
+from ..builders import ROOT, plan_of_cases, plan_once
 
 F64 = Form("f64", "f64", "s64")
 
@@ -102,7 +102,7 @@ cases:
   - {{id: turns, rule: same-content, src: "{src}[6]", shape: [6, 1], special_zero: false, expect: "{src}[6, 1]",
      rows: one-per-type}}
 """
-    assert {row.id for row in builders.plan_of_cases(tmp_path, case).rows} == ids
+    assert {row.id for row in plan_of_cases(tmp_path, case).rows} == ids
 
 
 ROWS = """about: What rows need, and what they say beforehand.
@@ -166,7 +166,7 @@ cases:
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
-    return {row.id: row for row in builders.plan_of_cases(tmp_path_factory.mktemp("rows"), ROWS, LIMITS).rows}
+    return {row.id: row for row in plan_of_cases(tmp_path_factory.mktemp("rows"), ROWS, LIMITS).rows}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_facets_of_rank_and_length(rows: dict[str, Row], case: str, limits: set[
 
 def test_claims_and_rows_have_the_same_facets() -> None:
     """Except the type s8, which no bundled document lists; one of your own may."""
-    of_rows = {facet for row in builders.plan_once(load_suite()).rows for facet in row.facets}
+    of_rows = {facet for row in plan_once(load_suite()).rows for facet in row.facets}
     assert {name for name in FACETS if not any(covers(name, facet) for facet in of_rows)} == {"type:s8"}
     assert {facet for facet in of_rows if facet not in FACETS} == set()
     assert f"rank:{MOST_DIMS}" in of_rows
@@ -279,7 +279,7 @@ def test_a_row_is_frozen_and_equals_only_itself(rows: dict[str, Row]) -> None:
 
 def test_the_readme_of_adapters_lists_each_facet() -> None:
     """By its family and its member; the ranks are a span."""
-    text = (builders.ROOT / "adapters" / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "adapters" / "README.md").read_text(encoding="utf-8")
     families, members = {name for name in FACETS if ":" not in name}, MEMBERS.items()
     named = {member for family, some in members if not family.endswith(("type", "rank")) for member in some}
     assert {name for name in families | named if not re.search(rf"`(\S+:)?{re.escape(name)}[:`]", text)} == set()
