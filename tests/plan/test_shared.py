@@ -33,6 +33,7 @@ cases:
     expect: T[19, 17]
 """
 """A case with lengths that no bundled case has, so that it is compared with none of them."""
+NEEDS_LENGTHS = "needs `declared` with as many lengths, and no null"
 
 
 def test_later_nodes_of_a_fork_take_src() -> None:
@@ -111,9 +112,12 @@ def test_a_column_has_its_entries_along_the_first_dimension() -> None:
          "`shared_shape: true` needs equal shapes in all nodes of the chain"),
         ("concurrent: 2", "`concurrent: 2` needs as many `steps`; there is 1"),
         ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
+        ("declared: [19, null]\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
+        ("declared: [19, 17]\n    dst_strides: '1'", f"dst_strides '1' {NEEDS_LENGTHS}"),
+        ("declared: unknown\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
     ],
 )  # fmt: skip
-def test_a_key_that_needs_more_nodes_or_steps(more: str, problem: str, tmp_path: Path, cli: Cli) -> None:
+def test_a_key_without_what_it_needs(more: str, problem: str, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "mine.yaml").write_text(CASE.replace("{more}", more), encoding="utf-8")
     said = cli("check", "--cases", tmp_path, "--lock").expect(1)
     assert f"mine: {problem}" in said.text

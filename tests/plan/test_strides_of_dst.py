@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,19 +19,6 @@ from conformance.verdict.rejudge import contradictions
 from ..builders import Cli
 
 ROWS = {row.id: row for row in plan_of(load_suite()).rows if row.case.dst_strides}
-CASE = """extends: bundled
-about: "One case."
-cases:
-  - id: mine
-    rule: layout-is-no-content
-    src: T[17, 19]
-    shape: [19, 17]
-    special_zero: false
-    declared: {declared}
-    dst_strides: "{strides}"
-    expect: T[19, 17]
-"""
-"""A case with lengths that no bundled case has, so that it is compared with none of them."""
 
 
 def row(case: str, type_: str = "f32") -> Row:
@@ -152,10 +138,3 @@ def test_answers_with_woven_dimensions(backend: Reference, verdict: str) -> None
     blamer = Blamer(load_suite().spec.rules)
     blamed = [blamer.blame(woven, result, document) for document in woven.documents]
     assert {each.blame for each in blamed if each} == ({"breaks only our ruling"} if verdict == "fail" else set())
-
-
-@pytest.mark.parametrize(("declared", "strides"), [("[19, null]", "1 19"), ("[19, 17]", "1"), ("unknown", "1 19")])
-def test_strides_without_a_length_for_each(declared: str, strides: str, tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "mine.yaml").write_text(CASE.format(declared=declared, strides=strides), encoding="utf-8")
-    said = cli("check", "--cases", tmp_path, "--lock").expect(1)
-    assert f"mine: dst_strides '{strides}' needs `declared` with as many lengths, and no null" in said.text
