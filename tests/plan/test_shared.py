@@ -21,10 +21,8 @@ from ..builders import Cli
 SUITE = load_suite()
 ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.file in ("cases/shared.yaml", "cases/form.yaml")}
 STATIC = contracts(SUITE.spec)["static-oneapi"]
-CASE = """extends: bundled
-about: "One case."
-cases:
-  - id: mine
+CASE = """
+  - id: mine-{number}
     rule: nodes-compose
     src: T[17, 19]
     shape: [19, 17]
@@ -103,21 +101,22 @@ def test_a_column_has_its_entries_along_the_first_dimension() -> None:
     assert result.outcome.message == "shape-has-one-dimension"
 
 
-@pytest.mark.parametrize(
-    ("more", "problem"),
-    [
-        ("shared_src: true", "one node shares nothing; write a `chain`"),
-        ("shared_shape: true", "one node shares nothing; write a `chain`"),
-        ("chain: [{shape: [17, 19], special_zero: false}]\n    shared_shape: true",
-         "`shared_shape: true` needs equal shapes in all nodes of the chain"),
-        ("concurrent: 2", "`concurrent: 2` needs as many `steps`; there is 1"),
-        ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
-        ("declared: [19, null]\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
-        ("declared: [19, 17]\n    dst_strides: '1'", f"dst_strides '1' {NEEDS_LENGTHS}"),
-        ("declared: unknown\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
-    ],
-)  # fmt: skip
-def test_a_key_without_what_it_needs(more: str, problem: str, tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "mine.yaml").write_text(CASE.replace("{more}", more), encoding="utf-8")
-    said = cli("check", "--cases", tmp_path, "--lock").expect(1)
-    assert f"mine: {problem}" in said.text
+LACKING = [
+    ("shared_src: true", "one node shares nothing; write a `chain`"),
+    ("shared_shape: true", "one node shares nothing; write a `chain`"),
+    ("chain: [{shape: [17, 19], special_zero: false}]\n    shared_shape: true",
+     "`shared_shape: true` needs equal shapes in all nodes of the chain"),
+    ("concurrent: 2", "`concurrent: 2` needs as many `steps`; there is 1"),
+    ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
+    ("declared: [19, null]\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
+    ("declared: [19, 17]\n    dst_strides: '1'", f"dst_strides '1' {NEEDS_LENGTHS}"),
+    ("declared: unknown\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
+]  # fmt: skip
+"""A key of a case, and the problem that it lacks something."""
+
+
+def test_keys_without_what_they_need(tmp_path: Path, cli: Cli) -> None:
+    cases = "".join(CASE.format(number=number, more=more) for number, (more, _) in enumerate(LACKING))
+    (tmp_path / "mine.yaml").write_text(f'extends: bundled\nabout: "Mine."\ncases:\n{cases}', encoding="utf-8")
+    problems = [f"mine-{number}: {problem}" for number, (_, problem) in enumerate(LACKING)]
+    cli("check", "--cases", tmp_path, "--lock").expect(1, text=problems)
