@@ -9,7 +9,7 @@ from pathlib import Path
 from ..load.cases import LOCK, read_lock
 from ..load.folders import digest_of, spec_folder
 from ..meaning.contract import Contract, contracts
-from ..model import RIGHT, Adapter, Case, Expected, Meaning, Place, Problem, Rule, Spec, Step, Suite
+from ..model import RIGHT, Adapter, Case, Expected, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
 from ..plan.lower import strides_of_dst
 from ..plan.memory import volume_of
@@ -18,7 +18,6 @@ from ..plan.steps import RowStep
 from ..run.row import call_steps, run_row
 from ..system.files import leaves_its_folder, replace_text
 from ..system.text import format_call, format_dims, quote
-from .reasons import reason_holds, reasons
 
 
 def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
@@ -124,6 +123,24 @@ def _reasons(row: Row, reference: Adapter, added: frozenset[str]) -> Iterator[Pr
             rules = ", ".join(sorted(reasons(task, added))) or "none"
             what = f"the reference rejects by {outcome.message}, the contracts by {rules}; one of them is wrong"
             yield Problem(row.case.place, f"{row.id}: {what}")
+
+
+def reason_holds(task: RowStep, outcome: Outcome, unknown: frozenset[str] = frozenset()) -> bool:
+    """A rejection must name a rule that speaks against the call."""
+    return outcome.kind != "rejected" or outcome.message in reasons(task, unknown)
+
+
+def reasons(task: RowStep, unknown: frozenset[str] = frozenset()) -> set[str]:
+    """Return the rules that a call breaks, or else those that leave it unspecified, or else those of capacity.
+
+    Unknown documents do not count.
+    """
+    by_kind: dict[str, set[str]] = {"illegal": set(), "unspecified": set(), "legal": set()}
+    for judged in task.meanings:
+        if unknown.issuperset(judged.documents):
+            continue
+        by_kind[judged.meaning.kind].update(judged.meaning.rules)
+    return by_kind["illegal"] or by_kind["unspecified"] or by_kind["legal"]
 
 
 # ── whole cases ───────────────────────────────────────────────────────────────────────────────────

@@ -19,9 +19,8 @@ from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..plan.steps import ONE_KEPT_FROM_ELEMENTS
 from ..run.row import call_steps, run_row
-from .check_cases import witnesses
+from .check_cases import reason_holds, witnesses
 from .mutate_source import Mutant, mutants
-from .reasons import reason_holds
 
 _MAX_SECONDS = 20.0
 """Time of this process that a mutant may take for all rows."""

@@ -56,27 +56,27 @@ IN_A_CALL = {
     "two-objects": ("error", "the line is no JSON"),
     "no-object": ("error", "the line is no JSON object"),
     "huge-line": ("error", "a line of more than"),
-    "wrong-id": ("error", "that nobody made"),
+    "wrong-id": ("error", "which was never made"),
     "text-id": ("error", "its reply has the id"),
     "prints": ("error", "b'Using 4 threads'; if a library printed it"),
     "exits": ("crash", "ended with exit code 0 in the middle of a call"),
-    "dies": ("crash", "ended with exit code 1 in the middle of a call; its last words: out of licences"),
+    "dies": ("crash", "ended with exit code 1 in the middle of a call; its stderr ends with: out of licences"),
     "segfault": ("crash", "died of SIGSEGV"),
     "child-holds-stdout": ("crash", "ended with exit code 3"),
     "closes-stdout": ("crash", "closed its output without ending"),
-    "short-payload": ("timeout", "23 of the 24 bytes of its payload came"),
+    "short-payload": ("timeout", "23 of the 24 bytes of its payload arrived"),
     "long-payload": ("error", "4 bytes more than it announced"),
-    "enormous": ("error", "where the size of the payload was due"),
+    "enormous": ("error", "but should be the size of the payload"),
     "unknown-type": ("error", "'q7', which is no element type"),
     "dims-against-bytes": ("error", "24 bytes for f32[99], which takes 396"),
     "wrote-nonsense": ("error", "'wrote' names the tensor 9"),
-    "two-kinds": ("error", "it said result, rejected"),
-    "no-kind": ("error", "it said none"),
+    "two-kinds": ("error", "it has result, rejected"),
+    "no-kind": ("error", "it has none"),
 }
 
 
 CONTRADICTIONS = {
-    "where the size of the payload was due": [
+    "but should be the size of the payload": [
         'result:{"bytes": "24"}', 'result:{"bytes": 24.0}', 'result:{"bytes": null}', 'result:{"bytes": -1}',
     ],
     "4 bytes more than it announced": ['result:{"bytes": 20}'],
@@ -85,8 +85,8 @@ CONTRADICTIONS = {
     "lies at 4096 in shared memory, where it was given no room": ['result:{"at": 4096}'],
     "which is no element type": ['result:{"type": null}', 'result:{"type": "string"}'],
     "24 bytes for f64[3, 2], which takes 48": ['result:{"type": "f64"}'],
-    "where a list was due": ['result:{"dims": null}', 'result:{"dims": "32"}'],
-    "where a whole number was due": [
+    "but should be a list": ['result:{"dims": null}', 'result:{"dims": "32"}'],
+    "should be a whole number": [
         'result:{"dims": [3, null]}', 'result:{"dims": [3, 2.0]}', 'result:{"dims": [6, true]}',
         'result:{"dims": [6, "1.0"]}', 'result:{"dims": [6, ""]}', 'result:{"dims": [-6, "-"]}',
         'result:{"dims": [-6, "--1"]}', 'result:{"dims": [6, "+1"]}', 'result:{"dims": [6, "¹"]}',
@@ -96,11 +96,11 @@ CONTRADICTIONS = {
     "24 bytes for f32[3, 3], which takes 36": ['result:{"dims": [3, 3]}'],
     "24 bytes for f32[-3, -2], which takes 0": ['result:{"dims": [-3, -2]}'],
     "24 bytes for f32[0, 6], which takes 0": ['result:{"dims": [0, 6]}'],
-    "'result' is 5, where an object was due": ['beside:{"result": 5}'],
-    "'result' is [24], where an object was due": ['beside:{"result": [24]}'],
-    "it said result, error": ['beside:{"error": {"message": "both"}}'],
-    "it said result, unsupported": ['beside:{"unsupported": {"feature": "both"}}'],
-    "where a list of objects was due": [
+    "'result' is 5, but should be an object": ['beside:{"result": 5}'],
+    "'result' is [24], but should be an object": ['beside:{"result": [24]}'],
+    "it has result, error": ['beside:{"error": {"message": "both"}}'],
+    "it has result, unsupported": ['beside:{"unsupported": {"feature": "both"}}'],
+    "but should be a list of objects": [
         'beside:{"wrote": {"tensor": 0}}', 'beside:{"wrote": [0]}', 'beside:{"wrote": null}',
         'beside:{"changed": [[]]}', 'beside:{"overwrote": "src"}',
     ],
@@ -110,9 +110,9 @@ CONTRADICTIONS = {
     "'wrote' names the tensor 1, and there are 1": ['beside:{"wrote": [{"tensor": 1, "bytes": 4}]}'],
     "it changed 4 bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0, "bytes": 4}]}'],
     "it changed None bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0}]}'],
-    "'changed' names the call None, which is none of this program": ['beside:{"changed": [{"bytes": 24}]}'],
-    "'changed' names the call 0, which is none of this program": ['beside:{"changed": [{"call": 0, "bytes": 24}]}'],
-    "'overwrote' names the call -1, which is none of this program": [
+    "'changed' names the call None, which is not one of this program": ['beside:{"changed": [{"bytes": 24}]}'],
+    "'changed' names the call 0, which is not one of this program": ['beside:{"changed": [{"call": 0, "bytes": 24}]}'],
+    "'overwrote' names the call -1, which is not one of this program": [
         'beside:{"overwrote": [{"call": -1, "bytes": 24}]}',
     ],
 }  # fmt: skip

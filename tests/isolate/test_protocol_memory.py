@@ -63,7 +63,7 @@ def test_a_payload_larger_than_any_answer(deed: str) -> None:
 def test_bytes_that_never_arrive_take_no_memory() -> None:
     backend = remote('result:{"bytes": 67108864, "dims": [16777216]}', "run", "second")
     answer, seconds, peak = measure_call(backend, will_answer=False)
-    assert_outcome(answer, "timeout", "24 of the 67108864 bytes of its payload came")
+    assert_outcome(answer, "timeout", "24 of the 67108864 bytes of its payload arrived")
     assert (seconds < 3, peak < 32 << 20) == (True, True), (seconds, peak)
 
 
@@ -82,7 +82,7 @@ def test_a_flood_while_a_call_is_sent() -> None:
     Path("/proc/self/clear_refs").write_text("5")
     before = _memory("VmRSS")
     answer = make_call(backend, large, None)[0]
-    assert_outcome(answer, "error", "before it had read the call")
+    assert_outcome(answer, "error", "before it read the call")
     assert _memory("VmHWM") - before < 32 << 20
 
 

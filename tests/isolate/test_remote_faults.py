@@ -1,4 +1,4 @@
-"""Failures of a backend: its exceptions, its last words, and the damage it does to its own process."""
+"""Failures of a backend: its exceptions, its error output, and the damage it does to its own process."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_ou
 )  # fmt: skip
 def test_a_description_with_a_field_of_another_type(key: str, value: object, due: str) -> None:
     assert messages.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
-    with pytest.raises(messages.Fault, match=f"describe: '{key}' is .*, where {due} was due"):
+    with pytest.raises(messages.Fault, match=f"describe: '{key}' is .*, but should be {due}"):
         messages.parse_description({**WHO, key: value})
 
 
@@ -212,7 +212,7 @@ def test_last_words_without_a_stack_trace(tmp_path: Path) -> None:
     remote = worker(write_odd(tmp_path, f"if odd: os.write(2, {TRACE.encode()!r}); os.abort()"), LIMITS)
     with pytest.raises(Crashed) as crash:
         call(remote, (13,))
-    assert str(crash.value).partition("; its last words: ")[2].splitlines() == [
+    assert str(crash.value).partition("; its stderr ends with: ")[2].splitlines() == [
         "thread 'main' panicked at src/lib.rs:7:5:",
         "the model is odd, caused by:", "   0: at odds with 3", "   1: odd",
         "thread caused non-unwinding panic. aborting.",

@@ -13,7 +13,7 @@ from conformance.load.spec import load_spec
 from conformance.model import Cases, Graph, Meaning, Outcome, Program, Rejected, Suite
 from conformance.plan.rows import Row, plan_of
 from conformance.plan.steps import RowStep, StepMeaning
-from conformance.selfcheck.check_cases import reference_problems
+from conformance.selfcheck.check_cases import reason_holds, reference_problems
 from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     KillerSearch,
@@ -24,7 +24,6 @@ from conformance.selfcheck.mutants import (
     time_limit,
 )
 from conformance.selfcheck.mutate_source import Mutant, mutants
-from conformance.selfcheck.reasons import reason_holds
 
 from .. import builders
 from ..builders import Cli

@@ -38,7 +38,7 @@ def parse_integer(value: Any) -> int:
         return int(value)
     if type(value) is int:
         return value
-    raise Fault(f"{quote(value)} where a whole number was due")
+    raise Fault(f"{quote(value)} should be a whole number")
 
 
 _decode = json.JSONDecoder().decode
@@ -234,18 +234,18 @@ def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     def texts(key: str) -> tuple[str, ...]:
         value = record.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise Fault(f"describe: {key!r} is {quote(value)}, where a list of names was due")
+            raise Fault(f"describe: {key!r} is {quote(value)}, but should be a list of names")
         return tuple(value)
 
     for key in ("name", "version"):
         if not isinstance(record.get(key), str):
-            raise Fault(f"describe: {key!r} is {quote(record.get(key))}, where text was due")
+            raise Fault(f"describe: {key!r} is {quote(record.get(key))}, but should be text")
     detail = record.get("detail", {})
     if not isinstance(detail, dict):
-        raise Fault(f"describe: 'detail' is {quote(detail)}, where an object was due")
+        raise Fault(f"describe: 'detail' is {quote(detail)}, but should be an object")
     answers = record.get("answers_special_zero", "special_zero" in texts("mapped"))  # `mapped` is the older word
     if not isinstance(answers, bool):
-        raise Fault(f"describe: 'answers_special_zero' is {quote(answers)}, where true or false was due")
+        raise Fault(f"describe: 'answers_special_zero' is {quote(answers)}, but should be true or false")
     not_claimed = texts("leaves_out" if "leaves_out" in record else "not_claimed")  # the first is the older word
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
     return Identity(record["name"], record["version"], facts), Claims(texts("operations"), not_claimed, answers)

@@ -92,7 +92,7 @@ class Process:
     def send(self, parts: Sequence[Bytes], deadline: float, what: str) -> None:
         """Write a request, and read meanwhile: the process may be blocked on a full pipe."""
         if self._unread:
-            raise self.make_fault(f"it said {quote(bytes(self._unread[:80]))} before {what} was asked of it")
+            raise self.make_fault(f"it sent {quote(bytes(self._unread[:80]))} before the request {what}")
         try:
             for part in parts:
                 count = self._write(part)
@@ -107,7 +107,7 @@ class Process:
             self._wait(deadline, what, self._writing)
             if len(self._unread) > _AHEAD:
                 raise self.make_fault(
-                    f"{what}: it said {len(self._unread)} bytes before it had read the call: "
+                    f"{what}: it sent {len(self._unread)} bytes before it read the call: "
                     f"{quote(bytes(self._unread[:40]))}"
                 )
             view = view[self._write(view) :]
@@ -159,7 +159,7 @@ class Process:
                 if more := self._read(room[:left], what):
                     content += room[:more]
                 else:
-                    progress = f"{len(content)} of the {size} bytes of its payload came"
+                    progress = f"{len(content)} of the {size} bytes of its payload arrived"
                     self._wait(deadline, f"{what}, {progress}", self._reading)
                     content += unread[:left]  # read while waiting
                     del unread[:left]
@@ -260,7 +260,7 @@ class Process:
 
     def _stderr_tail(self) -> str:
         text = _TRACE.sub("", self._stderr.decode("utf-8", "replace")).strip()
-        return f"; its last words: {text[-600:]}" if text else ""
+        return f"; its stderr ends with: {text[-600:]}" if text else ""
 
     def end(self) -> None:
         """Kill the process and all that it started."""
@@ -302,13 +302,11 @@ class Process:
 
 def _describe_wrong_id(number: object, expected: int, latest: int) -> str:
     if type(number) is not int:
-        return f"its reply has the id {quote(number)}, where {expected} was due"
+        return f"its reply has the id {quote(number)} instead of {expected}"
     if number < expected:
-        return (
-            f"a reply to request {number}, which is over, where one to {expected} was due; it was given twice, or late"
-        )
-    problem = "asked for later" if number <= latest else "that nobody made"
-    return f"a reply to request {number}, {problem}, where one to {expected} was due"
+        return f"a second or a late reply to request {number}, instead of one to {expected}"
+    problem = "which comes later" if number <= latest else "which was never made"
+    return f"a reply to request {number}, {problem}, instead of one to {expected}"
 
 
 def _describe_code(code: int) -> str:

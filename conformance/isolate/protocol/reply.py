@@ -20,9 +20,9 @@ def kind_of(reply: Mapping[str, Any]) -> str:
         return "result"
     kinds = [kind for kind in _KINDS if kind in reply]
     if len(kinds) != 1:
-        raise Fault(f"one of {', '.join(_KINDS)} is due, and it said {', '.join(kinds) or 'none'}")
+        raise Fault(f"a reply needs one of {', '.join(_KINDS)}, and it has {', '.join(kinds) or 'none'}")
     if not isinstance(reply[kinds[0]], dict):
-        raise Fault(f"{kinds[0]!r} is {quote(reply[kinds[0]])}, where an object was due")
+        raise Fault(f"{kinds[0]!r} is {quote(reply[kinds[0]])}, but should be an object")
     return kinds[0]
 
 
@@ -47,7 +47,7 @@ def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
     if not isinstance(type_, str) or type_ not in WIDTH:
         return RemoteError(f"the result's type is {quote(type_)}, which is no element type")
     if not isinstance(dims, list):
-        return RemoteError(f"the result's dims are {quote(dims)}, where a list was due")
+        return RemoteError(f"the result's dims are {quote(dims)}, but should be a list")
     try:
         whole = tuple([n if type(n) is int else parse_integer(n) for n in dims])
     except Fault as fault:
@@ -72,7 +72,7 @@ def listed_objects(reply: Mapping[str, Any], key: str, name: str) -> list[tuple[
     """Return the objects listed under a key, each with its value of `name`; Fault if two have the same number there."""
     objects = reply.get(key, [])
     if not isinstance(objects, list) or not all(isinstance(entry, dict) for entry in objects):
-        raise Fault(f"{key!r} is {quote(objects)}, where a list of objects was due")
+        raise Fault(f"{key!r} is {quote(objects)}, but should be a list of objects")
     named = [(entry.get(name), entry) for entry in objects]
     numbers = [number for number, _ in named if type(number) is int]
     if len(set(numbers)) < len(numbers):

@@ -266,7 +266,7 @@ class Session:
             for number, changed in listed_objects(reply, key, "call"):
                 earlier = tensors.get(number) if type(number) is int else None
                 if earlier is None:
-                    raise Fault(f"{key!r} names the call {quote(number)}, which is none of this program")
+                    raise Fault(f"{key!r} names the call {quote(number)}, which is not one of this program")
                 self._replace(earlier.memory, changed)
 
     def _expect_no_unreported_change(self, reader: MemoryReader, reply: Reply, call: Call) -> None:
@@ -314,7 +314,7 @@ class Session:
         """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0 or (limit and size > limit):
-            raise Fault(f"'bytes' is {quote(size)}, where the size of the payload was due")
+            raise Fault(f"'bytes' is {quote(size)}, but should be the size of the payload")
         announced = type_and_dims(result, size)
         if at is None:
             self._check_size(announced, size, call)
