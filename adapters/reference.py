@@ -164,7 +164,7 @@ def copy_elements(src: Tensor, dst: tuple[int, ...]) -> Tensor | Array:
         return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)
     if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:
         return src.array().reshape(dst).copy()
-    return copy_flat(src, dst)
+    return dense(src.type, dst, bytearray(elements(src)))
 
 
 def lay_out(answer: Tensor | Array, declared: Declared | None) -> Tensor | Array:
@@ -177,11 +177,6 @@ def lay_out(answer: Tensor | Array, declared: Declared | None) -> Tensor | Array
     if dst.array().tobytes() != answer.tobytes():
         raise Rejected("run", "strides-of-dst-overlap")
     return dst
-
-
-def copy_flat(src: Tensor, dst: tuple[int, ...]) -> Tensor:
-    """Return a copy of src's elements with the dims of dst, of any rank."""
-    return dense(src.type, dst, bytearray(elements(src)))
 
 
 def dense(type_: str, dims: tuple[int, ...], memory: bytearray) -> Tensor:

@@ -10,27 +10,11 @@ To add one, write it in the module of the thing that it gets wrong; its docstrin
 `conformance run broken:zero-is-one` runs it, and its class is `conformance.adapters.broken:ZeroIsOne`.
 """
 
-# ruff: noqa: F401
+# ruff: noqa: F401, I001
 from . import (
-    chains,
-    content,
-    declared,
-    empty,
-    everything,
-    in_place,
-    inference,
-    layout,
-    negatives,
-    nodes,
-    numbers,
-    ranges,
-    rank,
-    shared,
-    state,
-    unsupported,
-    volume,
-    zeros,
-)
+    chains, content, declared, empty, everything, in_place, inference, layout, negatives, nodes, numbers, ranges, rank,
+    shared, state, unsupported, volume, zeros,
+)  # fmt: skip
 from .base import BROKEN, CLASSES
 
 globals().update({backend.__name__: backend for backend in BROKEN.values()})

@@ -50,10 +50,6 @@ def declare_strides(answer: Answer, run: Run, written: Callable[[Dims, Run], Dim
     return Tensor(run.src.type, answer.shape, strides, dst.memory, 0)
 
 
-def sort_strides(strides: Dims, _: Run) -> Dims:
-    return tuple(sorted(strides, reverse=True))
-
-
 def close_gaps(strides: Dims, run: Run) -> Dims:
     """The strides without gaps between the dimensions, which keep their order in memory."""
     step, closed = WIDTH[run.src.type], [0] * len(strides)
@@ -76,7 +72,8 @@ def write_dst(name: str, fault: str, written: Callable[[Dims, Run], Dims]) -> No
                         lambda run, dst: declare_strides(run.move(dst), run, written))  # fmt: skip
 
 
-write_dst("dst-strides-in-descending-order", "Sorts the strides that are declared of dst.", sort_strides)
+write_dst("dst-strides-in-descending-order", "Sorts the strides that are declared of dst.",
+          lambda strides, _: tuple(sorted(strides, reverse=True)))  # fmt: skip
 write_dst("gaps-of-dst-closed", "Writes dst in the order that is declared, without gaps.", close_gaps)
 write_dst("dst-has-the-strides-of-src", "Writes dst with the strides of src.", strides_of_src)
 write_dst("dst-strides-in-other-units", "Writes dst with strides that are counted in bytes where elements are meant.",

@@ -21,10 +21,6 @@ def read_flag(node: Node) -> Node:
     return node._replace(special_zero=TRUE if get_flag(node) else FALSE)
 
 
-def has_byte_flag(node: Node) -> bool:
-    return node.special_zero is not None and node.special_zero.type in ("u8", "s8")
-
-
 def is_static(node: Node) -> bool:
     return node.operation == "StaticReshape"
 
@@ -55,7 +51,8 @@ read_node.plant("cubes-are-vectors", "shape-has-one-dimension", "", "Accepts a s
 read_node.plant("flag-may-be-a-number", "special-zero-is-boolean", "", "Accepts a special_zero of any type.",
                 lambda node, _: read_flag(node) if node.special_zero else node)  # fmt: skip
 read_node.plant("flag-is-a-byte", "special-zero-is-boolean", "", "Accepts a special_zero of type u8 or s8.",
-                lambda node, _: read_flag(node) if has_byte_flag(node) else node)  # fmt: skip
+                lambda node, _: read_flag(node) if node.special_zero and node.special_zero.type in ("u8", "s8")
+                else node)  # fmt: skip
 
 
 @read_node("missing-flag-beside-infer", breaks="attributes-required", classes="")

@@ -22,10 +22,6 @@ def has_whole_quotient_in_f32(call: PlantedCall) -> bool:
     return bool(quotient == np.floor(quotient))
 
 
-def is_equal_in_f32(call: PlantedCall) -> bool:
-    return -1 not in call.shape and bool(np.float32(math.prod(call.fill())) == np.float32(call.volume))
-
-
 def count_in_bits(name: str, bits: int, classes: str, fault: str, when: Callable[[PlantedCall], bool] = always) -> None:
     """Plant a backend that compares volumes modulo 2^bits. It answers src, because no memory could hold dst."""
 
@@ -41,7 +37,8 @@ count_in_bits("counts-in-64-bits", 64, "D", "Compares volumes modulo 2^64.")
 count_in_bits("wraps-in-32-bits-when-strided", 32, "DF", "Compares volumes modulo 2^32 if src is strided.", has_strides)
 count_in_bits("wraps-when-strided", 64, "DF", "Compares volumes modulo 2^64 if src is strided.", has_strides)
 overlook("counts-in-f32", "same-volume", "D", "Compares volumes in f32.",
-         is_equal_in_f32, answer=lambda call: call.src)  # fmt: skip
+         lambda call: -1 not in call.shape and bool(np.float32(math.prod(call.fill())) == np.float32(call.volume)),
+         answer=lambda call: call.src)  # fmt: skip
 overlook("divides-in-f32", "same-volume", "DE", "Infers -1 if the quotient in f32 has no fraction.",
          has_whole_quotient_in_f32)  # fmt: skip
 overlook("src-counted-in-16-bits", "same-volume", "DE", "Counts the elements of src modulo 2^16.",

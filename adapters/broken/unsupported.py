@@ -56,10 +56,6 @@ def reject_nodes(
     plant(name, breaks, classes, fault, check=check)
 
 
-def is_wide_reshape(node: Node, _: str) -> bool:
-    return node.operation == "Reshape-1" and node.shape is not None and node.shape.type == "s64"
-
-
 def takes_shape_at_run(node: Node, _: str) -> bool:
     return node.shape is not None and node.shape.values is None
 
@@ -67,7 +63,9 @@ def takes_shape_at_run(node: Node, _: str) -> bool:
 reject_nodes("half-precision-not-supported", "types-offered", "Q", "Rejects f16.",
              "f16 is not supported", lambda _, src_type: src_type == "f16")  # fmt: skip
 reject_nodes("reshape-of-wide-shapes-refused", "types-demanded-of-reshape", "Q", "Rejects shapes of s64 in Reshape-1.",
-             "shapes of s64 are not supported", is_wide_reshape)  # fmt: skip
+             "shapes of s64 are not supported",
+             lambda node, _: node.operation == "Reshape-1" and node.shape is not None and node.shape.type == "s64",
+             )  # fmt: skip
 reject_nodes("shape-only-beforehand", "shape-given", "IQ", "Rejects a shape that arrives with the run.",
              "dynamic shapes are not supported", takes_shape_at_run)  # fmt: skip
 reject_nodes("reshape-takes-constants-only", "constant-and-runtime", "Q", "Rejects a late shape of Reshape.",

@@ -147,11 +147,12 @@ SETTERS = {"s64": "c_int64", "f32": "c_float", "bool": "c_uint8"}
 
 
 def write_script(row: Row, backend: str) -> str:
-    """The script of a row."""
     graphs: dict[str, str] = {}
     steps, functions = [], []
     for step in checked_steps(row):
-        plan = blueprint_of(step)
+        if step.large:
+            raise Unsupported("large")
+        plan = blueprint(step.graph)
         key = repr(plan)
         if key not in graphs:
             graphs[key] = f"graph_{len(graphs) + 1}"
@@ -160,13 +161,6 @@ def write_script(row: Row, backend: str) -> str:
     imports = ["import ctypes as c", "import os", "from functools import cache", "from itertools import product"]
     imports += ["from math import prod", "from operator import mul"]
     return script(Parts(imports, "Refused", LOOK, steps, API + "\n" + "".join(functions)))
-
-
-def blueprint_of(step: RowStep) -> Blueprint:
-    """The graph in the library's numbers."""
-    if step.large:
-        raise Unsupported("large")
-    return blueprint(step.graph)
 
 
 def sources(plan: Blueprint) -> list[int]:

@@ -89,7 +89,6 @@ OPSETS = {"onnxruntime-opset-18": 18}
 
 
 def write_script(row: Row, backend: str) -> str:
-    """The script of a row."""
     level = LEVELS.get(backend)
     graphs = list(dict.fromkeys(step.graph for step in checked_steps(row)))
     models = [model(graph, f"model_{number}", OPSETS.get(backend, 21)) for number, graph in enumerate(graphs, 1)]

@@ -29,7 +29,6 @@ REFUSALS = "(RuntimeError, ValueError, OverflowError, OVError)"
 
 
 def write_script(row: Row, backend: str) -> str:
-    """The script of a row."""
     threads = THREADS.get(backend)
     checked = checked_steps(row)
     graphs = list(dict.fromkeys(in_common(step.graph) for step in checked))

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable
 
-from conformance.model import LAYOUTS, Declared, Graph, Node, Operand, Unsupported
+from conformance.model import LAYOUTS, Declared, Node, Operand, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
@@ -24,7 +24,9 @@ def checked_steps(row: Row) -> tuple[RowStep, ...]:
     _check(row.case.concurrent == 1, "threads")
     for step in row.steps:
         _check_source(step.source)
-        _check_graph(step.graph)
+        _check_declaration(step.graph.src)
+        for node in step.graph.nodes:
+            _check_node(node)
         for type_, dims, values in step.shapes:
             _check(type_ in WIDTH, "shape-type")
             _check(_are_lengths(dims) and _are_integers(values), "form:shape")
@@ -54,12 +56,6 @@ def _check_source(source: TensorSpec) -> None:
     if source.bits not in (None, "all", "edges"):
         _check(_BITS.fullmatch(source.bits) is not None, "bits")
         _check(all(int(word, 16) >> 8 * WIDTH[source.type] == 0 for word in source.bits.split()), "bits")
-
-
-def _check_graph(graph: Graph) -> None:
-    _check_declaration(graph.src)
-    for node in graph.nodes:
-        _check_node(node)
 
 
 def _check_node(node: Node) -> None:

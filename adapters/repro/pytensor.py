@@ -24,7 +24,6 @@ def look(answer):
 
 
 def write_script(row: Row, backend: str) -> str:
-    """The script of a row."""
     steps = [step_code(step, MODES[backend]) for step in checked_steps(row)]
     imports = [*numpy_imports(row), "import pytensor", "import pytensor.tensor as pt"]
     before = ZEROS_COPY if any("zeros_copy(" in step for step in steps) else ""

@@ -78,13 +78,12 @@ def _why_left_out(row: Row, reasons: Reasons, most_bytes: int | None) -> str | N
     for beginning, words in {**COMMON, **reasons}.items():
         if any(facet.startswith(beginning) for facet in row.facets):
             return words
-    if most_bytes is not None and max(_bytes_of(step) for step in row.steps) > most_bytes:
+    if (
+        most_bytes is not None
+        and max(volume_of(step.source.dims) * WIDTH[step.source.type] for step in row.steps) > most_bytes
+    ):
         return f"a tensor of more than {most_bytes >> 20} MiB"
     return None
-
-
-def _bytes_of(step: RowStep) -> int:
-    return volume_of(step.source.dims) * WIDTH[step.source.type]
 
 
 def _programs(row: Row) -> Iterator[GraphCalls]:

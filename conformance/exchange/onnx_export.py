@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import Declared, Graph, Node
-from ..plan.memory import GuardedBuffer, patterns
+from ..plan.memory import patterns
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .choose import Choice, Chosen, GraphCalls, Reasons, choose, dims_of_outputs
@@ -153,11 +153,9 @@ def _inputs(step: RowStep) -> Iterator[_Tensor]:
     yield _Tensor("src", _TYPES[step.source.type], step.source.dims, _elements(step))
     for k, (node, shape) in enumerate(zip(graph.nodes, step.arriving, strict=False)):
         if not node.shares_shape:
-            yield _Tensor(_shape_name(graph, k), "INT64", shape.tensor.dims, _as_s64(shape))
-
-
-def _as_s64(shape: GuardedBuffer) -> bytes:
-    return shape.tensor.array().astype("<i8").tobytes()
+            yield _Tensor(
+                _shape_name(graph, k), "INT64", shape.tensor.dims, shape.tensor.array().astype("<i8").tobytes()
+            )
 
 
 def _elements(step: RowStep) -> bytes:
