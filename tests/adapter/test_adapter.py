@@ -125,7 +125,9 @@ def test_the_same_is_said_from_a_process(command: Command, backend: Any, what: s
     assert len(said.err.splitlines()) == 1
 
 
-def test_a_file_that_is_meant_is_named(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_file_that_may_be_meant(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "of_mine.py").write_text("class It: pass\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert "name the file and the class: ./of_mine.py:Class" in command.run("of_mine").err
@@ -197,7 +199,7 @@ def test_no_answer_that_is_none_passes(plan: Plan, kind: str) -> None:
         ("too few strides", "with 1 strides"),
     ],
 )
-def test_what_was_returned_is_named(plan: Plan, kind: str, words: str) -> None:
+def test_an_error_names_the_kind_of_answer(plan: Plan, kind: str, words: str) -> None:
     adapter = miniatures.Answers()
     adapter.kind = kind
     assert words in str(next(run(plan.rows, adapter)).outcome.message)

@@ -1,4 +1,4 @@
-"""What a function of an adapter may do, and what it does to its surroundings."""
+"""Adapters of one function: how they reject and claim, and how a backend changes its surroundings."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_bug_is_no_refusal(plan: Plan, error: type[Exception]) -> None:
     assert verdicts(plan, function(reshape=raising(error)), "two-infers") == {"error"}
 
 
-def test_a_function_does_not_claim_what_it_cannot_be_told(plan: Plan) -> None:
+def test_a_function_does_not_claim_other_forms(plan: Plan) -> None:
     assert verdicts(plan, miniatures.Plain(), "without-special-zero") == {"not claimed"}
     assert verdicts(plan, function(not_claimed=()), "without-special-zero") == {"fail"}
 
@@ -75,7 +75,7 @@ def test_leaves_out_is_an_older_name_of_not_claimed(plan: Plan) -> None:
     assert messages.parse_description(told) == (more.identity, more.claims)
 
 
-def test_a_function_cannot_be_told_what_is_declared(plan: Plan) -> None:
+def test_a_declared_dst_is_unsupported_by_a_function(plan: Plan) -> None:
     node = plan.rows[0].steps[0].graph.nodes[0]
     graph = Graph(Declared("f32", (2, 3)), (node._replace(result=Declared("f32", (6,))),))
     with pytest.raises(Unsupported, match="declared"):
@@ -84,7 +84,7 @@ def test_a_function_cannot_be_told_what_is_declared(plan: Plan) -> None:
 
 def test_a_library_may_name_its_own_refusal() -> None:
     class LibraryError(Exception):
-        """What a library raises."""
+        """An exception of a library."""
 
     adapter = function(refusals=(LibraryError,), reshape=raising(LibraryError))
     assert adapter.refusals == (LibraryError,)

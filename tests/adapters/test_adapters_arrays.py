@@ -39,7 +39,7 @@ def test_what_is_loaded_says_who_it_is(adapter: Any) -> None:
     assert adapter.identity.version[0].isdigit()
 
 
-def test_who_resolves_zeros_says_so(adapter: Any) -> None:
+def test_a_backend_says_whether_it_answers_special_zero(adapter: Any) -> None:
     assert adapter.claims.answers_special_zero == (adapter.identity.name not in RAW)
 
 
@@ -165,17 +165,17 @@ def test_tensorflow_is_given_shape_in_each_form(backend: str, kind: str) -> None
 
 
 @pytest.mark.parametrize("type_", ["u8", "s16", "u64"])
-def test_a_shape_of_any_integers_is_pythons(type_: str) -> None:
+def test_a_shape_of_any_integers_is_well_formed(type_: str) -> None:
     assert node((2,))._replace(shape=Operand(type_, (1,), (2,))).well_formed
 
 
 @pytest.mark.parametrize("type_", ["f32", "bool", "string"])
-def test_a_shape_of_anything_else_is_not(type_: str) -> None:
+def test_a_shape_of_no_integers_is_not_well_formed(type_: str) -> None:
     assert not node((2,))._replace(shape=Operand(type_, (1,), (2,))).well_formed
 
 
 @pytest.mark.parametrize("shape", [(4,), (7, -1), (-1, -1, 5)])
-def test_the_librarys_refusal_is_told_as_it_is(adapter: Any, shape: tuple[int, ...]) -> None:
+def test_a_rejection_has_the_message_of_the_library(adapter: Any, shape: tuple[int, ...]) -> None:
     with pytest.raises(Rejected) as rejected:
         answer(adapter, TensorSpec("f32", (2, 3)), node(shape))
     assert rejected.value.stage == "run"
@@ -183,7 +183,7 @@ def test_the_librarys_refusal_is_told_as_it_is(adapter: Any, shape: tuple[int, .
 
 
 @pytest.mark.parametrize(("more", "facet"), [({"inputs": 2}, "form"), ({"result": Declared("f32", (6,))}, "declared")])
-def test_what_no_function_call_can_say_is_not_supported(adapter: Any, more: dict[str, Any], facet: str) -> None:
+def test_extra_inputs_and_declared_dims_are_unsupported(adapter: Any, more: dict[str, Any], facet: str) -> None:
     with pytest.raises(Unsupported, match=facet):
         answer(adapter, TensorSpec("f32", (2, 3)), node((6,), **more))
 

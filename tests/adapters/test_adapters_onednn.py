@@ -120,14 +120,14 @@ def test_operands_too_few_and_too_many_are_connected_as_written(inputs: int, out
         (graph((1,), node((1,), Operand("bool", (1,), (True,)))), "form:attribute-types"),
     ],
 )
-def test_what_the_c_interface_cannot_say_is_not_supported(given: Graph, facet: str) -> None:
+def test_what_the_c_interface_lacks_is_unsupported(given: Graph, facet: str) -> None:
     with pytest.raises(Unsupported) as unsupported:
         onednn.blueprint(given)
     assert unsupported.value.facet == facet
 
 
 def test_a_value_is_set_with_its_number_of_entries() -> None:
-    """As the C++ interface sets it: a float beside it has one entry, and a text ends with a zero."""
+    """The C++ interface does the same: a float beside it has one entry, and a text ends with a zero."""
     library = Recorded()
     for attribute in (
         onednn.Attribute(0x48, "s64", (3, 4)),

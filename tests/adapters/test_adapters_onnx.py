@@ -32,7 +32,7 @@ def test_what_is_loaded_says_who_it_is(adapter: Adapter) -> None:
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────
-def written(graph: Graph) -> Any:
+def write_model(graph: Graph) -> Any:
     load_or_skip("onnx-reference")
     from conformance.adapters import onnx_model
 
@@ -40,7 +40,7 @@ def written(graph: Graph) -> Any:
 
 
 def test_a_shape_known_beforehand_is_an_initializer() -> None:
-    model = written(graph("f32", (2, 3), (0, -1), zero=YES))
+    model = write_model(graph("f32", (2, 3), (0, -1), zero=YES))
     assert [node.op_type for node in model.node] == ["Reshape"]
     assert [(each.name, list(each.dims)) for each in model.initializer] == [("shape0", [2])]
     assert [each.name for each in model.input] == ["src"]
@@ -50,7 +50,7 @@ def test_a_shape_known_beforehand_is_an_initializer() -> None:
 
 def test_a_shape_of_s32_that_arrives_is_an_input_and_cast() -> None:
     node = Node("DynamicReshape-1", Operand("s32", (2,), None), NO)
-    model = written(Graph(Declared("f32", (None, 3)), (node,)))
+    model = write_model(Graph(Declared("f32", (None, 3)), (node,)))
     assert [node.op_type for node in model.node] == ["Cast", "Reshape"]
     assert [each.name for each in model.input] == ["src", "arriving0"]
     assert model.node[1].attribute[0].i == 1
@@ -59,20 +59,20 @@ def test_a_shape_of_s32_that_arrives_is_an_input_and_cast() -> None:
 def test_each_output_has_a_type_and_no_dims() -> None:
     """ONNX wants a type of it; dims are declared where the case declares them."""
     given = graph("bf16", (2, 3), (6,))
-    model = written(given._replace(nodes=(*given.nodes, given.nodes[0]._replace(takes_src=True))))
+    model = write_model(given._replace(nodes=(*given.nodes, given.nodes[0]._replace(takes_src=True))))
     types = [each.type.tensor_type for each in model.output]
     assert [(type_.elem_type, type_.HasField("shape")) for type_ in types] == [(16, False)] * 2
 
 
 def test_a_chain_is_one_graph() -> None:
     given = graph("f32", (2, 3), (6,))
-    model = written(given._replace(nodes=given.nodes * 3))
+    model = write_model(given._replace(nodes=given.nodes * 3))
     assert [next(iter(node.input)) for node in model.node] == ["src", "between0", "between1"]
     assert list(model.node[2].output) == ["dst"]
 
 
 def test_what_is_declared_of_dst_is_written_as_it_is() -> None:
-    (dst,) = written(graph("f32", (2, 3), (6,), result=Declared("f16", (None, 6)))).output
+    (dst,) = write_model(graph("f32", (2, 3), (6,), result=Declared("f16", (None, 6)))).output
     assert dst.type.tensor_type.elem_type == 10
     assert [dim.dim_value for dim in dst.type.tensor_type.shape.dim] == [0, 6]
 
@@ -133,7 +133,7 @@ def test_a_shape_is_read_wherever_its_entries_lie(type_: str, step: int) -> None
 
 def test_what_nodes_share_is_shared_in_the_model() -> None:
     fork = graph("f32", (2, 6), (12,))._replace(nodes=(node((3, 4)), node((3, 4), takes_src=True, shares_shape=True)))
-    made = written(fork)
+    made = write_model(fork)
     assert [list(each.input) for each in made.node] == [["src", "shape0"], ["src", "shape0"]]
     assert [each.name for each in made.output] == ["dst", "between0"]
 

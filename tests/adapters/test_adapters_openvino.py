@@ -140,7 +140,7 @@ def test_operands_too_few_and_too_many_are_connected_as_written(adapter: Adapter
         ({"outputs": 2}, "form:outputs"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_said_is_not_supported(adapter: Adapter, more: dict[str, Any], facet: str) -> None:
+def test_a_declared_dst_and_two_outputs_are_unsupported(adapter: Adapter, more: dict[str, Any], facet: str) -> None:
     with pytest.raises(Unsupported) as unsupported:
         adapter.compile(graph("f32", (2,), (2,), **more))
     assert unsupported.value.facet == facet

@@ -139,19 +139,19 @@ def test_a_planted_backend_misspelt_is_answered_with_the_nearest() -> None:
         load_adapter("broken:zero-flag-ignore")
 
 
-def planted(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, int], classes: str = "A") -> Planted:
+def make_result(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, int], classes: str = "A") -> Planted:
     return Planted("odd", "Odd.", "one-infer", classes, killers, elsewhere)
 
 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (planted({"one-infer": ("a",)}, (5, 10)), None),
-        (planted({}, (0, 10)), "by no case at all"),
-        (planted({"zero-copies": ("b",)}, (1, 10)), "only by cases of zero-copies"),
-        (planted({"one-infer": ("a",)}, (6, 10)), "fails 6 of 10 rows of other rules"),
-        (planted({"one-infer": ("a",)}, (10, 10), "R"), None),
-        (planted({"zero-copies": ("b",)}, (10, 10), "R"), "no case of one-infer"),
+        (make_result({"one-infer": ("a",)}, (5, 10)), None),
+        (make_result({}, (0, 10)), "by no case at all"),
+        (make_result({"zero-copies": ("b",)}, (1, 10)), "only by cases of zero-copies"),
+        (make_result({"one-infer": ("a",)}, (6, 10)), "fails 6 of 10 rows of other rules"),
+        (make_result({"one-infer": ("a",)}, (10, 10), "R"), None),
+        (make_result({"zero-copies": ("b",)}, (10, 10), "R"), "no case of one-infer"),
     ],
 )
 def test_a_planted_backend_must_fail_its_rule_and_little_else(found: Planted, words: str | None) -> None:

@@ -1,4 +1,4 @@
-"""What `conformance explain CASE --backend NAME` writes runs without the suite, and shows what the suite saw."""
+"""A script of `conformance explain CASE --backend NAME` runs without the suite and shows what the suite saw."""
 
 from __future__ import annotations
 
@@ -165,12 +165,12 @@ def test_a_script_shows_what_the_suite_saw(backend: str, tmp_path: Path) -> None
         path = tmp_path / f"{number}.py"
         path.write_text(text, encoding="utf-8")
         (wild if "crash" in seen[row.id] else calm).append((row, path))
-    told = said([sys.executable, "-c", DRIVER, *(str(path) for _, path in calm)]).split("==\n")[1:]
+    told = run_and_read([sys.executable, "-c", DRIVER, *(str(path) for _, path in calm)]).split("==\n")[1:]
     assert len(told) == len(calm)
     for (row, _), text in zip(calm, told, strict=True):
         assert steps(text) == seen[row.id], row.id
     for row, path in wild:
-        assert steps(said([sys.executable, str(path)]))[-1:] == ["crash"], row.id
+        assert steps(run_and_read([sys.executable, str(path)]))[-1:] == ["crash"], row.id
 
 
 @pytest.mark.slow
@@ -186,13 +186,13 @@ def test_a_c_program_shows_what_the_suite_saw(tmp_path: Path) -> None:
         source.write_text(repro.WRITERS_IN_C["onednn"](row, "onednn"), encoding="utf-8")
         rpath = f"-Wl,-rpath,{Path(library).parent}"
         subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", source, "-o", program, library, rpath], check=True)
-        told = steps(said([str(program)]))
+        told = steps(run_and_read([str(program)]))
         assert told == seen[row.id][: len(told)], row.id
         assert len(told) == len(seen[row.id]) or told[-1] == "crash"
 
 
 def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
-    """What the suite saw at each step: type and dims, a refusal or a crash.
+    """Return what the suite saw at each step: type and dims, a refusal or a crash.
 
     oneDNN refuses bf16 on a processor without it. The adapter calls that unsupported; a script shows the refusal.
     """
@@ -211,14 +211,14 @@ def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
     return seen
 
 
-def said(command: list[str]) -> str:
+def run_and_read(command: list[str]) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=False).stdout
 
 
 def steps(text: str) -> list[str]:
-    """The same from a script's output, in which a library may have its say before the answer."""
+    """Read the same from a script's output; a library may print before the answer."""
     found = []
     for told in re.split(r"^step \d+:", text, flags=re.MULTILINE)[1:]:
         answered = re.search(r"^ ?answered (.+?) (\[.*?\]), ", told, re.MULTILINE)

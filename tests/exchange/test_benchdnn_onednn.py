@@ -1,4 +1,4 @@
-"""What `conformance export benchdnn` writes is what oneDNN itself dumps for the same rows."""
+"""`conformance export benchdnn` writes the same as oneDNN itself dumps for these rows."""
 
 from __future__ import annotations
 
