@@ -28,7 +28,6 @@ class Draw:
         self._random = random.Random(seed).random  # its other methods may change with the version of Python
 
     def number(self, least: int, most: int) -> int:
-        """Return a number from `least` to `most`."""
         return least + int(self._random() * (most - least + 1))
 
     def choice(self, options: Sequence[T]) -> T:

@@ -41,7 +41,6 @@ def _case_of(steps: Sequence[Step], **more: Any) -> Case:
 
 
 def draw_one(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw one call."""
     return _case_of([draw_step(draw, draw.choice(types), draw_any_call(draw))])
 
 

@@ -38,8 +38,6 @@ class Counterexample(NamedTuple):
 
 
 class HuntResult(NamedTuple):
-    """The result of a hunt."""
-
     examples: int
     """The number of examples tried."""
     counterexample: Counterexample | None

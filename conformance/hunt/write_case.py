@@ -126,7 +126,6 @@ def write_expectation(src_type: str, kind: str, dst: Sequence[object] | None) ->
 def call_case(
     name: str, rule: str, src_type: str, call: tuple[tuple[int, ...], tuple[int, ...], bool], layout: Any = "dense"
 ) -> Case:
-    """Make the case of one plain call."""
     src, shape, special_zero = call
     step = Step(src_type, src, (shape,), (special_zero,), {"*": Expected("unspecified")}, layout)
     return Case(name, "found.yaml", rule, (step,), Place("found.yaml", 1))

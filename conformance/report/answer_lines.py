@@ -28,8 +28,6 @@ class CaseAnswer(NamedTuple):
 
 
 class AnswerLine(NamedTuple):
-    """A line of a table."""
-
     facet: int
     rows: tuple[tuple[str, str, tuple[str, ...]], ...]
     """Operation, labels of its rows, and the documents that are named with them."""

@@ -57,7 +57,6 @@ class FailingCases(NamedTuple):
 
 
 def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
-    """Collect every case under its rule."""
     listed = {result.row.id for result in run.listed}
     for rule, cases in _group_by_rule(run).items():
         by_kind = group_pairs((not any(result.row.id in listed for result in rows), rows) for rows in cases)

@@ -95,8 +95,6 @@ class BlamesOfDocument(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One of the two runs."""
-
     name: str
     """The backend and its version."""
     started: str

@@ -70,7 +70,6 @@ class FinishedRun:
 
     @cached_property
     def cases(self) -> Mapping[str, tuple[RowResult, ...]]:
-        """The rows of each case."""
         return group_pairs((result.row.case.id, result) for result in self.rows)
 
     @cached_property
@@ -81,7 +80,6 @@ class FinishedRun:
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[SameTestRows, ...]]:
-        """The rows of each rule in groups."""
         return {rule: group_rows((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
@@ -151,7 +149,6 @@ class FinishedRun:
         return tuple(result for result in self.rows if result.row.id not in left_out)
 
     def explain_not_run(self, result: RowResult) -> str:
-        """Say what kept a row from being run."""
         row = result.row
         if "large" in row.facets and not self.target.large:
             return TOO_LARGE

@@ -196,5 +196,4 @@ def count_noun(number: int, noun: str) -> str:
 
 
 def cut_columns(text: str, most: int) -> str:
-    """Cut the text to at most `most` columns."""
     return text if columns(text) <= most else f"{text[: max(0, most - 1)].rstrip()}…"
