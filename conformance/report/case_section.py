@@ -26,13 +26,6 @@ class CaseAnswers(NamedTuple):
     lines: list[AnswerLine]
 
 
-class NamedCase(NamedTuple):
-    """A case that is only named, and what its rows came to."""
-
-    case: Case
-    counts: Mapping[Verdict, int]
-
-
 class NamedCases(NamedTuple):
     """Cases that are only named, and what all their rows came to."""
 
@@ -49,13 +42,6 @@ class RuleCases(NamedTuple):
     """Cases that the run was not meant to make."""
 
 
-class FailingCases(NamedTuple):
-    """Cases of a rule that failed and are only named."""
-
-    rule: str
-    failing: list[NamedCase]
-
-
 def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
     listed = {result.row.id for result in run.listed}
     for rule, cases in _group_by_rule(run).items():
@@ -66,16 +52,18 @@ def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
         )  # fmt: skip
 
 
-def collect_other_failures(run: FinishedRun, shown: Collection[str]) -> Iterator[FailingCases]:
-    """Collect the cases that failed or were waived under their rules, except those that the page shows elsewhere."""
+def collect_other_failures(
+    run: FinishedRun, shown: Collection[str]
+) -> Iterator[tuple[str, dict[str, dict[Verdict, int]]]]:
+    """Yield rules with their cases that failed or were waived, and the verdicts; cases shown elsewhere are left out."""
     for rule, cases in _group_by_rule(run).items():
-        failing = [
-            NamedCase(rows[0].row.case, count_results(rows))
+        failing = {
+            rows[0].row.case.id: count_results(rows)
             for rows in cases
             if any(result.worst in LISTED for result in rows) and rows[0].row.case.id not in shown
-        ]
+        }
         if failing:
-            yield FailingCases(rule, failing)
+            yield rule, failing
 
 
 def _group_by_rule(run: FinishedRun) -> dict[str, tuple[tuple[RowResult, ...], ...]]:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..evidence.journal import encode
 from ..evidence.results import Evidence, Refused, unpack
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 BEGIN, END = '<script type="application/x-xz" id="evidence">', "</script>"
 """The element of the page that holds the evidence, as its template writes it; no browser runs it."""
@@ -25,14 +20,6 @@ def dump_evidence(evidence: Evidence) -> str:
     records = (evidence.header, *(result.to_json() for result in evidence.results), evidence.footer)
     lines = "".join(f"{encode(record)}\n" for record in records)
     return base64.b64encode(lzma.compress(lines.encode(), preset=0)).decode()
-
-
-def dump_inert(value: object) -> Markup:
-    """Return a value as JSON that ends no element of a page."""
-    from markupsafe import Markup
-
-    text = json.dumps(value, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def lines_in(html: str, path: Path) -> bytes:

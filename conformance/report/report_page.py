@@ -15,7 +15,7 @@ from ..plan.rows import drawn_number
 from ..verdict.standing import Standing
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
-from .embedded import dump_evidence, dump_inert
+from .embedded import dump_evidence
 from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import render_page
@@ -104,7 +104,7 @@ def render(run: FinishedRun, packed: bytes = b"") -> str:
         details=[*_details(run, brief), (f"SHA-256 of {PUBLISHED if brief else RESULTS}", sha256)],
         legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),
-        facets=dump_inert(list(facets)),
+        facets=list(facets),
     )
 
 
