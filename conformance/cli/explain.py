@@ -34,8 +34,11 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
-    parser.once("--backend", "NAME", "of a case that you trust: print a script for that library, without the suite")
-    parser.add_argument("--c", action="store_true", help="with --backend onednn: a program in C instead")
+    parser.once(
+        "--backend",
+        "NAME",
+        "of a case that you trust: print a script for that library, without the suite (onednn-c: in C)",
+    )
     add_cases(parser)
 
 
@@ -48,8 +51,6 @@ def run(args: argparse.Namespace) -> int:
     spec = load_spec_of(args)
     if args.backend is not None:
         return explain_repro.run(args, _suite(args, spec))
-    if args.c:
-        raise Usage("--c goes with --backend onednn: a case as a program in C")
     things = _things(spec, args.name)
     if not things:
         return _explain_case(args, spec)

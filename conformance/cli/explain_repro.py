@@ -17,14 +17,17 @@ from ..system.text import describe_unknown
 from .arguments import Usage, emit
 
 _PREFERRED = "f32"
+IN_C = "-c"
+"""The end of a backend's name for a program in C."""
 
 
 def run(args: argparse.Namespace, suite: Suite) -> int:
     """Print the script, ready to be put into a file."""
-    row, body = _write_script(_rows(suite, args.name), args.backend, args.c)
-    text = _add_comment(_about(row, args.backend, args.c), body, args.c)
+    backend, in_c = args.backend.removesuffix(IN_C), args.backend.endswith(IN_C)
+    row, body = _write_script(_rows(suite, args.name), backend, in_c)
+    text = _add_comment(_about(row, backend, in_c), body, in_c)
     if args.json:
-        emit({"row": row.id, "backend": args.backend, "language": "c" if args.c else "python", "text": text})
+        emit({"row": row.id, "backend": backend, "language": "c" if in_c else "python", "text": text})
     else:
         say_raw(text)
     return 0
@@ -52,7 +55,7 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     if device is not None and name not in repro.WITH_DEVICE:
         raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
     if in_c and name not in repro.WRITERS_IN_C:
-        raise Usage(f"--c is for onednn, whose interface is one of C; {name} is called in Python")
+        raise Usage(f"--backend {name}{IN_C}: {name} is called in Python; only onednn has an interface of C")
     write = (repro.WRITERS_IN_C if in_c else repro.WRITERS)[name]
     facets = []
     for row in rows:

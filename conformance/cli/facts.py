@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..meaning.contract import Contract
@@ -155,17 +155,17 @@ def _format_lengths(lengths: Iterable[int | None]) -> str:
     return ",".join("?" if each is None else str(each) for each in lengths) or "'()'"
 
 
-def _form_options(form: Form) -> Iterable[str]:
-    for name in ("src_type", "dst_type", "shape_type", "shape_rank", "special_zero_type"):
-        value = getattr(form, name)
-        if value != Form._field_defaults.get(name) and not (name == "dst_type" and value == form.src_type):
-            yield f"--{name.replace('_', '-')} {shlex.quote(str(value))}"
-    missing = ",".join((*form.missing_attributes, *form.missing_operands))
-    extra, operands = ",".join(form.extra_attributes), ",".join(form.extra_operands)
-    named = (("missing", missing), ("extra-attributes", extra), ("extra-operands", operands))
-    yield from (f"--{name} {shlex.quote(value)}" for name, value in named if value)
+def _form_options(form: Form) -> Iterator[str]:
+    values: dict[str, object] = {}
+    for key in ("src_type", "dst_type", "shape_type", "shape_rank", "special_zero_type"):
+        value = getattr(form, key)
+        if value != Form._field_defaults.get(key) and not (key == "dst_type" and value == form.src_type):
+            values[key] = value
+    values["missing"] = ",".join((*form.missing_attributes, *form.missing_operands))
+    values |= {key: ",".join(getattr(form, key)) for key in ("extra_attributes", "extra_operands")}
     if form.declared is not None:
-        yield f"--declared='{_format_lengths(form.declared).strip(chr(39))}'" if form.declared else "--declared='()'"
+        values["declared"] = _format_lengths(form.declared).strip("'")
+    yield from (f"--form {shlex.quote(f'{key}={value}')}" for key, value in values.items() if value)
 
 
 # ── what an operation can express ─────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from .arguments import Usage, locate, say_error
 from .commands import COMMANDS, build_parsers, load_command
 from .parser import Parser
 
-_DIMS = frozenset({"--src", "--shape", "--declared"})
+_DIMS = frozenset({"--src", "--shape", "--form"})
 """Options of `meaning` whose value may have blanks in it and may begin with a minus."""
 _LONG = re.compile(r"--[A-Za-z]")
 

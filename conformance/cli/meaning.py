@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..meaning.contract import contracts
@@ -19,39 +19,33 @@ from .reading import boolean, lengths, names, partial_lengths, type_name, typed_
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
 _TYPES = (*WIDTH, "string")
-_MISSING = {"shape": "shape", "special-zero": "special_zero", "src": "src", "dst": "dst"}
+_PARTS = ("shape", "special_zero", "src", "dst")
+_TYPE_KEYS = ("src_type", "dst_type", "shape_type", "special_zero_type")
+_KEYS = (*_TYPE_KEYS, "shape_rank", "declared", "missing", "extra_attributes", "extra_operands")
 _COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow"}
 
 
 EXAMPLES = """\
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
-  conformance meaning --src 0,3 --shape 0,-1 --special-zero false --document static-graph-v0.9"""
+  conformance meaning --src f32[0,3] --shape 0,-1 --special-zero false --form declared=0,?
+keys of --form, as cases/form.yaml has them: src_type, dst_type, shape_type, special_zero_type, shape_rank,
+declared (dims of dst, such as 3,?), missing (shape, special_zero, src, dst), extra_attributes, extra_operands"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or '[3, 4, 5]'; () for rank 0")
+    parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or 'f32[3, 4, 5]'; () for rank 0")
     parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1")
     parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")
-    parser.once("--document", "ID", "only in that document")
-    parser.once("--src-type", "TYPE", "type of the input's elements (f32)")
-    parser.once("--dst-type", "TYPE", "type declared of the output (as the input's)")
-    parser.once("--shape-type", "TYPE", "type of the entries of shape (as the operation lists)")
-    parser.once("--shape-rank", "RANK", "rank of shape itself (1)")
-    parser.once("--special-zero-type", "TYPE", "type of special_zero (bool)")
-    parser.once("--declared", "DIMS", "dims declared of the output, such as 3,?")
-    parser.once("--missing", "NAMES", "what the node lacks: shape, special_zero, src, dst")
-    parser.once("--extra-attributes", "NAMES", "attributes that the operation does not have")
-    parser.once("--extra-operands", "NAMES", "inputs or outputs that the operation does not have")
+    parser.many("--form", "KEY=VALUE", "how the node differs from a well-formed one, such as shape_type=s32")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the meaning of the call."""
     typed = _TypedCall(args)
     spec = load_spec_of(args)
-    chosen = [pick("document", args.document, spec.documents)] if args.document else list(spec.documents)
     compiled = contracts(spec)
     meanings = {}
-    for name in chosen:
+    for name in spec.documents:
         operation = spec.operations[spec.documents[name].operation]
         call = typed.call(operation)
         meanings[name] = meaning_in(spec, name, call, compiled[name])
@@ -81,29 +75,29 @@ class _TypedCall:
             raise Usage(f"--src holds {negative}, and no tensor has a length below 0; only --shape takes -1")
         self.shape = lengths("--shape", args.shape)
         self.special_zero = boolean("--special-zero", args.special_zero)
-        self.form = self._form(args, written)
+        self.form = self._form(_read_pairs(args.form or ()), written)
 
-    def _form(self, args: argparse.Namespace, written: str | None) -> dict[str, Any]:
-        """Read the options about the form of the call, by the names of `Form`."""
+    def _form(self, given: Mapping[str, str], written: str | None) -> dict[str, Any]:
+        """Read the values of --form, by the names of `Form`."""
         form: dict[str, Any] = {}
-        for option in ("src_type", "dst_type", "shape_type", "special_zero_type"):
-            if getattr(args, option) is not None:
-                form[option] = type_name(f"--{option.replace('_', '-')}", getattr(args, option), _TYPES)
+        for key, text in given.items():
+            option = f"--form {key}"
+            if key in _TYPE_KEYS:
+                form[key] = type_name(option, text, _TYPES)
+            elif key == "shape_rank":
+                form[key] = _rank(text)
+            elif key == "declared":
+                form[key] = partial_lengths(option, text)
+                if any(d is not None and d < 0 for d in form[key]):
+                    raise Usage(f"{option} {text!r}: a length is not below 0; write ? where it is not known")
+            elif key == "missing":
+                form[key] = [pick(f"name for {option}:", name, _PARTS) for name in names(text)]
+            else:
+                form[key] = names(text)
         if written is not None:
             read = type_name("--src", written, _TYPES)
             if form.setdefault("src_type", read) != read:
-                raise Usage(f"--src says {read} and --src-type {form['src_type']}; say it once")
-        if args.shape_rank is not None:
-            form["shape_rank"] = _rank(args.shape_rank)
-        if args.declared is not None:
-            form["declared"] = partial_lengths("--declared", args.declared)
-            if any(d is not None and d < 0 for d in form["declared"]):
-                raise Usage(f"--declared {args.declared!r}: a length is not below 0; write ? where it is not known")
-        for option in ("extra_attributes", "extra_operands"):
-            if getattr(args, option) is not None:
-                form[option] = names(getattr(args, option))
-        if args.missing is not None:
-            form["missing"] = [_MISSING[pick("name for --missing:", name, _MISSING)] for name in names(args.missing)]
+                raise Usage(f"--src says {read} and --form src_type {form['src_type']}; say it once")
         return form
 
     def call(self, operation: Operation) -> Call:
@@ -141,9 +135,23 @@ def _format_value(value: Any) -> str:
     return str(value) if isinstance(value, int) else " and ".join(value) or "none"
 
 
+def _read_pairs(words: Sequence[str]) -> dict[str, str]:
+    """Return the values of --form by key."""
+    values: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        key = pick("key for --form:", name, _KEYS).replace("-", "_")
+        if not equals:
+            raise Usage(f"--form {word}: the value is missing; write --form {key}=VALUE")
+        if key in values:
+            raise Usage(f"--form {key} is given twice; give it once")
+        values[key] = value
+    return values
+
+
 def _rank(text: str) -> int:
     if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
-        raise Usage(f"--shape-rank {text[:40]!r} is not a number from 0 to 64; a well-formed shape has rank 1")
+        raise Usage(f"--form shape_rank {text[:40]!r} is not a number from 0 to 64; a well-formed shape has rank 1")
     return int(text)
 
 

@@ -46,11 +46,11 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     add_backend_and_calls(parser)
-    parser.add_argument("--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions")
+    parser.add_argument(
+        "--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions, shape up to one more entry"
+    )
     text = "the largest dimension of src and the largest entry of shape"
     parser.add_argument("--max-dim", type=whole, required=True, metavar="D", help=text)
-    text = "shape has up to N entries (one more than src has dimensions)"
-    parser.add_argument("--entries", type=whole, metavar="N", help=text)
     parser.many("--layout", "LAYOUT", "how src lies in memory (dense)")
     add_jobs(parser)
     parser.once("--dask", "ADDRESS", "sweep on the Dask cluster of that scheduler")
@@ -164,8 +164,7 @@ def _order(args: argparse.Namespace, spec: Spec) -> SweepRequest:
         for name in names or ():
             if name not in known:
                 raise Usage(describe_unknown(what, name, sorted(known)))
-    entries = args.rank + 1 if args.entries is None else args.entries
-    domain = Domain(args.rank, args.max_dim, entries, -2, args.max_dim)
+    domain = Domain(args.rank, args.max_dim, args.rank + 1, -2, args.max_dim)
     if is_too_large(domain):
         raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
     if args.dask and args.jobs > 1:

@@ -132,8 +132,7 @@ def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
         (["volume-too-smal", "--backend", "torch"], "did you mean 'volume-too-small'?"),
         (["volume-too-small", "--backend", "torhc"], "did you mean 'torch'?"),
         (["volume-too-small", "--backend", "reference"], "try numpy"),
-        (["volume-too-small", "--backend", "torch", "--c"], "--c is for onednn"),
-        (["volume-too-small", "--c"], "--c goes with --backend onednn"),
+        (["volume-too-small", "--backend", "torch-c"], "only onednn has an interface of C"),
         (
             ["every-length-is-declared", "--backend", "torch"],
             "no script for torch can make the call of every-length-is-declared: it needs declared",
@@ -141,7 +140,7 @@ def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
         (["shape-entries-in-reverse", "--backend", "torch"], "it needs shape-strides"),
         (["two-nodes-take-one-src", "--backend", "torch"], "it needs shared-src"),
         (["shape-is-a-scalar", "--backend", "onednn"], "it needs form:shape-rank"),
-        (["shape-is-a-scalar", "--backend", "onednn", "--c"], "it needs form:shape-rank"),
+        (["shape-is-a-scalar", "--backend", "onednn-c"], "it needs form:shape-rank"),
         (["two-nodes-take-one-shape", "--backend", "torch"], "it needs shared-shape"),
         (["programs-run-at-the-same-time", "--backend", "torch"], "it needs threads"),
     ],

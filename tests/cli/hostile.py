@@ -50,7 +50,7 @@ class Script(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        return ["--backend", self.backend, *(["--c"] if self.in_c else [])]
+        return ["--backend", f"{self.backend}{'-c' * self.in_c}"]
 
 
 SCRIPTS = (*map(Script, BACKENDS), Script("onednn", in_c=True))

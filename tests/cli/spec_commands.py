@@ -96,11 +96,12 @@ MISTYPED |= {
 MISTYPED |= {
     " ".join(words): (["meaning", "--src", "3", "--shape", "3", "--special-zero", "true", *words], said)
     for words, said in {
-        ("--special-zero", "no"): "given twice", ("--src-type", "flot32"): "did you mean 'f32'",
-        ("--src-type", ""): "unknown type", ("--shape-rank", "x"): "not a number", ("--shape-rank", "65"): "0 to 64",
-        ("--declared", "3,a"): "not a whole number", ("--declared", "-3"): "not below 0",
-        ("--missing", "sape"): "'shape'",
-        ("--document", "static"): "unknown document", ("--spec", "/dev/null"): "is not a folder",
+        ("--special-zero", "no"): "given twice", ("--form", "src_type=flot32"): "did you mean 'f32'",
+        ("--form", "src_type="): "unknown type",
+        ("--form", "shape_rank=x"): "not a number", ("--form", "shape_rank=65"): "0 to 64",
+        ("--form", "declared=3,a"): "not a whole number", ("--form", "declared=-3"): "not below 0",
+        ("--form", "missing=sape"): "'shape'",
+        ("--form", "document=x"): "unknown key", ("--spec", "/dev/null"): "is not a folder",
         ("--special-zeros", "1"): "did you mean '--special-zero'",
     }.items()
 }  # fmt: skip

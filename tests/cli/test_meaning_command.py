@@ -81,15 +81,15 @@ def test_meaning_takes_the_form_of_the_call(run: Cli) -> None:
         meanings = answer(run, "meaning", "--src", "3", "--shape", "3", "--special-zero", "true", *words)["meanings"]
         return {name: each["kind"] for name, each in meanings.items()}
 
-    assert set(kinds("--dst-type", "float16").values()) == {"illegal"}
-    assert set(kinds("--src-type", "double").values()) == {"unspecified"}
-    assert set(kinds("--missing", "special_zero").values()) == {"illegal"}
-    assert set(kinds("--missing", "shape").values()) == {"illegal"}
-    assert set(kinds("--shape-rank", "2").values()) == {"illegal"}
-    assert set(kinds("--declared", "?").values()) == {"legal"}
-    assert set(kinds("--declared", "4").values()) == {"illegal"}
-    assert set(kinds("--extra-attributes", "mode").values()) == {"unspecified"}
-    assert kinds("--document", "static_oneapi", "--shape-type", "int64") == {"static-oneapi": "legal"}
+    assert set(kinds("--form", "dst_type=float16").values()) == {"illegal"}
+    assert set(kinds("--form", "src_type=double").values()) == {"unspecified"}
+    assert set(kinds("--form", "missing=special_zero").values()) == {"illegal"}
+    assert set(kinds("--form", "missing=shape").values()) == {"illegal"}
+    assert set(kinds("--form", "shape_rank=2").values()) == {"illegal"}
+    assert set(kinds("--form", "declared=?").values()) == {"legal"}
+    assert set(kinds("--form", "declared=4").values()) == {"illegal"}
+    assert set(kinds("--form", "extra_attributes=mode").values()) == {"unspecified"}
+    assert kinds("--form", "shape-type=int64")["static-oneapi"] == "legal"
 
 
 def test_meaning_knows_what_an_operation_cannot_express(run: Cli) -> None:

@@ -38,7 +38,7 @@ def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path,
 @pytest.mark.slow
 def test_a_backend_that_dies_costs_its_own_process_and_is_asked_again_alone(tmp_path: Path, cli: Cli) -> None:
     backend = "conformance.adapters.broken.process:DiesRatherThanRefuse"
-    words = ["--rank", "1", "--max-dim", "1", "--entries", "1", "--isolation", "worker"]
+    words = ["--rank", "1", "--max-dim", "1", "--isolation", "worker"]
     cli("sweep", backend, *words, *STATIC, "--out", tmp_path).expect(1)
     failures = read(tmp_path / FILE).total.failures
     assert {diagnosis for _, diagnosis in failures} == {"crash"}
