@@ -110,20 +110,16 @@ def _small_call(claims: Claims, row: Row) -> SmallCall | None:
 
 def _until_given_up(rows: Iterator[Row], remote: Remote | None, budget: float) -> Iterator[Row]:
     """Yield rows until the backend cannot be started any more or has spent its budget."""
-    while not (remote and _has_given_up(remote, budget)):
-        row = next(rows, None)
+    while True:
+        if remote and remote.given_up is None and remote.seconds_late > budget:
+            remote.given_up = (
+                f"given up after {remote.seconds_late:.0f} s of calls that timed out, "
+                f"more than --hang-budget {budget:g}; give a larger one to go on"
+            )
+        row = None if remote and remote.given_up else next(rows, None)
         if row is None:
             return
         yield row
-
-
-def _has_given_up(remote: Remote, budget: float) -> bool:
-    if remote.given_up is None and remote.seconds_late > budget:
-        remote.given_up = (
-            f"given up after {remote.seconds_late:.0f} s of calls that timed out, "
-            f"more than --hang-budget {budget:g}; give a larger one to go on"
-        )
-    return remote.given_up is not None
 
 
 def process_notes(adapter: Adapter) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
     text = read_text(path, name)[0] or ""
     entries = split_entries(text) if is_printable(name) else []
     for entry in entries:
-        unread[entry.id] = UnreadCase(entry.rule, entry.has_each, partial(_read_entry, entry, name, spec))
+        unread[entry.id] = UnreadCase(entry.rule, "\n    each:" in entry.text, partial(_read_entry, entry, name, spec))
     return unread if len(unread) == len(entries) else {}
 
 

@@ -18,10 +18,6 @@ class YamlEntry(NamedTuple):
     line: int
     text: str
 
-    @property
-    def has_each(self) -> bool:
-        return "\n    each:" in self.text
-
 
 def split_entries(text: str) -> list[YamlEntry]:
     """Return the cases of a file; none if one does not begin with its id and rule, or if another key follows them."""

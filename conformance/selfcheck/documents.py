@@ -53,7 +53,6 @@ _MAX_SEARCHED_BYTES = 1 << 20  # a document is a page of text: larger files are 
 
 
 def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverage]:
-    """Compare every document of `spec` with its text in `folder`."""
     problems: list[model.Problem] = []
     covered: dict[str, DocumentCoverage] = {}
     if not folder.is_dir():
@@ -82,7 +81,6 @@ def _sources(spec: model.Spec) -> model.Place:
 
 
 def _claims(spec: model.Spec) -> list[_Claim]:
-    """Return every pointer of spec/."""
     claims = [_Claim("rule", r.id, pointer, r.place) for r in spec.rules.values() for pointer in r.stated]
     claims += [_Claim("finding", f.id, pointer, f.place) for f in spec.findings.values() for pointer in f.at]
     claims += [_Claim("prose", p.reason, p.pointer, p.place) for d in spec.documents.values() for p in d.prose]
@@ -132,7 +130,6 @@ def _bytes(document: model.Document, folder: Path) -> bytes | None:
 
 
 def _check_counts(document: model.Document, text: str, cut: tuple[Statement, ...]) -> list[model.Problem]:
-    """Compare the counts in sources.yaml with those of the text."""
     counted = (("lines", document.lines, len(text.splitlines())), ("statements", document.statements, len(cut)))
     return [
         model.Problem(document.place, f"{document.id}: has {got} {name}, not {pinned}: set {name} to {got}")

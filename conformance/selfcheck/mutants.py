@@ -115,7 +115,6 @@ class Planted(NamedTuple):
 
 
 def broken_backends() -> Mapping[str, Any]:
-    """Return the planted backends by name."""
     backends: Mapping[str, Any] = importlib.import_module("conformance.adapters.broken").BROKEN
     return backends
 
@@ -224,12 +223,10 @@ _UNTOUCHED = frozenset({"identity", "claims", "Decided"})
 
 
 def reference_mutants() -> Iterator[Mutant]:
-    """Yield every mutant of the reference."""
     yield from mutants(inspect.getsource(importlib.import_module("conformance.adapters.reference")), _UNTOUCHED)
 
 
 def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
-    """Find proofs of mutants that no longer exist."""
     for name in sorted(EQUIVALENTS.keys() - {mutant.name for mutant in mutants_}):
         yield f"conformance/selfcheck/mutants.py: {name!r} is proved equivalent, but is no mutant; take it off the list"
 

@@ -53,7 +53,6 @@ class Mutant(NamedTuple):
         return f"{self.text} · {self.change}"
 
     def module(self) -> ModuleType:
-        """Make a module of the mutant."""
         module = types.ModuleType("mutant")
         exec(self.code, module.__dict__)
         return module

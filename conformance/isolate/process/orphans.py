@@ -69,7 +69,6 @@ def forget(pid: int) -> None:
 
 
 def find_descendants(pid: int) -> set[ProcessEntry]:
-    """Return the children of a process, their children, and so on."""
     return _descendants_of({pid}, _processes())
 
 

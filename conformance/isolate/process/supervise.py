@@ -108,7 +108,6 @@ def _wait(child: int, report: int) -> tuple[bytes, int]:
 
 
 def _work_in_child(work: Callable[[], int], report_end: int, lifeline: int, our_end: int) -> int:
-    """Do the work in the child, and report its exit code to the parent."""
     os.close(our_end)
     kill_on_hangup(lifeline, os.getpid())
     me, code = os.getpid(), work()

@@ -28,12 +28,10 @@ class Fault(Exception):
 
 
 def encode_integer(value: int) -> int | str:
-    """Return an integer as it is sent."""
     return value if -_EXACT < value < _EXACT else str(value)
 
 
 def parse_integer(value: Any) -> int:
-    """Read an integer as it was received."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value)
     if type(value) is int:
@@ -56,7 +54,6 @@ def empty_reply(number: int) -> bytes:
 
 
 def parse_line(text: bytes) -> dict[str, Any]:
-    """Parse a header."""
     try:
         content = text.decode()
         if content[:1] == "{":  # nearly always; this takes half the time of decode
@@ -84,7 +81,6 @@ _AWAY = "move the real standard output away before anything else (adapters/READM
 
 
 def graph_text(graph: Graph) -> str:
-    """Encode a graph."""
     return f'{{"src":{_declared_text(graph.src)},"nodes":[{",".join([_node_text(node) for node in graph.nodes])}]}}'
 
 
@@ -174,7 +170,6 @@ def _node_text(node: Node) -> str:
 
 
 def graph_of(record: Mapping[str, Any]) -> Graph:
-    """Read a graph as it was received."""
     src = _declared_of(record["src"])
     assert src is not None
     return Graph(src, tuple([_node_of(node) for node in record["nodes"]]))

@@ -174,7 +174,6 @@ class Process:
         return count
 
     def expect_no_more(self, what: str) -> None:
-        """Raise Fault if the process sent more than its replies."""
         if self._unread:
             count = len(self._unread)
             raise self.make_fault(

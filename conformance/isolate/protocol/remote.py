@@ -290,7 +290,6 @@ class ForkServer:
         return session
 
     def _check_copy(self, prefork: Prefork, shared: SharedMemory | None, example: Example) -> None:
-        """Raise RemoteError unless a copy gives the answer of the example; that copy is then ended."""
         session = self._start_copy(prefork, shared)
         try:
             dst = session.run(CompiledGraph(example.graph, session.new_program()), example.tensors, False)

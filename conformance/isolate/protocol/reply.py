@@ -15,7 +15,6 @@ _KINDS = ("result", "rejected", "unsupported", "error")
 
 
 def kind_of(reply: Mapping[str, Any]) -> str:
-    """Return which of the four kinds a reply is."""
     if len(reply) == (3 if "addresses" in reply else 2) and type(reply.get("result")) is dict:
         return "result"
     kinds = [kind for kind in _KINDS if kind in reply]

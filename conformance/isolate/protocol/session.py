@@ -182,7 +182,6 @@ class Session:
         return messages.compile_line(number, program.number, program.graph)
 
     def compile(self, program: CompiledGraph) -> None:
-        """Compile a program without running it."""
         number, deadline = self.process.new_id(), self._deadline()
         self._exchange(number, self._compile_line(number, program), deadline, "compile")
         program.session = self
@@ -257,7 +256,6 @@ class Session:
         return answer
 
     def _apply_changes(self, program: CompiledGraph, reply: Reply, call: Call) -> None:
-        """Apply the changes of memory that a reply to run reports."""
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
                 raise Fault(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")

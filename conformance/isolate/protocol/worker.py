@@ -166,7 +166,6 @@ class Server:
     # ── one call ──
 
     def run(self, request: Mapping[str, Any]) -> Reply:
-        """Run a program, and report what else the call changed."""
         run = self.receive(request)
         reply = self.guard(self.answer, request, run.tensors)
         self.latest = [*self.latest, *run.tensors] if self.behind else run.tensors
@@ -174,7 +173,6 @@ class Server:
         return self.report(run, reply)
 
     def receive(self, request: Mapping[str, Any]) -> ReceivedRun:
-        """Read the tensors of a run."""
         before: list[bytes | None] = []
         tensors = [self.tensor(record, before) for record in request["tensors"]]
         addresses = [0 if was is None else _address(tensor.memory) for tensor, was in zip(tensors, before, strict=True)]
@@ -284,7 +282,6 @@ class Server:
         return Tensor(record["type"], dims, strides, memory, record["offset"])
 
     def shared(self, size: int) -> mmap.mmap:
-        """Return the shared memory, at least so many bytes of it."""
         assert self.shared_file is not None
         if self._shared is None or len(self._shared) < size:
             self._shared = mmap.mmap(self.shared_file, 0)
