@@ -47,13 +47,13 @@ TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
     "none": dict.fromkeys(COLUMNS, (NOT_RUN, "")),
 }  # fmt: skip
 NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported", "error"})
-"""Outcomes that are `not claimed` where the call has a facet that is left out. A tensor of another type is, too.
+"""Outcomes that are `not claimed` if the call has a facet that is not claimed. A tensor of another type is, too.
 
-If the type of src is left out, every tensor is.
+If the type of src is not claimed, every tensor is.
 """
 _DIED: frozenset[OutcomeKind] = frozenset({"crash", "timeout"})
 UNCLAIMED = " where nothing is claimed"
-"""The end of the diagnosis of a call that died although it has a facet that is left out."""
+"""Suffix for a crash or hang on a call that the backend does not claim."""
 
 
 class Judgement(NamedTuple):
@@ -67,12 +67,12 @@ _PASS, _OBSERVED, _NOT_CLAIMED = Judgement(PASS), Judgement(OBSERVED), Judgement
 
 
 def judge_step(
-    step: RowStep, outcome: Outcome, left_out: Collection[str], earlier: Sequence[bytes | memoryview] = ()
+    step: RowStep, outcome: Outcome, unclaimed: Collection[str], earlier: Sequence[bytes | memoryview] = ()
 ) -> dict[str, Judgement]:
     """Return the judgement on a step in each document; `earlier` are the answers to steps before it."""
     judgements: dict[str, Judgement] = {}
     for meaning, documents in step.meanings:
-        judgement = judge(outcome, meaning, step.source, step.src, left_out, earlier)
+        judgement = judge(outcome, meaning, step.source, step.src, unclaimed, earlier)
         for document in documents:
             judgements[document] = judgement
     return judgements
@@ -83,22 +83,22 @@ def judge(
     meaning: Meaning,
     source: TensorSpec,
     src: GuardedBuffer,
-    left_out: Collection[str],
+    unclaimed: Collection[str],
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Judgement:
-    """Return the verdict on one outcome. `left_out`: the facets of the call that the backend's claims leave out."""
+    """Return the verdict on one outcome. `unclaimed`: the facets of the call that the backend does not claim."""
     if outcome.faults:
         return Judgement(
             FAIL, Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
         )
-    if left_out and _shows_nothing(outcome, source, left_out):
+    if unclaimed and _shows_nothing(outcome, source, unclaimed):
         return _NOT_CLAIMED
     cell = TABLE[outcome.kind][_column(meaning)]
     if cell is not None:
         verdict, word = cell
         if verdict not in BAD:
             return Judgement(verdict)
-        word += UNCLAIMED if left_out and outcome.kind in _DIED else ""
+        word += UNCLAIMED if unclaimed and outcome.kind in _DIED else ""
         return Judgement(verdict, Diagnosis(word, _describe(word, outcome, meaning)))
     diagnosis = compare(outcome, meaning, source, src.elements, earlier)
     if diagnosis:
@@ -106,10 +106,10 @@ def judge(
     return _PASS if meaning.kind == "legal" else _OBSERVED
 
 
-def _shows_nothing(outcome: Outcome, source: TensorSpec, left_out: Collection[str]) -> bool:
+def _shows_nothing(outcome: Outcome, source: TensorSpec, unclaimed: Collection[str]) -> bool:
     """Ask whether an outcome counts for nothing if the call has facets that are not claimed."""
     if outcome.kind == "tensor":
-        return outcome.type != source.type or f"type:{source.type}" in left_out
+        return outcome.type != source.type or f"type:{source.type}" in unclaimed
     return outcome.kind in NEUTRAL
 
 

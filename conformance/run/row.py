@@ -29,7 +29,7 @@ def run(
 ) -> Iterator[Result]:
     """Run rows in order. The claims are read before the first and do not change."""
     claims = claims or adapter.claims
-    left_out_of = cache(claims.find_unclaimed)
+    unclaimed_of = cache(claims.find_unclaimed)
     previous: Result | None = None
     for row in rows:
         if not claims.offers(row.operation):
@@ -39,7 +39,7 @@ def run(
             yield result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
             continue
         began = perf_counter()
-        previous = run_row(row, adapter, left_out_of(row.facets), previous)
+        previous = run_row(row, adapter, unclaimed_of(row.facets), previous)
         previous = previous._replace(milliseconds=round(1000 * (perf_counter() - began)))
         if hangs is not None:
             hangs.count(row, previous)
@@ -52,14 +52,14 @@ def result_without_call(row: Row, verdict: Verdict) -> Result:
 
 
 def run_row(
-    row: Row, adapter: Adapter, left_out: frozenset[str] = frozenset(), previous: Result | None = None
+    row: Row, adapter: Adapter, unclaimed: frozenset[str] = frozenset(), previous: Result | None = None
 ) -> Result:
-    """Call the steps of a row and judge them. `left_out`: the facets of the row that the claims leave out."""
-    return conclude_row(row, adapter, call_parts(row, adapter), left_out, previous)
+    """Call the steps of a row and judge them. `unclaimed`: the facets of the row that are not claimed."""
+    return conclude_row(row, adapter, call_parts(row, adapter), unclaimed, previous)
 
 
 def conclude_row(
-    row: Row, adapter: Adapter, parts: Iterable[Part], left_out: frozenset[str], previous: Result | None = None
+    row: Row, adapter: Adapter, parts: Iterable[Part], unclaimed: frozenset[str], previous: Result | None = None
 ) -> Result:
     """Judge the parts of a row up to the first that fails, and return the worst; confirm what crashed or hung."""
     result: Result | None = None
@@ -70,7 +70,7 @@ def conclude_row(
             outcomes = confirm(row, adapter, called, previous, partial(_call_part, row, adapter, first))
         judged = []
         for step, outcome in zip(row.steps[first : first + len(outcomes)], outcomes, strict=True):
-            judged.append(judge_step(step, outcome, left_out, earlier))
+            judged.append(judge_step(step, outcome, unclaimed, earlier))
             if outcome.data is not None:
                 earlier.append(outcome.data)
         verdicts = {document: worst([each[document].verdict for each in judged]) for document in row.documents}

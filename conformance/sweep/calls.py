@@ -14,10 +14,10 @@ from ..model.types import dtype_of
 from ..plan.memory import GuardedBuffer, are_equal, shape_image
 
 Want = Any
-"""The dims that are due, None where an answer is not due, or LOOK."""
-LOOK = "look"
+"""The dims that are due, None where an answer is not due, or JUDGE."""
+JUDGE = "judge"
 """Equal to no dims: every answer to such a call is judged."""
-Look = Callable[[int, Any, "BaseException | None"], None]
+Judge = Callable[[int, Any, "BaseException | None"], None]
 """Judges a call by its number, and by its answer or the exception that it raised."""
 _STAGES = ("compile", "run")
 
@@ -49,9 +49,9 @@ def shape_images(shape_type: str, shapes: tuple[Lengths, ...]) -> list[GuardedBu
 
 def call_each(
     adapter: Adapter, src: Declared, nodes: Sequence[tuple[Node, ...]], arguments: Sequence[ShapeArguments],
-    wants: Sequence[Want], image: GuardedBuffer, look: Look,
+    wants: Sequence[Want], image: GuardedBuffer, judge: Judge,
 ) -> None:  # fmt: skip
-    """Make calls of one src, and `look` at those that do not go as they should.
+    """Make calls of one src, and `judge` those that do not go as they should.
 
     A sweep spends its time here. A call goes as it should if type, dims and bytes are due, and src and shape unchanged.
     """
@@ -67,9 +67,9 @@ def call_each(
                 want is not None or memory != before or shape != shape_before
                 or rejected.stage not in _STAGES or type(rejected.message) is not str
             ):  # fmt: skip
-                look(number, None, rejected)
+                judge(number, None, rejected)
         except BaseException as error:
-            look(number, None, error)
+            judge(number, None, error)
         else:
             if type(answer) is array:
                 if (
@@ -79,9 +79,9 @@ def call_each(
                     or memory != before
                     or shape != shape_before
                 ):
-                    look(number, answer, None)
+                    judge(number, answer, None)
             elif elements or memory != before or shape != shape_before or not _is_empty_tensor_due(answer, type_, want):
-                look(number, answer, None)
+                judge(number, answer, None)
 
 
 def _is_empty_tensor_due(answer: Any, type_: str, want: Want) -> bool:

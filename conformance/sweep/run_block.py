@@ -25,7 +25,7 @@ from ..run.call import conclude_call
 from ..run.row import conclude_row
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest
-from .calls import LOOK, NO_SHAPE, ShapeArguments, Want, call_each, nodes_of, shape_images
+from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, nodes_of, shape_images
 from .context import Context, Lost, context_of
 from .tabulate import KINDS, LEGAL, Table, lengths, tabulate
 from .tally import FailedCalls, Tally
@@ -52,7 +52,7 @@ class _Source(NamedTuple):
     image: GuardedBuffer
     shapes: Sequence[GuardedBuffer]
     """The shapes that are passed when the calls run; empty where they are attributes."""
-    left_out: frozenset[str]
+    unclaimed: frozenset[str]
     """The facets of these calls that the backend does not claim."""
     first: int
     """The place of the first of them among all calls of the block."""
@@ -106,7 +106,7 @@ class BlockRun:
         for src, at, dims in zip(srcs.tolist(), (flags * self.block.shapes + shapes).tolist(), dst, strict=True):
             wants[src][at] = dims
         for flag, src, at in np.argwhere(unsure).tolist():
-            wants[src][flag * self.block.shapes + at] = LOOK
+            wants[src][flag * self.block.shapes + at] = JUDGE
         return wants
 
     def _count(self, way: CallVariant, tables: Sequence[tuple[Table, tuple[str, ...]]]) -> None:
@@ -127,19 +127,19 @@ class BlockRun:
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
         rank = max(self.block.rank, self.block.entries)
-        left_out = self.context.claims.find_unclaimed({*way.facets, f"rank:{rank}"})
-        if left_out:  # the judge knows what is not claimed
-            wants = [[LOOK] * (2 * self.block.shapes)] * self.block.srcs
+        unclaimed = self.context.claims.find_unclaimed({*way.facets, f"rank:{rank}"})
+        if unclaimed:  # the judge knows what is not claimed
+            wants = [[JUDGE] * (2 * self.block.shapes)] * self.block.srcs
         first = self.context.order.ways.index(way) * self.block.calls
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
             source = TensorSpec(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
             image = image_of(source)
             strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout in STRIDED else None
-            of_src = _Source(way, source, image, shapes, left_out, first + number * len(nodes))
-            declared, look = Declared(way.type, src, strides), partial(self._look, of_src)
-            call_each(self.context.adapter, declared, nodes, arguments, wanted, image, look)
+            of_src = _Source(way, source, image, shapes, unclaimed, first + number * len(nodes))
+            declared, judge = Declared(way.type, src, strides), partial(self._judge, of_src)
+            call_each(self.context.adapter, declared, nodes, arguments, wanted, image, judge)
 
-    def _look(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
+    def _judge(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
         """Judge call `number` of a src, which did not go as it should, by its answer or its error."""
         way, adapter = calls.way, self.context.adapter
         flag, at = divmod(number, len(self.shapes))
@@ -153,7 +153,7 @@ class BlockRun:
         if calls.shapes:
             row_step.arriving = (calls.shapes[at],)
         outcome = conclude_call(row_step, answer, error)
-        self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], calls.left_out))
+        self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], calls.unclaimed))
         if lost := getattr(adapter, "lost", None):
             raise Lost(f"the backend was {lost}")
         if isinstance(error, TimedOut):

@@ -116,11 +116,11 @@ def _after_waiver(verdict: Verdict, result: Result) -> Verdict:
 
 def _judge_again(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
     """Judge each recorded step in each document."""
-    left_out = claims.find_unclaimed(row.facets)
+    unclaimed = claims.find_unclaimed(row.facets)
     contents = result.content or [None] * len(result.outcomes)
     steps = [row.steps[result.step]] if row.case.generated else row.steps
     judged = [
-        judge_step(step, _with_data(step, outcome, content), left_out)
+        judge_step(step, _with_data(step, outcome, content), unclaimed)
         for step, outcome, content in zip(steps, result.outcomes, contents, strict=True)
     ]
     return {document: [judgements[document].verdict for judgements in judged] for document in row.documents}

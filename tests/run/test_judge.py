@@ -48,8 +48,8 @@ DUE: dict[OutcomeKind, tuple[tuple[Verdict, ...], tuple[Verdict, ...]]] = {
 CELLS = list(itertools.product(get_args(OutcomeKind), COLUMNS, (False, True)))
 
 
-def given(outcome: Outcome, meaning: Meaning, left_out: bool = False) -> Judgement:
-    return judge(outcome, meaning, SOURCE, SRC, ("chain",) if left_out else ())
+def given(outcome: Outcome, meaning: Meaning, unclaimed: bool = False) -> Judgement:
+    return judge(outcome, meaning, SOURCE, SRC, ("chain",) if unclaimed else ())
 
 
 def test_the_table_has_a_cell_for_every_outcome_and_meaning() -> None:
@@ -58,16 +58,16 @@ def test_the_table_has_a_cell_for_every_outcome_and_meaning() -> None:
     assert set(WORST) == set(VERDICTS)
 
 
-@pytest.mark.parametrize(("outcome", "kind", "left_out"), CELLS)
-def test_each_cell_gives_the_verdict_of_the_design(outcome: OutcomeKind, kind: Column, left_out: bool) -> None:
-    judgement = given(OUTCOMES[outcome], MEANINGS[kind], left_out)
-    assert judgement.verdict == DUE[outcome][left_out][COLUMNS.index(kind)]
+@pytest.mark.parametrize(("outcome", "kind", "unclaimed"), CELLS)
+def test_each_cell_gives_the_verdict_of_the_design(outcome: OutcomeKind, kind: Column, unclaimed: bool) -> None:
+    judgement = given(OUTCOMES[outcome], MEANINGS[kind], unclaimed)
+    assert judgement.verdict == DUE[outcome][unclaimed][COLUMNS.index(kind)]
     assert (judgement.diagnosis is not None) == (judgement.verdict in ("fail", "error"))
 
 
-@pytest.mark.parametrize(("outcome", "kind", "left_out"), CELLS)
-def test_a_call_that_changed_memory_fails_with_any_answer(outcome: OutcomeKind, kind: Column, left_out: bool) -> None:
-    judgement = given(OUTCOMES[outcome]._replace(faults=("src changed", "shape changed")), MEANINGS[kind], left_out)
+@pytest.mark.parametrize(("outcome", "kind", "unclaimed"), CELLS)
+def test_a_call_that_changed_memory_fails_with_any_answer(outcome: OutcomeKind, kind: Column, unclaimed: bool) -> None:
+    judgement = given(OUTCOMES[outcome]._replace(faults=("src changed", "shape changed")), MEANINGS[kind], unclaimed)
     assert judgement.verdict == "fail"
     assert judgement.diagnosis is not None
     assert judgement.diagnosis.name == "src changed"
