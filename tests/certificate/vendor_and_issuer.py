@@ -18,7 +18,7 @@ from conformance.certificate import check as certificate
 from conformance.certificate import statement as records
 from conformance.certificate.check import Trust
 from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
-from conformance.certificate.signature import ISSUER, TESTER, is_signed, sign, signature_of, signer_of
+from conformance.certificate.signature import ISSUER, TESTER, is_signed, sign
 from conformance.certificate.statement import (
     AUDIT,
     CHALLENGE,
@@ -30,12 +30,10 @@ from conformance.certificate.statement import (
     write_record,
 )
 from conformance.cli.main import main
-from conformance.evidence import subject
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import read
 from conformance.plan.rows import Plan
 from conformance.report.verify import FolderContent, Verified, verify_content
-from conformance.system.files import sha256_of
 from conformance.verdict.conclude import conclude_evidence
 from tests import builders
 from tests.builders import spare_planted
@@ -169,49 +167,21 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 @pytest.fixture
 def lab(original: Lab, tmp_path: Path) -> Iterator[Lab]:
-    """A copy of the lab, in which the same evidence is verified once, and the same signature too."""
+    """A copy of the lab, in which the same evidence is verified once."""
     with few_calls() as patch:
         patch.setattr(certificate, "verify_content", verify_once)
-        patch.setattr(certificate, "signer_of", find_signer_once)
         yield Lab(Path(shutil.copytree(original.home, tmp_path / "lab", copy_function=shutil.copy)))
 
 
 @contextmanager
 def few_calls() -> Iterator[pytest.MonkeyPatch]:
-    """Let runs draw few calls, and run no planted backends: these are the matter of other tests.
-
-    The digest of a library is remembered too, for each state of its file.
-    """
+    """Let runs draw few calls, and run no planted backends: these are the matter of other tests."""
     with pytest.MonkeyPatch.context() as patch:
         spare_planted(patch)
-        patch.setattr(subject, "sha256_of", _digest_once)
         patch.setattr("conformance.cli.request.ROWS_DRAWN", 5)
         patch.setattr("conformance.draw.challenge.CALLS_PER_RULE", 1)
         patch.setattr("conformance.draw.challenge.MAX_DRAWS", 2000)
         yield patch
-
-
-_SIGNERS: dict[tuple[object, ...], str] = {}
-
-
-def find_signer_once(file: RecordFile, role: str, allowed: Path, revoked: Path | None) -> str:
-    """Ask ssh-keygen who signed a file; for an equal file, signature and list of keys ask once, unless it refused."""
-    beside, keys = signature_of(file.path), (allowed.read_bytes(), revoked and revoked.read_bytes())
-    key = file.content, beside.is_file() and beside.read_bytes(), role, *keys
-    if key not in _SIGNERS:
-        _SIGNERS[key] = signer_of(file, role, allowed, revoked)
-    return _SIGNERS[key]
-
-
-_DIGESTS: dict[tuple[Path, int, int], str] = {}
-
-
-def _digest_once(path: Path) -> str:
-    state = path.stat()
-    key = path, state.st_size, state.st_mtime_ns
-    if key not in _DIGESTS:
-        _DIGESTS[key] = sha256_of(path)
-    return _DIGESTS[key]
 
 
 _VERIFIED: dict[str, Verified] = {}
