@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conformance.evidence.folder import PAGE
+from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import parse, read_content
 from conformance.load.cases import load_suite
 from conformance.model import fails
@@ -23,27 +22,18 @@ from .page import Page
 CLAIMS = re.compile(
     r"in this file|beside it|[Ee]very case|[Ee]very test of the suite|on this page|shown|all cases|[Ww]hat each backend"
 )
-_MADE: dict[tuple[str, str], Path] = {}
-"""By kind and backend, what was run or published once in a process."""
 
 
 @pytest.fixture(params=["local", "published"])
-def folder(
-    request: pytest.FixtureRequest, reporting: Command, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Path]:
+def folder(request: pytest.FixtureRequest, reporting: Command) -> Callable[[str], Path]:
     """The folder of a page: of a run, or as it is published."""
 
     def make(backend: str) -> Path:
-        key = request.param, backend
-        if key not in _MADE:
-            reporting.run(backend)
-            _MADE[key] = tmp_path_factory.mktemp("made") / "out"
-            if request.param == "local":
-                reporting.out.rename(_MADE[key])
-            else:
-                reporting("publish", _MADE[key], reporting.out, "--cases", reporting.cases).expect(0)
-        shutil.copytree(_MADE[key], reporting.out, dirs_exist_ok=True)
-        return reporting.out if request.param == "local" else next(reporting.out.glob(f"*/{PAGE}")).parent
+        reporting.run(backend)
+        if request.param == "local":
+            return reporting.out
+        reporting("publish", reporting.folder, reporting.out, "--cases", reporting.cases).expect(0)
+        return next(reporting.folder.glob(f"*/{PUBLISHED}")).parent
 
     return make
 

@@ -56,31 +56,12 @@ def publish_run(command: Command, backend: str) -> Path:
     """The folder of a backend that was run and published."""
     command.run(backend)
     assert call_publish(command, command.out).code == 0
-    return folder_of(command, backend)
-
-
-def folder_of(command: Command, backend: str) -> Path:
     (folder,) = (command.folder / "reports").glob(f"{backend.replace(':', '-')}-*")
     return folder
 
 
-_MADE: dict[str, dict[str, bytes]] = {}
-
-
-def copy_of(command: Command, backend: str) -> Path:
-    """The same, made once in a process: a copy of all its files."""
-    if backend not in _MADE:
-        publish_run(command, backend)
-        files = [path for path in command.folder.rglob("*") if path.is_file()]
-        _MADE[backend] = {path.relative_to(command.folder).as_posix(): path.read_bytes() for path in files}
-    for name, content in _MADE[backend].items():
-        (command.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (command.folder / name).write_bytes(content)
-    return folder_of(command, backend)
-
-
 def test_a_published_folder_has_name_results_and_link(command: Command) -> None:
-    folder = copy_of(command, RIGHT)
+    folder = publish_run(command, RIGHT)
     assert folder.name == "broken-eight-buffers-in-turn-1"
     assert lzma.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
     command("diff", "--cases", command.cases, folder, command.out).expect(0)
@@ -94,7 +75,7 @@ def test_the_same_data_is_packed_the_same() -> None:
 
 
 def test_results_packed_with_gzip_are_published_again_as_xz(command: Command) -> None:
-    folder = copy_of(command, "broken:zero-flag-ignored")
+    folder = publish_run(command, "broken:zero-flag-ignored")
     packed, before = folder / PUBLISHED, folder / "results.jsonl.gz"
     before.write_bytes(gzip.compress(lzma.decompress(packed.read_bytes())))
     packed.unlink()
@@ -112,7 +93,7 @@ def test_results_packed_with_gzip_are_published_again_as_xz(command: Command) ->
 
 
 def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
-    folder = copy_of(command, "broken:zero-flag-ignored")
+    folder = publish_run(command, "broken:zero-flag-ignored")
     command("verify", "--cases", command.cases, folder).expect(0, out=PAGE)
     page = folder / PAGE
     page.write_text(page.read_text(encoding="utf-8").replace("fail", "pass"), encoding="utf-8")
@@ -144,7 +125,7 @@ def test_the_counts_in_the_readme_are_written_again(command: Command) -> None:
 
 
 def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
-    copy_of(command, RIGHT)
+    publish_run(command, RIGHT)
     folder = publish_run(command, "broken:zero-flag-ignored")
     page = (folder / PAGE).read_text(encoding="utf-8")
     assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1</a>' in page
@@ -253,7 +234,7 @@ def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_
 
 def test_the_table_of_rules_has_those_with_a_failing_test(command: Command) -> None:
     """Each other rule is below it once."""
-    folder = copy_of(command, "broken:zero-flag-ignored")
+    folder = publish_run(command, "broken:zero-flag-ignored")
     text = (folder / PAGE).read_text(encoding="utf-8")
     section = text[text.index('aria-labelledby="rules"') : text.index('aria-labelledby="matrix"')]
     table, below = section.split("</table>")
