@@ -20,7 +20,7 @@ from conformance.adapter import FunctionAdapter, resolve_claims
 from conformance.cli.main import main
 from conformance.evidence.folder import find_published_results
 from conformance.evidence.results import Evidence, Target, Writer, header_of, part_of, read, seal_of
-from conformance.load.cases import load_cases, load_suite, with_cases
+from conformance.load.cases import load_cases, load_suite
 from conformance.load.folders import spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec
 from conformance.meaning.contract import contracts
@@ -226,7 +226,7 @@ def write_cases(folder: Path, *files: str) -> Path:
 
 def plan_of_cases(folder: Path, *files: str) -> Plan:
     """The plan of such a folder."""
-    return plan_of(suite_of_cases(None, write_cases(folder, *files)))
+    return plan_of(load_suite(None, write_cases(folder, *files)))
 
 
 bundled_plan = cache(lambda: plan_of(load_suite()))
@@ -237,32 +237,8 @@ def plan_as_bundled(folder: Path, text: str = FOUR_CASES) -> Plan:
     return plan_of(Suite(spec(), load_cases(write_cases(folder, text), spec()), "digest"))
 
 
-def suite_of_cases(_: Path | None, path: Path) -> Suite:
-    """Like `load_suite`, with the specification, and cases that are the same, read once in a process."""
-    texts = tuple((each.name, each.read_text(encoding="utf-8")) for each in sorted(path.iterdir()))
-    if texts not in _SUITES:
-        _SUITES[texts] = with_cases(spec(), spec_folder(), path)
-    return _SUITES[texts]
-
-
-_SUITES: dict[tuple[tuple[str, str], ...], Suite] = {}
-_PLANS: dict[str, Plan] = {}
-
-
-def plan_once(suite: Suite) -> Plan:
-    """Like `plan_of`, once for each suite in a process."""
-    if suite.digest not in _PLANS:
-        _PLANS[suite.digest] = plan_of(suite)
-    return _PLANS[suite.digest]
-
-
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
 Words = str | Sequence[str]
-
-
-def plan_of_arguments(args: Any) -> Plan:
-    """Like the command's `load_plan`, once for each suite in a process."""
-    return plan_once(suite_of_cases(args.spec, args.cases))
 
 
 class CommandOutput(NamedTuple):
@@ -320,7 +296,7 @@ class Command(Cli):
 
     @property
     def plan(self) -> Plan:
-        return plan_once(suite_of_cases(None, self.cases))
+        return plan_of(load_suite(None, self.cases))
 
     def run(self, backend: str, *words: object, out: Path | None = None) -> CommandOutput:
         """`conformance run`, in this process, on the few cases; without drawn rows, unless it asks for them."""

@@ -17,9 +17,10 @@ memo.install()
 gc.set_threshold(100_000)  # as the command does: objects stay, and the collector would look at all of them again
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads in each of hundreds of processes
 
+
 from conformance.plan.rows import Plan  # noqa: E402
 
-from .builders import Cli, Command, plan_as_bundled, plan_of_arguments, plan_once, suite_of_cases  # noqa: E402
+from .builders import Cli, Command, plan_as_bundled  # noqa: E402
 
 _MISSING = re.compile(r"(?:No module named|[Cc]ould not import) '(\w+)|(libdnnl)")
 _COMMAND = re.compile(r"pip install (.+)$")
@@ -62,26 +63,19 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 @pytest.fixture
-def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command, with the suite read once, and the results alone written."""
+def command(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command on the few cases; only the results are written."""
     monkeypatch.setattr("conformance.report.write", lambda *_: ())
-    return _quick(tmp_path, capsys, monkeypatch)
+    return reporting
 
 
 @pytest.fixture
-def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The same, and the reports too."""
-    return _quick(tmp_path, capsys, monkeypatch)
+def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command on the few cases; the reports are written too."""
+    return Command(tmp_path, capsys)
 
 
 @pytest.fixture(scope="session")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    """The plan of four cases, as if they were the bundled ones; most tests of runs have a plan of their own."""
+    """The plan of four cases, as if they were the bundled ones; many tests have another plan."""
     return plan_as_bundled(tmp_path_factory.mktemp("suite"))
-
-
-def _quick(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.setattr("conformance.cli.run.load_suite_of", lambda args: suite_of_cases(args.spec, args.cases))
-    monkeypatch.setattr("conformance.cli.run.plan_of", plan_once)
-    monkeypatch.setattr("conformance.cli.report.load_plan", plan_of_arguments)
-    return Command(tmp_path, capsys)

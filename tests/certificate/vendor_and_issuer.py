@@ -32,7 +32,8 @@ from conformance.certificate.statement import (
 from conformance.cli.main import main
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import read
-from conformance.plan.rows import Plan
+from conformance.load.cases import load_suite
+from conformance.plan.rows import Plan, plan_of
 from conformance.report.verify import FolderContent, Verified, verify_content
 from conformance.verdict.conclude import conclude_evidence
 from tests import builders
@@ -55,7 +56,7 @@ class Lab(NamedTuple):
 
     @property
     def plan(self) -> Plan:
-        return builders.plan_once(builders.suite_of_cases(None, self.cases))
+        return plan_of(load_suite(None, self.cases))
 
     @property
     def cases(self) -> Path:

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.evidence import results as evidence_module
 from conformance.evidence.results import Target, Writer, header_of
+from conformance.load.cases import load_suite
 from conformance.model import Claims, Identity, Outcome, Result
 
 from .. import builders
@@ -20,7 +21,7 @@ ROWS = [f"row-{number}[StaticReshape-f32]" for number in range(8)]
 
 def write(path: Path, backend: str = "it", rows: list[str] = ROWS, close: bool = True) -> dict[str, Any]:
     """A results file of a few rows, and its header."""
-    suite = builders.suite_of_cases(None, builders.write_cases(path.parent / "suite"))
+    suite = load_suite(None, builders.write_cases(path.parent / "suite"))
     header = header_of(suite, Identity(backend, "1"), Claims(("StaticReshape",)), Target(), backend)
     writer = Writer(path, header)
     for row in rows:

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from ..builders import Command, CommandOutput, Records, mini, plan_of_arguments
+from ..builders import Command, CommandOutput, Records, mini
 
 READERS = ("verify", "report", "compare", "diff", "publish")
-
-
-@pytest.fixture
-def reading(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command, for which every reader of evidence has the few cases at hand."""
-    for module in READERS:
-        monkeypatch.setattr(f"conformance.cli.{module}.load_plan", plan_of_arguments)
-    return command
 
 
 _MADE: dict[tuple[str, ...], bytes] = {}

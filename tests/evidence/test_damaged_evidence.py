@@ -18,9 +18,7 @@ from conformance.evidence.results import pack
 from conformance.report import embedded
 
 from ..builders import Command, CommandOutput, Records, flatter, mini, mutations, put, recount, rewrite, sign_records
-from .readers import FLUSHES, ODD, READERS, WAIVER, made, read_by, reading, remove, verify
-
-__all__ = ["reading"]
+from .readers import FLUSHES, ODD, READERS, WAIVER, made, read_by, remove, verify
 
 
 # ── every reader judges again ─────────────────────────────────────────────────────────────────────
@@ -42,31 +40,31 @@ REWRITTEN: dict[str, tuple[str, Callable[[Records], object], str]] = {
 
 @pytest.mark.parametrize("what", REWRITTEN)
 @pytest.mark.parametrize("reader", READERS)
-def test_rewritten_evidence_is_refused_by_every_reader(reading: Command, reader: str, what: str) -> None:
+def test_rewritten_evidence_is_refused_by_every_reader(command: Command, reader: str, what: str) -> None:
     backend, rewrite_records, words = REWRITTEN[what]
-    path = made(reading, backend)
-    assert backend == "reference" or read_by(reading, reader, reading.out).code == 0
+    path = made(command, backend)
+    assert backend == "reference" or read_by(command, reader, command.out).code == 0
     rewrite(path, rewrite_records)
-    said = read_by(reading, reader, reading.out).expect(1 if reader == "verify" else 2)
+    said = read_by(command, reader, command.out).expect(1 if reader == "verify" else 2)
     assert re.search(words, said.out if reader == "verify" else said.err)
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_evidence_of_an_older_format_is_not_called_damaged(reading: Command, reader: str) -> None:
-    rewrite(made(reading), lambda records: records[0].update(format="reshape-conformance-results-1"))
-    said = read_by(reading, reader, reading.out).expect(2)
+def test_evidence_of_an_older_format_is_not_called_damaged(command: Command, reader: str) -> None:
+    rewrite(made(command), lambda records: records[0].update(format="reshape-conformance-results-1"))
+    said = read_by(command, reader, command.out).expect(2)
     assert 'is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it' in said.err
     assert "read it with that version, or run again" in said.err
 
 
-def test_a_row_with_right_dims_and_no_content_is_refused(reading: Command) -> None:
-    rewrite(made(reading), remove("content"))
-    verify(reading).expect(1, out="a step that came to “tensor” has the content None")
+def test_a_row_with_right_dims_and_no_content_is_refused(command: Command) -> None:
+    rewrite(made(command), remove("content"))
+    verify(command).expect(1, out="a step that came to “tensor” has the content None")
 
 
-def test_verdicts_of_another_suite_are_not_judged_again(reading: Command) -> None:
-    rewrite(made(reading), lambda records: records[0]["suite"].update(digest="0" * 64))
-    read_by(reading, "diff", reading.out).expect(0, text="of another suite, not judged again")
+def test_verdicts_of_another_suite_are_not_judged_again(command: Command) -> None:
+    rewrite(made(command), lambda records: records[0]["suite"].update(digest="0" * 64))
+    read_by(command, "diff", command.out).expect(0, text="of another suite, not judged again")
 
 
 # ── what a damaged file comes to ──────────────────────────────────────────────────────────────────
@@ -81,9 +79,9 @@ def one_line(said: CommandOutput) -> bool:
 
 @pytest.mark.parametrize("share", [80, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("reader", [*READERS, "merge"])
-def test_no_changed_field_of_the_evidence_is_a_traceback(reading: Command, reader: str, share: int) -> None:
+def test_no_changed_field_of_the_evidence_is_a_traceback(command: Command, reader: str, share: int) -> None:
     """A share of the changes for each reader, drawn by its name."""
-    path, folder = made_for(reading, reader), reading.folder / "changed"
+    path, folder = made_for(command, reader), command.folder / "changed"
     folder.mkdir()
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     several = next(number for number, record in enumerate(lines) if "step" in record)
@@ -93,7 +91,7 @@ def test_no_changed_field_of_the_evidence_is_a_traceback(reading: Command, reade
         records = [*lines[:at], copy.deepcopy(lines[at]), *lines[at + 1 :]]
         put(records[at], where, value)
         (folder / "results.jsonl").write_bytes(sign_records(records))
-        said = read_by(reading, reader, folder)
+        said = read_by(command, reader, folder)
         assert said.code in (0, 1, 2, 4, 6), (where, value, said)
         assert said.code != 2 or one_line(said), (where, value, said)
 
@@ -105,31 +103,31 @@ def remove_file(path: Path) -> Path:
 
 @pytest.mark.parametrize("what", ODD)
 @pytest.mark.parametrize("reader", READERS)
-def test_evidence_that_no_run_writes_does_no_harm(reading: Command, reader: str, what: str) -> None:
+def test_evidence_that_no_run_writes_does_no_harm(command: Command, reader: str, what: str) -> None:
     """A run of a backend that fails a little; the index of what is published can still be made afterwards."""
-    rewrite(made(reading, FLUSHES), ODD[what])
-    said = read_by(reading, reader, reading.out)
+    rewrite(made(command, FLUSHES), ODD[what])
+    said = read_by(command, reader, command.out)
     assert said.code in (0, 1, 2)
     assert said.code != 2 or one_line(said), said
     if what not in ("half of a character", "a planted backend forgotten"):
         assert said.code == (1 if reader == "verify" else 2)
     if reader == "publish":
-        reports = reading.folder / "reports"
+        reports = command.folder / "reports"
         reports.mkdir(exist_ok=True)
         (reports / "README.md").write_text("<!-- counts -->\n<!-- /counts -->\nthe end\n", encoding="utf-8")
-        again = reading("publish", reports, "--cases", reading.cases)
+        again = command("publish", reports, "--cases", command.cases)
         assert again.code in (0, 1)
         assert (reports / "README.md").read_text(encoding="utf-8").count("<!-- /counts -->\n") == 1
 
 
-def test_a_run_without_a_planted_backend_shows_nothing(reading: Command) -> None:
-    path = made(reading, mini("Bent"))
-    assert verify(reading, "--conforms").code == 0
+def test_a_run_without_a_planted_backend_shows_nothing(command: Command) -> None:
+    path = made(command, mini("Bent"))
+    assert verify(command, "--conforms").code == 0
     rewrite(path, ODD["a planted backend forgotten"])
-    assert verify(reading, "--conforms").code == 1
+    assert verify(command, "--conforms").code == 1
 
 
-def test_rows_waived_by_a_waiver_that_had_expired_are_refused(reading: Command) -> None:
+def test_rows_waived_by_a_waiver_that_had_expired_are_refused(command: Command) -> None:
     def waive(records: Records) -> None:
         records[0]["waivers"] = [{**WAIVER, "rule": "same-content", "expires": "2020-01-01"}]
         for record in records[1:-1]:
@@ -138,8 +136,8 @@ def test_rows_waived_by_a_waiver_that_had_expired_are_refused(reading: Command) 
                 record["waiver"] = 1
         recount(records)
 
-    rewrite(made(reading, FLUSHES), waive)
-    assert "which had expired when the run began" in verify(reading).text
+    rewrite(made(command, FLUSHES), waive)
+    assert "which had expired when the run began" in verify(command).text
 
 
 def test_a_page_that_unpacks_to_too_much_is_refused(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,9 +165,9 @@ UNREADABLE: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("what", UNREADABLE)
 @pytest.mark.parametrize("reader", [*READERS, "merge"])
-def test_what_nobody_could_read_is_one_line(reading: Command, reader: str, what: str) -> None:
-    UNREADABLE[what](made_for(reading, reader))
-    said = read_by(reading, reader, reading.out)
+def test_what_nobody_could_read_is_one_line(command: Command, reader: str, what: str) -> None:
+    UNREADABLE[what](made_for(command, reader))
+    said = read_by(command, reader, command.out)
     if reader == "verify" and said.code == 1:
         assert "do not rely on this report" in said.out
     else:
@@ -177,22 +175,22 @@ def test_what_nobody_could_read_is_one_line(reading: Command, reader: str, what:
         assert one_line(said), said
 
 
-def test_a_page_in_which_nothing_can_be_read_is_one_line(reading: Command, tmp_path: Path) -> None:
+def test_a_page_in_which_nothing_can_be_read_is_one_line(command: Command, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text(f"{embedded.BEGIN}{DEEP}{embedded.END}", encoding="utf-8")
-    said = reading("verify", page, "--cases", reading.cases).expect(2)
+    said = command("verify", page, "--cases", command.cases).expect(2)
     assert one_line(said)
 
 
-def test_packed_results_that_unpack_to_too_much_are_refused(reading: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(reading, FLUSHES)
-    assert read_by(reading, "publish", reading.out).code == 0
-    (reading.out / "results.jsonl.xz").write_bytes(b"")
-    verify(reading).expect(2, err="holds both results.jsonl and results.jsonl.xz")
-    (folder,) = (reading.folder / "reports").glob("flushes-*/")
+def test_packed_results_that_unpack_to_too_much_are_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(command, FLUSHES)
+    assert read_by(command, "publish", command.out).code == 0
+    (command.out / "results.jsonl.xz").write_bytes(b"")
+    verify(command).expect(2, err="holds both results.jsonl and results.jsonl.xz")
+    (folder,) = (command.folder / "reports").glob("flushes-*/")
     packed = (folder / "results.jsonl.xz").stat().st_size
     monkeypatch.setattr("conformance.evidence.results.MAX_BYTES", packed)
-    read_by(reading, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")
+    read_by(command, "verify", folder).expect(2, err=f"unpacks to more than {packed:,} bytes")
 
 
 # ── the footer ────────────────────────────────────────────────────────────────────────────────────
@@ -204,17 +202,17 @@ EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_a_footer_that_was_edited_is_refused(reading: Command, what: str) -> None:
-    path = made(reading)
+def test_a_footer_that_was_edited_is_refused(command: Command, what: str) -> None:
+    path = made(command)
     rewrite(path, lambda records: records[-1].update(notes=["the process died of SIGSEGV"]))
-    assert verify(reading).code == 0
+    assert verify(command).code == 0
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     footer = json.loads(lines[-1])
     EDITS[what](footer)
     path.write_text("".join([*lines[:-1], json.dumps(footer, separators=(",", ":")) + "\n"]), encoding="utf-8")
-    verify(reading).expect(1, out="the footer is not as it was written; the file was changed")
+    verify(command).expect(1, out="the footer is not as it was written; the file was changed")
 
 
-def test_no_count_of_planted_failures_is_below_zero(reading: Command) -> None:
-    rewrite(made(reading), lambda records: records[-1]["canaries"].update(AcceptsEverything=-3))
-    assert "canaries.AcceptsEverything in the footer is -3" in verify(reading).out
+def test_no_count_of_planted_failures_is_below_zero(command: Command) -> None:
+    rewrite(made(command), lambda records: records[-1]["canaries"].update(AcceptsEverything=-3))
+    assert "canaries.AcceptsEverything in the footer is -3" in verify(command).out

@@ -12,9 +12,7 @@ import pytest
 from conformance.evidence.results import read
 
 from ..builders import Command, Records, mini, recount, rewrite
-from .readers import FLUSHES, made, read_by, reading, verify
-
-__all__ = ["reading"]
+from .readers import FLUSHES, made, read_by, verify
 
 
 def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records], None]:
@@ -29,10 +27,10 @@ def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records
 
 
 # ── what verify can say, and what it cannot ───────────────────────────────────────────────────────
-def test_verify_does_not_know_who_wrote_the_evidence(reading: Command) -> None:
-    made(reading)
-    assert "wrote by: unknown" in verify(reading).out
-    data = verify(reading, "--json").data
+def test_verify_does_not_know_who_wrote_the_evidence(command: Command) -> None:
+    made(command)
+    assert "wrote by: unknown" in verify(command).out
+    data = verify(command, "--json").data
     assert data["written_by"] == "unknown"
     assert data["conforms"] is True
     assert data["repeated"] is None
@@ -48,69 +46,69 @@ def test_verify_does_not_know_who_wrote_the_evidence(reading: Command) -> None:
     ],
 )
 def test_verify_demands_what_run_would_have_demanded(
-    reading: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, told: str
+    command: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, told: str
 ) -> None:
-    made(reading, mini("LeavesOutOneType"))
-    said = verify(reading, *words).expect(code)
+    made(command, mini("LeavesOutOneType"))
+    said = verify(command, *words).expect(code)
     assert told in f"{said.text} {said.err}"
 
 
-def test_verify_holds_the_claims_against_those_that_are_pinned(reading: Command, tmp_path: Path) -> None:
-    made(reading, mini("LeavesOutOneType"))
-    claims = read(reading.out / "results.jsonl").header["claims"]
+def test_verify_holds_the_claims_against_those_that_are_pinned(command: Command, tmp_path: Path) -> None:
+    made(command, mini("LeavesOutOneType"))
+    claims = read(command.out / "results.jsonl").header["claims"]
     path = tmp_path / "claims.yaml"
     path.write_text(json.dumps(claims), encoding="utf-8")
-    assert verify(reading, "--claims", path).code == 0
+    assert verify(command, "--claims", path).code == 0
     path.write_text(json.dumps({**claims, "leaves_out": []}), encoding="utf-8")
-    said = verify(reading, "--claims", path).expect(1)
+    said = verify(command, "--claims", path).expect(1)
     assert "leaves_out: type:f16 is claimed and not pinned" in said.text
 
 
-def test_rows_called_again_come_to_what_true_evidence_says(reading: Command) -> None:
+def test_rows_called_again_come_to_what_true_evidence_says(command: Command) -> None:
     backend = mini("Bent")
-    made(reading, backend)
-    again = ("verify", reading.out, "--cases", reading.cases, "--repeat", "30", "--backend", backend)
-    reading(*again).expect(0, text=f"30 rows called again on {backend}: 30 gave what the evidence says")
-    repeated = reading(*again, "--json").data["repeated"]
+    made(command, backend)
+    again = ("verify", command.out, "--cases", command.cases, "--repeat", "30", "--backend", backend)
+    command(*again).expect(0, text=f"30 rows called again on {backend}: 30 gave what the evidence says")
+    repeated = command(*again, "--json").data["repeated"]
     assert (repeated["backend"], repeated["rows"], repeated["differences"]) == (backend, 30, [])
 
 
-def test_rows_called_again_show_evidence_of_another_backend(reading: Command) -> None:
+def test_rows_called_again_show_evidence_of_another_backend(command: Command) -> None:
     """Rows copied from the reference are sound in themselves; the backend that they are said to be of is wrong."""
-    change = impersonate(reading, FLUSHES, "claims")
-    rewrite(made(reading), change)
-    verify = ("verify", reading.out, "--cases", reading.cases, "--conforms")
-    assert reading(*verify).code == 0, "alone, evidence tells nobody who wrote it"
-    said = reading(*verify, "--repeat", 1000, "--backend", FLUSHES).expect(1)
+    change = impersonate(command, FLUSHES, "claims")
+    rewrite(made(command), change)
+    verify = ("verify", command.out, "--cases", command.cases, "--conforms")
+    assert command(*verify).code == 0, "alone, evidence tells nobody who wrote it"
+    said = command(*verify, "--repeat", 1000, "--backend", FLUSHES).expect(1)
     assert "patterns[StaticReshape-f32]: the evidence says f32[8], now f32[8] (subnormals flushed)" in said.text
 
 
-def test_rows_are_called_again_on_the_same_backend_only(reading: Command) -> None:
-    made(reading)
-    verify(reading, "--repeat", 3, "--backend", mini("Bent")).expect(3, err="the evidence is of reference")
+def test_rows_are_called_again_on_the_same_backend_only(command: Command) -> None:
+    made(command)
+    verify(command, "--repeat", 3, "--backend", mini("Bent")).expect(3, err="the evidence is of reference")
     for words in (("--repeat", 3), ("--backend", "reference")):
-        assert verify(reading, *words).code == 2
+        assert verify(command, *words).code == 2
 
 
 # ── publishing ────────────────────────────────────────────────────────────────────────────────────
-def test_publishing_says_what_it_replaces(reading: Command) -> None:
-    change = impersonate(reading, FLUSHES)
+def test_publishing_says_what_it_replaces(command: Command) -> None:
+    change = impersonate(command, FLUSHES)
     for _ in range(2):
-        assert "replaces" not in read_by(reading, "publish", reading.out).err, "it is the same"
-    rewrite(made(reading), change)
-    said = read_by(reading, "publish", reading.out)
+        assert "replaces" not in read_by(command, "publish", command.out).err, "it is the same"
+    rewrite(made(command), change)
+    said = read_by(command, "publish", command.out)
     assert re.search(r"replaces the run of \d{4}-\d\d-\d\dT\S+\n", said.err)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "-", "///", "../.."])
-def test_a_backend_whose_name_names_no_folder_is_not_published(reading: Command, name: str) -> None:
-    rewrite(made(reading, FLUSHES), lambda records: records[0]["backend"].update(name=name))
-    read_by(reading, "publish", reading.out).expect(2, err="names no folder")
-    assert not list((reading.folder / "reports").glob("*"))
+def test_a_backend_whose_name_names_no_folder_is_not_published(command: Command, name: str) -> None:
+    rewrite(made(command, FLUSHES), lambda records: records[0]["backend"].update(name=name))
+    read_by(command, "publish", command.out).expect(2, err="names no folder")
+    assert not list((command.folder / "reports").glob("*"))
 
 
-def test_counts_are_those_of_the_rows(reading: Command) -> None:
-    rewrite(made(reading, FLUSHES), lambda records: records[-1]["verdicts"].update({"pass": 9999}))
-    assert "the footer counts 9999 pass" in verify(reading).out
-    rewrite(reading.out / "results.jsonl", recount)
-    assert verify(reading).code == 0
+def test_counts_are_those_of_the_rows(command: Command) -> None:
+    rewrite(made(command, FLUSHES), lambda records: records[-1]["verdicts"].update({"pass": 9999}))
+    assert "the footer counts 9999 pass" in verify(command).out
+    rewrite(command.out / "results.jsonl", recount)
+    assert verify(command).code == 0

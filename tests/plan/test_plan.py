@@ -17,7 +17,7 @@ from conformance.model import Form, Meaning, Operand, covers
 from conformance.plan.rows import Row, plan_of
 from conformance.run.diagnose import wrong_dims
 
-from ..builders import ROOT, plan_of_cases, plan_once
+from ..builders import ROOT, plan_of_cases
 
 F64 = Form("f64", "f64", "s64")
 
@@ -204,7 +204,7 @@ def test_facets_of_rank_and_length(rows: dict[str, Row], case: str, limits: set[
 
 def test_claims_and_rows_have_the_same_facets() -> None:
     """Except the type s8, which no bundled document lists; one of your own may."""
-    of_rows = {facet for row in plan_once(load_suite()).rows for facet in row.facets}
+    of_rows = {facet for row in plan_of(load_suite()).rows for facet in row.facets}
     assert {name for name in FACETS if not any(covers(name, facet) for facet in of_rows)} == {"type:s8"}
     assert {facet for facet in of_rows if facet not in FACETS} == set()
     assert f"rank:{MOST_DIMS}" in of_rows

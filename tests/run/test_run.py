@@ -79,7 +79,7 @@ def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_evidence_has_a_line_for_every_row_of_the_suite(command: Command) -> None:
-    rows = [row.id for row in plan_of(builders.suite_of_cases(None, command.cases)).rows]
+    rows = [row.id for row in command.plan.rows]
     for more in ((), ("--type", "f16"), ("-k", "flattens"), ("--operation", "Reshape-1")):
         command.run("reference", *more)
         assert [result.row for result in read(command.out / "results.jsonl").results] == rows
@@ -205,7 +205,7 @@ def test_failures_are_grouped_with_place_and_command(command: Command) -> None:
 def test_failures_against_text_and_rulings_count_apart(command: Command) -> None:
     said = command.run(mini("Accepts"), "--json", "--document", "static-oneapi", "--type", "f32")
     spec, results = load_spec(), read(command.out / "results.jsonl").results
-    cases = builders.suite_of_cases(None, command.cases).cases
+    cases = command.plan.suite.cases
     rows = [r.row for r in results if r.verdicts.get("static-oneapi") == "fail" and "-f32" in r.row]
     failed = [cases[row.partition("[")[0]].rule for row in rows]
     stated = [rule for rule in failed if spec.rules[rule].authority("static-oneapi") != "our ruling"]

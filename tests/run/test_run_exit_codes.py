@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
-from conformance.plan.rows import plan_of
 from conformance.runner import planted_backends as canary
 from conformance.system.progress import Progress
 from conformance.verdict.conclude import conclude_evidence
 
-from .. import builders
 from ..builders import Command, mini, spare_planted
 from ..verdict.test_waive import waivers
 from .run_output import never_conforms
@@ -126,9 +124,7 @@ def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytes
 
 def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
     said = command.run("reference")
-    again = conclude_evidence(
-        plan_of(builders.suite_of_cases(None, command.cases)), read(command.out / "results.jsonl")
-    )
+    again = conclude_evidence(command.plan, read(command.out / "results.jsonl"))
     assert said.last == f"exit {again.exit_code}: {again.why}"
 
 

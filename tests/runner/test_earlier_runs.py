@@ -16,10 +16,8 @@ from conformance.isolate.backend import isolation_of
 from conformance.system.files import lock_folder
 
 from ..builders import Command, CommandOutput, cut_results, interrupt, mini, rewrite, write_cases
-from ..evidence.readers import merge, read_by, reading, remove, verify
+from ..evidence.readers import merge, read_by, remove, verify
 from ..pytest_plugin.done import SUITE, Done
-
-__all__ = ["reading"]
 
 
 # ── nothing of an earlier run is left to be taken for this one's ──────────────────────────────────
@@ -83,17 +81,17 @@ def test_only_our_own_backends_run_in_our_process(backend: str, isolation: str) 
     assert isolation_of(backend) == isolation
 
 
-def test_a_verdict_made_in_our_own_process_proves_nothing(reading: Command) -> None:
+def test_a_verdict_made_in_our_own_process_proves_nothing(command: Command) -> None:
     backend, words = mini("Bent"), ["as run in the suite's own process", "could write its verdict; it proves nothing"]
-    reading.run(backend, "--isolation", "none").expect(0, text=words)
-    assert verify(reading).code == 0
+    command.run(backend, "--isolation", "none").expect(0, text=words)
+    assert verify(command).code == 0
     for more in ((), ("static-oneapi",)):
-        verify(reading, "--conforms", *more).expect(1, text="ran in the suite's own process")
-    assert not verify(reading, "--json").data["conforms"]
-    assert read_by(reading, "publish", reading.out).code == 2
+        verify(command, "--conforms", *more).expect(1, text="ran in the suite's own process")
+    assert not verify(command, "--json").data["conforms"]
+    assert read_by(command, "publish", command.out).code == 2
     for others in ((backend, "--isolation", "worker"), ("reference",)):
-        assert reading.run(*others).code == 0
-        assert verify(reading, "--conforms").code == 0
+        assert command.run(*others).code == 0
+        assert verify(command, "--conforms").code == 0
 
 
 # ── going on ──────────────────────────────────────────────────────────────────────────────────────
@@ -118,13 +116,13 @@ def resume(command: Command, rows: int) -> CommandOutput:
     return command.run("reference", "--resume", command.out)
 
 
-def test_a_resumed_run_says_which_rows_it_did_not_see(reading: Command) -> None:
-    said = resume(reading, 50).expect(0)
-    evidence = read(reading.out / "results.jsonl")
+def test_a_resumed_run_says_which_rows_it_did_not_see(command: Command) -> None:
+    said = resume(command, 50).expect(0)
+    evidence = read(command.out / "results.jsonl")
     told = f"50 of {len(evidence.results)} rows are from an earlier run that was interrupted"
     assert told in said.text
     assert [result.resumed for result in evidence.results] == [number < 50 for number in range(len(evidence.results))]
-    assert told in verify(reading).text
-    rewrite(reading.out / "results.jsonl", remove("resumed"))
-    assert "the footer does not count the resumed rows" in verify(reading).out
-    assert "20 of" in resume(reading, 20).text
+    assert told in verify(command).text
+    rewrite(command.out / "results.jsonl", remove("resumed"))
+    assert "the footer does not count the resumed rows" in verify(command).out
+    assert "20 of" in resume(command, 20).text
