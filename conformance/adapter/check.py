@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from ..model import EVERY, LAYOUT_FACETS, LAYOUTS, LIMITS, Adapter, Claims, Identity
@@ -19,40 +20,15 @@ class CannotStart(Exception):
 
 def check_adapter(adapter: Any, backend: str) -> Adapter:
     """Return the adapter if it has every member and claims only what exists; otherwise CannotStart."""
-    for member in ("identity", "claims", "compile"):
-        if not hasattr(adapter, member):
-            what = f"the adapter has no `{member}`; subclass FunctionAdapter or see adapters/README.md"
-            raise CannotStart(f"{backend}: {what}")
-    if not callable(adapter.compile):
-        raise CannotStart(f"{backend}: `compile` is not a method")
-    if type(adapter) is FunctionAdapter or (
-        isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape
-    ):
-        raise CannotStart(f"{backend}: the adapter does not define reshape(self, src, shape, special_zero)")
-    if hasattr(adapter, "mapped"):
-        what = "`mapped` is now `answers_special_zero = True`, for an adapter that answers special_zero itself"
-        raise CannotStart(f"{backend}: {what}")
-    check_description(adapter.identity, adapter.claims, backend)
-    if isinstance(adapter, FunctionAdapter):
-        if not isinstance(adapter.refusals, tuple):
-            raise CannotStart(f"{backend}: `refusals` is no tuple; write (ValueError,), with the comma")
-        for refusal in adapter.refusals:
-            if refusal in (BaseException, Exception, TypeError, AttributeError):
-                what = f"`refusals` names {refusal.__name__}, by which bugs speak too; name the library's own"
-                raise CannotStart(f"{backend}: {what}")
+    for problem in _find_problems(adapter):
+        raise CannotStart(f"{backend}: {problem}")
     return adapter  # type: ignore[no-any-return]
-
-
-_LONGEST_NAME, _LONGEST_DETAIL = 200, 2000
-"""Characters of a backend's name, its version or a name in its claims; and of one detail, which may be a build line."""
-_MOST_DETAILS, _MOST_CLAIMS = 100, 200
-"""Details of an identity, and names in each list of the claims: all of it goes into every report."""
 
 
 def check_description(identity: Any, claims: Any, backend: str) -> None:
     """Raise CannotStart if a backend's identity is malformed or it claims what does not exist."""
-    _check_identity(identity, backend)
-    _check_claims(claims, backend)
+    for problem in chain(_find_problems_of_identity(identity), _find_problems_of_claims(claims)):
+        raise CannotStart(f"{backend}: {problem}")
 
 
 def resolve_claims(adapter: Adapter, operations: Collection[str]) -> Claims:
@@ -67,56 +43,74 @@ def resolve_claims(adapter: Adapter, operations: Collection[str]) -> Claims:
     return claims
 
 
-def _check_identity(identity: Any, backend: str) -> None:
+# Each function below yields the problems in the order in which they are told. Nobody asks for a second one, so that
+# a line may rely on those before it.
+
+
+def _find_problems(adapter: Any) -> Iterator[str]:
+    for member in ("identity", "claims", "compile"):
+        if not hasattr(adapter, member):
+            yield f"the adapter has no `{member}`; subclass FunctionAdapter or see adapters/README.md"
+    if not callable(adapter.compile):
+        yield "`compile` is not a method"
+    if isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape:
+        yield "the adapter does not define reshape(self, src, shape, special_zero)"
+    if hasattr(adapter, "mapped"):
+        yield "`mapped` is now `answers_special_zero = True`, for an adapter that answers special_zero itself"
+    yield from _find_problems_of_identity(adapter.identity)
+    yield from _find_problems_of_claims(adapter.claims)
+    if not isinstance(adapter, FunctionAdapter):
+        return
+    refusals: Any = adapter.refusals
+    if not isinstance(refusals, tuple):
+        yield "`refusals` is no tuple; write (ValueError,), with the comma"
+    for refusal in refusals:
+        if refusal in (BaseException, Exception, TypeError, AttributeError):
+            yield f"`refusals` names {refusal.__name__}, by which bugs speak too; name the library's own"
+
+
+_LONGEST_NAME, _LONGEST_DETAIL = 200, 2000
+"""Characters of a backend's name, its version or a name in its claims; and of one detail, which may be a build line."""
+_MOST_DETAILS, _MOST_CLAIMS = 100, 200
+"""Details of an identity, and names in each list of the claims: all of it goes into every report."""
+
+
+def _find_problems_of_identity(identity: Any) -> Iterator[str]:
     parts: tuple[Any, ...] = tuple(identity) if isinstance(identity, Identity) else ()
     if len(parts) != 3 or not all(isinstance(part, str) for part in parts[:2]) or not parts[0]:
-        raise CannotStart(
-            f"{backend}: `identity` is {quote(identity)}; give Identity(name, version), both text, and a name not empty"
-        )
-    for what, part in zip(("name", "version"), parts[:2], strict=True):
+        yield f"`identity` is {quote(identity)}; give Identity(name, version), both text, and a name not empty"
+    name, version, detail = parts
+    for what, part in (("name", name), ("version", version)):
         if len(part) > _LONGEST_NAME:
-            raise CannotStart(
-                f"{backend}: the {what} has {len(part):,} characters: {quote(part)}; give at most {_LONGEST_NAME}"
-            )
+            yield f"the {what} has {len(part):,} characters: {quote(part)}; give at most {_LONGEST_NAME}"
         if not part.isprintable():
-            raise CannotStart(
-                f"{backend}: `identity` has {part!r}, with a line break or a character that does not show; "
-                "give one line of plain text"
-            )
-    pairs = isinstance(parts[2], tuple) and all(
-        isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in parts[2]
-    )
-    if not pairs:
-        raise CannotStart(f"{backend}: the detail of `identity` is {quote(parts[2])}; give pairs of text, a tuple each")
-    if len(parts[2]) > _MOST_DETAILS:
-        raise CannotStart(f"{backend}: the detail has {len(parts[2]):,} entries; give at most {_MOST_DETAILS}")
-    for key, value in parts[2]:
+            found = f"{part!r}, with a line break or a character that does not show"
+            yield f"`identity` has {found}; give one line of plain text"
+    if not isinstance(detail, tuple) or not all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in detail):
+        yield f"the detail of `identity` is {quote(detail)}; give pairs of text, a tuple each"
+    if len(detail) > _MOST_DETAILS:
+        yield f"the detail has {len(detail):,} entries; give at most {_MOST_DETAILS}"
+    for key, value in detail:
         if len(key) > _LONGEST_NAME or len(value) > _LONGEST_DETAIL:
-            raise CannotStart(
-                f"{backend}: the detail {quote(key)} has {len(value):,} characters: {quote(value)}; "
-                f"give a name of at most {_LONGEST_NAME} and at most {_LONGEST_DETAIL} for it"
-            )
+            what = f"the detail {quote(key)} has {len(value):,} characters: {quote(value)}"
+            yield f"{what}; give a name of at most {_LONGEST_NAME} and at most {_LONGEST_DETAIL} for it"
 
 
-def _check_claims(claims: Any, backend: str) -> None:
+def _find_problems_of_claims(claims: Any) -> Iterator[str]:
     if not isinstance(claims, Claims) or [*map(type, claims)] != [tuple, tuple, bool]:
-        raise CannotStart(
-            f"{backend}: `claims` is {quote(claims)}; give Claims(operations, not_claimed, answers_special_zero): "
-            "two tuples and a bool"
-        )
+        form = "Claims(operations, not_claimed, answers_special_zero): two tuples and a bool"
+        yield f"`claims` is {quote(claims)}; give {form}"
     for field, names in zip(("operations", "leaves_out"), claims[:2], strict=True):
         if len(names) > _MOST_CLAIMS:
-            raise CannotStart(f"{backend}: {field!r} has {len(names):,} names; give at most {_MOST_CLAIMS}")
+            yield f"{field!r} has {len(names):,} names; give at most {_MOST_CLAIMS}"
     everything: list[Any] = [*claims.operations, *claims.not_claimed]
     for name in everything:
         if not isinstance(name, str) or len(name) > _LONGEST_NAME:
-            raise CannotStart(
-                f"{backend}: `claims` has {quote(name)}, where the name of an operation or a facet was due"
-            )
+            yield f"`claims` has {quote(name)}, where the name of an operation or a facet was due"
     for facet in claims.not_claimed:
         if facet not in FACETS:
             hint = suggest(_nearest_facets(facet), f"there are {', '.join(FAMILIES)}")
-            raise CannotStart(f"{backend}: leaves out {facet!r}, which is no facet; {hint}")
+            yield f"leaves out {facet!r}, which is no facet; {hint}"
 
 
 def _nearest_facets(facet: str) -> list[str]:
@@ -147,4 +141,4 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
 }
 """Families that have members."""
 FACETS = (*FAMILIES, *(f"{family}:{member}" for family, members in MEMBERS.items() for member in members))
-"""Every name that claims can leave out."""
+"""Every name that `not_claimed` can have."""
