@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from conformance.adapter import CannotStart, bundled_backends, load_adapter
-from conformance.adapters.shared import NodeCall, resolve_infer, resolve_zeros
+from conformance.adapters.numpy import NumPy
+from conformance.adapters.shared import NodeCall, read_answer, resolve_infer, resolve_zeros
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Unsupported
 from conformance.plan.memory import TensorSpec, image_of, patterns, shape_image
 from conformance.run.call import elements_of
@@ -180,6 +181,35 @@ def test_a_rejection_has_the_message_of_the_library(adapter: Any, shape: tuple[i
         answer(adapter, TensorSpec("f32", (2, 3)), node(shape))
     assert rejected.value.stage == "run"
     assert "Error: " in rejected.value.message
+
+
+@pytest.mark.parametrize(
+    ("type_", "more", "facet"),
+    [
+        ("bf16", {}, "type:bf16"),
+        ("f32", {"shape": Operand("s64", (1,), None)}, "runtime-shape"),
+        ("f32", {"takes_src": True}, "shared-src"),
+    ],
+)
+def test_a_facet_that_is_not_claimed_is_unsupported(type_: str, more: dict[str, Any], facet: str) -> None:
+    limited = type("Limited", (NumPy,), {"not_claimed": ("type:bf16", "runtime-shape", "shared-src")})
+    given = Graph(Declared(type_, (2, 3)), (node((6,)), node((6,))._replace(**more)))
+    with pytest.raises(Unsupported, match=f"^{facet}$"):
+        limited().compile(given)
+    assert NumPy().compile(given)
+
+
+@pytest.mark.parametrize(("dims", "is_read"), [((2, 3), True), ((), True), ((0, 3), False), ((-1, 2), False)])
+def test_an_answer_without_elements_is_not_read(dims: tuple[int, ...], is_read: bool) -> None:
+    elements = np.zeros(6)
+    got = read_answer("f64", dims, lambda: elements)
+    assert (got is elements) == is_read
+    assert is_read or parts_of(got) == ("f64", dims, b"")
+
+
+def test_an_answer_of_a_rank_past_numpy_is_unsupported() -> None:
+    with pytest.raises(Unsupported, match="rank:65"):
+        read_answer("f64", (1,) * 65, lambda: np.zeros(1))
 
 
 @pytest.mark.parametrize(("more", "facet"), [({"inputs": 2}, "form"), ({"result": Declared("f32", (6,))}, "declared")])
