@@ -226,26 +226,7 @@ def test_random_text_is_read_or_rejected() -> None:
     alphabet = [
         "a", "b: ", ": ", "\n", "\n", "  ", "- ", "[", "]", "{", "}", ",", "'", '"', "|", ">", "&x ", "*x", "!t ",
     ]  # fmt: skip
-    alphabet += [
-        "?",
-        "#",
-        "%",
-        "@",
-        "`",
-        "1",
-        "true",
-        "~",
-        "---",
-        "...",
-        "\t",
-        "é",
-        "\u2028",
-        "\ufeff",
-        "<<",
-        "=",
-        "yes",
-        "\r",
-    ]
+    alphabet += [*"?#%@`1~\t\r=é\u2028\ufeff", "true", "---", "...", "<<", "yes"]
     for _ in range(20_000):
         text = "".join(rng.choice(alphabet) for _ in range(rng.randrange(14)))
         content, problems = parse(text, "x.yaml")
