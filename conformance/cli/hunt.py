@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from ..adapter import CannotStart
 from ..hunt.hunt import Scope, hunt
-from ..isolate.backend import isolation_of, use_backend
+from ..isolate.backend import Isolation, isolation_of, use_backend
 from ..isolate.process.launch import Limits
 from ..load.spec import load_spec
-from ..model import Spec
+from ..model import Adapter, Spec
 from ..report.wording import visible
 from ..run.contain import quiet_backend
 from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, lines, paint, say
-from ..system.text import describe_unknown
 from .arguments import Usage, check_folder, emit
 from .parser import Parser, positive, whole
+from .request import check_names
 from .shared_options import add_backend_and_calls, add_isolation, add_memory, add_timeout
 
 EXAMPLES = """\
@@ -39,35 +39,27 @@ def run(args: argparse.Namespace) -> int:
     """Hunt, and show the counterexample; return 1 if there is one."""
     check_folder("--spec", args.spec)
     spec = load_spec(args.spec)
-    _check(args, spec)
+    check_names(spec, args.operation, args.type)
+    limits = Limits(seconds=args.timeout, memory=args.memory << 20)
     scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))
     try:
         with quiet_backend() as notes, ExitStack() as backends:
-            adapter = backends.enter_context(_open(args, args.backend))
-            other = backends.enter_context(_open(args, args.differential)) if args.differential else None
+            adapter = backends.enter_context(_open(args.backend, args.isolation, limits))
+            compared = args.differential
+            other = backends.enter_context(_open(compared, args.isolation, limits)) if compared else None
             result = hunt(adapter, scope, args.examples, args.seed, other)
             name = f"{adapter.identity.name} {adapter.identity.version}"
     except CannotStart as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
     if args.json:
-        emit(_data(args, result, name))
+        emit({"backend": name, "seed": args.seed, **_data(result)})
     else:
-        _show(args, result, name, notes, spec)
+        _show(result, name, args.seed, notes, spec)
     return 1 if result.counterexample else 0
 
 
-def _open(args: argparse.Namespace, backend: str) -> Any:
-    return use_backend(
-        backend, isolation_of(backend, args.isolation), Limits(seconds=args.timeout, memory=args.memory << 20)
-    )
-
-
-def _check(args: argparse.Namespace, spec: Spec) -> None:
-    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    for what, names, known in (("operation", args.operation, spec.operations), ("type", args.type, types)):
-        for name in names or ():
-            if name not in known:
-                raise Usage(describe_unknown(what, name, sorted(known)))
+def _open(backend: str, isolation: Isolation | None, limits: Limits) -> AbstractContextManager[Adapter]:
+    return use_backend(backend, isolation_of(backend, isolation), limits)
 
 
 def _meanings(counterexample: Any) -> dict[str, dict[str, Any]]:
@@ -80,7 +72,7 @@ def _meanings(counterexample: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def _data(args: argparse.Namespace, result: Any, name: str) -> dict[str, Any]:
+def _data(result: Any) -> dict[str, Any]:
     failure = result.counterexample
     record = failure and {
         "row": failure.row.id,
@@ -93,21 +85,21 @@ def _data(args: argparse.Namespace, result: Any, name: str) -> dict[str, Any]:
         "case": failure.text,
         "steady": result.steady,
     }
-    return {"backend": name, "seed": args.seed, "examples": result.examples, "found": record}
+    return {"examples": result.examples, "found": record}
 
 
-def _show(args: argparse.Namespace, result: Any, name: str, notes: list[str], spec: Spec) -> None:
+def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> None:
     failure = result.counterexample
     say(paint("bold", name))
     for note in notes:
         say(paint("yellow", f"note: {note}"))
     if failure is None:
-        say(f"nothing failed in {count_noun(result.examples, 'example')} of seed {args.seed}")
+        say(f"nothing failed in {count_noun(result.examples, 'example')} of seed {seed}")
         return
     what = failure.difference or failure.result.detail
     tried = count_noun(result.examples, "example")
     how = paint("red", "differs" if failure.difference else "failed")
-    say(f"{how} after {tried} of seed {args.seed}; the smallest such call:")
+    say(f"{how} after {tried} of seed {seed}; the smallest such call:")
     say()
     say(lines(failure.text.rstrip().split("\n")))
     say()

@@ -13,7 +13,7 @@ from ..isolate.backend import isolation_of
 from ..isolate.process.launch import Limits
 from ..load.schema import read_file
 from ..load.strict_yaml import require
-from ..model import Claims, Place, covers
+from ..model import Claims, Place, Spec, covers
 from ..plan.rows import Plan
 from ..runner.run_suite import ClaimsDiffer, RunRequest
 from ..system.exit_codes import CANNOT_START, UNTRUSTED
@@ -53,6 +53,20 @@ def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         drawn_rows=0 if args.waivers else ROWS_DRAWN,  # a waiver cannot name a call that nobody wrote
         tester=args.tester,
     )
+
+
+def check_names(
+    spec: Spec, operations: Sequence[str] | None, types: Sequence[str] | None, documents: Sequence[str] | None = None
+) -> None:
+    """Raise Usage for the name of an operation, type or document that there is not."""
+    known_types = {type_ for operation in spec.operations.values() for type_ in operation.types}
+    for what, names, known in (
+        ("operation", operations, spec.operations), ("document", documents, spec.documents),
+        ("type", types, known_types),
+    ):  # fmt: skip
+        for name in names or ():
+            if name not in known:
+                raise Usage(describe_unknown(what, name, sorted(known)))
 
 
 def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:

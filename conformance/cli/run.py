@@ -24,12 +24,11 @@ from ..system.exit_codes import CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import InUse, lock_folder
 from ..system.late import describe_failure, go_on
 from ..system.progress import Progress
-from ..system.text import describe_unknown
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, load_suite_of, say_error
 from .parser import Parser, nonce, positive, seconds, shard, whole
-from .request import add_request_options, read_request, report_mistakes
+from .request import add_request_options, check_names, read_request, report_mistakes
 from .run_summary import data_of, relative, show, show_part
 from .shared_options import add_jobs
 
@@ -226,7 +225,7 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     request = read_request(args, plan)
     if args.jobs > 1 and request.isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
-    _check_names(args, plan)
+    check_names(plan.suite.spec, args.operation, args.type, args.document)
     partial = args.select is not None or args.last_failed or args.shard or args.operation or args.document or args.type
     if partial and args.drawn_rows:
         what = f"--drawn-rows {args.drawn_rows} draws calls of the whole target"
@@ -251,17 +250,6 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         drawn_rows=drawn_rows,
         resume=args.resume is not None,
     )
-
-
-def _check_names(args: argparse.Namespace, plan: Plan) -> None:
-    """Raise Usage if a part of the target is named that there is not."""
-    spec = plan.suite.spec
-    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    known_names = (spec.operations, spec.documents, types)
-    for what, known in zip(("operation", "document", "type"), known_names, strict=True):
-        for name in getattr(args, what) or ():
-            if name not in known:
-                raise Usage(describe_unknown(what, name, sorted(known)))
 
 
 def _read_choice(select: str | None, last_failed: Path | None, plan: Plan) -> Callable[[Row], bool]:

@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..adapter import CannotStart
 from ..evidence.journal import Refused, Tampered, check_can_resume, part_of
@@ -34,6 +34,7 @@ from ..system.text import describe_unknown
 from ..verdict import planted
 from .arguments import Usage, check_folder, emit
 from .parser import Parser, shard, whole
+from .request import check_names
 from .shared_options import add_backend_and_calls, add_isolation, add_jobs, add_memory, add_timeout
 
 DEFAULT_OUT = Path("conformance-sweep")
@@ -66,11 +67,14 @@ def run(args: argparse.Namespace) -> int:
     """Sweep, write the results and show them; return 1 if a call failed, 4 if only a shard was swept."""
     check_folder("--spec", args.spec)
     spec = load_spec(args.spec)
-    order = _order(args, spec)
+    request = _read_request(args, spec)
+    how = _Work(args.out or DEFAULT_OUT, args.resume, args.shard, args.jobs, args.dask, not args.json)
     try:
-        with lock_folder(_folder(args), f"a sweep of {args.backend}"):
-            _remove_earlier(args)
-            results = _sweep(args, order, spec)
+        with lock_folder(how.folder, f"a sweep of {args.backend}"):
+            if how.resume:
+                check_can_resume(how.folder / FILE, "sweep")
+            clear(how.folder, how.resume)  # except what is to be resumed
+            results = _sweep(request, how, spec)
     except InUse as in_use:
         raise Usage(str(in_use)) from None
     except (CannotStart, Lost) as cannot:
@@ -81,25 +85,41 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(str(tampered), code=UNTRUSTED) from None
     finally:
         close_backend()
-    code, why = _conclude(args, results)
+    code, why = _conclude(how.shard, results)
     if args.json:
-        emit({**results.header, **results.footer, "exit_code": code, "why": why, "out": str(_folder(args) / FILE)})
+        emit({**results.header, **results.footer, "exit_code": code, "why": why, "out": str(how.folder / FILE)})
     else:
-        _show(args, results, code, why)
+        _show(results, code, why)
+        say(f"results: {how.folder / FILE}")
     return code
 
 
-def _remove_earlier(args: argparse.Namespace) -> None:
-    """Remove the results of an earlier sweep, except what is to be resumed."""
-    folder = _folder(args)
-    if args.resume:
-        check_can_resume(folder / FILE, "sweep")
-    clear(folder, args.resume)
+class _Work(NamedTuple):
+    """The part of a sweep that is done here, by what, and where its results go."""
+
+    folder: Path
+    resume: bool
+    shard: str | None
+    jobs: int
+    dask: str | None
+    is_announced: bool
+
+    def blocks(self, request: SweepRequest) -> Iterator[Block]:
+        blocks = blocks_of(request.domain)
+        if not self.shard:
+            return blocks
+        number, _, count = self.shard.partition("/")
+        return islice(blocks, int(number) - 1, None, int(count))
+
+    def count_calls(self, request: SweepRequest) -> int:
+        if not self.shard:
+            return request.domain.size * len(request.ways)
+        return sum(block.calls for block in self.blocks(request)) * len(request.ways)
 
 
-def _count_failures(order: SweepRequest, name: str) -> int:
+def _count_failures(request: SweepRequest, name: str) -> int:
     """Sweep a planted backend in the same way over a few calls, and count its failing verdicts."""
-    small_order = order._replace(backend=f"broken:{name}", domain=_SMALL, ways=order.ways[:1], isolation="none")
+    small_order = request._replace(backend=f"broken:{name}", domain=_SMALL, ways=request.ways[:1], isolation="none")
     try:
         total = EMPTY
         for block in blocks_of(small_order.domain):
@@ -109,18 +129,19 @@ def _count_failures(order: SweepRequest, name: str) -> int:
         close_backend()
 
 
-def _sweep(args: argparse.Namespace, order: SweepRequest, spec: Spec) -> Results:
-    canaries = {name: _count_failures(order, name) for name in planted.SWEPT}
+def _sweep(request: SweepRequest, how: _Work, spec: Spec) -> Results:
+    canaries = {name: _count_failures(request, name) for name in planted.SWEPT}
     with quiet_backend():
-        who = identify(order)
-    header, path = header_of(order, spec, who, args.shard), _folder(args) / FILE
-    due = (block.calls * len(order.ways) for block in _blocks(args, order))
-    done = salvage(path, header, due) if args.resume and part_of(path).exists() else []
-    _announce(args, order)
+        who = identify(request)
+    header, path = header_of(request, spec, who, how.shard), how.folder / FILE
+    due = (block.calls * len(request.ways) for block in how.blocks(request))
+    done = salvage(path, header, due) if how.resume and part_of(path).exists() else []
+    if how.is_announced:
+        _announce(request, how)
     writer = SweepWriter(path.parent, header, done)
     began = time.perf_counter()
     try:
-        notes = _run_rest(args, order, who, writer)
+        notes = _run_rest(request, how, who, writer)
     except BaseException:
         writer.leave()
         raise
@@ -130,40 +151,35 @@ def _sweep(args: argparse.Namespace, order: SweepRequest, spec: Spec) -> Results
     return writer.close(time.perf_counter() - began, canaries)
 
 
-def _run_rest(args: argparse.Namespace, order: SweepRequest, who: Any, writer: SweepWriter) -> list[str]:
+def _run_rest(request: SweepRequest, how: _Work, who: Any, writer: SweepWriter) -> list[str]:
     """Run and write the blocks that the writer does not have; return notes on what else the backend did."""
-    rest, due = (islice(_blocks(args, order), writer.resumed, None) for _ in range(2))
-    progress = Progress("sweeping", _size(args, order))
-    with closing(progress), quiet_backend() as notes, closing(_distribute(args, order, who)(rest)) as tallies:
+    rest, due = (islice(how.blocks(request), writer.resumed, None) for _ in range(2))
+    progress = Progress("sweeping", how.count_calls(request))
+    with closing(progress), quiet_backend() as notes, closing(_distribute(request, how, who)(rest)) as tallies:
         for tally, block in zip(tallies, due, strict=True):
-            if tally.calls != block.calls * len(order.ways):
-                raise Lost(f"a worker made {tally.calls:,} calls of a block of {block.calls * len(order.ways):,}")
+            if tally.calls != block.calls * len(request.ways):
+                raise Lost(f"a worker made {tally.calls:,} calls of a block of {block.calls * len(request.ways):,}")
             writer.write_block(tally)
             progress.at(writer.total.calls)
     return notes
 
 
-def _distribute(
-    args: argparse.Namespace, order: SweepRequest, who: Any
-) -> Callable[[Iterable[Block]], Generator[Tally]]:
+def _distribute(request: SweepRequest, how: _Work, who: Any) -> Callable[[Iterable[Block]], Generator[Tally]]:
     """Choose what runs the blocks: a cluster, several processes, or this process."""
-    run_one = partial(run_block, order, who=who)
-    if args.dask:
-        return partial(run_on_dask, args.dask, run_one)
-    return partial(run_in_processes, args.jobs, run_one) if args.jobs > 1 else partial(run_here, run_one)
+    run_one = partial(run_block, request, who=who)
+    if how.dask:
+        return partial(run_on_dask, how.dask, run_one)
+    return partial(run_in_processes, how.jobs, run_one) if how.jobs > 1 else partial(run_here, run_one)
 
 
 # ── what to sweep ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _order(args: argparse.Namespace, spec: Spec) -> SweepRequest:
-    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-    for what, names, known in (
-        ("operation", args.operation, spec.operations), ("type", args.type, types), ("layout", args.layout, LAYOUTS),
-    ):  # fmt: skip
-        for name in names or ():
-            if name not in known:
-                raise Usage(describe_unknown(what, name, sorted(known)))
+def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
+    check_names(spec, args.operation, args.type)
+    for name in args.layout or ():
+        if name not in LAYOUTS:
+            raise Usage(describe_unknown("layout", name, sorted(LAYOUTS)))
     domain = Domain(args.rank, args.max_dim, args.rank + 1, -2, args.max_dim)
     if is_too_large(domain):
         raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
@@ -176,37 +192,17 @@ def _order(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     )  # fmt: skip
 
 
-def _blocks(args: argparse.Namespace, order: SweepRequest) -> Iterator[Block]:
-    blocks = blocks_of(order.domain)
-    if not args.shard:
-        return blocks
-    number, _, count = args.shard.partition("/")
-    return islice(blocks, int(number) - 1, None, int(count))
-
-
-def _size(args: argparse.Namespace, order: SweepRequest) -> int:
-    if not args.shard:
-        return order.domain.size * len(order.ways)
-    return sum(block.calls for block in _blocks(args, order)) * len(order.ways)
-
-
-def _folder(args: argparse.Namespace) -> Path:
-    return args.out or DEFAULT_OUT
-
-
 # ── messages ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _announce(args: argparse.Namespace, order: SweepRequest) -> None:
-    if args.json:
-        return
-    ways = count_noun(len(order.ways), "way")
-    say(f"{order.domain}, each in {ways} of calling: {count_noun(order.domain.size * len(order.ways), 'call')}")
-    if args.shard:
-        say(f"shard {args.shard} of them: {count_noun(_size(args, order), 'call')}")
+def _announce(request: SweepRequest, how: _Work) -> None:
+    ways = count_noun(len(request.ways), "way")
+    say(f"{request.domain}, each in {ways} of calling: {count_noun(request.domain.size * len(request.ways), 'call')}")
+    if how.shard:
+        say(f"shard {how.shard} of them: {count_noun(how.count_calls(request), 'call')}")
 
 
-def _conclude(args: argparse.Namespace, results: Results) -> tuple[int, str]:
+def _conclude(shard_: str | None, results: Results) -> tuple[int, str]:
     """Return the exit code and the reason for it."""
     escaped = planted.find_uncaught(planted.SWEPT, results.footer["canaries"])
     failed = sum(failure.calls for failure in results.total.failures.values())
@@ -215,14 +211,14 @@ def _conclude(args: argparse.Namespace, results: Results) -> tuple[int, str]:
         return UNTRUSTED, f"the planted backend {escaped[0]} was not caught: no count of this sweep holds"
     if failed:
         return FAILS, f"{count_noun(failed, 'call')} failed"
-    if args.shard:
-        return INCOMPLETE, f"only shard {args.shard} was swept, and nothing failed in it"
+    if shard_:
+        return INCOMPLETE, f"only shard {shard_} was swept, and nothing failed in it"
     if not verdicts & RIGHT:
         return INCOMPLETE, "the backend claims none of what was swept"
     return CONFORMS, "every call went as the documents say"
 
 
-def _show(args: argparse.Namespace, results: Results, code: int, why: str) -> None:
+def _show(results: Results, code: int, why: str) -> None:
     total, who = results.total, results.header["backend"]
     say(paint("bold", f"{who['name']} {who['version']}"))
     say()
@@ -246,4 +242,3 @@ def _show(args: argparse.Namespace, results: Results, code: int, why: str) -> No
         say(paint("dim", f"    # {failure.example['detail']}"))
     say()
     say(f"exit {code}: {why}")
-    say(f"results: {_folder(args) / FILE}")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ..cli.arguments import Usage, check_folder
+from ..cli.request import check_names
 from ..evidence.results import Target
 from ..plan.rows import Plan
 from ..system.text import describe_unknown
@@ -39,21 +40,10 @@ def words(option: Any) -> list[str]:
 
 def target(plan: Plan, option: Any) -> Target:
     """Return the target of the session, from --operation, --document, --type and --large."""
-    spec = plan.suite.spec
-    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
-
-    def names_for(what: str, known: Iterable[str]) -> tuple[str, ...]:
-        names = tuple(getattr(option, f"conformance_{what}") or ())
-        for name in names:
-            if name not in known:
-                raise Usage(describe_unknown(what, name, sorted(known)))
-        return names
-
+    names = {what: getattr(option, f"conformance_{what}") or () for what in ("operation", "document", "type")}
+    check_names(plan.suite.spec, names["operation"], names["type"], names["document"])
     return Target(
-        names_for("operation", spec.operations),
-        names_for("document", spec.documents),
-        names_for("type", types),
-        large=bool(getattr(option, "conformance_large", False)),
+        tuple(names["operation"]), tuple(names["document"]), tuple(names["type"]), large=bool(option.conformance_large)
     )
 
 
