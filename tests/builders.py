@@ -421,15 +421,20 @@ def rewrite(path: Path, change: Callable[[Records], object]) -> None:
 
 
 def sign_records(records: Records) -> bytes:
-    """Records as a results file whose footer is true of them."""
-    header, *rows = [_line(record) for record in records[:-1]]
-    footer = dict(records[-1])
+    """Make a results file of records, with a footer that is true of them."""
+    return sign_lines([_line(record) for record in records])
+
+
+def sign_lines(lines: Sequence[bytes]) -> bytes:
+    """Make a results file of lines, with a footer that is true of them."""
+    header, *rows = lines[:-1]
+    footer = json.loads(lines[-1])
     if isinstance(footer.get("rows"), int):
         footer |= {"rows": len(rows)}
     footer |= {"digest": hashlib.sha256(b"".join(rows)).hexdigest(), "header": hashlib.sha256(header).hexdigest()}
     footer.pop("seal", None)
     footer["seal"] = seal_of(footer)
-    return b"".join([header, *rows, _line(footer)])
+    return b"".join([*lines[:-1], _line(footer)])
 
 
 def cut_results(path: Path, lines: Iterable[bytes]) -> None:

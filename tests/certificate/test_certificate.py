@@ -221,26 +221,30 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     assert '<b class="FAILED">does not conform: ' in (out.parent / "register.html").read_text()
 
 
-def test_an_audit_of_another_file_under_the_same_name_is_refused(lab: Lab, cli: Cli) -> None:
+def audit_changed(lab: Lab, change: Callable[[Records], object]) -> tuple[object, ...]:
+    """Change the evidence and state it again; return the command that audits one row of it."""
+    rewrite(lab.folder / RESULTS, change)
+    forget_the_challenge(lab)
+    lab.make_statement()
+    assert lab.command("report", lab.folder) == 0
+    return ("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", "--rows", 1, "--cases", lab.cases)
+
+
+def test_an_audit_of_another_file_under_the_same_name(lab: Lab, cli: Cli) -> None:
     def swap(records: Records) -> None:
         name = next(iter(records[-1]["subject"]))
         records[-1]["subject"][name] = "0" * 64
 
-    rewrite(lab.folder / RESULTS, swap)
-    forget_the_challenge(lab)
-    lab.make_statement()
-    backend = f"{lab.home / 'mine.py'}:Mine"
-    assert lab.command("report", lab.folder) == 0
-    cli("audit", lab.folder, backend, "--rows", 1, "--cases", lab.cases).expect(1, err="is another file here")
+    cli(*audit_changed(lab, swap)).expect(1, err="is another file here")
 
 
 @pytest.mark.parametrize(
     ("change", "code", "says"),
     [
-        (lambda subject, loaded, unloaded: subject.pop(loaded), 0, ""),
-        (lambda subject, loaded, unloaded: subject.update({unloaded: "0" * 64}), 1, "was not used here"),
+        (lambda subject, loaded, _: subject.pop(loaded), 0, ""),
+        (lambda subject, _, unloaded: subject.update({unloaded: "0" * 64}), 1, "was not used here"),
         pytest.param(
-            lambda subject, loaded, unloaded: subject.update({"libother.so": "0" * 64}), 1, "was not used here",
+            lambda subject, *_: subject.update({"libother.so": "0" * 64}), 1, "was not used here",
             marks=pytest.mark.slow,
         ),
     ],
@@ -252,12 +256,8 @@ def test_a_package_may_load_a_file_on_one_side_only(
     folder = Path(np.__file__).parent
     loaded = f"numpy/linalg/{next((folder / 'linalg').glob('_umath_linalg*')).name}"
     unloaded = f"numpy/_core/{next((folder / '_core').glob('_simd.*')).name}"
-    rewrite(lab.folder / RESULTS, lambda records: change(records[-1]["subject"], loaded, unloaded) and None)
-    forget_the_challenge(lab)
-    lab.make_statement()
-    assert lab.command("report", lab.folder) == 0
-    words = ("--rows", 1, "--cases", lab.cases)
-    cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(code, err=says)
+    words = audit_changed(lab, lambda records: change(records[-1]["subject"], loaded, unloaded))
+    cli(*words).expect(code, err=says)
 
 
 def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:

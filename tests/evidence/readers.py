@@ -1,11 +1,18 @@
-"""Commands that read evidence, on runs of a few cases."""
+"""Results files of a few rows, and commands that read evidence, on runs of a few cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from ..builders import Command, CommandOutput, Records, mini
+import pytest
+
+from conformance.evidence.results import Target, Writer, header_of
+from conformance.load.cases import load_suite
+from conformance.model import Claims, Identity, Outcome, Result
+
+from ..builders import Command, CommandOutput, Records, mini, write_cases
 
 READERS = ("verify", "report", "compare", "diff", "publish")
 
@@ -72,3 +79,41 @@ ODD: dict[str, Callable[[Records], object]] = {
     ).update(diagnosis="\ud800 | b\n<!-- /counts -->"),
     "a planted backend forgotten": lambda records: records[-1]["canaries"].pop("DiesRatherThanRefuse"),
 }  # fmt: skip
+
+
+# ── results files of a few rows ───────────────────────────────────────────────────────────────────
+ROWS = [f"row-{number}[StaticReshape-f32]" for number in range(8)]
+
+
+def write(path: Path, backend: str = "it", rows: list[str] = ROWS, close: bool = True) -> dict[str, Any]:
+    """A results file of a few rows, and its header."""
+    suite = load_suite(None, write_cases(path.parent / "suite"))
+    header = header_of(suite, Identity(backend, "1"), Claims(("StaticReshape",)), Target(), backend)
+    writer = Writer(path, header)
+    for row in rows:
+        outcomes = (Outcome("tensor", "f32", (2,)),)
+        writer.row(Result(row, {"static-oneapi": "pass"}, outcomes, content=("0123456789abcdef",)))
+    if close:
+        writer.close(1.0, (), {"Planted": 3})
+    else:
+        writer.leave()
+    return header
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "results.jsonl"
+    write(path)
+    return path
+
+
+Lines = list[bytes]
+
+
+def lines_of(path: Path) -> Lines:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def rows_in(path: Path) -> list[bytes]:
+    """The rows of a results file, whether resumed or not."""
+    return [line.replace(b',"resumed":true}', b"}") for line in path.read_bytes().splitlines()[1:-1]]

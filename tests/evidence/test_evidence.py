@@ -19,8 +19,8 @@ from conformance.model.results import OUTCOME_FORM, RESULT_FORM
 from conformance.system.json_forms import first_mismatch
 
 from .. import builders
-from ..builders import Command
-from .evidence_files import ROWS, Lines, lines_of, path, signed, write
+from ..builders import Command, sign_lines
+from .readers import ROWS, Lines, lines_of, path, write
 
 __all__ = ["path"]
 
@@ -136,7 +136,7 @@ UNUSUAL_LINES = {
 def test_a_line_is_read_as_json_whatever_stands_in_it(path: Path, what: str) -> None:
     line = UNUSUAL_LINES[what] if UNUSUAL_LINES[what].lstrip().startswith(b"{") else b"{" + UNUSUAL_LINES[what]
     lines = lines_of(path)
-    path.write_bytes(signed([*lines[:3], line + b"\n", *lines[3:]]))
+    path.write_bytes(sign_lines([*lines[:3], line + b"\n", *lines[3:]]))
     results, records = read(path).results, [json.loads(line) for line in lines_of(path)[1:-1]]
     assert [(result.row, result.verdicts) for result in results] == [(r["row"], r["verdicts"]) for r in records]
     kinds = [[outcome["kind"] for outcome in record["outcomes"]] for record in records]
@@ -146,7 +146,7 @@ def test_a_line_is_read_as_json_whatever_stands_in_it(path: Path, what: str) -> 
 @pytest.mark.parametrize("end", [b"}", b"}}", b" " + REST_OF_LINE + b" {}", b'"verdicts":{}}, {"a":1}', b"\t", b""])
 def test_a_line_that_is_nearly_json_is_refused(path: Path, end: bytes) -> None:
     lines = lines_of(path)
-    path.write_bytes(signed([*lines[:3], b'{"record":"row","row":"a",' + end + b"\n", *lines[3:]]))
+    path.write_bytes(sign_lines([*lines[:3], b'{"record":"row","row":"a",' + end + b"\n", *lines[3:]]))
     with pytest.raises(Refused, match=":4: is no JSON"):
         read(path)
 
@@ -154,7 +154,7 @@ def test_a_line_that_is_nearly_json_is_refused(path: Path, end: bytes) -> None:
 def test_rows_whose_second_ids_are_the_same_are_one_row(path: Path) -> None:
     lines = lines_of(path)
     two = [b'{"record":"row","row":"' + id_ + b'",' + REST_OF_LINE[:-1] + b',"row":"b"}\n' for id_ in (b"x", b"y")]
-    path.write_bytes(signed([*lines[:3], *two, *lines[3:]]))
+    path.write_bytes(sign_lines([*lines[:3], *two, *lines[3:]]))
     with pytest.raises(Refused, match=":5: the row b occurs twice"):
         read(path)
 

@@ -24,8 +24,8 @@ from conformance.plan.rows import Row
 from conformance.verdict import waive
 
 from .. import builders
-from ..builders import Command, cut_results, mini
-from ..evidence.evidence_files import lines_of, path, rows_in, signed, write
+from ..builders import Command, cut_results, mini, sign_lines
+from ..evidence.readers import lines_of, path, rows_in, write
 from ..processes import wait
 
 __all__ = ["path"]
@@ -131,7 +131,7 @@ def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) 
 def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
     lines = lines_of(path)
     lines[-1] = json.dumps(json.loads(lines[-1]) | {"milliseconds": {"no-row[StaticReshape-f32]": 3}}).encode() + b"\n"
-    path.write_bytes(signed(lines))
+    path.write_bytes(sign_lines(lines))
     with pytest.raises(Refused, match=r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"):
         read(path)
 

@@ -16,8 +16,7 @@ from conformance.run.row import result_without_call
 from conformance.runner.shards import find_shard_gap
 
 from ..builders import Command, mini
-from ..evidence.evidence_files import path, rows_in
-from ..evidence.readers import merge
+from ..evidence.readers import merge, path, rows_in
 
 __all__ = ["path"]
 
