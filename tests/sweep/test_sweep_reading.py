@@ -147,7 +147,7 @@ def test_blocks_that_were_taken_in_part_are_no_sweep(
         whole = run_block.run_block(*given)
         return whole._replace(calls=whole.calls - 1)
 
-    monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(run_here, partial(fewer, given[1])))
+    monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(run_here, partial(fewer, given[0])))
     sweep(tmp_path).expect(3, err="a worker made 1 calls of a block of 2")
     assert not (tmp_path / FILE).exists()
 
