@@ -59,10 +59,9 @@ def check_names(
     spec: Spec, operations: Sequence[str] | None, types: Sequence[str] | None, documents: Sequence[str] | None = None
 ) -> None:
     """Raise Usage for the name of an operation, type or document that there is not."""
-    known_types = {type_ for operation in spec.operations.values() for type_ in operation.types}
     for what, names, known in (
         ("operation", operations, spec.operations), ("document", documents, spec.documents),
-        ("type", types, known_types),
+        ("type", types, spec.types),
     ):  # fmt: skip
         for name in names or ():
             if name not in known:
@@ -73,9 +72,8 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
     """Check the names given with --require; Usage if there is no such document, operation, type or facet."""
     spec = plan.suite.spec
     facets = {facet for row in plan.rows for facet in row.facets}
-    types = {type_ for operation in spec.operations.values() for type_ in operation.types}
     claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
-    known = {*claimable, *spec.operations, *spec.documents, *types}
+    known = {*claimable, *spec.operations, *spec.documents, *spec.types}
     for name in names or ():
         if name not in known:
             raise Usage(describe_unknown("requirement", name, sorted(known)))

@@ -56,7 +56,7 @@ class Scope(NamedTuple):
 def hunt(adapter: Adapter, scope: Scope, examples: int, number: int = 0, other: Adapter | None = None) -> HuntResult:
     """Try `examples` cases, until one fails; the same seed `number` tries the same ones."""
     search = _Search(adapter, scope, other)
-    types = scope.types or dict.fromkeys(t for operation in scope.spec.operations.values() for t in operation.types)
+    types = scope.types or scope.spec.types
     for example in range(examples):
         case = draw_case(Draw(f"hunt {number} {example}"), list(types))
         counterexample = search.find(case)

@@ -205,3 +205,8 @@ class Spec:
     digest: str
     added: frozenset[str] = frozenset()
     """Ids of the documents that a folder adds to the bundled ones."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The element types of all operations."""
+        return tuple(dict.fromkeys(type_ for operation in self.operations.values() for type_ in operation.types))

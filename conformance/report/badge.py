@@ -58,8 +58,7 @@ def summarize(run: FinishedRun) -> tuple[str, str]:
 def _limits(run: FinishedRun) -> str:
     """Say in a few words which types were not shown, and whether all facets are claimed."""
     shown = dict.fromkeys(standing.type for standing in run.standings if standing.word == "conforms")
-    listed = {type_ for operation in run.plan.suite.spec.operations.values() for type_ in operation.types}
-    parts = [f"for {', '.join(shown)} only"] if listed - shown.keys() else []
+    parts = [f"for {', '.join(shown)} only"] if {*run.plan.suite.spec.types} - shown.keys() else []
     if any(standing.not_claimed for standing in run.standings):
         parts.append("with limits")
     return " ".join(parts)
