@@ -185,7 +185,7 @@ def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> No
 def test_a_sweep_with_a_hanging_backend_ends_and_resumes(
     tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_block, "_IN_A_ROW", 2)
+    monkeypatch.setattr(run_block, "_MAX_LATE_IN_A_ROW", 2)
     source = "import time\n" + MEDDLING.format(part=str(tmp_path / "out" / PART), act="time.sleep(60)")
     (tmp_path / "hanging.py").write_text(source, encoding="utf-8")
     backend = f"{tmp_path / 'hanging.py'}:Meddling"
