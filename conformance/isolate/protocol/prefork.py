@@ -14,8 +14,7 @@ import socket
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import IO
 
@@ -153,23 +152,19 @@ def _send(control: socket.socket, number: int) -> None:
 # ── in the parent process ──
 
 
+FRESH = "fresh"
+"""In front of the backend: the copies import it themselves."""
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Import the backend, then fork at each request; in the copy, run the worker, which is imported only once too."""
-    return _fork_at_requests(arguments, partial(import_adapter, arguments[0]))
-
-
-def main_without_backend(arguments: Sequence[str]) -> int:
-    """Import the worker, then fork at each request; the copy imports the backend."""
-    return _fork_at_requests(arguments, lambda: None)
-
-
-def _fork_at_requests(arguments: Sequence[str], import_backend: Callable[[], None]) -> int:
+    """Import the worker, and the backend unless told FRESH; then fork at each request, and run the worker there."""
     from .worker import main as serve
 
     control = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    import_backend()
+    if arguments[0] != FRESH:
+        import_adapter(arguments[0])
     # A fork copies neither threads nor children; outside of Linux libraries break when forked.
     if sys.platform != "linux" or len(os.listdir("/proc/self/task")) > 1 or _has_children():
         return 1
@@ -184,7 +179,7 @@ def _fork_at_requests(arguments: Sequence[str], import_backend: Callable[[], Non
             os.close(begun)
             control.close()
             _take_streams(descriptors)
-            return serve(arguments)
+            return serve(arguments[-1:])
         os.close(begun)
         os.read(ready, 1)  # until the copy leads its group
         for descriptor in (ready, *descriptors):

@@ -20,7 +20,7 @@ from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.shared_memory import MMAP, TRIM, SharedMemory
 from .calls import CompiledGraph, PendingReply, UnreportedChange
 from .messages import Fault
-from .prefork import Prefork
+from .prefork import FRESH, Prefork
 from .process import Process
 from .session import FAILURES, SHARED_FROM, Run, Session
 
@@ -304,7 +304,7 @@ class ForkServer:
             prefork.close()
 
 
-_START = "from conformance.isolate.protocol.{} import {} as main; sys.exit(main(sys.argv[1:]))"
+_START = "from conformance.isolate.protocol.{} import main; sys.exit(main(sys.argv[1:]))"
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(TRIM), "MALLOC_MMAP_THRESHOLD_": str(MMAP)}
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """Without it NumPy starts threads when it is imported, and a process with threads is not copied."""
@@ -314,12 +314,9 @@ def worker(backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) ->
     """Start a process for a Python adapter."""
     path = os.pathsep.join(p for p in sys.path if p)
     env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path}
-    code = import_code()
-    worker, prefork, fresh = (
-        [sys.executable, "-c", code + _START.format(*place), backend]
-        for place in (("worker", "main"), ("prefork", "main"), ("prefork", "main_without_backend"))
-    )
-    return Remote(worker, limits, env, share, ForkServer(prefork, fresh, limits, env))
+    worker, prefork = ([sys.executable, "-c", import_code() + _START.format(name)] for name in ("worker", "prefork"))
+    fork_server = ForkServer([*prefork, backend], [*prefork, FRESH, backend], limits, env)
+    return Remote([*worker, backend], limits, env, share, fork_server)
 
 
 def program(command_line: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) -> Remote:

@@ -21,10 +21,10 @@ from ...model.types import WIDTH
 from ...plan.memory import strides_of
 from ...run.at_once import run_in_threads
 from ...run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
+from ...system.exit_codes import CANNOT_START
 from . import messages
 from .messages import Fault, encode_integer
 
-CANNOT_START = 3
 Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
 """A record, and the bytes that follow it."""
 DONE: dict[str, Any] = {"result": {}}
