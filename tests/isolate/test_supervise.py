@@ -25,21 +25,11 @@ class Mine(Reference):
 """
 
 
-def words(folder: Path, act: str) -> list[str]:
+def run_words(folder: Path, act: str) -> list[str]:
     (folder / "mine.py").write_text(BACKEND.format(act))
     few = ["--cases", str(builders.write_cases(folder)), "--drawn-rows", "0"]
     only = ["--isolation", "none", *few, "-k", "there-and-back", "--type", "f32"]
     return ["run", f"{folder / 'mine.py'}:Mine", *only, "--out", str(folder / "out")]
-
-
-def start(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """Start a command with a backend that sleeps. Return it and the process of the backend."""
-    path = folder / "pid"
-    act = f"open({str(path)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    command = [sys.executable, "-m", "conformance", *words(folder, act)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    processes.wait(lambda: path.exists() and path.read_text(), 30)
-    return process, int(path.read_text())
 
 
 ENDS = {
@@ -65,7 +55,7 @@ def test_work_that_ends_its_process(act: str) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 @pytest.mark.parametrize("act", some_slow(ENDS, ("os._exit(0)",)))
 def test_a_backend_that_ends_the_command(tmp_path: Path, act: str) -> None:
-    done = processes.run_command(*words(tmp_path, act))
+    done = processes.run_command(*run_words(tmp_path, act))
     assert done.returncode == 4
     how = "signal 9" if ENDS[act] else "exit code 0"
     assert f"ended with {how} before the command was done" in done.stderr
@@ -81,7 +71,7 @@ def test_a_backend_that_ends_the_command(tmp_path: Path, act: str) -> None:
     ],
 )  # fmt: skip
 def test_the_exit_code_of_a_command_that_completes(tmp_path: Path, act: str, code: int) -> None:
-    done = processes.run_command(*words(tmp_path, act))
+    done = processes.run_command(*run_words(tmp_path, act))
     assert done.returncode == code
     assert "was through" not in done.stderr
     assert (tmp_path / "out" / "report.html").exists() == (code != 130)
@@ -90,10 +80,14 @@ def test_the_exit_code_of_a_command_that_completes(tmp_path: Path, act: str, cod
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: signal.Signals) -> None:
-    command, backend = start(tmp_path)
-    command.send_signal(end)
-    _, said = command.communicate(timeout=30)
-    processes.wait(lambda: not processes.running(backend), 5)
+    pid = tmp_path / "pid"
+    act = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    words = [sys.executable, "-m", "conformance", *run_words(tmp_path, act)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as command:
+        processes.wait(lambda: pid.exists() and pid.read_text(), 30)
+        command.send_signal(end)
+        _, said = command.communicate(timeout=30)
+    processes.wait(lambda: not processes.running(int(pid.read_text())), 5)
     if end == signal.SIGTERM:
         assert command.returncode == 143
         assert "terminated; to go on, give --resume" in said
@@ -104,7 +98,7 @@ def test_a_backend_that_hangs_at_exit(tmp_path: Path) -> None:
     began = time.monotonic()
     code = "import sys; from conformance.isolate.process import supervise; from conformance.cli.main import main\n"
     code += "supervise._GRACE = 0.5; sys.exit(main())"
-    command = [sys.executable, "-c", code, *words(tmp_path, "atexit.register(time.sleep, 60)")]
+    command = [sys.executable, "-c", code, *run_words(tmp_path, "atexit.register(time.sleep, 60)")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
     assert done.returncode == 4
     assert "exit 4: " in done.stdout
@@ -120,7 +114,7 @@ def test_children_of_a_backend_end_with_the_command(tmp_path: Path) -> None:
         "self.own = getattr(self, 'own', 0) or subprocess.Popen(['sleep', '600'], env={}, start_new_session=True); "
         f"{own}; self.forked = getattr(self, 'forked', 0) or os.fork() or ({forked}, os.setsid(), time.sleep(600))"
     )
-    done = processes.run_command(*words(tmp_path, act), timeout=60)
+    done = processes.run_command(*run_words(tmp_path, act), timeout=60)
     assert done.returncode == 4, done.stderr
     for name in ("forked", "own"):
         pids = [int(pid) for pid in (tmp_path / name).read_text().split()]
