@@ -18,9 +18,11 @@ gc.set_threshold(100_000)  # as the command does: objects stay, and the collecto
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads in each of hundreds of processes
 
 
+from conformance.model import Spec  # noqa: E402
 from conformance.plan.rows import Plan  # noqa: E402
 
 from .builders import Cli, Command, plan_as_bundled  # noqa: E402
+from .builders import spec as builders_spec  # noqa: E402
 
 _MISSING = re.compile(r"(?:No module named|[Cc]ould not import) '(\w+)|(libdnnl)")
 _COMMAND = re.compile(r"pip install (.+)$")
@@ -79,3 +81,9 @@ def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """The plan of four cases, as if they were the bundled ones; many tests have another plan."""
     return plan_as_bundled(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture(scope="session")
+def spec() -> Spec:
+    """The bundled specification."""
+    return builders_spec()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from conformance.load.spec import load_spec
 from conformance.model import Expression, Form, Level, Place, Rule, Spec
 
@@ -144,11 +142,6 @@ def inferred() -> Rule:
 
 def volume() -> Rule:
     return rule("volume", ensures="product(dst) == product(src)")
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec()
 
 
 def binding(spec: Spec, document: str) -> list[Rule]:

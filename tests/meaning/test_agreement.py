@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from conformance.adapters.broken.base import Illegal, Unspecified, resolve
-from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, calls
 from conformance.model import Form, Meaning, Spec
@@ -20,11 +19,6 @@ Plain = tuple[Lengths, Lengths, bool]
 EVERY_CALL = 873_912
 SLICE = 47
 """Odd, so that both flags are met."""
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec()
 
 
 Read = tuple[Plain, tuple[Meaning, ...]]

@@ -18,9 +18,7 @@ from conformance.meaning.expression import FORM_NAMES
 from conformance.model import Expression, Form, Meaning, Rule, Spec
 from tests.builders import DOCUMENTS
 
-from .rules import FORM, HERE, binding, forms, inferred, literal, rule, spec
-
-__all__ = ["spec"]
+from .rules import FORM, HERE, binding, forms, inferred, literal, rule
 
 
 def slow_agrees(dst: tuple[int, ...], declared: tuple[int | None, ...] | None) -> bool:

@@ -17,9 +17,8 @@ from conformance.meaning.expression import CALL_NAMES, ENTRY_NAMES, NUMBER, Inva
 from conformance.model import Form, Meaning, Spec
 from tests.builders import DOCUMENTS
 
-from .rules import CONTRACTED, FORM, IMPLIED, binding, forms, inferred, literal, rule, spec, volume
+from .rules import CONTRACTED, FORM, IMPLIED, binding, forms, inferred, literal, rule, volume
 
-__all__ = ["spec"]
 LARGEST_LENGTH = 2**63 - 1
 
 

@@ -15,9 +15,8 @@ from conformance.model import Malformed, Spec
 from tests.builders import one_rule, problems_of, quoted, write_tiny_spec
 
 from ..builders import some_slow
-from .rules import FORM, LOADABLE, REFUSED, literal, rule, spec
+from .rules import FORM, LOADABLE, REFUSED, literal, rule
 
-__all__ = ["spec"]
 NAMES = CALL_NAMES | FORM_NAMES
 
 

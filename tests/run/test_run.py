@@ -21,7 +21,7 @@ from conformance.run.row import run_row
 from conformance.verdict.conclude import conclude
 
 from .. import builders, miniatures
-from ..builders import DOCUMENTS, Cli, Command, mini, spare_planted
+from ..builders import DOCUMENTS, Cli, Command, interrupt, mini, spare_planted
 from .run_output import TYPES, sentences, words
 
 
@@ -154,10 +154,7 @@ def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
 
 
 def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*order: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("conformance.runner.run_suite._run_in_order", interrupted)
+    monkeypatch.setattr("conformance.runner.run_suite._run_in_order", interrupt)
     said = command.run("reference").expect(130)
     assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} instead of --out\n"
     monkeypatch.undo()
@@ -183,10 +180,7 @@ def test_reports_of_an_earlier_run_do_not_outlive_its_results(
     command.run("reference")
     assert "conforms" in (command.out / "summary.md").read_text(encoding="utf-8")
 
-    def killed(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("conformance.verdict.waive.apply_waivers", killed)
+    monkeypatch.setattr("conformance.verdict.waive.apply_waivers", interrupt)
     assert command.run("reference").code == 130
     assert [path.name for path in command.out.iterdir()] == ["results.jsonl.part"]
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from conformance.evidence.journal import part_of
-from conformance.load.spec import load_spec
 from conformance.meaning.domain import TINY_DOMAIN, Domain
 from conformance.model import Spec
 from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
@@ -22,11 +21,6 @@ from tests.builders import Cli, CommandOutput
 PART = part_of(Path(FILE)).name
 STATIC = ("--operation", "StaticReshape", "--type", "f32")
 Sweep = Callable[..., CommandOutput]
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec()
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ from conformance.sweep.tabulate import FREE, KINDS, lengths, tabulate
 from conformance.sweep.tally import add
 from tests.builders import Cli
 
-from .sweeps import Sweep, spec, sweep, swept
+from .sweeps import Sweep, sweep, swept
 
-__all__ = ["spec", "sweep"]
+__all__ = ["sweep"]
 
 
 # ── meanings ──────────────────────────────────────────────────────────────────────────────────────

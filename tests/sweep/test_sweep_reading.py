@@ -27,9 +27,9 @@ from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE, SweepWriter, read, salvage
 from conformance.sweep.tally import EMPTY, Tally, add
 
-from .sweeps import MEDDLING, PART, STATIC, Sweep, spec, sweep, swept
+from .sweeps import MEDDLING, PART, STATIC, Sweep, sweep, swept
 
-__all__ = ["spec", "sweep"]
+__all__ = ["sweep"]
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
