@@ -250,7 +250,7 @@ def test_an_answer_given_again_is_told_as_an_earlier_one(command: Command, monke
     command.run(mini("Bent"), "-k", "two-calls").expect(1, text="stale: an earlier answer · breaks")
 
 
-class Dies(miniatures.Bent):
+class DiesByScript(miniatures.Bent):
     """Dies at the calls that a script names, and is started again."""
 
     def __init__(self, *script: str) -> None:
@@ -279,7 +279,7 @@ def test_a_row_that_died_is_called_again_and_the_worse_counts(
     tmp_path: Path, case: str, script: str, steps: str, words: str
 ) -> None:
     row = next(row for row in builders.plan_of_cases(tmp_path).rows if row.case.id == case)
-    adapter = Dies(*script.split())
+    adapter = DiesByScript(*script.split())
     result = run_row(row, adapter, previous=Result("eight", {}, (Outcome("tensor"),)))
     assert (adapter.restarts, adapter.script) == (int("dies" in script), [])
     assert set(result.verdicts.values()) == {"fail" if "dies" in script else "pass"}

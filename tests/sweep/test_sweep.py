@@ -176,14 +176,14 @@ class Off(Reference):  # type: ignore[misc]
 
     def compile(self, graph: Graph) -> Program:
         try:
-            return Bent(super().compile(graph), self.how)
+            return OffProgram(super().compile(graph), self.how)
         except Rejected:
             if self.how in REFUSALS:
                 raise REFUSALS[self.how]() from None
             raise
 
 
-class Bent:
+class OffProgram:
     """A program that answers, and then does something that it should not."""
 
     def __init__(self, program: Program, how: str) -> None:
