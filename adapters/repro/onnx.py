@@ -89,37 +89,26 @@ OPSETS = {"onnxruntime-opset-18": 18}
 
 
 def write_script(row: Row, backend: str) -> str:
-    level = LEVELS.get(backend)
-    graphs = list(dict.fromkeys(step.graph for step in checked_steps(row)))
-    models = [model(graph, f"model_{number}", OPSETS.get(backend, 21)) for number, graph in enumerate(graphs, 1)]
+    steps, level = checked_steps(row), LEVELS.get(backend)
+    names = {graph: f"model_{k}" for k, graph in enumerate(dict.fromkeys(step.graph for step in steps), 1)}
+    models = "".join(model(graph, name, OPSETS.get(backend, 21)) for graph, name in names.items())
+    imports = [*numpy_imports(row), "from onnx import TensorProto, helper"]
     if backend in CONSTANT:
-        return write_constant_script(row, backend, models, graphs)
-    steps = [step_code(step, f"model_{graphs.index(step.graph) + 1}", level is not None) for step in checked_steps(row)]
-    imports = ["from functools import cache", *numpy_imports(row), "from onnx import TensorProto, helper"]
+        if row.given == "runtime":
+            raise Unsupported("runtime-shape")
+        own, refusals, run = CONSTANT[backend]
+        bodies = [constant_step_code(step, names[step.graph], backend) for step in steps]
+        return script(Parts([*imports, *own], refusals, LOOK, bodies, models + run))
+    bodies = [step_code(step, names[step.graph], level is not None) for step in steps]
+    imports.insert(0, "from functools import cache")
     if level:
-        own = ["from ctypes import string_at", "from math import prod", "import onnxruntime as ort"]
-        own.append("from onnxruntime.capi import onnxruntime_pybind11_state as native")
-        before = BYTES + "".join(models) + SESSION.format(level=level)
-        return script(Parts([*own, *imports], RUNTIME_REFUSALS, LOOK_RUNTIME, steps, before))
+        own = ("from ctypes import string_at", "from math import prod", "import onnxruntime as ort",
+               "from onnxruntime.capi import onnxruntime_pybind11_state as native")  # fmt: skip
+        before = BYTES + models + SESSION.format(level=level)
+        return script(Parts([*own, *imports], RUNTIME_REFUSALS, LOOK_RUNTIME, bodies, before))
     imports.append("from onnx.reference import ReferenceEvaluator")
     refusals = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
-    return script(Parts(imports, refusals, LOOK, steps, "".join(models) + EVALUATOR))
-
-
-def write_constant_script(row: Row, backend: str, models: list[str], graphs: list[Graph]) -> str:
-    """The script of a row where every shape is part of the model."""
-    if row.given == "runtime":
-        raise Unsupported("runtime-shape")
-    own, refusals, run = CONSTANT[backend]
-    steps = []
-    for step in checked_steps(row):
-        if backend == "tract" and step.source.type == "bf16":
-            raise Unsupported("type:bf16")
-        given = ", ".join(["src"] * most_inputs(step.graph))
-        call = f"run(model_{graphs.index(step.graph) + 1}, {given})"
-        steps.append(body(step, numpy_array(step.source), (), call))
-    imports = [*numpy_imports(row), "from onnx import TensorProto, helper", *own]
-    return script(Parts(imports, refusals, LOOK, steps, "".join(models) + run))
+    return script(Parts(imports, refusals, LOOK, bodies, models + EVALUATOR))
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────
@@ -183,6 +172,13 @@ def most_inputs(graph: Graph) -> int:
 
 
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def constant_step_code(step: RowStep, name: str, backend: str) -> str:
+    """A call of a model that holds every shape."""
+    if backend == "tract" and step.source.type == "bf16":
+        raise Unsupported("type:bf16")
+    return body(step, numpy_array(step.source), (), f"run({name}, {', '.join(['src'] * most_inputs(step.graph))})")
 
 
 def step_code(step: RowStep, name: str, runtime: bool) -> str:
