@@ -19,7 +19,7 @@ from ..system.files import replace_text
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
 from .parser import Parser, one_line, path, positive
-from .shared_options import BACKEND, add_cases, add_key, add_trust
+from .shared_options import BACKEND, add_key, add_suite, add_trust
 
 _MOST_SHOWN = 10
 
@@ -37,7 +37,7 @@ def add_options(parser: Parser) -> None:
     add_trust(parser)
     parser.once("--issuer", "NAME", "who issues, as the certificate says it", type=one_line)
     add_key(parser)
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

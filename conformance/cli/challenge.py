@@ -13,7 +13,7 @@ from ..system.exit_codes import FAILS
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
 from .parser import Parser, days, path
-from .shared_options import add_cases, add_key
+from .shared_options import add_key, add_suite
 
 
 def _sign(challenge: RecordFile, key: Path) -> None:
@@ -33,7 +33,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--days", type=days, default=14, metavar="N", help="days in which to answer (14)")
     add_key(parser)
     parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -29,7 +29,7 @@ from .arguments import Usage, check_folder, emit, locate
 from .check_faults import Comparison, compare_faults, data_of_comparison, find_evidence, show_comparison
 from .mutants import try_mutants
 from .parser import Parser
-from .shared_options import add_cases
+from .shared_options import add_suite
 
 KINDS = ("defect", "disagreement", "silence")
 
@@ -42,7 +42,7 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    add_cases(parser)
+    add_suite(parser)
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
     parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")

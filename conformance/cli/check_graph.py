@@ -33,7 +33,7 @@ from .meaning import describe_standing
 from .parser import Parser, path
 from .run import DEFAULT_OUT
 from .run import run as run_suite
-from .shared_options import BACKEND
+from .shared_options import BACKEND, add_spec
 
 _MOST_INPUTS = 8
 _MOST_PLACES = 4
@@ -59,6 +59,7 @@ exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 
 
 
 def add_options(parser: Parser) -> None:
+    add_spec(parser)
     text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR), .pt2 (PyTorch) or .tflite"
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
     parser.many("--input", "NAME=DIMS", "dims of an input; 1..8 tries each length from 1 to 8: x=1..8,3,320,320")

@@ -12,7 +12,7 @@ from ..system import exit_codes
 from ..system.terminal import fold_lines, say, say_raw
 from .arguments import pick
 from .parser import Parser
-from .shared_options import add_common
+from .shared_options import add_json
 
 
 class Command(NamedTuple):
@@ -92,7 +92,7 @@ def build_parsers(names: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
         epilog = f"for example:\n{module.EXAMPLES}"
         commands[name] = group.add_parser(name, description=description, epilog=epilog)
         module.add_options(commands[name])
-        add_common(commands[name])
+        add_json(commands[name])
     return top, commands
 
 

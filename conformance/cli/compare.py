@@ -17,7 +17,7 @@ from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import refuse_unsound
 from .arguments import Usage, emit, load_plan
 from .parser import Parser, path
-from .shared_options import add_cases
+from .shared_options import add_suite
 
 DEFAULT_OUT = Path("conformance-compare.html")
 
@@ -30,7 +30,7 @@ def add_options(parser: Parser) -> None:
     text = "folders of runs, or their results.jsonl"
     parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help=text)
     parser.path("--out", "FILE", "the page to write (conformance-compare.html)")
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

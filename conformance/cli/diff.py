@@ -18,7 +18,7 @@ from .arguments import Usage, emit, load_plan, load_spec_of, pick
 from .compare import read_evidence
 from .diff_documents import diff_documents
 from .parser import Parser, path
-from .shared_options import add_cases
+from .shared_options import add_suite
 
 _BY_NAME = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
 _FORMATS: dict[str, Callable[[Difference], str]] = {
@@ -39,7 +39,7 @@ def add_options(parser: Parser) -> None:
     text = "text, markdown or html (by the name of --out, else text)"
     parser.add_argument("--format", choices=("text", "markdown", "html"), help=text)
     parser.path("--out", "FILE", "write to a file instead of the terminal")
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from .arguments import Usage, check_folder, emit, find_alike, folder_options, lo
 from .facts import command_of, of_document, of_finding, of_operation, of_rule
 from .meaning import describe_standing, print_meanings
 from .parser import Parser
-from .shared_options import add_cases
+from .shared_options import add_suite
 
 _HEADINGS = {
     "stated": "rules it states", "stated, as we read it": "rules it states, as we read it", "our ruling": "our rulings",
@@ -39,7 +39,7 @@ def add_options(parser: Parser) -> None:
         "NAME",
         "of a case that you trust: print a script for that library, without the suite (onednn-c: in C)",
     )
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from ..system.exit_codes import CONFORMS
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .parser import Parser
-from .shared_options import add_cases
+from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
@@ -22,7 +22,7 @@ def add_options(parser: Parser) -> None:
     text = "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver"
     parser.add_argument("format", choices=("onnx", "benchdnn"), metavar="FORMAT", help=text)
     parser.path("--out", "DIR", "where the tests go, a new or an empty folder", required=True)
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,13 +19,14 @@ from ..system.terminal import count_noun, lines, paint, say
 from .arguments import Usage, check_folder, emit
 from .parser import Parser, positive, whole
 from .request import check_names
-from .shared_options import add_backend_and_calls, add_isolation, add_memory, add_timeout
+from .shared_options import add_backend_and_calls, add_isolation, add_memory, add_spec, add_timeout
 
 EXAMPLES = """\
   conformance hunt reference --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails"""
 
 
 def add_options(parser: Parser) -> None:
+    add_spec(parser)
     add_backend_and_calls(parser)
     parser.add_argument("--examples", type=positive, default=2000, metavar="N", help="calls to try (2000)")
     parser.add_argument("--seed", type=whole, default=0, metavar="S", help="the same seed tries the same calls (0)")

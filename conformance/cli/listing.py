@@ -19,7 +19,7 @@ from ..system.text import describe_unknown, shorten
 from .arguments import Usage, check_folder, emit, find_alike, load_spec_of, pick
 from .facts import contract_of, of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
-from .shared_options import add_cases
+from .shared_options import add_suite
 
 KINDS = ("defect", "disagreement", "silence")
 _ARRANGEMENTS = DIMENSIONS["arrangement"]
@@ -69,7 +69,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, cells or backends")
     text = "list only what concerns this document, rule, level or kind"
     parser.add_argument("words", nargs="*", metavar="WORD", help=text)
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from .arguments import Usage, emit, load_spec_of, pick
 from .facts import holding_type, meaning_in, of_call
 from .parser import Parser
 from .reading import boolean, lengths, names, partial_lengths, type_name, typed_lengths
+from .shared_options import add_spec
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
 _TYPES = (*WIDTH, "string")
@@ -33,6 +34,7 @@ declared (dims of dst, such as 3,?), missing (shape, special_zero, src, dst), ex
 
 
 def add_options(parser: Parser) -> None:
+    add_spec(parser)
     parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or 'f32[3, 4, 5]'; () for rank 0")
     parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1")
     parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")

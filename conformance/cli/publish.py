@@ -18,7 +18,7 @@ from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .compare import results_path
 from .parser import Parser, path
-from .shared_options import add_cases, add_keys
+from .shared_options import add_keys, add_suite
 
 EXAMPLES = """\
   conformance publish reports build/mine             a run or a certificate, then every page of reports/
@@ -40,7 +40,7 @@ def add_options(parser: Parser) -> None:
     text = "the folder of a whole run or of a certificate, to be put into DIR"
     parser.add_argument("runs", nargs="*", type=path, metavar="RUN", help=text)
     add_keys(parser)
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

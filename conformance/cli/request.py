@@ -20,7 +20,7 @@ from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.text import describe_unknown
 from .arguments import Usage
 from .parser import Parser, one_line
-from .shared_options import BACKEND, add_cases, add_memory, add_timeout
+from .shared_options import BACKEND, add_memory, add_suite, add_timeout
 
 ROWS_DRAWN = 500
 """Rows that a whole run draws if nobody says how many."""
@@ -35,7 +35,7 @@ def add_request_options(parser: Parser) -> None:
     add_memory(parser)
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     parser.once("--tester", "NAME", "who tests, for the evidence and the report", type=one_line)
-    add_cases(parser)
+    add_suite(parser)
 
 
 def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:

@@ -7,12 +7,16 @@ from .parser import Parser, positive, seconds
 BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
 
 
-def add_common(parser: Parser) -> None:
-    parser.path("--spec", "DIR", "a folder instead of the bundled spec/, or beside it if it says `extends`")
+def add_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
 
-def add_cases(parser: Parser) -> None:
+def add_spec(parser: Parser) -> None:
+    parser.path("--spec", "DIR", "a folder instead of the bundled spec/, or beside it if it says `extends`")
+
+
+def add_suite(parser: Parser) -> None:
+    add_spec(parser)
     parser.path("--cases", "DIR", "a folder instead of the bundled cases/, or beside it if it says `extends`")
 
 

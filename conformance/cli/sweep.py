@@ -35,7 +35,7 @@ from ..verdict import planted
 from .arguments import Usage, check_folder, emit
 from .parser import Parser, shard, whole
 from .request import check_names
-from .shared_options import add_backend_and_calls, add_isolation, add_jobs, add_memory, add_timeout
+from .shared_options import add_backend_and_calls, add_isolation, add_jobs, add_memory, add_spec, add_timeout
 
 DEFAULT_OUT = Path("conformance-sweep")
 _SMALL = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
@@ -46,6 +46,7 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
+    add_spec(parser)
     add_backend_and_calls(parser)
     parser.add_argument(
         "--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions, shape up to one more entry"

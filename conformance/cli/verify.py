@@ -23,7 +23,7 @@ from ..verdict.conclude import conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
 from .parser import Parser, path, positive
 from .request import check_requirements, read_claims
-from .shared_options import add_cases, add_trust
+from .shared_options import add_suite, add_trust
 
 
 class _Verification(NamedTuple):
@@ -59,7 +59,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--certificate", action="store_true", help=text)
     add_trust(parser)
     parser.path("--subject", "FILE", "a file that must have been tested, such as a library")
-    add_cases(parser)
+    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

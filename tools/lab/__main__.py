@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.cli.arguments import Usage, emit, load_plan, pick, say_error
 from conformance.cli.parser import Parser, positive
-from conformance.cli.shared_options import add_cases, add_common, add_jobs
+from conformance.cli.shared_options import add_jobs, add_json, add_suite
 from conformance.load.folders import cases_folder, digest_of, spec_folder
 from conformance.model import Malformed
 from conformance.system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE, USAGE
@@ -46,8 +46,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--days", type=positive, default=90, metavar="N", help=text)
     add_jobs(parser, 2)
     parser.path("--out", "DIR", "the folder of published results (reports)")
-    add_cases(parser)
-    add_common(parser)
+    add_suite(parser)
+    add_json(parser)
     try:
         return run(parser.parse_args(words))
     except Usage as usage:
