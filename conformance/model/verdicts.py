@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
 
 Verdict = Literal["pass", "fail", "observed", "not claimed", "error", "waived", "not run"]
@@ -74,6 +75,16 @@ _RANK = {verdict: entry.rank for verdict, entry in TABLE.items()}
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict that decides; `not run` if there is none."""
     return min(verdicts, key=_RANK.__getitem__, default=NOT_RUN)
+
+
+def count_verdicts(verdicts: Iterable[Verdict] | Mapping[Verdict, int]) -> dict[Verdict, int]:
+    """Count verdicts, or sort counts of them: those that occur, in the order of the table."""
+    counts = Counter(verdicts)
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+
+
+def count_failed(counts: Mapping[Verdict, int]) -> int:
+    return sum(counts.get(verdict, 0) for verdict in BAD)
 
 
 def fails(verdicts: Iterable[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..evidence.results import Refused
 from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
+from ..model.verdicts import count_verdicts
 from ..plan.rows import Row, drawn_number
 from ..run.row import result_without_call
 from ..system.terminal import count_noun
@@ -93,7 +94,7 @@ def count_groups(groups: Iterable[SameTestRows], document: str = "") -> Mapping[
     for group in groups:
         for each, verdict in group.tests.items():
             counts[verdict] += group.number if document in ("", each) else 0
-    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+    return count_verdicts(counts)
 
 
 def group_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
@@ -102,11 +103,6 @@ def group_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return {key: tuple(values) for key, values in groups.items()}
-
-
-def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
-    counts = Counter(verdicts)
-    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
 def format_counts(counts: Mapping[Verdict, int]) -> str:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from ..model import BAD, BLAMES, LIMITS, NOT_RUN, WAIVED, Document, Verdict
+from ..model import BLAMES, LIMITS, NOT_RUN, WAIVED, Document, Verdict
+from ..model.verdicts import count_failed
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE, VOIDS_CERTIFICATES
 from ..system.terminal import count_noun
 from ..verdict.sentences import LARGE_TENSORS, describe_blames, name_limits
@@ -98,10 +99,6 @@ class Whole(NamedTuple):
     @property
     def failed(self) -> int:
         return count_failed(self.counts)
-
-
-def count_failed(counts: Mapping[Verdict, int]) -> int:
-    return sum(counts.get(verdict, 0) for verdict in BAD)
 
 
 def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:

@@ -12,6 +12,7 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
+from ..model.verdicts import count_failed
 from ..plan.rows import Plan
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
@@ -201,7 +202,7 @@ def _exit_code(
     claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str,
 ) -> tuple[int, str]:  # fmt: skip
     tests = Counter(count_tests(standings))
-    if failed := sum(tests[verdict] for verdict in BAD):
+    if failed := count_failed(tests):
         number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
         return FAILS, f"{number} fail{'s' if failed == 1 else ''}"
     if deaths:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, VERDICTS, WAIVED, Blame, Claims, Result, Verdict, Word
+from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, WAIVED, Blame, Claims, Result, Verdict, Word
+from ..model.verdicts import count_failed, count_verdicts
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
 from .blame import Blamed
@@ -56,7 +57,7 @@ def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
     for standing in standings:
         counts.update(standing.counts)
         counts.update({verdict: number for verdict, number in standing.optional.items() if verdict in FAILED})
-    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
+    return count_verdicts(counts)
 
 
 class SimilarRows(NamedTuple):
@@ -164,8 +165,7 @@ def _standing(
 
 
 def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...]) -> Word:
-    bad = sum(c.get(v, 0) for c in (counts, optional) for v in BAD)
-    if bad:
+    if count_failed(counts) or count_failed(optional):
         return "does not conform"
     if not counts:
         return "not claimed"

@@ -16,7 +16,7 @@ import pytest
 from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
 from conformance.evidence.results import Evidence, OtherFormat, Refused, pack, read
 from conformance.load.cases import load_suite
-from conformance.report.rows import count_verdicts
+from conformance.model.verdicts import count_verdicts
 from conformance.site.publish import folders, publish, size, write_pages
 from tests.builders import ROOT, Command, CommandOutput, Right, WrongBefore, finish_run, plan_as_bundled
 from tests.site.test_documents import list_broken_links
