@@ -63,7 +63,7 @@ def conclude_row(
 ) -> Result:
     """Judge the parts of a row up to the first that fails, and return the worst; confirm what crashed or hung."""
     result: Result | None = None
-    earlier: list[bytes | memoryview] = []
+    earlier: list[bytes | memoryview] = []  # the answers before a step, to recognise one that is given again
     for first, called in parts:
         outcomes = called
         if any(outcome.kind in DIED for outcome in called):
@@ -78,7 +78,7 @@ def conclude_row(
             result = _result_of(row, first, outcomes, judged, verdicts)
         if fails(verdicts.values()):
             break
-        earlier = [outcome.data for outcome in outcomes if outcome.data is not None]
+        earlier = [outcome.data for outcome in outcomes if outcome.data is not None]  # of thousands, keep the latest
     for step in row.steps:
         step.free_memory()
     assert result is not None
