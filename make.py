@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Do one job of this repository in an environment of its own, .venv, made on first use.
+"""Do one job of this repository in the environment .venv, which is made on first use.
 
     python3 make.py report    certify the NumPy reference; the report goes to build/reference
-    python3 make.py test      run the tests, but for the slow ones
+    python3 make.py test      run the tests, without the slow ones
     python3 make.py lint      ruff and mypy
     python3 make.py bench     the benchmark
     python3 make.py clean     remove what these jobs made
@@ -91,7 +91,7 @@ def prepare(extras: str) -> int:
 
 
 def create() -> int:
-    """Make a new environment. Debian and its kin need a package of their own for that."""
+    """Make a new environment. Debian needs one more package for that."""
     try:
         import ensurepip  # noqa: F401
         import venv  # noqa: F401
@@ -107,7 +107,7 @@ def create() -> int:
 
 
 def works() -> bool:
-    """True if the Python in .venv runs and is new enough."""
+    """Ask if the Python in .venv runs and is new enough."""
     question = "import sys; sys.exit(sys.version_info < (3, 10))"
     return os.path.exists(PYTHON) and subprocess.run([PYTHON, "-c", question], check=False).returncode == 0
 

@@ -1,6 +1,6 @@
 """The pytest entry: adds `--adapter BACKEND` and imports the suite only where it is given.
 
-It has a name of its own because many repositories have a package `conformance`, which may hide ours: without
+It is not called `conformance` because many repositories have a package of that name, which may hide ours: without
 `--adapter` their tests must not notice that this is installed, not even where they use the same option names. With
 `--adapter` the suite is imported from beside this file, so that it runs in such a repository too.
 """
@@ -107,7 +107,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 INI = ("waivers", "claims", "timeout", "memory", "isolation", "jobs")
-"""Options that may also stand in the configuration of pytest, as `conformance_waivers` and so on."""
+"""Options that the configuration of pytest may also have, as `conformance_waivers` and so on."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -117,7 +117,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def is_option(parser: pytest.Parser, name: str) -> bool:
-    """True if the repository or another plugin has an option of that name."""
+    """Ask if the repository or another plugin has an option of that name."""
     try:
         _, unknown = parser.parse_known_and_unknown_args([f"{name}=x"])
     except pytest.UsageError:  # the option exists and rejects the value x

@@ -18,8 +18,8 @@ from .commands import COMMANDS, build_parsers, load_command
 from .parser import Parser
 
 _DIMS = frozenset({"--src", "--shape", "--form"})
-"""Options of `meaning` whose value may have blanks in it and may begin with a minus."""
-_LONG = re.compile(r"--[A-Za-z]")
+"""Options of `meaning` with a value that may have blanks in it and may begin with a minus."""
+_LONG_OPTION = re.compile(r"--[A-Za-z]")
 
 
 # ── reading the command line ──────────────────────────────────────────────────────────────────────
@@ -37,7 +37,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if command is not None and words[0] in ("-h", "--help"):
         words = [command, "--help"]
     if command is not None and words[0] != command:
-        raise Usage(f"{words[0]!r} stands before the command; write `conformance {command}` first, then its options")
+        raise Usage(f"{words[0]!r} comes before the command; write `conformance {command}` first, then its options")
     if command == "meaning":
         words = _join_dims(words)
     top, commands = build_parsers([] if command is None else [command])
@@ -80,7 +80,7 @@ def _no_command(word: str) -> str:
 def _with_hyphens(word: str) -> str:
     """Return `--special-zero=1` for `--special_zero=1`."""
     name, equals, value = word.partition("=")
-    return f"{name.replace('_', '-')}{equals}{value}" if _LONG.match(word) else word
+    return f"{name.replace('_', '-')}{equals}{value}" if _LONG_OPTION.match(word) else word
 
 
 def _join_dims(words: Sequence[str]) -> list[str]:
@@ -91,7 +91,7 @@ def _join_dims(words: Sequence[str]) -> list[str]:
         if word.partition("=")[0] in _DIMS:
             joined.append(word)
             in_dims = True
-        elif not in_dims or word == "-h" or _LONG.match(word):
+        elif not in_dims or word == "-h" or _LONG_OPTION.match(word):
             joined.append(word)
             in_dims = False
         else:

@@ -48,7 +48,7 @@ def add_options(parser: Parser) -> None:
     parser.many("--operation", "ID", "this operation only")
     parser.many("--document", "ID", "judge by this document only")
     parser.many("--type", "TYPE", "this element type only")
-    parser.once("-k", "EXPR", "only rows whose ids have these words; never conforms", dest="select")
+    parser.once("-k", "EXPR", "only rows with these words in their ids; never conforms", dest="select")
     text = "only rows that failed in the run of that folder; never conforms"
     parser.path("--last-failed", "DIR", text, short="--lf")
     text = "call no further row after N rows of the target failed; the others are not run"

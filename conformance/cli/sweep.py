@@ -38,7 +38,7 @@ from .request import check_names
 from .shared_options import add_backend_and_calls, add_isolation, add_jobs, add_memory, add_spec, add_timeout
 
 DEFAULT_OUT = Path("conformance-sweep")
-_SMALL = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
+_PLANTED_DOMAIN = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
 
 
 EXAMPLES = """\
@@ -120,7 +120,9 @@ class _Work(NamedTuple):
 
 def _count_failures(request: SweepRequest, name: str) -> int:
     """Sweep a planted backend in the same way over a few calls, and count its failing verdicts."""
-    small_order = request._replace(backend=f"broken:{name}", domain=_SMALL, ways=request.ways[:1], isolation="none")
+    small_order = request._replace(
+        backend=f"broken:{name}", domain=_PLANTED_DOMAIN, ways=request.ways[:1], isolation="none"
+    )
     try:
         total = EMPTY
         for block in blocks_of(small_order.domain):

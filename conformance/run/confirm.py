@@ -16,7 +16,7 @@ AFTER_HANGS = "not called: the rows before it of this case and operation hung"
 
 
 class HangPolicy(NamedTuple):
-    """What a run does about calls that time out, however long each may take."""
+    """The limits of a run on calls that time out, apart from the time that one call may take."""
 
     max_hangs: int = 3
     """Rows of a case and operation that may hang; the next are not called. 0: no limit."""

@@ -76,7 +76,7 @@ class RunRequest:
     drawn_rows: int = 0
     """The number of rows that are drawn and called after the others."""
     resume: bool = False
-    """Go on with the run whose results lie in the folder."""
+    """Go on with the run that left results in the folder."""
     with_subject: bool = False
     """Name the files under test in the evidence, which takes up to some seconds."""
     tester: str | None = None
@@ -125,7 +125,7 @@ def run_suite(
                 is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}
                 if not out and not is_run:
                     continue
-                if result is not None:  # None: a drawn row of which nothing is kept
+                if result is not None:  # None: a drawn row that did not fail
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
@@ -151,7 +151,7 @@ def run_suite(
 
 
 def _fails_in_target(row: Row, result: Result, target: Target, claims: Claims) -> bool:
-    """True if a row fails for a document that the run is to test, in an operation and a type that are claimed."""
+    """Ask if a row fails for a document in the target, in an operation and a type that are claimed."""
     return any(result.verdicts.get(document) in BAD for document in judged_documents(row, target, claims))
 
 

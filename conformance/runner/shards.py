@@ -26,7 +26,7 @@ class Merged(NamedTuple):
 
 
 def in_shard(number: int, shard: str) -> bool:
-    """True if a shard I/N has the row of this number."""
+    """Ask if a shard I/N has the row of this number."""
     part, _, count = shard.partition("/")
     return number % int(count) == int(part) - 1
 

@@ -14,11 +14,11 @@ from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
 from .landing import collect_libraries, summarize
 
-_ABREAST = 10
+_MAX_TABLE_BACKENDS = 10
 """Backends in one table, as many as a sheet of paper holds."""
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
 """Verdicts that say nothing of a backend."""
-_NAMED = 3
+_MAX_NAMED = 3
 """Backends that are named even in the largest group."""
 _SECTIONS: Mapping[str, str] = {
     "verdicts": "Backends",
@@ -40,8 +40,8 @@ _ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
 }
 RowsOfEach = Sequence[Sequence[RowResult]]
 """The rows of a case or a rule, for each backend."""
-MOST_CHOSEN = 5
-"""Backends that can be chosen to stand side by side."""
+MAX_CHOSEN = 5
+"""Backends that can be compared side by side."""
 
 
 class CaseOutcome(NamedTuple):
@@ -51,7 +51,7 @@ class CaseOutcome(NamedTuple):
     answers: tuple[str, ...]
 
 
-class Group(NamedTuple):
+class AlikeBackends(NamedTuple):
     """Backends that did the same with a case."""
 
     done: CaseOutcome
@@ -66,7 +66,7 @@ class Group(NamedTuple):
 
     @property
     def partly(self) -> int:
-        """The backends of which only some rows have the verdict."""
+        """The number of backends with the verdict in some rows only."""
         return sum(number < rows for _, number, rows in self.backends)
 
 
@@ -101,12 +101,12 @@ class CaseLine(NamedTuple):
     case: Case
     call: str
     silent: tuple[str, ...]
-    groups: list[Group]
+    groups: list[AlikeBackends]
     cells: Cells
 
 
 class Part(NamedTuple):
-    """A page of its own with a part of what compares backends."""
+    """A page with one part of the comparison."""
 
     name: str
     """What others call it."""
@@ -153,7 +153,7 @@ def render_parts(
 
 
 def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], file: str = HOME) -> str:
-    """A page with some sections. `beside`: the names of other pages, with links; empty for a page that stands alone."""
+    """A page with some sections. `beside`: the names of other pages, with links; empty for a single page."""
     scripts = ["compare.css"]
     scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
     scripts += ["landing.js"] if "verdicts" in part.sections else []
@@ -169,7 +169,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
     names = name_runs(runs)
     cases = sorted(_collect_cases(runs, names), key=lambda line: "disagreements" not in line.filtered.kinds)
     spec = runs[0].plan.suite.spec
-    tables = -(-len(runs) // _ABREAST)
+    tables = -(-len(runs) // _MAX_TABLE_BACKENDS)
     libraries = collect_libraries(runs, names, pages, changes)
     return {
         "suite": runs[0].evidence.header["suite"],
@@ -181,7 +181,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "libraries": libraries,
         "numbers": summarize(runs, libraries),
         "page_of": dict(zip(names, pages, strict=False)),
-        "most_chosen": min(MOST_CHOSEN, len(runs)),
+        "most_chosen": min(MAX_CHOSEN, len(runs)),
         "apart": sum("disagreements" in line.filtered.kinds for line in cases),
         "lonely": sum("one-fails" in line.filtered.kinds for line in cases),
         "filters": {"rule": list(spec.rules)},
@@ -206,7 +206,7 @@ def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
 
 
 def differs(cells: RowsOfEach) -> bool:
-    """True if verdicts of a row differ among the backends that it says something of."""
+    """Ask if a row has different verdicts, apart from those that say nothing of a backend."""
     return any(_row_differs(row) for row in zip(*cells, strict=True))
 
 
@@ -216,7 +216,6 @@ def _row_differs(row: Sequence[RowResult]) -> bool:
 
 
 def one_fails(cells: RowsOfEach) -> bool:
-    """True if rows fail in one backend only."""
     return sum(any(result.failing for result in cell) for cell in cells) == 1
 
 
@@ -262,22 +261,22 @@ def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -
         yield CaseLine(filtered, case, format_step(case, case.steps[0]), rules, groups, _number_groups(names, groups))
 
 
-def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[Group]:
+def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[AlikeBackends]:
     """Group backends by what they did with a case: the worst first, the largest group last."""
     groups = group_pairs((_summarize_case(rows), (name, rows)) for name, rows in zip(names, cells, strict=True))
     largest = max(groups, key=lambda done: len(groups[done]))
     return [
-        Group(
+        AlikeBackends(
             done,
             [(name, sum(result.worst == done.word for result in rows), len(rows)) for name, rows in groups[done]],
             len(groups[done]) == len(names),
-            done.word not in _MUTE and (done is not largest or len(groups[done]) <= _NAMED),
+            done.word not in _MUTE and (done is not largest or len(groups[done]) <= _MAX_NAMED),
         )
         for done in sorted(groups, key=lambda done: (done is largest, WORST.index(done.word)))
     ]
 
 
-def _number_groups(names: Sequence[str], groups: Sequence[Group]) -> Cells:
+def _number_groups(names: Sequence[str], groups: Sequence[AlikeBackends]) -> Cells:
     kinds = {
         name: f"{place}{f' {number}/{rows}' if number < rows else ''}"
         for place, group in enumerate(groups)

@@ -29,7 +29,7 @@ Failing = Mapping[str, int]
 """By case, the number of backends that fail it."""
 
 
-class Example(NamedTuple):
+class RuleExample(NamedTuple):
     """A call of a case, what it means in a document, and its picture."""
 
     case: str
@@ -50,7 +50,7 @@ class RuleEntry(NamedTuple):
     reason: str | None
     """The reason why it binds here if the document does not state it."""
     findings: tuple[Finding, ...]
-    example: Example | None
+    example: RuleExample | None
     cases: int
     """The number of cases that try it."""
     failed: int
@@ -125,7 +125,7 @@ def _findings_in(spec: Spec, document: str) -> list[Finding]:
     return _by_weight(each for each in spec.findings.values() if document in {pointer.document for pointer in each.at})
 
 
-def _example(rows: Sequence[Row], document: str) -> Example | None:
+def _example(rows: Sequence[Row], document: str) -> RuleExample | None:
     """Make an example of the first case with a single call, the smallest if there are several."""
     single = [row for row in rows if len(row.case.steps) == 1]
     plain = [row for row in single if len(row.case.steps[0].shapes) == 1 and row.case.steps[0].layout == "dense"]
@@ -136,7 +136,7 @@ def _example(rows: Sequence[Row], document: str) -> Example | None:
     step = row.case.steps[0]
     rules = meaning.rules if meaning.kind != "legal" else ()
     want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, "T")
-    return Example(row.case.id, format_step(row.case, step), want, rules,
+    return RuleExample(row.case.id, format_step(row.case, step), want, rules,
                    _draw(row, row.contracts[document], meaning))  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def _size(row: Row) -> tuple[bool, int]:
 
 
 def _draw(row: Row, contract: Contract, meaning: Meaning) -> Picture | None:
-    """Draw a call of one node; None for a node that is not well formed, of which the shape says little."""
+    """Draw a call of one node; None for a node that is not well formed, since its shape says little."""
     case, step = row.case, row.case.steps[0]
     if case.attributes or case.inputs or case.outputs or case.shape_rank != 1 or len(step.shapes) > 1:
         return None

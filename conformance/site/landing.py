@@ -113,7 +113,7 @@ def _describe_change(old: FinishedRun, new: FinishedRun) -> str:
     if not gone and not more:
         return f"since {version}: the same tests fail" if now else f"since {version}: no test fails"
     parts = [f"{count_noun(gone, 'test')} no longer fail"] * bool(gone)
-    parts += [f"{count_noun(more, 'test')} fail anew"] * bool(more)
+    parts += [f"{count_noun(more, 'test')} fail that did not"] * bool(more)
     return f"since {version}: {', '.join(parts)}"
 
 

@@ -38,7 +38,7 @@ _CERTIFICATE = (
     *(name for record in (STATEMENT, AUDIT) for name in (record, signature_of(Path(record)).name)),
     certificate_page.PAGE, certificate_page.BADGE,
 )  # fmt: skip
-"""The files of a certificate, but for the evidence. One that needs a challenge to be verified is not published."""
+"""The files of a certificate, without the evidence. One that needs a challenge to be verified is not published."""
 
 
 class Stale(NamedTuple):

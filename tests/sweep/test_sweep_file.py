@@ -36,7 +36,7 @@ def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_a_backend_that_dies_costs_its_own_process_and_is_asked_again_alone(tmp_path: Path, cli: Cli) -> None:
+def test_a_crash_is_tried_again_in_a_new_process(tmp_path: Path, cli: Cli) -> None:
     backend = "conformance.adapters.broken.process:DiesRatherThanRefuse"
     words = ["--rank", "1", "--max-dim", "1", "--isolation", "worker"]
     cli("sweep", backend, *words, *STATIC, "--out", tmp_path).expect(1)
@@ -117,9 +117,7 @@ def test_a_block_without_the_calls_that_are_due_is_not_resumed(tmp_path: Path, s
 
 # ── what lies in the folder ───────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("more", [(), ("--isolation", "none"), ("--isolation", "none", "--resume")])
-def test_results_of_an_earlier_sweep_do_not_outlive_one_that_cannot_start(
-    tmp_path: Path, sweep: Sweep, more: tuple[str, ...]
-) -> None:
+def test_a_sweep_that_cannot_start_removes_old_results(tmp_path: Path, sweep: Sweep, more: tuple[str, ...]) -> None:
     sweep(tmp_path, backend="reference").expect(0)
     (tmp_path / PART).write_text((tmp_path / FILE).read_text(encoding="utf-8"), encoding="utf-8")
     sweep(tmp_path, *more, backend="nowhere.at_all:Backend").expect(3, lines=1)

@@ -13,7 +13,7 @@ from conformance.meaning.domain import SMALL_DOMAIN, calls
 from tools.benchmarks import __main__ as bench
 from tools.benchmarks import history
 from tools.benchmarks.clock import Measured
-from tools.benchmarks.table import Row, seconds, table
+from tools.benchmarks.table import MeasuredRow, seconds, table
 
 SLACK = 4
 """Shared machines are several times slower than those that budgets are written for, and their clocks are coarse."""
@@ -104,8 +104,8 @@ def test_a_duration_is_said_as_people_say_it(value: float, text: str) -> None:
 
 
 def test_a_ratio_is_worse_only_beyond_the_noise() -> None:
-    def row(ratio: float, last: float | None) -> Row:
-        return Row("it", ratio, 1.0, "that", ratio, None, None, None, last)
+    def row(ratio: float, last: float | None) -> MeasuredRow:
+        return MeasuredRow("it", ratio, 1.0, "that", ratio, None, None, None, last)
 
     assert not row(2.4, 2.0).slips
     assert row(2.6, 2.0).slips
@@ -123,7 +123,7 @@ def test_a_release_is_recorded_and_compared_with(tmp_path: Path, monkeypatch: py
     assert list(history.read()) == [f"1.{number}" for number in range(1, 9)]
 
 
-def test_the_bundled_history_is_about_measurements_that_are_taken() -> None:
+def test_the_bundled_history_names_measurements() -> None:
     names = {each.what for each in bench.MEASUREMENTS}
     assert history.read()
     assert all(set(ratios) <= names for ratios in history.read().values())

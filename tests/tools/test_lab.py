@@ -20,12 +20,12 @@ from conformance.load.folders import cases_folder, digest_of, spec_folder
 from conformance.model import Malformed
 from tests.tools.conftest import LabCommand
 from tools.lab.environments import Installation, lacking, run_words
-from tools.lab.read import Environment, Lab, SharedLibrary, load_lab
+from tools.lab.read import Environment, LabFile, SharedLibrary, load_lab
 from tools.lab.state import states
 
 CLONE = Path(__file__).parents[2]
 SUITE = digest_of([spec_folder(), cases_folder()])
-SMALL = """\
+LAB_YAML = """\
 by: we
 runners: {default: [ubuntu-latest], gpu: [self-hosted, gpu]}
 environments:
@@ -37,7 +37,7 @@ environments:
 @pytest.fixture
 def lab(tmp_path: Path) -> Path:
     path = tmp_path / "lab.yaml"
-    path.write_text(SMALL, encoding="utf-8")
+    path.write_text(LAB_YAML, encoding="utf-8")
     return path
 
 
@@ -54,7 +54,7 @@ def test_no_two_environments_of_the_clone_write_the_same_results(tmp_path: Path)
     assert sorted(set(folders)) == sorted(folders)
 
 
-def test_every_bundled_backend_is_in_the_clones_lab_or_named_there_as_not_published() -> None:
+def test_every_bundled_backend_is_in_lab_yaml() -> None:
     lab = load_lab(CLONE / "lab.yaml")
     comment = (CLONE / "lab.yaml").read_text(encoding="utf-8").partition("runners:")[0].partition("Not published:")[2]
     run = {name_and_device(backend)[0] for each in lab.environments.values() for backend in each.backends}
@@ -70,7 +70,7 @@ def test_every_bundled_backend_is_in_the_clones_lab_or_named_there_as_not_publis
     ],
 )
 def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, run_lab: LabCommand) -> None:
-    lab.write_text(SMALL.replace("[numpy]", text), encoding="utf-8")
+    lab.write_text(LAB_YAML.replace("[numpy]", text), encoding="utf-8")
     run_lab("plan", "--lab", lab).expect(2, err=message)
     with pytest.raises(Malformed):
         load_lab(lab)
@@ -98,7 +98,7 @@ def test_the_plan_of_some_environments(lab: Path, run_lab: LabCommand) -> None:
     run_lab("plan", "cudda", "--lab", lab).expect(2, err="did you mean 'cuda'?")
 
 
-def test_the_example_for_gitlab_runs_environments_of_the_lab_on_their_runners() -> None:
+def test_gitlab_example_uses_the_runners_of_the_lab() -> None:
     jobs = yaml.safe_load((CLONE / "examples/ci/lab.gitlab.yml").read_text(encoding="utf-8"))
     lab = load_lab(CLONE / "lab.yaml")
     for job in (job for job in jobs.values() if isinstance(job, dict) and "parallel" in job):
@@ -142,7 +142,7 @@ def state_of(lab: Path, reports: Path, days: int = 90) -> dict[str, tuple[str, s
     return {each.folder: (each.word, each.why) for each in states(load_lab(lab), reports, SUITE, days)}
 
 
-def test_results_of_this_suite_and_adapter_are_current_until_they_are_old(lab: Path, tmp_path: Path) -> None:
+def test_results_are_current_until_they_are_old(lab: Path, tmp_path: Path) -> None:
     publish(tmp_path / "reports", "numpy-2.4.6", days=40)
     assert state_of(lab, tmp_path / "reports")["numpy-2.4.6"] == ("current", "")
     assert state_of(lab, tmp_path / "reports", days=39)["numpy-2.4.6"] == ("stale", "40 days old")
@@ -171,9 +171,7 @@ def test_results_that_no_environment_makes_are_named(lab: Path, tmp_path: Path) 
     assert state_of(lab, tmp_path / "reports")["numpy-1.0"] == ("in no environment", "")
 
 
-def test_the_status_ends_with_1_and_the_next_command_if_something_is_stale(
-    lab: Path, tmp_path: Path, run_lab: LabCommand
-) -> None:
+def test_status_ends_with_1_and_the_next_command(lab: Path, tmp_path: Path, run_lab: LabCommand) -> None:
     publish(tmp_path / "reports", "numpy-2.4.6", days=91)
     words = ["status", "--lab", lab, "--out", tmp_path / "reports"]
     assert "next: python -m tools.lab run raw\n" in run_lab(*words).expect(1).out
@@ -213,7 +211,7 @@ def installation(tmp_path: Path, **more: Any) -> Installation:
     return made
 
 
-def test_an_environment_is_made_once_and_again_when_its_packages_change(tmp_path: Path, commands: Commands) -> None:
+def test_an_environment_is_made_again_for_other_packages(tmp_path: Path, commands: Commands) -> None:
     made = installation(tmp_path, pip=("onednn==1",))
     assert made.make()
     assert commands.lines[0].startswith("-m venv ")
@@ -229,7 +227,7 @@ def test_an_environment_that_cannot_be_made_is_no_environment(
 ) -> None:
     commands.code = 1
     (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "lab.yaml").write_text(SMALL, encoding="utf-8")
+    (tmp_path / "lab.yaml").write_text(LAB_YAML, encoding="utf-8")
     run_lab("run", "raw", "--lab", tmp_path / "lab.yaml").expect(3, err="raw: cannot make: -m venv")
 
 
@@ -294,13 +292,13 @@ def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: 
     missing = Environment("all", ("reference",), needs=("program:no-such-program", "instructions:no_such"))
     assert lacking(missing) == [*missing.needs]
     assert lacking(missing._replace(needs=("program:python3",))) == []
-    lab.write_text(SMALL.replace("needs: [gpu]", 'needs: ["program:no-such-program"]'), encoding="utf-8")
+    lab.write_text(LAB_YAML.replace("needs: [gpu]", 'needs: ["program:no-such-program"]'), encoding="utf-8")
     out = run_lab("run", "cuda", "--lab", lab).expect(3).out
     assert "cuda: this machine lacks program:no-such-program; torch@cuda: untried" in out
     assert commands.lines == []
 
 
 def test_labels_are_those_of_the_first_need_that_has_some() -> None:
-    lab = Lab({"default": ("a",), "gpu": ("b",)}, {})
+    lab = LabFile({"default": ("a",), "gpu": ("b",)}, {})
     assert lab.labels(Environment("x", (), needs=("program:clang", "gpu"))) == ("b",)
     assert lab.labels(Environment("x", (), needs=("program:clang",))) == ("a",)

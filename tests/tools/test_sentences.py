@@ -120,7 +120,7 @@ def test_results_that_cannot_be_read_are_said_once(raw: Command) -> None:
     assert "is empty" in said.out
 
 
-def test_the_clones_own_sentences_stand_in_their_files_and_none_is_missing(raw: Command) -> None:
+def test_the_bundled_sentences_are_in_their_files(raw: Command) -> None:
     """Whether the rows show them is checked where results of this suite are published."""
     said = LabCommand(raw.capsys)("check", "--lab", CLONE / "lab.yaml", "--out", raw.folder, "--cases", raw.cases)
     assert [line for line in said.out.splitlines() if "README.md" in line] == []

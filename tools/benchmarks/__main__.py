@@ -19,7 +19,7 @@ from conformance.system.terminal import say, say_raw
 
 from . import history, others, sweeps, whole_runs
 from .clock import REPEATS, Measured, cpu, cpu_of_command
-from .table import Row, table
+from .table import MeasuredRow, table
 
 
 class Measurement(NamedTuple):
@@ -77,7 +77,7 @@ def load_and_check() -> Measured:
 
 @measurement("`conformance check`, cases and all")
 def check_command() -> Measured:
-    """The whole command in a process of its own, beside an interpreter that imports what it needs."""
+    """The whole command in a new process, beside an interpreter that imports what it needs."""
     ours = cpu_of_command([sys.executable, "-m", "conformance", "check"])
     return Measured(ours, cpu_of_command([sys.executable, "-c", _IMPORTS]), "python -c 'import …'")
 
@@ -209,7 +209,7 @@ def call_through_a_worker() -> Measured:
     return Measured(_through("reference", "worker", rows) - bare, bare, "the same call in this process")
 
 
-@measurement("a call in a process of its own, as isolation `case` has it")
+@measurement("a call in a new process, as isolation `case` has it")
 def call_in_its_own_process() -> Measured:
     """The cost of a new process for each call."""
     ours = cpu_of_command(
@@ -284,12 +284,12 @@ MEASUREMENTS += [
 ]
 
 
-def measure(each: Measurement, last: float | None = None) -> Row:
+def measure(each: Measurement, last: float | None = None) -> MeasuredRow:
     ours, baseline, against, unit = each.take()
     ratio = ours / max(baseline, 1e-9)
     limits = [(ours, each.budget), (ratio, each.most)]
     known = [value <= limit for value, limit in limits if limit is not None]
-    return Row(
+    return MeasuredRow(
         each.what, ours, baseline, against, ratio, each.budget, each.most, all(known) if known else None, last, unit
     )
 

@@ -9,7 +9,7 @@ SLIP = 1.25
 """A ratio that is worse than that of the last release by this factor is marked; less is noise."""
 
 
-class Row(NamedTuple):
+class MeasuredRow(NamedTuple):
     """A measurement that was taken."""
 
     what: str
@@ -21,14 +21,14 @@ class Row(NamedTuple):
     most: float | None
     """The largest ratio that is meant."""
     within: bool | None
-    """True if budget and ratio are kept; None if it has neither."""
+    """Whether budget and ratio are kept; None if it has neither."""
     last: float | None = None
     """The ratio of the last release."""
     unit: str = "s"
 
     @property
     def slips(self) -> bool:
-        """True if the ratio is clearly worse than that of the last release."""
+        """Whether the ratio is clearly worse than that of the last release."""
         return self.last is not None and self.ratio > SLIP * self.last
 
 
@@ -48,7 +48,7 @@ def amount(value: float, unit: str) -> str:
     return seconds(value) + unit.removeprefix("s")
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[MeasuredRow]) -> str:
     """Return the rows under their headings, in columns."""
     lines = [("what", "ours", "baseline", "ratio", "last", "budget", "the baseline is")]
     for row in rows:

@@ -18,7 +18,7 @@ from conformance.system.terminal import count_noun, say, table
 
 from .certificates import audit_words, certify_words, make_keys
 from .environments import CannotMake, Installation, lacking, run_words, words_of_tests
-from .read import Environment, Lab, load_lab
+from .read import Environment, LabFile, load_lab
 from .sentences import FILE, load_sentences
 from .sentences import check as check_sentences
 from .state import STALE, State, states
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 # ── plan ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _plan(lab: Lab, chosen: list[Environment], args: argparse.Namespace) -> int:
+def _plan(lab: LabFile, chosen: list[Environment], args: argparse.Namespace) -> int:
     jobs = [_job(lab, environment) for environment in chosen]
     if args.json:
         emit({"include": jobs})
@@ -91,7 +91,7 @@ def _plan(lab: Lab, chosen: list[Environment], args: argparse.Namespace) -> int:
     return 0
 
 
-def _job(lab: Lab, environment: Environment) -> dict[str, Any]:
+def _job(lab: LabFile, environment: Environment) -> dict[str, Any]:
     """Return what a job of a CI matrix has to know."""
     return {
         "name": environment.name,
@@ -108,7 +108,7 @@ def _job(lab: Lab, environment: Environment) -> dict[str, Any]:
 # ── status ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _status(lab: Lab, chosen: list[Environment], args: argparse.Namespace) -> int:
+def _status(lab: LabFile, chosen: list[Environment], args: argparse.Namespace) -> int:
     """Show the state of each folder of results; 1 if some are stale."""
     names = {environment.name for environment in chosen}
     suite = digest_of([spec_folder(), cases_folder()])

@@ -56,7 +56,7 @@ class Installation:
         self.python = self.home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
     def make(self) -> bool:
-        """Install the suite and the packages, unless just these are installed; True if something was done."""
+        """Install the suite and the packages, unless just these are installed; return whether something was done."""
         if not (self.clone / "pyproject.toml").is_file():
             raise CannotMake(f"{self.clone}: is no clone of the suite: it has no pyproject.toml; give its lab.yaml")
         wanted = repr((self.environment.pip, self.environment.library))

@@ -55,7 +55,7 @@ class Environment(NamedTuple):
         return None
 
 
-class Lab(NamedTuple):
+class LabFile(NamedTuple):
     """The content of lab.yaml."""
 
     runners: Mapping[str, tuple[str, ...]]
@@ -67,14 +67,14 @@ class Lab(NamedTuple):
         return next((self.runners[need] for need in environment.needs if need in self.runners), self.runners["default"])
 
 
-def load_lab(path: Path) -> Lab:
+def load_lab(path: Path) -> LabFile:
     """Read a lab.yaml; Malformed, with every problem, if it does not fit its schema or names unknown backends."""
     content, problems = read_file(path, SCHEMA)
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     by, entries = content.get("by"), content["environments"].items()
     environments = {name: _environment(name, entry, by) for name, entry in entries}
     require([*_unknown_backends(environments, content, path)])
-    return Lab({need: tuple(labels) for need, labels in content["runners"].items()}, environments)
+    return LabFile({need: tuple(labels) for need, labels in content["runners"].items()}, environments)
 
 
 def _environment(name: str, entry: Mapping[str, Any], by: str | None) -> Environment:

@@ -14,7 +14,7 @@ from conformance.evidence.journal import Reader
 from conformance.evidence.results import FORMAT, OtherFormat, Refused, read_content
 from conformance.site.publish import folders, name_of
 
-from .read import Environment, Lab
+from .read import Environment, LabFile
 
 CURRENT, STALE, UNTRIED, FOREIGN = "current", "stale", "untried", "in no environment"
 
@@ -30,7 +30,7 @@ class State(NamedTuple):
     why: str = ""
 
 
-def states(lab: Lab, reports: Path, suite: str, days: int) -> Iterator[State]:
+def states(lab: LabFile, reports: Path, suite: str, days: int) -> Iterator[State]:
     """Yield the state of each backend of each environment, and then of each other folder of results.
 
     Results are stale if they are of another suite or adapter, or older than some days.
