@@ -113,12 +113,6 @@ def test_a_header_or_footer_that_lacks_something_is_refused(path: Path, record: 
             read(path)
 
 
-def test_a_whole_file_is_taken(path: Path) -> None:
-    evidence = read(path)
-    assert [result.row for result in evidence.results] == ROWS
-    assert evidence.footer["verdicts"]["pass"] == 8
-
-
 REST_OF_LINE = b'"verdicts":{"static-oneapi":"pass"},"outcomes":[{"kind":"rejected"}]}'
 UNUSUAL_LINES = {
     "an id with an escape": b'{"record":"row","row":"a\\u0022,b",' + REST_OF_LINE,
@@ -204,13 +198,17 @@ def test_no_beginning_of_a_file_is_taken(path: Path, cut: int) -> None:
         read(path.parent / "none")
 
 
-def test_the_header_pins_what_was_run_and_where(path: Path) -> None:
-    header = read(path).header
+def test_a_whole_file_is_read_and_pins_what_was_run_and_where(path: Path) -> None:
+    evidence = read(path)
+    assert [result.row for result in evidence.results] == ROWS
+    assert evidence.footer["verdicts"]["pass"] == 8
+    header = evidence.header
     documents = {document.id: document.sha256 for document in builders.spec().documents.values()}
     assert header["suite"].keys() == {"version", "digest", "documents"}
     assert header["suite"]["documents"] == documents
     assert header["backend"].keys() == {"name", "version", "adapter", "detail", "digest"}
     assert header["environment"]["python"] == platform.python_version()
+    assert header["environment"]["variables"] == machine.environment()["variables"], "those of this process"
     assert header["environment"].keys() == {
         "python", "implementation", "numpy", "ml_dtypes", "system", "machine", "byteorder",
         "processor", "instructions", "variables",
@@ -231,10 +229,6 @@ def test_variables_of_libraries_are_named_and_no_path(monkeypatch: pytest.Monkey
     begun = runpy.run_path(machine.__file__)  # as in a process that has just begun
     monkeypatch.setattr(os, "environ", {"OMP_NUM_THREADS": "set by a library"})
     assert begun["environment"]()["variables"] == "ONEDNN_MAX_CPU_ISA=AVX2 PYTENSOR_FLAGS=compiledir=c,mode=JAX"
-
-
-def test_the_header_names_the_variables_of_this_process(path: Path) -> None:
-    assert read(path).header["environment"]["variables"] == machine.environment()["variables"]
 
 
 def test_another_suite_and_other_rows_are_refused(path: Path) -> None:

@@ -53,17 +53,17 @@ def groups(run: FinishedRun) -> list[FailureGroup]:
     return list(collect_failures(run, {}, IN_FULL))
 
 
-def test_what_breaks_the_text_comes_first(groups: list[FailureGroup]) -> None:
+def test_what_breaks_the_text_comes_first(run: FinishedRun, groups: list[FailureGroup]) -> None:
+    """In a group small single calls come before large ones, and these before chains."""
     order = [list(BLAMES).index(group.blame) for group in groups if group.blame]
     assert order == sorted(order)
     assert groups[0].blame == "breaks the text"
     assert len(set(order)) > 1
-
-
-def test_small_single_calls_come_before_large_ones_and_chains(groups: list[FailureGroup]) -> None:
     cases = [entry.case.id for entry in groups[0].full]
     assert cases == [case for case in ("small", "large", "in-a-chain") if case in cases]
     assert cases[:2] == ["small", "large"]
+    assert sum(group.failures.tests for group in groups) == sum(len(result.failing) for result in run.rows)
+    assert not any(group.failures.outside for group in groups)
 
 
 def test_all_reports_begin_with_the_same_failure(
@@ -82,11 +82,6 @@ def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[Fai
     assert card.title.endswith(": the dims go & come back")
     assert re.search("in-a-chain <span class=sub>the dims go &amp; come back</span>", report_page.render(run))
     assert f"\n{'':11}the dims go &amp; come back\n" in junit.render(run)
-
-
-def test_the_tests_of_all_groups_are_those_that_fail(run: FinishedRun, groups: list[FailureGroup]) -> None:
-    assert sum(group.failures.tests for group in groups) == sum(len(result.failing) for result in run.rows)
-    assert not any(group.failures.outside for group in groups)
 
 
 def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, groups: list[FailureGroup]) -> None:

@@ -122,12 +122,20 @@ def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
     assert f"{whole.total()} tests = {terms}" in WRITERS["markdown"](*answers)
 
 
-def test_the_evidence_in_the_page_is_the_evidence(plan: Plan, tmp_path: Path) -> None:
+def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
+    """The evidence in the page is the evidence."""
     those = told(plan, SpeaksMarkup(), tmp_path)
-    _, evidence, _ = those
-    data = evidence_in(WRITERS["page"](*those))
+    html, evidence = WRITERS["page"](*those), those[1]
+    data = evidence_in(html)
     assert [data[0], data[-1]] == [evidence.header, evidence.footer]
-    assert lines_in(WRITERS["page"](*those), Path("report.html")) == (tmp_path / "results.jsonl").read_bytes()
+    assert lines_in(html, Path("report.html")) == (tmp_path / "results.jsonl").read_bytes()
+    found = Page(html)
+    assert "img" not in found.tags
+    assert found.tags["script"] == 3
+    assert not any(character in html for character in "\u202e\x1b\x00\ufffe")
+    assert "\\u202e" in found.text
+    assert "\\x00" in found.text
+    assert "<img src=x onerror=alert(1)>" in found.text, "it is shown, as text"
 
 
 def test_junit_parses_and_its_counts_match(answers: Told) -> None:
@@ -153,17 +161,6 @@ def test_junit_parses_and_its_counts_match(answers: Told) -> None:
 
 
 # ── what a backend says ───────────────────────────────────────────────────────────────────────────
-def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
-    html = WRITERS["page"](*told(plan, SpeaksMarkup(), tmp_path))
-    found = Page(html)
-    assert "img" not in found.tags
-    assert found.tags["script"] == 3
-    assert not any(character in html for character in "\u202e\x1b\x00\ufffe")
-    assert "\\u202e" in found.text
-    assert "\\x00" in found.text
-    assert "<img src=x onerror=alert(1)>" in found.text, "it is shown, as text"
-
-
 def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
     xml = WRITERS["junit"](*told(plan, SpeaksMarkup(), tmp_path))
     root = ElementTree.fromstring(xml)

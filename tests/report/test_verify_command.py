@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,15 +36,21 @@ def test_what_is_no_report_is_refused_or_found_wanting(plan: Plan, tmp_path: Pat
     assert verify(path, plan).mismatches
 
 
-def test_another_file_is_told_from_a_damaged_one(plan: Plan, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("import numpy\n", encoding="utf-8")
-    found = find_mismatches(tmp_path / "mine.py", plan)
-    assert found == "mine.py:1: is no evidence of a run; name its folder, results.jsonl or report.html"
+NO_EVIDENCE: dict[str, tuple[Callable[[str], str], str]] = {
+    "another file": (
+        lambda text: "import numpy\n", ":1: is no evidence of a run; name its folder, results.jsonl or report.html"),
+    "a header that names no suite": (
+        lambda text: text.replace('"suite":', '"suit":', 1), ":1: the header lacks suite; the file is damaged"),
+    "a run that did not end": (
+        lambda text: text[: text[:-1].rindex("\n") + 1], ": has no footer: the run did not end; run again"),
+}  # fmt: skip
 
 
-def test_a_header_that_names_no_suite_is_refused(plan: Plan, folder: Path) -> None:
-    edited(folder / "results.jsonl", lambda text: text.replace('"suite":', '"suit":', 1))
-    assert find_mismatches(folder, plan) == "results.jsonl:1: the header lacks suite; the file is damaged"
+@pytest.mark.parametrize("what", NO_EVIDENCE)
+def test_of_a_file_that_is_no_evidence_one_thing_is_said(plan: Plan, folder: Path, what: str) -> None:
+    change, words = NO_EVIDENCE[what]
+    edited(folder / "results.jsonl", change)
+    assert find_mismatches(folder / "results.jsonl", plan) == f"results.jsonl{words}"
 
 
 def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
@@ -64,12 +71,6 @@ def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name
         (folder / name).write_bytes(damaged)
         with contextlib.suppress(Refused, OtherSuite):
             assert bytes(damaged) == data or verify(folder / name, plan).mismatches
-
-
-def test_of_a_run_that_did_not_end_one_thing_is_said(plan: Plan, folder: Path) -> None:
-    path = folder / "results.jsonl"
-    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
-    assert find_mismatches(path, plan) == "results.jsonl: has no footer: the run did not end; run again"
 
 
 def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> None:

@@ -153,15 +153,12 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
 
 
-def test_the_reference_is_not_published(command: Command) -> None:
+def test_the_reference_and_a_part_of_a_run_are_not_published(command: Command) -> None:
     command.run("reference").expect(0)
     call_publish(command, command.out).expect(2, err="the suite's own reference, which is no library")
-    assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
-
-
-def test_a_part_of_a_run_is_not_published(command: Command) -> None:
     command.run("reference", "-k", "flattens")
     call_publish(command, command.out).expect(2, err="only whole runs are published")
+    assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
 
 
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
