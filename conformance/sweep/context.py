@@ -22,15 +22,15 @@ class Lost(Exception):
 
 
 class Context:
-    """Whatever is needed to call the blocks of an order."""
+    """Whatever is needed to call the blocks of a request."""
 
-    def __init__(self, order: SweepRequest, adapter: Adapter) -> None:
-        self.order, self.adapter = order, adapter
-        self.spec = _load_spec(order.spec)
-        if order.digest and order.digest != self.spec.digest:
-            raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {order.digest[:12]}")
-        if order.version != __version__:
-            raise Lost(f"the suite here is version {__version__}, the sweep is of {order.version}; install the same")
+    def __init__(self, request: SweepRequest, adapter: Adapter) -> None:
+        self.request, self.adapter = request, adapter
+        self.spec = _load_spec(request.spec)
+        if request.digest and request.digest != self.spec.digest:
+            raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {request.digest[:12]}")
+        if request.version != __version__:
+            raise Lost(f"the suite here is version {__version__}, the sweep is of {request.version}; install the same")
         self.identity: Identity = adapter.identity
         self.claims = resolve_claims(adapter, self.spec.operations)
         self.contracts: dict[str, Contract] = contracts(self.spec)
@@ -52,22 +52,22 @@ def _readings(spec: Spec, operation: Operation) -> list[tuple[CompiledRules, tup
 _LOCK = threading.Lock()
 """A backend is called by one thread at a time."""
 _kept: list[Context] = []
-"""The context of the order at hand: one, or none."""
+"""The context of the request at hand: one, or none."""
 
 
 @contextmanager
-def context_of(order: SweepRequest) -> Iterator[Context]:
-    """Give the context of an order to one thread; the backend stays open until `close_backend` or another order."""
+def context_of(request: SweepRequest) -> Iterator[Context]:
+    """Give the context of a request to one thread; the backend stays open until `close_backend` or another request."""
     with _LOCK:
-        if not _kept or _kept[0].order != order:
+        if not _kept or _kept[0].request != request:
             _close()
-            _kept.append(Context(order, open_backend(order.backend, order.isolation, order.limits)))
+            _kept.append(Context(request, open_backend(request.backend, request.isolation, request.limits)))
         yield _kept[0]
 
 
-def identify(order: SweepRequest) -> tuple[Identity, Claims]:
+def identify(request: SweepRequest) -> tuple[Identity, Claims]:
     """Return who is swept, as the backend in this process says."""
-    with context_of(order) as context:
+    with context_of(request) as context:
         return context.identity, context.claims
 
 

@@ -35,12 +35,12 @@ _MAX_LATE_IN_A_ROW, _MAX_LATE_IN_A_BLOCK = 10, 50
 Call = tuple[Lengths, Lengths, bool]
 
 
-def run_block(order: SweepRequest, block: Block, who: tuple[Identity, Claims] | None = None) -> Tally:
+def run_block(request: SweepRequest, block: Block, who: tuple[Identity, Claims] | None = None) -> Tally:
     """Run one block, in whatever process this is called; Lost if the backend there is not `who`."""
-    with context_of(order) as context:
+    with context_of(request) as context:
         if who is not None and who != (context.identity, context.claims):
             there, here = who[0], context.identity
-            raise Lost(f"{order.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
+            raise Lost(f"{request.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
         return BlockRun(context, block).tally()
 
 
@@ -63,7 +63,7 @@ class BlockRun:
 
     def __init__(self, context: Context, block: Block) -> None:
         self.context, self.block = context, block
-        domain = context.order.domain
+        domain = context.request.domain
         src = lengths(block.first_src, block.srcs, block.rank, 0, domain.longest)
         shape = lengths(block.first_shape, block.shapes, block.entries, domain.lowest, domain.highest)
         self.columns = src, shape
@@ -77,7 +77,7 @@ class BlockRun:
 
     def tally(self) -> Tally:
         """Make every call of the block in every way."""
-        ways = self.context.order.ways
+        ways = self.context.request.ways
         for operation in dict.fromkeys(way.operation for way in ways):
             readings = self.context.readings[operation]
             tables = [(tabulate(rules, *self.columns), documents) for rules, documents in readings]
@@ -130,7 +130,7 @@ class BlockRun:
         unclaimed = self.context.claims.find_unclaimed({*way.facets, f"rank:{rank}"})
         if unclaimed:  # the judge knows what is not claimed
             wants = [[JUDGE] * (2 * self.block.shapes)] * self.block.srcs
-        first = self.context.order.ways.index(way) * self.block.calls
+        first = self.context.request.ways.index(way) * self.block.calls
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
             source = TensorSpec(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
             image = image_of(source)
@@ -175,7 +175,7 @@ class BlockRun:
         src, shape, special_zero = call
         size = (
             len(src) + len(shape), sum(src) + sum(map(abs, shape)), src, shape, special_zero,
-            self.context.order.ways.index(way),
+            self.context.request.ways.index(way),
         )  # fmt: skip
         rule, diagnosis = group = rule_against(row, result), result.diagnosis or "failed"
         known = self._failures.get(group)
@@ -198,6 +198,6 @@ class BlockRun:
         if in_a_row or len(self._late) >= _MAX_LATE_IN_A_BLOCK:
             count = f"{_MAX_LATE_IN_A_ROW} calls in a row" if in_a_row else f"{_MAX_LATE_IN_A_BLOCK} calls of a block"
             raise Lost(
-                f"no answer within {self.context.order.limits.seconds:g} s to {count}, the last of them {way} "
+                f"no answer within {self.context.request.limits.seconds:g} s to {count}, the last of them {way} "
                 f"{format_call(*call)}; the sweep is given up; mend that, or give a shorter --timeout, and add --resume"
             )

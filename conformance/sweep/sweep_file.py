@@ -27,12 +27,12 @@ class Results(NamedTuple):
     footer: Mapping[str, Any]
 
 
-def header_of(order: SweepRequest, spec: Spec, who: tuple[Identity, Claims], shard: str | None) -> dict[str, Any]:
+def header_of(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims], shard: str | None) -> dict[str, Any]:
     """Make the header of a sweep."""
     return make_header(
-        FORMAT, spec, spec.digest, *who, order.backend,
-        domain={**order.domain._asdict(), "calls": order.domain.size}, ways=[way._asdict() for way in order.ways],
-        calls=order.domain.size * len(order.ways), shard=shard, isolation=order.isolation,
+        FORMAT, spec, spec.digest, *who, request.backend,
+        domain={**request.domain._asdict(), "calls": request.domain.size}, ways=[way._asdict() for way in request.ways],
+        calls=request.domain.size * len(request.ways), shard=shard, isolation=request.isolation,
     )  # fmt: skip
 
 

@@ -91,8 +91,8 @@ def by_heart(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run_under(plan: Plan, backend: str, folder: Path) -> Evidence:
-    order = RunRequest(backend, plan, Target(types=("f32",)), lambda row: True, isolation="none", drawn_rows=DRAWN)
-    return run_suite(order, lambda name: folder)
+    request = RunRequest(backend, plan, Target(types=("f32",)), lambda row: True, isolation="none", drawn_rows=DRAWN)
+    return run_suite(request, lambda name: folder)
 
 
 def test_a_backend_that_knows_the_suite_by_heart_fails(by_heart: str, tmp_path: Path) -> None:

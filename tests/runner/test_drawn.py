@@ -37,8 +37,8 @@ RING = "broken:eight-buffers-in-turn"
 
 
 def run_plan(folder: Path, backend: str, drawn: int) -> Evidence:
-    order = RunRequest(backend, PLAN, Target(), lambda row: True, drawn_rows=drawn)
-    return run_suite(order, lambda name: folder)
+    request = RunRequest(backend, PLAN, Target(), lambda row: True, drawn_rows=drawn)
+    return run_suite(request, lambda name: folder)
 
 
 def drawn_rows(count: int, claims: Claims = EVERYTHING) -> list[Row]:
@@ -71,8 +71,8 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
 
 def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:
     ticks: list[int] = []
-    order = RunRequest("reference", PLAN, Target(), lambda row: True, drawn_rows=60)
-    run_suite(order, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
+    request = RunRequest("reference", PLAN, Target(), lambda row: True, drawn_rows=60)
+    run_suite(request, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
     assert ticks == [*range(1, len(PLAN.rows) + 61)]
 
 
@@ -159,8 +159,8 @@ def test_a_resumed_run_draws_again(
     monkeypatch.setattr("conformance.hunt.write_drawn.write_drawn", lambda row, *_: [row.id])
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
-    order = RunRequest(RING, PLAN, Target(), lambda row: True, drawn_rows=60, resume=True)
-    evidence = run_suite(order, lambda name: tmp_path)
+    request = RunRequest(RING, PLAN, Target(), lambda row: True, drawn_rows=60, resume=True)
+    evidence = run_suite(request, lambda name: tmp_path)
     assert evidence.footer["resumed"] == len(PLAN.rows)
     assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]
     assert evidence.results[-1].case == evidence.results[-1].row

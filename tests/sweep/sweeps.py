@@ -36,8 +36,8 @@ def sweep(cli: Cli) -> Sweep:
 def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any) -> Tally:
     """A sweep by a backend at hand."""
     chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
-    order = SweepRequest("at hand", domain, ways_of(spec, **chosen))
-    context = Context(order, adapter)
+    request = SweepRequest("at hand", domain, ways_of(spec, **chosen))
+    context = Context(request, adapter)
     total = EMPTY
     for block in blocks_of(domain):
         total = add(total, BlockRun(context, block).tally())

@@ -199,8 +199,8 @@ def test_a_sweep_with_a_hanging_backend_ends_and_resumes(
 
 
 def test_parts_join_in_any_order(spec: Spec) -> None:
-    order = SweepRequest("at hand", TINY_DOMAIN, ways_of(spec, ["StaticReshape"], ["f32"]))
-    context = Context(order, AnyNegativeInfers())
+    request = SweepRequest("at hand", TINY_DOMAIN, ways_of(spec, ["StaticReshape"], ["f32"]))
+    context = Context(request, AnyNegativeInfers())
     parts = [BlockRun(context, block).tally() for block in blocks_of(TINY_DOMAIN)]
     forth, back = EMPTY, EMPTY
     for one, other in zip(parts, reversed(parts), strict=True):
