@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import sys
@@ -42,25 +41,25 @@ def check_key(path: Path | None) -> None:
         raise Usage(f"--key {str(path)!r} {what}; name a key of ssh-keygen")
 
 
-def load_spec_of(args: argparse.Namespace) -> Spec:
+def load_spec_of(folder: Path | None) -> Spec:
     """Load the bundled specification, or that of --spec."""
     from ..load.spec import load_spec
 
-    return load_spec(check_folder("--spec", args.spec))
+    return load_spec(check_folder("--spec", folder))
 
 
-def load_suite_of(args: argparse.Namespace) -> Suite:
-    """Load the suite, with --spec and --cases."""
+def load_suite_of(spec: Path | None, cases: Path | None) -> Suite:
+    """Load the suite, with the folders of --spec and --cases."""
     from ..load.cases import load_suite
 
-    return load_suite(check_folder("--spec", args.spec), check_folder("--cases", args.cases))
+    return load_suite(check_folder("--spec", spec), check_folder("--cases", cases))
 
 
-def load_plan(args: argparse.Namespace) -> Plan:
-    """Load the suite, with --spec and --cases, as a plan of rows."""
+def load_plan(spec: Path | None, cases: Path | None) -> Plan:
+    """Load the suite, with the folders of --spec and --cases, as a plan of rows."""
     from ..plan.rows import plan_of
 
-    return plan_of(load_suite_of(args))
+    return plan_of(load_suite_of(spec, cases))
 
 
 def locate(problem: Problem, folders: Iterable[Path | None]) -> Problem:
@@ -90,9 +89,9 @@ def find_alike(name: str, names: Iterable[str]) -> list[str]:
     return [other for other in names if plain(other) == plain(name)]
 
 
-def folder_options(args: argparse.Namespace, option: str = "--") -> str:
+def folder_options(spec: Path | None, cases: Path | None, option: str = "--") -> str:
     """Return the folders of --spec and --cases as options, with a space before each, for commands that people paste."""
-    given = ((name, getattr(args, name, None)) for name in ("spec", "cases"))
+    given = (("spec", spec), ("cases", cases))
     return "".join(f" {option}{name} {shlex.quote(str(path))}" for name, path in given if path is not None)
 
 
@@ -104,4 +103,4 @@ def say_error(what: str) -> None:
 
 def emit(data: Any) -> None:
     """Print JSON for machines. It is ASCII, and no terminal or CI service takes a part of it for a command."""
-    say_raw(json.dumps(data, indent=2).replace("##", "\\u0023#") + "\n")  # `##` stands nowhere but in texts
+    say_raw(json.dumps(data, indent=2).replace("##", "\\u0023#") + "\n")  # `##` occurs only in texts

@@ -43,7 +43,7 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check the certificate, call its rows again here, and write audit.json if every answer is the same."""
     check_key(args.key)
-    plan = load_plan(args)
+    plan = load_plan(args.spec, args.cases)
     trust = Trust(args.allowed, args.revoked, args.challenge)
     try:
         certificate = check_certificate(args.folder, plan, trust, audited=False)

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_in(args: argparse.Namespace, out: Path) -> int:
     asked, commitment = _read_challenge(args, out)
-    plan = challenge(load_plan(args), asked.record["nonce"] if asked else None)
+    plan = challenge(load_plan(args.spec, args.cases), asked.record["nonce"] if asked else None)
     if plan.suite.lost:
         raise Usage(describe_missing_cases(plan.suite))
     request = replace(read_request(args, plan), with_subject=True)

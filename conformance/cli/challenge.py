@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         committed = read_record(args.commitment, COMMITMENT_FORM)
         commitment = committed.record
-        suite = load_plan(args).suite.digest
+        suite = load_plan(args.spec, args.cases).suite.digest
         if commitment["suite"] != suite:
             theirs = commitment["suite"][:12]
             raise Refused(f"{args.commitment}: is for suite {theirs}, and this one is {suite[:12]}; use one version")

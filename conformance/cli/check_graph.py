@@ -29,15 +29,14 @@ from .arguments import Usage, emit, load_spec_of, pick
 from .commands import build_parsers
 from .facts import standing
 from .graph_lengths import trials_of
-from .meaning import describe_standing
+from .layout import KIND_STYLES, print_rules
 from .parser import Parser, path
 from .run import DEFAULT_OUT
 from .run import run as run_suite
 from .shared_options import BACKEND, add_spec
 
-_MOST_INPUTS = 8
-_MOST_PLACES = 4
-_COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
+_MAX_INPUTS_NAMED = 8
+_MAX_PLACES_NAMED = 4
 
 
 class CheckedFile(NamedTuple):
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     """Decide every reshape of every file and print a line for each; 0 if none is illegal and all are decided."""
     if args.json and args.run is not None:
         raise Usage("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
-    spec = load_spec_of(args)
+    spec = load_spec_of(args.spec)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
     trials = trials_of(args.input or ())
@@ -232,7 +231,7 @@ def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], cod
 def _describe_inputs(inputs: Mapping[str, Dims | None]) -> str:
     """Name the inputs that --input takes, so that nobody has to open the file for that."""
     named = [f"{shorten(name)}{'[…]' if dims is None else format_dims(dims)}" for name, dims in inputs.items()]
-    return f"inputs: {name_first(named, _MOST_INPUTS) or 'none'}"
+    return f"inputs: {name_first(named, _MAX_INPUTS_NAMED) or 'none'}"
 
 
 _EXITS = {
@@ -251,7 +250,7 @@ def _rows(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, ...]]:
     for text, documents in format_findings(node, trials):
         kind = next(kind for kind in KINDS if text.startswith(kind))
         named = f" ({', '.join(documents)})" if documents else ""
-        rows.append((*(where if not rows else ("", "", "", "")), paint(_COLOURS[kind], text) + named))
+        rows.append((*(where if not rows else ("", "", "", "")), paint(KIND_STYLES[kind], text) + named))
     return rows
 
 
@@ -280,15 +279,11 @@ def _describe_lengths(lengths: Sequence[int | str | None]) -> str:
 
 def _show_rules(spec: Spec, files: Sequence[CheckedFile]) -> None:
     """Print each rule that a node breaks or that is silent about one, and where the documents have it."""
-    named: dict[str, dict[str, None]] = {}
+    standings: dict[str, dict[str, Any]] = {}
     for node in (node for file in files for node in file.nodes):
         for rule, documents in node.rules.items():
-            named.setdefault(rule, {}).update(dict.fromkeys(documents))
-    for rule, of_rule in named.items():
-        say()
-        say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")
-        say(wrap(spec.rules[rule].sentence, 2))
-        say(table([("", name, *describe_standing(standing(spec.rules[rule], name))) for name in of_rule]))
+            standings.setdefault(rule, {}).update({name: standing(spec.rules[rule], name) for name in documents})
+    print_rules(spec, standings)
 
 
 def _show_faults(files: Sequence[CheckedFile]) -> None:
@@ -303,5 +298,5 @@ def _show_faults(files: Sequence[CheckedFile]) -> None:
     say()
     say(f"{paint('bold', 'known faults')}  these backends may answer a legal call otherwise; nothing was run")
     for fault, of_fault in places.items():
-        named = name_first(of_fault, _MOST_PLACES)
+        named = name_first(of_fault, _MAX_PLACES_NAMED)
         say(wrap(f"{fault.backend} {', '.join(fault.versions)}: {fault.words} ({named})", 2))

@@ -35,7 +35,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page; 0 whatever the verdicts are."""
-    plan = load_plan(args)
+    plan = load_plan(args.spec, args.cases)
     runs = [load_facts(path, plan) for path in args.folders]
     out = args.out or DEFAULT_OUT
     out.parent.mkdir(parents=True, exist_ok=True)

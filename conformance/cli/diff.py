@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..evidence.folder import PAGE
@@ -14,17 +14,13 @@ from ..report import diff_report
 from ..report.diff import Difference, difference
 from ..system.terminal import lines, say, with_sign
 from ..verdict.rejudge import refuse_unsound
-from .arguments import Usage, emit, load_plan, load_spec_of, pick
+from .arguments import Usage, emit, folder_options, load_plan, load_spec_of, pick
 from .compare import read_evidence
-from .diff_documents import diff_documents
+from .diff_documents import diff_documents, print_document_diff
 from .parser import Parser, path
 from .shared_options import add_suite
 
 _BY_NAME = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
-_FORMATS: dict[str, Callable[[Difference], str]] = {
-    "text": diff_report.render_text,
-    "markdown": diff_report.render_markdown,
-}
 
 
 EXAMPLES = """\
@@ -45,21 +41,26 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare two runs or documents and print or write the difference; 1 if a run got worse."""
     if not (args.old.exists() and args.new.exists()):
-        spec = load_spec_of(args)
+        spec = load_spec_of(args.spec)
         names = [str(args.old), str(args.new)]
         if not spec.documents.keys().isdisjoint(names):
             a, b = (pick("document", name, spec.documents) for name in names)
-            return diff_documents(args, spec, a, b)
-    plan = load_plan(args)
-    change = difference(_judged_at(args.old, plan), _judged_at(args.new, plan), plan)
+            data = diff_documents(spec, a, b, folder_options(args.spec, args.cases))
+            if args.json:
+                emit(data)
+            else:
+                print_document_diff(spec, data)
+            return 0
+    plan = load_plan(args.spec, args.cases)
+    change = difference(_read_judged(args.old, plan), _read_judged(args.new, plan), plan)
     if args.json:
         emit(_data(change))
     else:
-        _write(change, args)
+        _write(change, (args.old, args.new), args.format, args.out)
     return 1 if change.worse else 0
 
 
-def _judged_at(path: Path, plan: Plan) -> Evidence:
+def _read_judged(path: Path, plan: Plan) -> Evidence:
     """Read a run and judge every row again. The verdicts of another suite's run are taken as they are."""
     evidence = read_evidence(path)
     if evidence.header["suite"]["digest"] == plan.suite.digest:
@@ -70,9 +71,8 @@ def _judged_at(path: Path, plan: Plan) -> Evidence:
     return evidence
 
 
-def _write(change: Difference, args: argparse.Namespace) -> None:
-    out: Path | None = args.out
-    form = args.format or (_BY_NAME.get(out.suffix, "") if out else "text")
+def _write(change: Difference, runs: Sequence[Path], form: str | None, out: Path | None) -> None:
+    form = form or (_BY_NAME.get(out.suffix, "") if out else "text")
     if not form:
         raise Usage(f"--out {out}: what to write does not follow from the name; add --format text, markdown or html")
     if out is None and form == "text":
@@ -81,9 +81,9 @@ def _write(change: Difference, args: argparse.Namespace) -> None:
         say(with_sign(not change.worse, f"exit {int(change.worse)}: {diff_report.format_verdict(change)}"))
         return
     if form == "html":
-        text = diff_report.render_html(change, *(_link(path, out or Path("page")) for path in (args.old, args.new)))
+        text = diff_report.render_html(change, *(_link(path, out or Path("page")) for path in runs))
     else:
-        text = _FORMATS[form](change)
+        text = (diff_report.render_text if form == "text" else diff_report.render_markdown)(change)
     if out is None:
         say(lines(text.rstrip("\n").split("\n")))
     else:

@@ -2,58 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from ..meaning.contract import Contract, contracts
 from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
-from ..model import Call, Form, Operation, Rule, Spec
+from ..model import Call, Form, Operation, Spec
 from ..system.progress import Progress
-from ..system.terminal import label_paragraph, paint, say, table, wrap
-from .arguments import emit, folder_options
+from ..system.terminal import label_paragraph, paint, say, wrap
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
-from .meaning import describe_standing, print_meanings
+from .layout import describe_standing, format_value, print_meanings, print_section
 
-CHANGES = ("added", "dropped", "reworded in effect")
-
-
-def diff_documents(args: argparse.Namespace, spec: Spec, a: str, b: str) -> int:
-    """Print what document B changes in document A."""
-    data = compare_documents(spec, a, b)
-    if data["example"]:
-        data["example"]["command"] += folder_options(args)
-    if args.json:
-        emit(data)
-    else:
-        _show(spec, data)
-    return 0
+_CHANGE_STYLES = {"added": "green", "dropped": "red", "reworded in effect": "yellow"}
 
 
-def compare_documents(spec: Spec, a: str, b: str) -> dict[str, Any]:
-    """Return every difference between two documents, as data."""
-    changes: dict[str, list[dict[str, Any]]] = {kind: [] for kind in CHANGES}
+def diff_documents(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
+    """Return every difference between two documents, as data; the command of the example has the options."""
+    changes: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _CHANGE_STYLES}
     for rule in spec.rules.values():
         was, now = standing(rule, a), standing(rule, b)
-        kind = _change(was["standing"], now["standing"])
-        if kind:
+        if was["standing"] != now["standing"]:
+            is_bound = [each["standing"] != "not bound" for each in (was, now)]
+            kind = "reworded in effect" if all(is_bound) else "added" if is_bound[1] else "dropped"
             changes[kind].append({"rule": rule.id, "level": rule.level, "sentence": rule.sentence, a: was, b: now})
     findings = [
         {"finding": finding.id, "about": finding.about}
         for finding in spec.findings.values()
         if finding.kind == "disagreement" and {a, b} <= {pointer.document for pointer in finding.at}
     ]
-    signature = _signature(spec, a, b)
-    return {"a": a, "b": b, "rules": changes, "signature": signature, "findings": findings} | _example(spec, a, b)
-
-
-def _change(was: str, now: str) -> str | None:
-    if was == now:
-        return None
-    if was == "not bound":
-        return "added"
-    return "dropped" if now == "not bound" else "reworded in effect"
+    data = {"a": a, "b": b, "rules": changes, "signature": _signature(spec, a, b), "findings": findings}
+    return data | _example(spec, a, b, options)
 
 
 def _signature(spec: Spec, a: str, b: str) -> dict[str, dict[str, Any]]:
@@ -82,12 +61,13 @@ def _facts(operation: Operation, document: str) -> dict[str, Any]:
 # ── the example ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _example(spec: Spec, a: str, b: str) -> dict[str, Any]:
-    """Return a smallest call whose meaning differs, or the domain in which there is none."""
+def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
+    """Return a smallest call with different meanings, or the domain in which there is none."""
     compiled = contracts(spec)
     first, second = compiled[a], compiled[b]
     operations = [spec.operations[spec.documents[name].operation] for name in (a, b)]
-    if first is second or _same(first, second, *operations):
+    same_types = len({(each.types, each.shape_types) for each in operations}) == 1
+    if first is second or (first.source == second.source and same_types):
         return {"example": None, "searched": "every call there is: the same contract holds in both"}
     searched = f"{FULL_DOMAIN}, and {FAR}"
     small_first = itertools.chain(calls(SMALL_DOMAIN), far_calls(), calls(FULL_DOMAIN))
@@ -101,15 +81,12 @@ def _example(spec: Spec, a: str, b: str) -> dict[str, Any]:
     if call is None:
         return {"example": None, "searched": searched}
     meanings = {name: of_meaning(spec, name, compiled[name].meaning(*call)) for name in (a, b)}
-    return {"example": {"call": of_call(call), "command": command_of(call), "meanings": meanings}, "searched": searched}
-
-
-def _same(first: Contract, second: Contract, a: Operation, b: Operation) -> bool:
-    return first.source == second.source and (a.types, a.shape_types) == (b.types, b.shape_types)
+    example = {"call": of_call(call), "command": command_of(call) + options, "meanings": meanings}
+    return {"example": example, "searched": searched}
 
 
 def _first_difference(first: Contract, second: Contract, domain: Iterator[Call], size: int) -> Call | None:
-    """Return the first call whose kind of meaning or answer differs between the documents."""
+    """Return the first call with another kind of meaning, or another answer, in the second document."""
     progress = Progress("searching", size)
     try:
         for number, call in enumerate(domain):
@@ -147,54 +124,32 @@ def _shared_first(a: tuple[str, ...], b: tuple[str, ...]) -> list[str]:
     return sorted(dict.fromkeys((*a, *b)), key=lambda each: (each not in a) + (each not in b))
 
 
-# ── for people ────────────────────────────────────────────────────────────────────────────────────
-
-
-def _show(spec: Spec, data: dict[str, Any]) -> None:
+def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
     a, b = data["a"], data["b"]
     say(f"{paint('bold', a)} → {paint('bold', b)}")
-    for kind in CHANGES:
-        _show_rules(spec, kind, data["rules"][kind], a, b)
+    for kind, changes in data["rules"].items():
+        if changes:
+            say()
+            say(paint("bold", kind))
+        for change in changes:
+            say(f"  {paint(_CHANGE_STYLES[kind], change['rule'])}  {paint('dim', change['level'])}")
+            say(wrap(change["sentence"], 4))
+            for name in (a, b):
+                label, text = describe_standing(change[name])
+                if label != "not bound":
+                    say(wrap(f"{name}: {label}{f', {text}' if text else ''}", 4, 6))
     if not any(data["rules"].values()):
         say()
         say("the same rules bind in both")
-    if data["signature"]:
-        say()
-        say(paint("bold", "signature"))
-        rows = [
-            (f"  {key}", _format_value(each[a]), "→", _format_value(each[b])) for key, each in data["signature"].items()
-        ]
-        say(table(rows))
-    if data["findings"]:
-        say()
-        say(paint("bold", "disagreements that name both"))
-        say(table([(f"  {each['finding']}", each["about"]) for each in data["findings"]]))
+    rows = [(key, *(_format_stated(each[name]) for name in (a, b))) for key, each in data["signature"].items()]
+    print_section("signature", [(key, was, "→", now) for key, was, now in rows])
+    print_section("disagreements that name both", [(each["finding"], each["about"]) for each in data["findings"]])
     say()
-    _show_example(spec, data)
-
-
-def _show_rules(spec: Spec, kind: str, changes: list[dict[str, Any]], a: str, b: str) -> None:
-    if not changes:
-        return
-    colours = {"added": "green", "dropped": "red"}
-    say()
-    say(paint("bold", kind))
-    for change in changes:
-        rule: Rule = spec.rules[change["rule"]]
-        say(f"  {paint(colours.get(kind, 'yellow'), rule.id)}  {paint('dim', rule.level)}")
-        say(wrap(rule.sentence, 4))
-        for name in (a, b):
-            label, text = describe_standing(change[name])
-            if label != "not bound":
-                say(wrap(f"{name}: {label}{f', {text}' if text else ''}", 4, 6))
-
-
-def _show_example(spec: Spec, data: dict[str, Any]) -> None:
     if data["example"] is None:
         say("no call was found that means something else")
         say(wrap(f"searched: {data['searched']}", 0, 2))
         return
-    say(paint("bold", "smallest call whose meaning differs"))
+    say(paint("bold", "smallest call that means something else"))
     say(f"  {data['example']['command']}")
     say()
     print_meanings(spec, data["example"]["meanings"])
@@ -202,7 +157,5 @@ def _show_example(spec: Spec, data: dict[str, Any]) -> None:
     say(label_paragraph("searched", f"{data['searched']}, the smallest first"))
 
 
-def _format_value(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "nothing"
-    return "not stated" if value is None else str(value)
+def _format_stated(value: Any) -> str:
+    return "not stated" if value is None else format_value(value)

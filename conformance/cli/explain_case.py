@@ -2,54 +2,60 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ..model import Case, Expected, Suite
+from ..model import Case, Expected, Spec, Suite
 from ..plan.rows import Row, plan_of
-from ..plan.steps import RowStep
 from ..report.wording import format_step
 from ..system.terminal import label_paragraph, paint, say
 from ..system.text import format_dims
-from .arguments import folder_options
 from .facts import of_meaning
-from .meaning import print_meanings
+from .layout import print_heading, print_meanings
 
-_MOST_ROWS = 4
-"""Rows that are listed, so that the meaning and the commands stand on one screen."""
+_MAX_ROWS_SHOWN = 4
+"""Rows to list, so that the meaning and the commands fit on one screen."""
 
 
-def things(suite: Suite, name: str) -> list[dict[str, Any]]:
-    """Return the case of that name, or the case of the row of that name; at most one."""
-    rows = plan_of(suite).rows
+def find_rows(suite: Suite, name: str) -> list[Row]:
+    """Return the rows of the case of that name, or the row of that name."""
     wanted = name.strip().rpartition("::")[2]
-    case = suite.cases.get(wanted) or next((row.case for row in rows if row.id == wanted), None)
+    return [row for row in plan_of(suite).rows if wanted in (row.id, row.case.id)]
+
+
+def find_case(suite: Suite, name: str, options: str, pytest_options: str) -> list[dict[str, Any]]:
+    """Return the case of that name, or of the row of that name; at most one. Its commands have the options."""
+    rows = find_rows(suite, name)
+    case = rows[0].case if rows else suite.cases.get(name.strip())
     if case is None:
         return []
-    own = [row for row in rows if row.case is case and wanted in (row.id, case.id)]
-    return [_of_case(suite, case, own)]
-
-
-def _of_case(suite: Suite, case: Case, rows: list[Row]) -> dict[str, Any]:
-    return {
-        "case": case.id,
-        "title": case.title,
-        "place": str(case.place),
-        "rule": case.rule,
-        "sentence": suite.spec.rules[case.rule].sentence,
-        "steps": [_of_step(suite, rows, case, number) for number in case.shown_steps],
-        "rows": {row.id: sorted(row.facets) for row in rows},
-    }
+    chosen = f"-k {shlex.quote(case.id)}"
+    return [
+        {
+            "case": case.id,
+            "title": case.title,
+            "place": str(case.place),
+            "rule": case.rule,
+            "sentence": suite.spec.rules[case.rule].sentence,
+            "steps": [_of_step(suite, rows, case, number) for number in case.shown_steps],
+            "rows": {row.id: sorted(row.facets) for row in rows},
+            "commands": [
+                f"conformance run BACKEND{options} {chosen}",
+                f"pytest --adapter BACKEND{pytest_options} {chosen}",
+            ],
+        }
+    ]
 
 
 def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str, Any]:
     step = case.steps[number]
-    meanings: dict[str, Any] = {}
-    for row in rows:
-        for document, meaning in _meanings(row.steps[number]):
-            meanings.setdefault(document, of_meaning(suite.spec, document, meaning))
+    meanings = {
+        document: of_meaning(suite.spec, document, judged.meaning)
+        for row in reversed(rows)
+        for judged in row.steps[number].meanings
+        for document in judged.documents
+    }
     return {
         "step": number + 1,
         "call": format_step(case, step),
@@ -58,30 +64,14 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
     }
 
 
-def _meanings(task: RowStep) -> Iterator[tuple[str, Any]]:
-    for judged in task.meanings:
-        for document in judged.documents:
-            yield document, judged.meaning
-
-
 def _format_expectation(expected: Expected) -> str:
     if expected.kind == "legal":
         return f"{expected.type}{format_dims(expected.dims or ())}"
     return "reject" if expected.kind == "illegal" else "unspecified"
 
 
-def commands(case: str, args: argparse.Namespace) -> list[str]:
-    """Return the commands that run a case of the suite that was asked for."""
-    chosen = f"-k {shlex.quote(case)}"
-    return [
-        f"conformance run BACKEND{folder_options(args)} {chosen}",
-        f"pytest --adapter BACKEND{folder_options(args, '--conformance-')} {chosen}",
-    ]
-
-
-def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
-    """Print the case."""
-    say(f"{paint('bold', case['case'])}  {paint('dim', 'case · ' + case['place'])}")
+def print_case(spec: Spec, case: Mapping[str, Any]) -> None:
+    print_heading(case["case"], "case", case["place"])
     if case["title"]:
         say(label_paragraph("title", case["title"]))
     say(label_paragraph("rule", f"{case['rule']}: {case['sentence']}"))
@@ -89,21 +79,19 @@ def print_case(suite: Suite, case: Mapping[str, Any]) -> None:
         say()
         say(label_paragraph(f"step {step['step']}" if len(case["steps"]) > 1 else "call", paint("bold", step["call"])))
         expected = step["expect"]
-        text = (
-            expected["*"] if set(expected) == {"*"} else ", ".join(f"{name}: {want}" for name, want in expected.items())
-        )
-        say(label_paragraph("expect", text))
+        by_document = ", ".join(f"{name}: {want}" for name, want in expected.items())
+        say(label_paragraph("expect", expected["*"] if [*expected] == ["*"] else by_document))
         say()
-        print_meanings(suite.spec, step["meanings"])
+        print_meanings(spec, step["meanings"])
     say()
     say(paint("bold", "rows"))
     rows = list(case["rows"].items())
-    for row, facets in rows[:_MOST_ROWS]:
+    for row, facets in rows[:_MAX_ROWS_SHOWN]:
         say(f"  {row}")
         if len(rows) == 1:
             say(f"  {' '.join(facets)}")
-    if len(rows) > _MOST_ROWS:
-        say(f"  and {len(rows) - _MOST_ROWS} more; --json has all, with their facets")
+    if len(rows) > _MAX_ROWS_SHOWN:
+        say(f"  and {len(rows) - _MAX_ROWS_SHOWN} more; --json has all, with their facets")
     say()
     for command in case["commands"]:
         say(paint("bold", command))

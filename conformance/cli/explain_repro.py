@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 from collections.abc import Iterator
 from textwrap import wrap
@@ -10,36 +9,30 @@ from typing import Any
 
 from ..adapter import REFERENCE, bundled_backends, name_and_device
 from ..model import Suite, Unsupported
-from ..plan.rows import Row, plan_of
+from ..plan.rows import Row
 from ..report.wording import collect_wants, format_step, visible
 from ..system.terminal import say_raw
 from ..system.text import describe_unknown
 from .arguments import Usage, emit
+from .explain_case import find_rows
 
-_PREFERRED = "f32"
-IN_C = "-c"
+_IN_C = "-c"
 """The end of a backend's name for a program in C."""
 
 
-def run(args: argparse.Namespace, suite: Suite) -> int:
-    """Print the script, ready to be put into a file."""
-    backend, in_c = args.backend.removesuffix(IN_C), args.backend.endswith(IN_C)
-    row, body = _write_script(_rows(suite, args.name), backend, in_c)
-    text = _add_comment(_about(row, backend, in_c), body, in_c)
-    if args.json:
-        emit({"row": row.id, "backend": backend, "language": "c" if in_c else "python", "text": text})
-    else:
-        say_raw(text)
-    return 0
-
-
-def _rows(suite: Suite, name: str) -> list[Row]:
-    """Return the row of that name, or the rows of the case; f32 comes first, since most libraries have it."""
-    wanted = name.strip().rpartition("::")[2]
-    rows = [row for row in plan_of(suite).rows if wanted in (row.id, row.case.id)]
+def print_script(suite: Suite, name: str, backend: str, as_json: bool) -> None:
+    """Print the script for the row of that name, or for a row of the case."""
+    rows = find_rows(suite, name)
     if not rows:
         raise Usage(describe_unknown("case", name, suite.cases, "conformance list cases"))
-    return sorted(rows, key=lambda row: row.type != _PREFERRED)
+    rows.sort(key=lambda row: row.type != "f32")  # most libraries have f32
+    library, in_c = backend.removesuffix(_IN_C), backend.endswith(_IN_C)
+    row, body = _write_script(rows, library, in_c)
+    text = _add_comment(_about(row, library, in_c), body, in_c)
+    if as_json:
+        emit({"row": row.id, "backend": library, "language": "c" if in_c else "python", "text": text})
+    else:
+        say_raw(text)
 
 
 def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
@@ -50,12 +43,12 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     repro: Any = importlib.import_module("conformance.adapters.repro")
     if name not in repro.WRITERS:
         own = name == REFERENCE
-        why = "is the suite’s own reference and no library; try numpy" if own else "has nobody to write its scripts"
+        why = "is the suite’s own reference and no library; try numpy" if own else "has no writer of scripts"
         raise Usage(f"--backend {name}: {name} {why}")
     if device is not None and name not in repro.WITH_DEVICE:
         raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
     if in_c and name not in repro.WRITERS_IN_C:
-        raise Usage(f"--backend {name}{IN_C}: {name} is called in Python; only onednn has an interface of C")
+        raise Usage(f"--backend {name}{_IN_C}: {name} is called in Python; only onednn has an interface of C")
     write = (repro.WRITERS_IN_C if in_c else repro.WRITERS)[name]
     facets = []
     for row in rows:
@@ -90,18 +83,14 @@ def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
 
 
 def _add_comment(about: Iterator[str], body: str, in_c: bool) -> str:
-    """Put the text before the script as a comment; no text in it can end the comment."""
-    lines = [part for line in about for part in _fold(_ascii(line))]
+    """Put the text before the script as a comment in ASCII; no text in it can end the comment."""
+    ascii_ = (visible(line).replace("…", "...").encode("ascii", "backslashreplace").decode() for line in about)
+    lines = [part for line in ascii_ for part in _fold(line)]
     if in_c:
         inside = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /") for line in lines]
         return "/* " + "\n * ".join(inside).rstrip() + "\n */\n" + body
     text = "\n".join(lines).rstrip().replace("\\", "\\\\").replace('"""', "'''")
     return f'"""{text}\n"""\n\n{body}'
-
-
-def _ascii(line: str) -> str:
-    """Return the line in ASCII, with every other character as an escape."""
-    return visible(line).replace("…", "...").encode("ascii", "backslashreplace").decode()
 
 
 def _fold(line: str) -> list[str]:

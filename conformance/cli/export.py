@@ -28,7 +28,7 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the tests, and say which rows are left out and what the format does not test."""
     _require_empty(args.out)
-    rows = load_plan(args).rows
+    rows = load_plan(args.spec, args.cases).rows
     try:
         if args.format == "onnx":
             onnx_export.load_onnx()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..meaning.contract import Contract
-from ..model import Call, Document, Finding, Form, Meaning, Operation, Origin, Pointer, Rule, Spec
+from ..model import INTEGERS, Call, Document, Finding, Form, Meaning, Operation, Pointer, Rule, Spec
 
 FORMS = ("requires", "where", "gives", "ensures", "when")
 
@@ -34,7 +34,6 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
 
 
 def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
-    """Return everything about a rule."""
     return {
         "rule": rule.id,
         "level": rule.level,
@@ -48,12 +47,9 @@ def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
     }
 
 
-def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract]) -> dict[str, Any]:
-    """Return everything about a finding; its example comes with its meaning in every document."""
-    example = None
-    if finding.example:
-        call = Call(*finding.example)
-        example = {"call": of_call(call), "meanings": meanings(spec, call, contracts)}
+def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract], options: str = "") -> dict[str, Any]:
+    """Return everything about a finding. Its example comes with its meaning in every document, and with a command."""
+    call = Call(*finding.example) if finding.example else None
     return {
         "finding": finding.id,
         "kind": finding.kind,
@@ -64,40 +60,41 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract]) 
         "follows": finding.follows,
         "ruling": finding.ruling,
         "rules": list(finding.rules),
-        "example": example,
+        "example": call
+        and {
+            "call": of_call(call),
+            "meanings": {name: meaning_in(spec, name, call, contracts[name]) for name in spec.documents},
+            "command": command_of(call) + options,
+        },
         "place": str(finding.place),
     }
 
 
 def of_document(spec: Spec, document: Document) -> dict[str, Any]:
-    """Return everything about a document."""
-    stands = {rule.id: standing(rule, document.id) for rule in spec.rules.values()}
+    standings = {rule.id: standing(rule, document.id) for rule in spec.rules.values()}
+    origin = document.origin
     return {
         "document": document.id,
         "operation": document.operation,
         "title": document.title,
         "edition": document.edition,
         "licence": document.licence,
-        "origin": _of_origin(document.origin) if document.origin else None,
+        "origin": origin and {**origin._asdict(), "in_force": origin.in_force and origin.in_force._asdict()},
         "newer": [page._asdict() for page in document.newer],
         "file": document.file,
         "lacks": document.lacks,
         "sha256": document.sha256,
         "lines": document.lines,
         "statements": document.statements,
-        "rules": {name: each for name, each in stands.items() if each["standing"] != "not bound"},
+        "rules": {name: each for name, each in standings.items() if each["standing"] != "not bound"},
         "findings": [each.id for each in spec.findings.values() if pointers_in(each.at, document.id)],
         "prose": [{"line": p.pointer.line, "words": p.pointer.words, "reason": p.reason} for p in document.prose],
         "place": str(document.place),
     }
 
 
-def _of_origin(origin: Origin) -> dict[str, Any]:
-    return {**origin._asdict(), "in_force": origin.in_force._asdict() if origin.in_force else None}
-
-
 def of_operation(operation: Operation) -> dict[str, Any]:
-    """Return everything about an operation: its whole entry in operations.yaml."""
+    """Return the whole entry of an operation in operations.yaml."""
     entry = {key: value for key, value in operation.detail.items() if key != "id"}
     return {"operation": operation.id, **entry, "place": str(operation.place)}
 
@@ -113,20 +110,12 @@ def of_call(call: Call) -> dict[str, Any]:
     return data
 
 
-INEXPRESSIBLE = "not expressible"
-
-
 def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
     """Return the meaning of a call in a document, or why the document's operation has no such call."""
     operation = spec.operations[spec.documents[document].operation]
     if reason := inexpressible(operation, call):
-        return {"operation": operation.id, "kind": INEXPRESSIBLE, "dst": None, "because": [], "reason": reason}
+        return {"operation": operation.id, "kind": "not expressible", "dst": None, "because": [], "reason": reason}
     return of_meaning(spec, document, contract.meaning(*call))
-
-
-def meanings(spec: Spec, call: Call, contracts: Mapping[str, Contract]) -> dict[str, Any]:
-    """Return the meaning of a call in every document."""
-    return {name: meaning_in(spec, name, call, contracts[name]) for name in spec.documents}
 
 
 def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
@@ -144,11 +133,9 @@ def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
 
 def command_of(call: Call) -> str:
     """Return the command that shows the meaning of a call, ready to be pasted."""
-    words = ["conformance meaning", f"--src {_format_lengths(call.src)}", f"--shape={_format_lengths(call.shape)}"]
-    words.append(f"--special-zero {str(call.special_zero).lower()}")
-    if call.form is not None:
-        words += _form_options(call.form)
-    return " ".join(words)
+    src, shape, special_zero = _format_lengths(call.src), _format_lengths(call.shape), str(call.special_zero).lower()
+    form = _form_options(call.form) if call.form else ()
+    return " ".join([f"conformance meaning --src {src} --shape={shape} --special-zero {special_zero}", *form])
 
 
 def _format_lengths(lengths: Iterable[int | None]) -> str:
@@ -171,27 +158,23 @@ def _form_options(form: Form) -> Iterator[str]:
 # ── what an operation can express ─────────────────────────────────────────────────────────────────
 
 
-def _bounds(integer: str) -> tuple[int, int]:
-    bits = int(integer[1:])
-    return (0, 2**bits - 1) if integer[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
-def _misfit(integer: str, shape: tuple[int, ...]) -> int | None:
+def _first_too_large(type_: str, shape: tuple[int, ...]) -> int | None:
     """Return the first entry that a type of integers cannot hold."""
-    if integer[0] not in "su" or not integer[1:].isdigit():
+    if type_ not in INTEGERS:
         return None
-    lowest, highest = _bounds(integer)
-    return next((d for d in shape if not lowest <= d <= highest), None)
+    bits, is_signed = int(type_[1:]), type_[0] == "s"
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
+    return next((entry for entry in shape if not low <= entry <= high), None)
 
 
 def holding_type(operation: Operation, shape: tuple[int, ...]) -> str:
     """Return the first listed type that holds every entry, or else the first."""
-    fitting = (each for each in operation.shape_types if _misfit(each, shape) is None)
+    fitting = (each for each in operation.shape_types if _first_too_large(each, shape) is None)
     return next(fitting, operation.shape_types[0])
 
 
 def inexpressible(operation: Operation, call: Call) -> str | None:
     """Say why the operation has no such call; None if it has."""
     shape_type = call.form.shape_type if call.form else holding_type(operation, call.shape)
-    misfit = _misfit(shape_type, call.shape)
-    return None if misfit is None else f"its shape is {shape_type}, which cannot hold {misfit}"
+    entry = _first_too_large(shape_type, call.shape)
+    return None if entry is None else f"its shape is {shape_type}, which cannot hold {entry}"

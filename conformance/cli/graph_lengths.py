@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from ..graphs.conclude import Trial
 from ..system.text import shorten
 from .arguments import Usage
-from .reading import LARGEST, MOST
+from .reading import LARGEST, MAX_ENTRIES
 
-MOST_TRIALS = 1000
+MAX_TRIALS = 1000
 _LENGTH = re.compile(r"([0-9]{1,19})(?:\.\.([0-9]{1,19}))?")
 
 
@@ -28,8 +28,8 @@ def trials_of(texts: Iterable[str]) -> list[Trial]:
         dims[name] = tuple(_read_range(entry, text) for entry in lengths.split(",")) if lengths != "()" else ()
     ranges = [(name, k, tried) for name, each in dims.items() for k, tried in enumerate(each)]
     count = math.prod(len(each) for _, _, each in ranges)
-    if count > MOST_TRIALS or len(ranges) > MOST:
-        raise Usage(f"--input asks for {count:,} combinations of lengths; at most {MOST_TRIALS:,} are tried")
+    if count > MAX_TRIALS or len(ranges) > MAX_ENTRIES:
+        raise Usage(f"--input asks for {count:,} combinations of lengths; at most {MAX_TRIALS:,} are tried")
     return [_trial(dims, ranges, chosen) for chosen in itertools.product(*(each for _, _, each in ranges))]
 
 
@@ -49,4 +49,4 @@ def _read_range(entry: str, text: str) -> range:
         raise Usage(
             f"--input {shorten(text)!r}: {entry.strip()} holds no length of 64 bits; write the smaller one first"
         )
-    return range(first, min(last, first + MOST_TRIALS) + 1)
+    return range(first, min(last, first + MAX_TRIALS) + 1)

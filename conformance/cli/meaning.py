@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..meaning.contract import contracts
-from ..model import INTEGERS, Call, Form, Operation, Spec
+from ..model import INTEGERS, Call, Form, Operation
 from ..model.types import WIDTH
-from ..system.terminal import paint, say, table, wrap
+from ..system.terminal import paint, say
 from ..system.text import format_call, format_dims
 from .arguments import Usage, emit, load_spec_of, pick
 from .facts import holding_type, meaning_in, of_call
+from .layout import print_meanings
 from .parser import Parser
 from .reading import boolean, lengths, names, partial_lengths, type_name, typed_lengths
 from .shared_options import add_spec
@@ -23,7 +24,6 @@ _TYPES = (*WIDTH, "string")
 _PARTS = ("shape", "special_zero", "src", "dst")
 _TYPE_KEYS = ("src_type", "dst_type", "shape_type", "special_zero_type")
 _KEYS = (*_TYPE_KEYS, "shape_rank", "declared", "missing", "extra_attributes", "extra_operands")
-_COLOURS = {"legal": "green", "illegal": "red", "unspecified": "yellow"}
 
 
 EXAMPLES = """\
@@ -43,8 +43,11 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the meaning of the call."""
-    typed = _TypedCall(args)
-    spec = load_spec_of(args)
+    for option, text in (("--src", args.src), ("--shape", args.shape), ("--special-zero", args.special_zero)):
+        if text is None:
+            raise Usage(f"{option} is missing; {_EXAMPLE}")
+    typed = _TypedCall(args.src, args.shape, args.special_zero, args.form or ())
+    spec = load_spec_of(args.spec)
     compiled = contracts(spec)
     meanings = {}
     for name in spec.documents:
@@ -68,16 +71,13 @@ def run(args: argparse.Namespace) -> int:
 class _TypedCall:
     """The call that the command line describes, for each operation."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
-        for option in ("src", "shape", "special_zero"):
-            if getattr(args, option) is None:
-                raise Usage(f"--{option.replace('_', '-')} is missing; {_EXAMPLE}")
-        written, self.src = typed_lengths("--src", args.src)
+    def __init__(self, src: str, shape: str, special_zero: str, form: Sequence[str]) -> None:
+        written, self.src = typed_lengths("--src", src)
         if negative := next((d for d in self.src if d < 0), None):
             raise Usage(f"--src holds {negative}, and no tensor has a length below 0; only --shape takes -1")
-        self.shape = lengths("--shape", args.shape)
-        self.special_zero = boolean("--special-zero", args.special_zero)
-        self.form = self._form(_read_pairs(args.form or ()), written)
+        self.shape = lengths("--shape", shape)
+        self.special_zero = boolean("--special-zero", special_zero)
+        self.form = self._form(_read_pairs(form), written)
 
     def _form(self, given: Mapping[str, str], written: str | None) -> dict[str, Any]:
         """Read the values of --form, by the names of `Form`."""
@@ -126,15 +126,12 @@ class _TypedCall:
         """Describe the call, so that a person sees how it was read."""
         parts = [format_call(self.src, self.shape, self.special_zero)]
         for name, value in self.form.items():
-            text = (
-                format_dims(value) if name == "declared" else value if isinstance(value, str) else _format_value(value)
-            )
+            if name == "declared":
+                text = format_dims(value)
+            else:
+                text = str(value) if isinstance(value, str | int) else " and ".join(value) or "none"
             parts.append(f"{name.replace('_', ' ')} {text}")
         return ", ".join(parts)
-
-
-def _format_value(value: Any) -> str:
-    return str(value) if isinstance(value, int) else " and ".join(value) or "none"
 
 
 def _read_pairs(words: Sequence[str]) -> dict[str, str]:
@@ -155,52 +152,3 @@ def _rank(text: str) -> int:
     if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
         raise Usage(f"--form shape_rank {text[:40]!r} is not a number from 0 to 64; a well-formed shape has rank 1")
     return int(text)
-
-
-# ── for people ────────────────────────────────────────────────────────────────────────────────────
-
-
-def print_meanings(spec: Spec, meanings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print a table of meanings, and below it each rule that they name."""
-    say(table([_row(name, each) for name, each in meanings.items()]))
-    for rule, documents in _rules_named_by(meanings).items():
-        say()
-        say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")
-        say(wrap(spec.rules[rule].sentence, 2))
-        say(table([("", name, *describe_standing(each)) for name, each in documents.items()]))
-
-
-def _row(name: str, each: Mapping[str, Any]) -> tuple[str, ...]:
-    kind, dst = each["kind"], each["dst"]
-    rules = ", ".join(reason["rule"] for reason in each["because"])
-    if kind == "legal":
-        what = format_dims(dst) + (f"; a backend may reject it for want of capacity: {rules}" if rules else "")
-    elif kind == "illegal":
-        what = f"breaks {rules}"
-    elif kind == "unspecified":
-        if dst is None:
-            known = "nothing is known of dst"
-        else:
-            known = ("all that is known of dst: " if None in dst else "if answered, ") + format_dims(dst)
-        what = f"{rules or 'more than one dst keeps every rule'}; {known}"
-    else:
-        what = each["reason"]
-    return paint("bold", name), paint(_COLOURS.get(kind, "dim"), kind), what
-
-
-def _rules_named_by(meanings: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Return the rules that meanings name, each with its standing in those documents."""
-    named: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for document, each in meanings.items():
-        for reason in each["because"]:
-            named.setdefault(reason["rule"], {})[document] = reason
-    return named
-
-
-def describe_standing(standing: Mapping[str, Any]) -> tuple[str, str]:
-    """Say how a document treats a rule, and the lines or the reason."""
-    lines = ", ".join(f'line {at["line"]} "{at["words"]}"' for at in standing["at"])
-    parts = [
-        part for part in (standing["reason"], f"(near {lines})" if standing["reason"] and lines else lines) if part
-    ]
-    return standing["standing"], " ".join(parts)

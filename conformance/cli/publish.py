@@ -45,7 +45,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the site; 1 if a folder is of another suite, or a certificate is refused or says no."""
-    plan = load_plan(args)
+    plan = load_plan(args.spec, args.cases)
     site: Path = args.folder
     if not args.runs and not site.is_dir():
         raise Usage(f"{str(site)!r} does not exist; name the folder of a RUN too, or make it for the documents alone")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from .arguments import Usage
+from .arguments import Usage, pick
 
 LARGEST = 2**63 - 1
-MOST = 1000
+MAX_ENTRIES = 1000
 _QUOTES = "'\"`"
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _TYPED = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s*(?=[\[({<])")
@@ -60,8 +60,8 @@ def _entries(option: str, text: str) -> list[str]:
         if not body:
             raise _nonsense(option, text, "there is a comma without a number")
     entries = _SEPARATOR.split(body) if body else []
-    if len(entries) > MOST:
-        raise Usage(f"{option} has {len(entries)} entries; at most {MOST} are read")
+    if len(entries) > MAX_ENTRIES:
+        raise Usage(f"{option} has {len(entries)} entries; at most {MAX_ENTRIES} are read")
     return entries
 
 
@@ -91,8 +91,6 @@ def boolean(option: str, text: str) -> bool:
 
 def type_name(option: str, text: str, types: tuple[str, ...]) -> str:
     """Read an element type by the specification's name or a library's, such as `float32`."""
-    from .arguments import pick
-
     plain = _plain(text).lower()
     return pick(f"type for {option}:", _ALIASES.get(plain, plain), types)
 

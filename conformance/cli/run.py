@@ -77,7 +77,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run, write, and print the conclusion; return its exit code."""
-    suite = load_suite_of(args)
+    suite = load_suite_of(args.spec, args.cases)
     if suite.lost:
         raise Usage(describe_missing_cases(suite))
     plan = _plan_of_one_case(args, suite) or challenge(plan_of(suite), args.nonce)

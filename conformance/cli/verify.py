@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         if not args.conforms:
             raise Usage("name what to verify: a report.html, a results.jsonl, or the folder of a run")
         args.path, args.conforms = Path(args.conforms), ""  # `--conforms PATH` names no document
-    plan = load_plan(args)
+    plan = load_plan(args.spec, args.cases)
     _check_options_fit(args)
     if args.certificate:
         return _verify_certificate(args, plan)

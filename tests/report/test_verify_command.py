@@ -99,7 +99,7 @@ def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli)
 @pytest.fixture
 def verifying(plan: Plan, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> Cli:
     """The command, with the plan at hand."""
-    monkeypatch.setattr("conformance.cli.verify.load_plan", lambda args: plan)
+    monkeypatch.setattr("conformance.cli.verify.load_plan", lambda *_: plan)
     return cli
 
 

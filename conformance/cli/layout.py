@@ -1,0 +1,86 @@
+"""The ways in which several commands print the same facts: headings, paragraphs, meanings, and what documents say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..model import Spec
+from ..system.terminal import label_paragraph, paint, say, table, wrap
+from ..system.text import format_dims
+
+KIND_STYLES = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
+
+
+def print_heading(name: str, kind: str, place: str) -> None:
+    say(f"{paint('bold', name)}  {paint('dim', f'{kind} · {place}')}")
+
+
+def print_paragraphs(facts: Iterable[tuple[str, str | None]]) -> None:
+    """Print a labelled paragraph for each fact that there is."""
+    for label, text in facts:
+        if text:
+            say(label_paragraph(label, text))
+
+
+def print_section(title: str, rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under a title; nothing if there are none."""
+    if rows:
+        say()
+        say(paint("bold", title))
+        say(table([(f"  {first}", *rest) for first, *rest in rows]))
+
+
+def print_meanings(spec: Spec, meanings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print a table of meanings, and below it each rule that they name."""
+    kinds = [(name, paint(KIND_STYLES.get(each["kind"], "dim"), each["kind"]), each) for name, each in meanings.items()]
+    say(table([(paint("bold", name), kind, _describe_meaning(each)) for name, kind, each in kinds]))
+    standings: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for document, each in meanings.items():
+        for reason in each["because"]:
+            standings.setdefault(reason["rule"], {})[document] = reason
+    print_rules(spec, standings)
+
+
+def _describe_meaning(meaning: Mapping[str, Any]) -> str:
+    dst, rules = meaning["dst"], ", ".join(reason["rule"] for reason in meaning["because"])
+    if meaning["kind"] == "legal":
+        return format_dims(dst) + (f"; a backend may reject it for want of capacity: {rules}" if rules else "")
+    if meaning["kind"] == "illegal":
+        return f"breaks {rules}"
+    if meaning["kind"] == "unspecified":
+        known = "nothing is known of dst"
+        if dst is not None:
+            known = ("all that is known of dst: " if None in dst else "if answered, ") + format_dims(dst)
+        return f"{rules or 'more than one dst keeps every rule'}; {known}"
+    return str(meaning["reason"])
+
+
+def print_rules(spec: Spec, standings: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    """Print each rule, and how documents treat it."""
+    for rule, documents in standings.items():
+        say()
+        say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")
+        say(wrap(spec.rules[rule].sentence, 2))
+        say(table([("", name, *describe_standing(each)) for name, each in documents.items()]))
+
+
+def describe_standing(standing: Mapping[str, Any]) -> tuple[str, str]:
+    """Say how a document treats a rule, and the lines or the reason."""
+    lines, reason = format_pointers(standing["at"]), standing["reason"]
+    return standing["standing"], f"{reason} (near {lines})" if reason and lines else reason or lines
+
+
+def format_pointers(at: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(f'line {each["line"]} "{each["words"]}"' for each in at)
+
+
+def format_value(value: Any) -> str:
+    """Write a value of operations.yaml on one line."""
+    if isinstance(value, Mapping):
+        return " · ".join(f"{key}: {format_value(each)}" for key, each in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(format_value, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
