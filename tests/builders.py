@@ -1,4 +1,4 @@
-"""What tests build: specifications, cases, plans, finished runs, forged evidence, and the command in this process."""
+"""Builders for tests: specifications, cases, plans, finished runs, forged evidence, and the command in this process."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ TINY = {
 
 
 def write_tiny_spec(path: Path, **files: str) -> Path:
-    """A folder `spec` with one rule in it; a file given by name stands in place of the tiny one."""
+    """Write a folder `spec` with one rule in it; a file given by name replaces the tiny one."""
     folder = path / "spec"
     folder.mkdir(exist_ok=True)
     for name in SPEC_FILES:
@@ -135,7 +135,7 @@ def quoted(key: str, expression: str) -> str:
 
 
 def problems_of(folder: Path) -> tuple[Problem, ...]:
-    """What is wrong with a folder, its contracts included; nothing where all is well."""
+    """List what is wrong with a folder, its contracts included."""
     try:
         contracts(load_spec(folder))
     except Malformed as malformed:
@@ -288,7 +288,7 @@ class Cli:
 
 
 class Command(Cli):
-    """The same, on the few cases."""
+    """`conformance` in this process, on the few cases."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         super().__init__(capsys)
@@ -310,7 +310,7 @@ class Command(Cli):
 
 
 def spare_planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let runs count the planted backends as caught, without calling them in processes of their own."""
+    """Let runs count the planted backends as caught, without calling them."""
     monkeypatch.setattr(planted_backends, "count_failures", count_failures)
 
 
@@ -353,7 +353,7 @@ def finish_run(
     change: Callable[[list[Result]], list[Result]] = list,
     **header: Mapping[str, Any] | list[Any] | str,
 ) -> FinishedRun:
-    """A run with its results and all its reports; `header`: what stands there instead."""
+    """Run an adapter and write its results and all reports; `header` replaces parts of the header."""
     pinned = header_of(
         plan.suite, adapter.identity, resolve_claims(adapter, plan.suite.spec.operations), Target(), "my.py:It"
     ) | {"isolation": "worker"}

@@ -56,7 +56,7 @@ def _imports_of(module: str, text: str) -> Iterator[str]:
     nodes: list[ast.AST] = [ast.parse(text)]
     while nodes:
         node = nodes.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in map(name_of, ast.walk(node.test)):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in map(last_name_of, ast.walk(node.test)):
             nodes += node.orelse
         elif isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("conformance."))
@@ -68,7 +68,7 @@ def _imports_of(module: str, text: str) -> Iterator[str]:
             nodes += (child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS))
 
 
-def name_of(node: ast.AST) -> str | None:
+def last_name_of(node: ast.AST) -> str | None:
     """The last name of a reference to an object."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
 

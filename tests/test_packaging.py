@@ -1,4 +1,4 @@
-"""What is installed is what lies in the repository, and every way to install it finds the data."""
+"""Every way to install the suite installs the files of the repository and finds its data."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ pytestmark = [
 
 
 def run(*command: str | Path, cwd: Path, code: int = 0, timeout: int = 120, **environment: str) -> str:
-    """What a command prints; nothing of this process's own Python settings reaches it."""
+    """Return what a command prints; it gets none of this process's Python settings."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
     done = subprocess.run(
         command, cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False, timeout=timeout

@@ -20,7 +20,7 @@ READERS = ("verify", "report", "compare", "diff", "publish")
 _MADE: dict[tuple[str, ...], bytes] = {}
 
 
-def made(command: Command, backend: str = "reference", *words: str) -> Path:
+def run_once(command: Command, backend: str = "reference", *words: str) -> Path:
     """The results of a run of the few cases, made once in a process and copied into the folder of the command."""
     path, key = command.out / "results.jsonl", (backend, *words)
     if key not in _MADE:

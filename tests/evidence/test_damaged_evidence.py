@@ -18,7 +18,7 @@ from conformance.evidence.results import pack
 from conformance.report import embedded
 
 from ..builders import Command, CommandOutput, Records, flatter, mini, mutations, put, recount, rewrite, sign_records
-from .readers import FLUSHES, ODD, READERS, WAIVER, made, read_by, remove, verify
+from .readers import FLUSHES, ODD, READERS, WAIVER, read_by, remove, run_once, verify
 
 
 # ── every reader judges again ─────────────────────────────────────────────────────────────────────
@@ -42,7 +42,7 @@ REWRITTEN: dict[str, tuple[str, Callable[[Records], object], str]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_rewritten_evidence_is_refused_by_every_reader(command: Command, reader: str, what: str) -> None:
     backend, rewrite_records, words = REWRITTEN[what]
-    path = made(command, backend)
+    path = run_once(command, backend)
     assert backend == "reference" or read_by(command, reader, command.out).code == 0
     rewrite(path, rewrite_records)
     said = read_by(command, reader, command.out).expect(1 if reader == "verify" else 2)
@@ -51,26 +51,26 @@ def test_rewritten_evidence_is_refused_by_every_reader(command: Command, reader:
 
 @pytest.mark.parametrize("reader", READERS)
 def test_evidence_of_an_older_format_is_not_called_damaged(command: Command, reader: str) -> None:
-    rewrite(made(command), lambda records: records[0].update(format="reshape-conformance-results-1"))
+    rewrite(run_once(command), lambda records: records[0].update(format="reshape-conformance-results-1"))
     said = read_by(command, reader, command.out).expect(2)
     assert 'is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it' in said.err
     assert "read it with that version, or run again" in said.err
 
 
 def test_a_row_with_right_dims_and_no_content_is_refused(command: Command) -> None:
-    rewrite(made(command), remove("content"))
+    rewrite(run_once(command), remove("content"))
     verify(command).expect(1, out="a step that came to “tensor” has the content None")
 
 
 def test_verdicts_of_another_suite_are_not_judged_again(command: Command) -> None:
-    rewrite(made(command), lambda records: records[0]["suite"].update(digest="0" * 64))
+    rewrite(run_once(command), lambda records: records[0]["suite"].update(digest="0" * 64))
     read_by(command, "diff", command.out).expect(0, text="of another suite, not judged again")
 
 
 # ── what a damaged file comes to ──────────────────────────────────────────────────────────────────
-def made_for(command: Command, reader: str) -> Path:
+def run_for_reader(command: Command, reader: str) -> Path:
     """The results of a run that a reader takes."""
-    return made(command, "reference", *(("--shard", "1/1") if reader == "merge" else ()))
+    return run_once(command, "reference", *(("--shard", "1/1") if reader == "merge" else ()))
 
 
 def one_line(said: CommandOutput) -> bool:
@@ -81,7 +81,7 @@ def one_line(said: CommandOutput) -> bool:
 @pytest.mark.parametrize("reader", [*READERS, "merge"])
 def test_no_changed_field_of_the_evidence_is_a_traceback(command: Command, reader: str, share: int) -> None:
     """A share of the changes for each reader, drawn by its name."""
-    path, folder = made_for(command, reader), command.folder / "changed"
+    path, folder = run_for_reader(command, reader), command.folder / "changed"
     folder.mkdir()
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     several = next(number for number, record in enumerate(lines) if "step" in record)
@@ -105,7 +105,7 @@ def remove_file(path: Path) -> Path:
 @pytest.mark.parametrize("reader", READERS)
 def test_evidence_that_no_run_writes_does_no_harm(command: Command, reader: str, what: str) -> None:
     """A run of a backend that fails a little; the index of what is published can still be made afterwards."""
-    rewrite(made(command, FLUSHES), ODD[what])
+    rewrite(run_once(command, FLUSHES), ODD[what])
     said = read_by(command, reader, command.out)
     assert said.code in (0, 1, 2)
     assert said.code != 2 or one_line(said), said
@@ -121,7 +121,7 @@ def test_evidence_that_no_run_writes_does_no_harm(command: Command, reader: str,
 
 
 def test_a_run_without_a_planted_backend_shows_nothing(command: Command) -> None:
-    path = made(command, mini("Bent"))
+    path = run_once(command, mini("Bent"))
     assert verify(command, "--conforms").code == 0
     rewrite(path, ODD["a planted backend forgotten"])
     assert verify(command, "--conforms").code == 1
@@ -136,7 +136,7 @@ def test_rows_waived_by_a_waiver_that_had_expired_are_refused(command: Command) 
                 record["waiver"] = 1
         recount(records)
 
-    rewrite(made(command, FLUSHES), waive)
+    rewrite(run_once(command, FLUSHES), waive)
     assert "which had expired when the run began" in verify(command).text
 
 
@@ -166,7 +166,7 @@ UNREADABLE: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("what", UNREADABLE)
 @pytest.mark.parametrize("reader", [*READERS, "merge"])
 def test_what_nobody_could_read_is_one_line(command: Command, reader: str, what: str) -> None:
-    UNREADABLE[what](made_for(command, reader))
+    UNREADABLE[what](run_for_reader(command, reader))
     said = read_by(command, reader, command.out)
     if reader == "verify" and said.code == 1:
         assert "do not rely on this report" in said.out
@@ -183,7 +183,7 @@ def test_a_page_in_which_nothing_can_be_read_is_one_line(command: Command, tmp_p
 
 
 def test_packed_results_that_unpack_to_too_much_are_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(command, FLUSHES)
+    run_once(command, FLUSHES)
     assert read_by(command, "publish", command.out).code == 0
     (command.out / "results.jsonl.xz").write_bytes(b"")
     verify(command).expect(2, err="holds both results.jsonl and results.jsonl.xz")
@@ -203,7 +203,7 @@ EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.parametrize("what", EDITS)
 def test_a_footer_that_was_edited_is_refused(command: Command, what: str) -> None:
-    path = made(command)
+    path = run_once(command)
     rewrite(path, lambda records: records[-1].update(notes=["the process died of SIGSEGV"]))
     assert verify(command).code == 0
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -214,5 +214,5 @@ def test_a_footer_that_was_edited_is_refused(command: Command, what: str) -> Non
 
 
 def test_no_count_of_planted_failures_is_below_zero(command: Command) -> None:
-    rewrite(made(command), lambda records: records[-1]["canaries"].update(AcceptsEverything=-3))
+    rewrite(run_once(command), lambda records: records[-1]["canaries"].update(AcceptsEverything=-3))
     assert "canaries.AcceptsEverything in the footer is -3" in verify(command).out

@@ -12,12 +12,14 @@ import pytest
 from conformance.evidence.results import read
 
 from ..builders import Command, Records, mini, recount, rewrite
-from .readers import FLUSHES, made, read_by, verify
+from .readers import FLUSHES, read_by, run_once, verify
 
 
 def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records], None]:
     """Give a run the header and the counts of another backend's run."""
-    header, *_, footer = (json.loads(line) for line in made(command, backend).read_text(encoding="utf-8").splitlines())
+    header, *_, footer = (
+        json.loads(line) for line in run_once(command, backend).read_text(encoding="utf-8").splitlines()
+    )
 
     def change(records: Records) -> None:
         records[0] |= {key: header[key] for key in ("backend", *keys)} | {"isolation": "worker"}
@@ -28,7 +30,7 @@ def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records
 
 # ── what verify can say, and what it cannot ───────────────────────────────────────────────────────
 def test_verify_does_not_know_who_wrote_the_evidence(command: Command) -> None:
-    made(command)
+    run_once(command)
     assert "wrote by: unknown" in verify(command).out
     data = verify(command, "--json").data
     assert data["written_by"] == "unknown"
@@ -48,13 +50,13 @@ def test_verify_does_not_know_who_wrote_the_evidence(command: Command) -> None:
 def test_verify_demands_what_run_would_have_demanded(
     command: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, told: str
 ) -> None:
-    made(command, mini("LeavesOutOneType"))
+    run_once(command, mini("LeavesOutOneType"))
     said = verify(command, *words).expect(code)
     assert told in f"{said.text} {said.err}"
 
 
 def test_verify_holds_the_claims_against_those_that_are_pinned(command: Command, tmp_path: Path) -> None:
-    made(command, mini("LeavesOutOneType"))
+    run_once(command, mini("LeavesOutOneType"))
     claims = read(command.out / "results.jsonl").header["claims"]
     path = tmp_path / "claims.yaml"
     path.write_text(json.dumps(claims), encoding="utf-8")
@@ -66,7 +68,7 @@ def test_verify_holds_the_claims_against_those_that_are_pinned(command: Command,
 
 def test_rows_called_again_come_to_what_true_evidence_says(command: Command) -> None:
     backend = mini("Bent")
-    made(command, backend)
+    run_once(command, backend)
     again = ("verify", command.out, "--cases", command.cases, "--repeat", "30", "--backend", backend)
     command(*again).expect(0, text=f"30 rows called again on {backend}: 30 gave what the evidence says")
     repeated = command(*again, "--json").data["repeated"]
@@ -76,7 +78,7 @@ def test_rows_called_again_come_to_what_true_evidence_says(command: Command) -> 
 def test_rows_called_again_show_evidence_of_another_backend(command: Command) -> None:
     """Rows copied from the reference are sound in themselves; the backend that they are said to be of is wrong."""
     change = impersonate(command, FLUSHES, "claims")
-    rewrite(made(command), change)
+    rewrite(run_once(command), change)
     verify = ("verify", command.out, "--cases", command.cases, "--conforms")
     assert command(*verify).code == 0, "alone, evidence tells nobody who wrote it"
     said = command(*verify, "--repeat", 1000, "--backend", FLUSHES).expect(1)
@@ -84,7 +86,7 @@ def test_rows_called_again_show_evidence_of_another_backend(command: Command) ->
 
 
 def test_rows_are_called_again_on_the_same_backend_only(command: Command) -> None:
-    made(command)
+    run_once(command)
     verify(command, "--repeat", 3, "--backend", mini("Bent")).expect(3, err="the evidence is of reference")
     for words in (("--repeat", 3), ("--backend", "reference")):
         assert verify(command, *words).code == 2
@@ -95,20 +97,20 @@ def test_publishing_says_what_it_replaces(command: Command) -> None:
     change = impersonate(command, FLUSHES)
     for _ in range(2):
         assert "replaces" not in read_by(command, "publish", command.out).err, "it is the same"
-    rewrite(made(command), change)
+    rewrite(run_once(command), change)
     said = read_by(command, "publish", command.out)
     assert re.search(r"replaces the run of \d{4}-\d\d-\d\dT\S+\n", said.err)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "-", "///", "../.."])
 def test_a_backend_whose_name_names_no_folder_is_not_published(command: Command, name: str) -> None:
-    rewrite(made(command, FLUSHES), lambda records: records[0]["backend"].update(name=name))
+    rewrite(run_once(command, FLUSHES), lambda records: records[0]["backend"].update(name=name))
     read_by(command, "publish", command.out).expect(2, err="names no folder")
     assert not list((command.folder / "reports").glob("*"))
 
 
 def test_counts_are_those_of_the_rows(command: Command) -> None:
-    rewrite(made(command, FLUSHES), lambda records: records[-1]["verdicts"].update({"pass": 9999}))
+    rewrite(run_once(command, FLUSHES), lambda records: records[-1]["verdicts"].update({"pass": 9999}))
     assert "the footer counts 9999 pass" in verify(command).out
     rewrite(command.out / "results.jsonl", recount)
     assert verify(command).code == 0

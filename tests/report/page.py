@@ -67,7 +67,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return plan_as_bundled(tmp_path_factory.mktemp("suite"), CASES)
 
 
-def told(
+def run_adapter(
     plan: Plan, adapter: FunctionAdapter, folder: Path, change: Callable[[list[Result]], list[Result]] = list
 ) -> Told:
     """A run of an adapter, with its results changed before they are written."""
@@ -85,7 +85,7 @@ def told(
 
 @pytest.fixture
 def answers(plan: Plan, tmp_path: Path) -> Told:
-    return told(plan, AnswersZero(), tmp_path)
+    return run_adapter(plan, AnswersZero(), tmp_path)
 
 
 class Page(HTMLParser):

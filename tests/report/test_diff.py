@@ -26,14 +26,14 @@ from ..builders import Command, Right, Wrong, finish_run
 from .verified import FOR_TURNS
 
 
-def compared(plan: Plan, folder: Path, new: Right, change: Any = list, **header: Any) -> Difference:
+def compare_with_right(plan: Plan, folder: Path, new: Right, change: Any = list, **header: Any) -> Difference:
     """A right run, then another."""
     old = finish_run(plan, Right(), folder / "old")
     return difference(old.evidence, finish_run(plan, new, folder / "new", change, **header).evidence, plan)
 
 
 def with_verdict(verdict: Verdict, case: str = "turns", waiver: int | None = None, **outcome: Any) -> Any:
-    """Results in which a case has another verdict, with the outcome that it had but for what is given."""
+    """Give a case another verdict; `outcome` replaces parts of its outcome."""
 
     def change(result: Result) -> Result:
         if not result.row.startswith(f"{case}["):
@@ -56,7 +56,7 @@ ENVIRONMENT: Mapping[str, Any] = {"environment": {"python": "3.99", "numpy": "9"
 
 
 def test_two_equal_runs_differ_in_nothing(plan: Plan, tmp_path: Path) -> None:
-    found = compared(plan, tmp_path, Right())
+    found = compare_with_right(plan, tmp_path, Right())
     assert not found.changes
     assert not found.worse
     assert found.standings == ()
@@ -65,7 +65,7 @@ def test_two_equal_runs_differ_in_nothing(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_another_backend_is_the_cause_of_what_it_does(plan: Plan, tmp_path: Path) -> None:
-    found = compared(plan, tmp_path, Wrong())
+    found = compare_with_right(plan, tmp_path, Wrong())
     assert found.worse
     assert causes(found) == {("backend",)}
     assert {change.case for change in found.changes if change.direction == "worse"} >= {"turns", "zero-beside-infer"}
@@ -95,7 +95,7 @@ CAUSE_OF: Mapping[str, tuple[dict[str, Any], Mapping[str, Any], str]] = {
 @pytest.mark.parametrize("what", CAUSE_OF)
 def test_a_change_has_its_cause(plan: Plan, tmp_path: Path, what: str) -> None:
     outcome, header, cause = CAUSE_OF[what]
-    found = compared(plan, tmp_path, Right(), with_verdict("fail", **outcome), **header)
+    found = compare_with_right(plan, tmp_path, Right(), with_verdict("fail", **outcome), **header)
     assert causes(found) == {(cause,)}
     assert (found.standings is None) == (cause == "suite"), "verdicts of another suite are not ours to compare"
     ruled = next(rule for rule in plan.suite.spec.rules.values() if rule.decided_for)
@@ -118,14 +118,14 @@ def test_rows_that_were_not_asked_for_changed_by_the_target(plan: Plan, tmp_path
         "operations": [], "documents": [], "types": [], "select": "x", "large": False, "require": [], "shard": None,
     }  # fmt: skip
     idle = with_verdict("not run", kind="none")
-    assert ("target",) in causes(compared(plan, tmp_path, Right(), idle, target=target))
+    assert ("target",) in causes(compare_with_right(plan, tmp_path, Right(), idle, target=target))
 
 
 def test_rows_of_only_one_run_are_neither_better_nor_worse(plan: Plan, tmp_path: Path) -> None:
     def another(results: list[Result]) -> list[Result]:
         return [*results[1:], results[0]._replace(row="new[StaticReshape-f32]", verdicts={"static-oneapi": "fail"})]
 
-    found = compared(plan, tmp_path, Right(), another)
+    found = compare_with_right(plan, tmp_path, Right(), another)
     text_of = {change.row: change for change in found.changes}
     assert text_of["new[StaticReshape-f32]"].now == "fail"
     assert {change.direction for change in found.changes} == {"other"}
@@ -150,7 +150,7 @@ def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict
 
 
 def test_every_report_has_the_change_direction_and_cause(plan: Plan, tmp_path: Path) -> None:
-    found = compared(plan, tmp_path, Wrong())
+    found = compare_with_right(plan, tmp_path, Wrong())
     for text_of in (way(found) for way in RENDERERS.values()):
         assert "something got worse" in text_of.lower()
         assert "turns" in text_of
@@ -168,7 +168,7 @@ def test_rows_no_longer_claimed_are_one_line(plan: Plan, tmp_path: Path) -> None
         return results
 
     claims = Claims(tuple(plan.suite.spec.operations), ("declared",)).to_json()
-    found = compared(plan, tmp_path / "less", Right(), unclaimed, claims=claims)
+    found = compare_with_right(plan, tmp_path / "less", Right(), unclaimed, claims=claims)
     assert causes(found) == {("claims",)}
     old = finish_run(plan, Right(), tmp_path / "old", unclaimed, claims=claims)
     failing = difference(old.evidence, finish_run(plan, Wrong(), tmp_path / "new").evidence, plan)
@@ -179,7 +179,7 @@ def test_rows_no_longer_claimed_are_one_line(plan: Plan, tmp_path: Path) -> None
 
 
 def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_path: Path) -> None:
-    found = compared(plan, tmp_path, Wrong())
+    found = compare_with_right(plan, tmp_path, Wrong())
     page = diff_report.render_html(found, "old/report.html", "new/report.html")
     assert "<title>right 1 → wrong 1: " in page
     names = {"old": "right", "new": "wrong"}
@@ -195,7 +195,7 @@ def test_a_name_cannot_act_on_whoever_reads_the_difference(plan: Plan, tmp_path:
     class MarkupAsName(Wrong):
         name = "</script><img src=x onerror=alert(1)>|](http://evil.example)\u202e\x1b[31m"
 
-    found = compared(plan, tmp_path, MarkupAsName())
+    found = compare_with_right(plan, tmp_path, MarkupAsName())
     text, summary, page = (render(found) for render in RENDERERS.values())
     assert "<img" not in page
     assert not any(character in page + summary + text for character in "\u202e\x1b")

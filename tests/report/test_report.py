@@ -20,13 +20,13 @@ from conformance.plan.rows import Plan
 from conformance.report import markdown
 from conformance.report.embedded import lines_in
 
-from .page import WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, told
+from .page import WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, run_adapter
 
 __all__ = ["answers", "plan"]
 
 
 def rows_in(html: str) -> list[str]:
-    """The ids of the rows of which the page tells under its cases, every combination written out."""
+    """The ids of the rows that the page lists under its cases, every combination written out."""
     found = []
     for block in html.split('id="case-')[1:]:
         case = block[: block.index('"')]
@@ -50,7 +50,7 @@ def evidence_in(html: str) -> list[dict[str, Any]]:
 
 
 def verdict_of(verdicts: Iterable[Verdict]) -> str:
-    """The worst by the order that junit.xml shows, worked out anew."""
+    """The worst by the order that junit.xml shows, worked out here."""
     there = set(verdicts)
     return next(v for v in ("error", "fail", "not run", "not claimed", "waived", "pass", "observed") if v in there)
 
@@ -60,7 +60,7 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
     def without_some_and_with_another(results: list[Result]) -> list[Result]:
         return [*results[5:], results[0]._replace(row="invented[StaticReshape-f32]")]
 
-    those = told(plan, AnswersZero(), tmp_path, without_some_and_with_another)
+    those = run_adapter(plan, AnswersZero(), tmp_path, without_some_and_with_another)
     html, xml = WRITERS["page"](*those), WRITERS["junit"](*those)
     assert sorted(rows_in(html)) == sorted(row.id for row in plan.rows)
     assert [case.get("name") for case in ElementTree.fromstring(xml).iter("testcase")] == [row.id for row in plan.rows]
@@ -69,7 +69,7 @@ def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path:
 
 def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Path) -> None:
     lost = plan.rows[0].id
-    those = told(plan, AnswersZero(), tmp_path, lambda results: [each for each in results if each.row != lost])
+    those = run_adapter(plan, AnswersZero(), tmp_path, lambda results: [r for r in results if r.row != lost])
     case = element_of(those, lost)
     skipped = case.find("skipped")
     assert skipped is not None
@@ -124,7 +124,7 @@ def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
 
 def test_hostile_text_is_inert_on_the_page(plan: Plan, tmp_path: Path) -> None:
     """The evidence in the page is the evidence."""
-    those = told(plan, SpeaksMarkup(), tmp_path)
+    those = run_adapter(plan, SpeaksMarkup(), tmp_path)
     html, evidence = WRITERS["page"](*those), those[1]
     data = evidence_in(html)
     assert [data[0], data[-1]] == [evidence.header, evidence.footer]
@@ -162,7 +162,7 @@ def test_junit_parses_and_its_counts_match(answers: Told) -> None:
 
 # ── what a backend says ───────────────────────────────────────────────────────────────────────────
 def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
-    xml = WRITERS["junit"](*told(plan, SpeaksMarkup(), tmp_path))
+    xml = WRITERS["junit"](*run_adapter(plan, SpeaksMarkup(), tmp_path))
     root = ElementTree.fromstring(xml)
     assert {each.tag for each in root.iter()} == {
         "testsuites", "testsuite", "testcase", "properties", "property", "failure", "error", "skipped",
@@ -172,7 +172,7 @@ def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_inert_in_markdown(plan: Plan, tmp_path: Path) -> None:
-    summary = WRITERS["markdown"](*told(plan, SpeaksMarkup(), tmp_path))
+    summary = WRITERS["markdown"](*run_adapter(plan, SpeaksMarkup(), tmp_path))
     assert "<img" in summary
     outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", summary)
     assert not re.search(r"[<\[\]@#]", re.sub(r"^#+ ", "", outside, flags=re.MULTILINE))

@@ -28,7 +28,7 @@ from conformance.report.finished_run import FinishedRun
 from conformance.verdict.conclude import conclude
 
 from ..builders import Wrong, finish_run, plan_as_bundled
-from .page import HOSTILE, SECONDS, WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, told
+from .page import HOSTILE, SECONDS, WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, run_adapter
 
 __all__ = ["answers", "plan"]
 
@@ -70,7 +70,7 @@ def test_a_badge_is_inert_and_names_documents_and_verdicts(answers: Told, plan: 
     assert "static-graph-v0.9" in label
     assert "%" not in svg
     assert 'fill="#a40e26"' in svg, "red"
-    svg = badge.render_svg(FinishedRun(*told(plan, SpeaksMarkup(), tmp_path / "markup")))
+    svg = badge.render_svg(FinishedRun(*run_adapter(plan, SpeaksMarkup(), tmp_path / "markup")))
     tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()}
     assert tags == {"svg", "title", "rect", "g", "text"}
     assert not any(character in svg for character in "\u202e\x1b\x00")
@@ -86,7 +86,7 @@ def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
 
 
 def test_no_verdict_holds_if_a_planted_backend_escapes(plan: Plan, tmp_path: Path) -> None:
-    _, evidence, conclusion = told(plan, AnswersZero(), tmp_path)
+    _, evidence, conclusion = run_adapter(plan, AnswersZero(), tmp_path)
     lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
     html, summary = WRITERS["page"](plan, evidence, lying), WRITERS["markdown"](plan, evidence, lying)
     assert "✓ conforms" not in html + summary
@@ -98,7 +98,7 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
         verdicts: dict[str, Verdict] = dict.fromkeys(results[0].verdicts, "waived")
         return [results[0]._replace(verdicts=verdicts, waiver=1), *results[1:]]
 
-    _, evidence, conclusion = told(plan, AnswersZero(), tmp_path, waived)
+    _, evidence, conclusion = run_adapter(plan, AnswersZero(), tmp_path, waived)
     waiver = {"number": 1, "place": "waivers.yaml:3", "row": "x", "reason": HOSTILE, "expires": "2027-01-01"}
     header = {**evidence.header, "waivers": [waiver]}
     found = Page(WRITERS["page"](plan, replace(evidence, header=header), conclusion))
@@ -119,7 +119,7 @@ def with_plain_evidence(text: str) -> str:
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_two_runs_differ_only_by_time(plan: Plan, tmp_path: Path, name: str) -> None:
-    first, second = (told(plan, AnswersZero(), tmp_path / "1"), told(plan, AnswersZero(), tmp_path / "2"))
+    first, second = (run_adapter(plan, AnswersZero(), tmp_path / number) for number in ("1", "2"))
     began, then = first[1].header["started"], "2031-01-01T00:00:00+00:00"
     header, footer = {**second[1].header, "started": then}, {**second[1].footer, "seconds": 9.875}
     later = replace(second[1], header=header, footer=footer)
@@ -171,7 +171,7 @@ def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Pat
     xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
     schema = xmlschema.XMLSchema(str(Path(report.__file__).parent / "junit.xsd"))
     schema.validate(WRITERS["junit"](*answers))
-    schema.validate(WRITERS["junit"](*told(plan, SpeaksMarkup(), tmp_path / "hostile")))
+    schema.validate(WRITERS["junit"](*run_adapter(plan, SpeaksMarkup(), tmp_path / "hostile")))
     other = WRITERS["junit"](*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1)
     with pytest.raises(xmlschema.XMLSchemaValidationError):
         schema.validate(other)
@@ -181,7 +181,7 @@ def test_the_time_of_each_row_is_in_junit(plan: Plan, tmp_path: Path) -> None:
     def timed(results: list[Result]) -> list[Result]:
         return [result._replace(milliseconds=1000 + number) for number, result in enumerate(results)]
 
-    answers = told(plan, AnswersZero(), tmp_path, timed)
+    answers = run_adapter(plan, AnswersZero(), tmp_path, timed)
     want = {row.id: 1000 + number for number, row in enumerate(plan.rows)}
     rows = Counter[str]()
     for suite in ElementTree.fromstring(WRITERS["junit"](*answers)):
@@ -211,7 +211,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
         idle = [Result(result.row, dict.fromkeys(result.verdicts, "not run"), IDLE) for result in results]
         return [old if old.row.startswith("flattens[") else new for old, new in zip(results, idle, strict=True)]
 
-    _, evidence, _ = told(plan, AnswersZero(), tmp_path, one_case)
+    _, evidence, _ = run_adapter(plan, AnswersZero(), tmp_path, one_case)
     header = {**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}}
     evidence = replace(evidence, header=header)
     target = replace(Target(), select="flattens")
@@ -228,7 +228,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
 
 
 def test_a_document_that_was_not_asked_for_is_not_run(plan: Plan, tmp_path: Path) -> None:
-    _, evidence, _ = told(plan, AnswersZero(), tmp_path)
+    _, evidence, _ = run_adapter(plan, AnswersZero(), tmp_path)
     results = {result.row: result for result in evidence.results}
     claims = resolve_claims(AnswersZero(), plan.suite.spec.operations)
     conclusion = conclude(plan, results, claims, replace(Target(), documents=("static-oneapi",)))

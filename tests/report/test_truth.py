@@ -51,7 +51,7 @@ def failing_cases(page: Path) -> set[str]:
 
 
 def holds(sentence: str, page: Path, cases: set[str]) -> bool:
-    """True if a sentence of a page about itself is so; KeyError for a sentence that this test does not know."""
+    """Check a sentence of a page about itself; KeyError for a sentence that this test does not know."""
     html = page.read_text(encoding="utf-8")
     if "The evidence is in this file" in sentence:
         lines = embedded.lines_in(html, page)

@@ -20,7 +20,7 @@ from conformance.run.row import result_without_call, run
 from conformance.verdict.rejudge import contradictions
 
 from ..builders import FOUR_CASES, Records, Right, Wrong, finish_run, flatter, plan_as_bundled, rewrite
-from .verified import FOR_TURNS, Infers, edited, find_mismatches, folder
+from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
 
 __all__ = ["folder"]
 
@@ -65,7 +65,7 @@ def test_any_one_character_of_the_evidence_in_the_page_is_found(plan: Plan, fold
 
 
 def test_what_is_wrong_is_said_with_its_place(plan: Plan, folder: Path) -> None:
-    edited(folder / "report.html", lambda html: html.replace("Exit code</dt><dd><bdi>1", "Exit code</dt><dd><bdi>0"))
+    edit(folder / "report.html", lambda html: html.replace("Exit code</dt><dd><bdi>1", "Exit code</dt><dd><bdi>0"))
     assert len(verify(folder, plan).mismatches) == 1
     text = find_mismatches(folder, plan)
     assert re.match(r"report\.html: line \d+", text)
@@ -74,13 +74,13 @@ def test_what_is_wrong_is_said_with_its_place(plan: Plan, folder: Path) -> None:
 
 
 def test_markup_that_reads_the_same_is_told_apart(plan: Plan, folder: Path) -> None:
-    edited(folder / "report.html", lambda html: html.replace('class="tag fail"', 'class="tag pass"', 1))
+    edit(folder / "report.html", lambda html: html.replace('class="tag fail"', 'class="tag pass"', 1))
     assert "reads the same, but is marked up otherwise" in find_mismatches(folder / "report.html", plan)
 
 
 @pytest.mark.parametrize("name", [name for name in REPORTS if name != "report.html"])
 def test_a_changed_report_beside_the_page_is_found(plan: Plan, folder: Path, name: str) -> None:
-    edited(folder / name, lambda text: text.replace("fail", "pass", 1) if "fail" in text else text.replace("1", "2", 1))
+    edit(folder / name, lambda text: text.replace("fail", "pass", 1) if "fail" in text else text.replace("1", "2", 1))
     found = verify(folder, plan)
     assert {each.file for each in found.mismatches} == {name}
 
@@ -93,7 +93,7 @@ def test_a_page_beside_other_results_is_found(plan: Plan, tmp_path: Path) -> Non
 
 
 def test_a_footer_written_by_somebody_else_is_found(plan: Plan, folder: Path) -> None:
-    edited(folder / "results.jsonl", lambda text: text.replace('"canaries":', '"canaries":{},"canaries":'))
+    edit(folder / "results.jsonl", lambda text: text.replace('"canaries":', '"canaries":{},"canaries":'))
     assert "the footer is not written as the suite writes it; somebody edited it" in find_mismatches(folder, plan)
 
 

@@ -1,4 +1,4 @@
-"""What cannot be verified, the command, and what is true and still no yes."""
+"""Files that cannot be verified, the command, and true reports that show no conformity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify, why_not
 
 from ..builders import Cli, Right, finish_run
-from .verified import FOR_TURNS, Infers, edited, find_mismatches, folder
+from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
 
 __all__ = ["folder"]
 
@@ -49,13 +49,13 @@ NO_EVIDENCE: dict[str, tuple[Callable[[str], str], str]] = {
 @pytest.mark.parametrize("what", NO_EVIDENCE)
 def test_of_a_file_that_is_no_evidence_one_thing_is_said(plan: Plan, folder: Path, what: str) -> None:
     change, words = NO_EVIDENCE[what]
-    edited(folder / "results.jsonl", change)
+    edit(folder / "results.jsonl", change)
     assert find_mismatches(folder / "results.jsonl", plan) == f"results.jsonl{words}"
 
 
 def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
     twice = f"{embedded.BEGIN}{{}}</script>{embedded.BEGIN}"
-    edited(folder / "report.html", lambda html: html.replace(embedded.BEGIN, twice))
+    edit(folder / "report.html", lambda html: html.replace(embedded.BEGIN, twice))
     with pytest.raises(Refused, match="2 times, not once"):
         verify(folder / "report.html", plan)
 
@@ -90,7 +90,7 @@ def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli)
     out = tmp_path / "out"
     cli("run", "reference", "--isolation", "none", "--out", out).expect(0)
     cli("verify", out).expect(0, out="every number and verdict follows from them")
-    edited(out / "report.html", lambda html: html.replace(" pass +", " fail +", 1))
+    edit(out / "report.html", lambda html: html.replace(" pass +", " fail +", 1))
     cli("verify", out).expect(1, out="do not rely on this report")
     cli("verify", out / "nowhere").expect(2)
 
@@ -115,7 +115,7 @@ def test_a_true_report_of_a_backend_that_conforms(verifying: Cli, plan: Plan, tm
     verifying("verify", "--conforms", tmp_path).expect(0, out="✓ the whole target conforms")
     words = "✓ the backend conforms to static-graph-v0.9 for every type that it lists"
     verifying("verify", tmp_path, "--conforms", "static-graph-v0.9").expect(0, out=words)
-    edited(tmp_path / "report.html", lambda html: html.replace(" pass", " fail", 1))
+    edit(tmp_path / "report.html", lambda html: html.replace(" pass", " fail", 1))
     verifying("verify", tmp_path, "--conforms").expect(1)
 
 

@@ -20,7 +20,7 @@ def folder(plan: Plan, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def edited(path: Path, change: Callable[[str], str]) -> None:
+def edit(path: Path, change: Callable[[str], str]) -> None:
     before = path.read_text(encoding="utf-8")
     after = change(before)
     assert after != before

@@ -21,7 +21,7 @@ from ..pytest_plugin.done import SUITE, Done
 
 
 # ── nothing of an earlier run is left to be taken for this one's ──────────────────────────────────
-def conforming(folder: Path) -> None:
+def write_earlier_yes(folder: Path) -> None:
     """A folder with the files of a run that conformed, as far as a hurried reader looks."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("results.jsonl", *REPORTS):
@@ -29,7 +29,7 @@ def conforming(folder: Path) -> None:
 
 
 def test_a_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
-    conforming(tmp_path / "out")
+    write_earlier_yes(tmp_path / "out")
     write_cases(tmp_path)
     Done(tmp_path, *SUITE, "--conformance-out", "out", adapter="no-such-backend").expect(4)
     assert list((tmp_path / "out").iterdir()) == []
@@ -37,7 +37,7 @@ def test_a_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path) -> None:
-    conforming(tmp_path / "out")
+    write_earlier_yes(tmp_path / "out")
     text = "import os\nfrom conformance.adapters.reference import Reference\nclass Dies(Reference):\n"
     text += "    def compile(self, graph):\n        os.kill(os.getppid(), 9)\n"
     (tmp_path / "dies.py").write_text(text, encoding="utf-8")
@@ -52,7 +52,7 @@ def test_two_pytests_do_not_write_into_one_folder(tmp_path: Path) -> None:
 
 
 def test_a_merge_that_is_refused_leaves_no_earlier_yes(command: Command, tmp_path: Path) -> None:
-    conforming(tmp_path / "merged")
+    write_earlier_yes(tmp_path / "merged")
     assert command.run("reference", "--shard", "1/2").code == 4
     assert merge(command, command.out).code == 2
     assert list((tmp_path / "merged").iterdir()) == []

@@ -1,4 +1,4 @@
-"""What runs show in few words: the head of a report, and the table of backends on the page of all."""
+"""Runs in few words: the head of a report, and the table of backends on the page of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is published: packed the same each time, only whole runs of this suite, and current."""
+"""Published runs are packed the same each time, whole, of this suite, and current."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: ob
 
 # ── what is published here ────────────────────────────────────────────────────────────────────────
 class PublishedResults(NamedTuple):
-    """What is asked of published evidence; it takes a third of a second to read."""
+    """Facts about published evidence, which takes a third of a second to read."""
 
     is_whole: bool
     failing: frozenset[str]

@@ -1,4 +1,4 @@
-"""How other suites came to say yes by accident: with each guard taken away ours would too, and with it it does not.
+"""Other suites said yes by accident: ours would too without its guards, and does not with them.
 
 Every test here runs something that must not conform twice: as we are, and with the guard removed. The second run
 shows that it is this guard that holds.

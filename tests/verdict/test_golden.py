@@ -1,4 +1,4 @@
-"""What is known to fail in real libraries: each row that fails with its diagnosis, by version, in golden/.
+"""Known failures of real libraries are in golden/: each row that fails with its diagnosis, by version.
 
 A change of the suite that no longer catches a known fault is noticed here.
 `python -m tests.verdict.test_golden` writes the files of the libraries that are found; with names of

@@ -83,7 +83,7 @@ def rows(operation: str) -> tuple[Row, ...]:
 
 
 def broken_texts(finding: str, backend: str, every_type: bool) -> set[str]:
-    """Return the rules whose text a backend breaks in the documents of a finding, whose operations it is run on."""
+    """Run a backend on the operations of a finding's documents, and return the rules with text that it breaks there."""
     spec = bundled_plan().suite.spec
     documents = {pointer.document for pointer in spec.findings[finding].at}
     return {
@@ -96,7 +96,7 @@ def broken_texts(finding: str, backend: str, every_type: bool) -> set[str]:
 
 @cache
 def _broken_texts(operation: str, backend: str, every_type: bool) -> set[tuple[str, str]]:
-    """Run a backend on an operation, and return each document whose text it breaks, with the rule."""
+    """Run a backend on an operation, and return each document with text that it breaks, and the rule."""
     tried = [row for row in rows(operation) if every_type or row.first is None]
     results: dict[str, Result] = {result.row: result for result in run(tried, BACKENDS[backend]())}
     blamer = Blamer(bundled_plan().suite.spec.rules, tried, results)
