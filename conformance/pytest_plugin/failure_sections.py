@@ -8,7 +8,7 @@ that failed, or with `-vv`; in a line with `-r` and letters that hold for failur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 
@@ -49,52 +49,31 @@ def write_failures(failures: Failures, every_row: bool, repeat_command: Callable
 class FailureSections:
     """Hides failing rows while pytest writes its own sections, and only then: other plugins see all reports.
 
-    pytest writes FAILURES before what other plugins add to the summary, and the short summary after it. So this hook
-    stands between both and the others, and `around_pytest` stands around pytest's.
+    pytest writes FAILURES before what other plugins add to the summary, and its short summary after it. No option of
+    pytest can do this: each holds for the failures of other tests too.
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        self._option = config.option
-        self._listed = self._option.reportchars != _USUAL or f"-r{_USUAL}" in config.invocation_params.args
-        self._all: list[Any] = []
-        self.around_pytest = _AroundPytest(self)
-
-    @pytest.hookimpl(hookwrapper=True, trylast=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-        self.show(terminalreporter)
-        yield
-        if not self._listed:
-            self.hide(terminalreporter)
-
-    def hide_from_failures(self, terminalreporter: pytest.TerminalReporter) -> None:
-        rows = [report for report in terminalreporter.stats.get("failed", ()) if _is_row(report)]
-        if len(rows) > 1 and self._option.verbose < 2:
-            self.hide(terminalreporter)
-
-    def hide(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Take the rows out of the reports that failed, until `show`."""
-        self._all = terminalreporter.stats.get("failed", [])
-        if self._all:
-            terminalreporter.stats["failed"] = [report for report in self._all if not _is_row(report)]
-
-    def show(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Put back what `hide` took out."""
-        if self._all:
-            terminalreporter.stats["failed"], self._all = self._all, []
-
-
-class _AroundPytest:
-    """Hides the rows from FAILURES, and puts them back for the last line of the session."""
-
-    def __init__(self, sections: FailureSections) -> None:
-        self._sections = sections
+        self._verbose = config.option.verbose
+        self._listed = config.option.reportchars != _USUAL or f"-r{_USUAL}" in config.invocation_params.args
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-        self._sections.hide_from_failures(terminalreporter)
+        """Around pytest: hide the rows from FAILURES, and show them for the last line of the session."""
+        stats = terminalreporter.stats
+        self._every = stats.get("failed", [])
+        self._others = [report for report in self._every if "conformance" not in vars(report)]
+        if len(self._every) - len(self._others) > 1 and self._verbose < 2:
+            stats["failed"] = self._others
         yield
-        self._sections.show(terminalreporter)
+        if self._every:
+            stats["failed"] = self._every
 
-
-def _is_row(report: Any) -> bool:
-    return "conformance" in vars(report)
+    @pytest.hookimpl(hookwrapper=True, trylast=True, specname="pytest_terminal_summary")
+    def pytest_terminal_summary_of_plugins(self, terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+        """Around other plugins: show them the rows, and hide the rows from the short summary."""
+        if self._every:
+            terminalreporter.stats["failed"] = self._every
+        yield
+        if self._every and not self._listed:
+            terminalreporter.stats["failed"] = self._others

@@ -88,9 +88,7 @@ def register(config: pytest.Config) -> None:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
     register_reporters(config)
-    sections = FailureSections(config)
-    config.pluginmanager.register(sections)
-    config.pluginmanager.register(sections.around_pytest)
+    config.pluginmanager.register(FailureSections(config))
 
 
 def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
