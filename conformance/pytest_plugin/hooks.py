@@ -14,10 +14,8 @@ What the exit status says
     runs another backend or suite than the process that concludes.
 
 How an item runs
-    Items have no fixtures. Setup, call and teardown hooks run as for any item, but make one report instead of three.
-    pytest's own protocol runs items with markers, the last item, and every item under --junitxml, --pdb, --trace, an
-    option that shows the setup, --html and --alluredir. Results travel on the call report, over xdist too; only the
-    process that has the terminal concludes and writes files.
+    Items have no fixtures, and run in pytest's own protocol. Results travel on the call report, over xdist too; only
+    the process that has the terminal concludes and writes files.
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +53,7 @@ from .calls import RowCalls
 from .conclusion import SessionConclusion, close_backend, keep_warning_filters_out
 from .failure_sections import FailureSections
 from .items import CaseFile, CaseRow, Failure
-from .report_plugins import needs_phases, register_reporters
+from .report_plugins import register_reporters
 from .settings import limit_words, read_request
 
 
@@ -104,15 +101,6 @@ def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
         raise Usage(f"--conformance-out {option.conformance_out}: {error.strerror or error}") from None
 
 
-def _run_phases(hook: Any, item: CaseRow, nextitem: pytest.Item) -> None:
-    """Call the hooks of all three phases; pytest wraps capturing, logging and skipping around each."""
-    try:
-        hook.pytest_runtest_setup(item=item)
-        hook.pytest_runtest_call(item=item)
-    finally:
-        hook.pytest_runtest_teardown(item=item, nextitem=nextitem)
-
-
 # ── the session ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -131,7 +119,6 @@ class ConformanceSession:
         self.plan, self.target, self.claims, self.backend = request.plan, request.target, setup.claims, request.backend
         self.concludes = not hasattr(config, "workerinput")
         self.pin = self.describe_backend()
-        self.reports_phases = needs_phases(config)
         self.folder = os.getcwd()
         self.calls = RowCalls(request, adapter, setup.claims)
         self.rows = {row.id: row for row in self.plan.rows}
@@ -180,21 +167,6 @@ class ConformanceSession:
             self.calls.call_ahead(item.row for item in session.items if isinstance(item, CaseRow))
 
     # ── running ──
-
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Run an item of ours with one report instead of three, to keep within the time of an empty test."""
-        if not isinstance(item, CaseRow) or nextitem is None or item.own_markers or self.reports_phases:
-            return None
-        hook, place = item.ihook, {"nodeid": item.nodeid, "location": item.location}
-        hook.pytest_runtest_logstart(**place)
-        phases = partial(_run_phases, hook, item, nextitem)
-        call = pytest.CallInfo.from_call(phases, "call", reraise=(pytest.exit.Exception, KeyboardInterrupt))
-        report = hook.pytest_runtest_makereport(item=item, call=call)
-        hook.pytest_runtest_logreport(report=report)
-        if report.failed and call.excinfo is not None:
-            hook.pytest_exception_interact(node=item, call=call, report=report)
-        hook.pytest_runtest_logfinish(**place)
-        return True
 
     def call(self, row: Row) -> Result:
         """Run a row as `conformance run` does, whatever warning filters the repository has."""

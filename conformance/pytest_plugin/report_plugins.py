@@ -1,7 +1,6 @@
-"""Give plugins that write reports, such as pytest-html and Allure, what they need to show each row as a test.
+"""Give plugins that write reports what they need to show each row as a test.
 
-They need a report of each phase of an item, which costs time, so only sessions with their options make these. Allure
-also needs parameters. It takes tests with the same function name and the same parameters for retries of one test, and
+Allure needs parameters. It takes tests with the same function name and the same parameters for retries of one test, and
 the rows of a case differ only in what stands in brackets.
 """
 
@@ -13,16 +12,6 @@ from typing import Any
 import pytest
 
 from .items import CaseRow
-
-_PHASE_OPTIONS = (
-    "xmlpath", "usepdb", "trace", "setuponly", "setupplan", "setupshow",  # of pytest
-    "htmlpath", "allure_report_dir",  # of pytest-html and allure-pytest
-)  # fmt: skip
-
-
-def needs_phases(config: pytest.Config) -> bool:
-    """True if an option needs a report of each phase of an item."""
-    return any(config.getoption(name, None) for name in _PHASE_OPTIONS)
 
 
 def register_reporters(config: pytest.Config) -> None:
