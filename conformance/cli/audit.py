@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 
 from ..adapter import CannotStart, digest_of_adapter
 from ..certificate.check import Certificate, Trust, called_rows, check_certificate
@@ -21,7 +22,7 @@ from .arguments import Usage, check_key, emit, load_plan
 from .parser import Parser, one_line, path, positive
 from .shared_options import BACKEND, add_key, add_suite, add_trust
 
-_MOST_SHOWN = 10
+_MAX_DIFFERENCES_SHOWN = 10
 
 
 EXAMPLES = """\
@@ -42,13 +43,16 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check the certificate, call its rows again here, and write audit.json if every answer is the same."""
-    check_key(args.key)
+    folder, key = args.folder, args.key
+    check_key(key)
     plan = load_plan(args.spec, args.cases)
     trust = Trust(args.allowed, args.revoked, args.challenge)
     try:
-        certificate = check_certificate(args.folder, plan, trust, audited=False)
+        certificate = check_certificate(folder, plan, trust, audited=False)
         if (due := certificate.evidence.header["backend"]["digest"]) != digest_of_adapter(args.backend):
-            raise Refused(f"{args.backend}: is another adapter than the one certified, whose SHA-256 is {due}")
+            raise Refused(
+                f"{args.backend}: is another adapter than the one in the certificate, which has the SHA-256 {due}"
+            )
         rows = args.rows or called_rows(certificate.evidence)
         repetition = repeat(certificate.evidence, plan, args.backend, rows)
         _refuse_other_files(certificate.evidence.footer.get("subject", {}), repetition)
@@ -57,11 +61,11 @@ def run(args: argparse.Namespace) -> int:
     except CannotStart as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
     if not repetition.differences:
-        _write(args, certificate, repetition)
+        _write(folder, certificate, repetition, args.issuer, key)
     if args.json:
         emit(repetition.record())
     else:
-        _show(args, repetition, called_rows(certificate.evidence))
+        _show(folder, repetition, called_rows(certificate.evidence), key is not None)
     return FAILS if repetition.differences else 0
 
 
@@ -84,7 +88,7 @@ def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) ->
 
 
 def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subject) -> bool:
-    """True if a file was loaded on one side only, and is the same on both as far as their package says."""
+    """Ask whether a file was loaded on one side only, and their package lists the same file on both."""
     if (name in here.files and name in certified) or name not in here.listed:
         return False
     record, digest = here.listed[name]
@@ -92,29 +96,30 @@ def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subje
     return same and (name not in certified or in_record(certified[name]) == digest)
 
 
-def _write(args: argparse.Namespace, certificate: Certificate, repetition: Repetition) -> None:
+def _write(
+    folder: Path, certificate: Certificate, repetition: Repetition, issuer: str | None, key: Path | None
+) -> None:
     """Write the audit, and page and badge again."""
     suite = certificate.evidence.header["suite"]["digest"]
     called, statement = called_rows(certificate.evidence), certificate.statement
-    signature_of(args.folder / AUDIT).unlink(missing_ok=True)
-    audit = write_record(args.folder / AUDIT, audit_of(statement, suite, repetition.rows, called, args.issuer))
+    signature_of(folder / AUDIT).unlink(missing_ok=True)
+    audit = write_record(folder / AUDIT, audit_of(statement, suite, repetition.rows, called, issuer))
     try:
-        if args.key is not None:
-            sign(audit, args.key, ISSUER)
+        if key is not None:
+            sign(audit, key, ISSUER)
     except Refused as refused:
         raise Usage(str(refused), code=FAILS) from None
-    replace_text(args.folder / PAGE, render_certificate(statement, audit, is_signed(statement.path)))
-    replace_text(args.folder / BADGE, render_badge(statement, audit))
+    replace_text(folder / PAGE, render_certificate(statement, audit, is_signed(statement.path)))
+    replace_text(folder / BADGE, render_badge(statement, audit))
 
 
-def _show(args: argparse.Namespace, repetition: Repetition, called: int) -> None:
-    number = len(repetition.differences)
-    if number:
+def _show(folder: Path, repetition: Repetition, called: int, is_signed: bool) -> None:
+    if number := len(repetition.differences):
         say(f"{number:,} of {repetition.rows:,} rows gave other answers here; nothing is signed")
-        for difference in repetition.differences[:_MOST_SHOWN]:
+        for difference in repetition.differences[:_MAX_DIFFERENCES_SHOWN]:
             say(f"  {difference}")
         return
     whole = "the certificate is now at level re-run" if repetition.rows >= called else "without --rows it is a re-run"
     say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; {whole}")
-    say(f"audit: {args.folder / AUDIT}{'' if args.key else ' (not signed; sign with --key FILE)'}")
-    say(f"next: conformance verify {args.folder} --certificate --allowed FILE")
+    say(f"audit: {folder / AUDIT}{'' if is_signed else ' (not signed; sign with --key FILE)'}")
+    say(f"next: conformance verify {folder} --certificate --allowed FILE")

@@ -7,22 +7,13 @@ import secrets
 from pathlib import Path
 
 from ..certificate.signature import ISSUER, sign
-from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, RecordFile, challenge_of, read_record, write_record
+from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, read_record, write_record
 from ..evidence.results import Refused
 from ..system.exit_codes import FAILS
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
 from .parser import Parser, days, path
 from .shared_options import add_key, add_suite
-
-
-def _sign(challenge: RecordFile, key: Path) -> None:
-    try:
-        sign(challenge, key, ISSUER)
-    except Refused:
-        challenge.path.unlink()  # a challenge that nobody signed is not given
-        raise
-
 
 EXAMPLES = """\
   conformance challenge commitment.json --key issuer-key"""
@@ -38,23 +29,27 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the challenge; Usage if the commitment is of another suite."""
-    check_key(args.key)
-    out: Path = args.out or Path(CHALLENGE)
+    path, key, out = args.commitment, args.key, args.out or Path(CHALLENGE)
+    check_key(key)
     if out.exists():
         raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
     try:
-        committed = read_record(args.commitment, COMMITMENT_FORM)
+        committed = read_record(path, COMMITMENT_FORM)
         commitment = committed.record
         suite = load_plan(args.spec, args.cases).suite.digest
         if commitment["suite"] != suite:
             theirs = commitment["suite"][:12]
-            raise Refused(f"{args.commitment}: is for suite {theirs}, and this one is {suite[:12]}; use one version")
+            raise Refused(f"{path}: is for suite {theirs}, and this one is {suite[:12]}; use one version")
         if not commitment["files"]:
-            raise Refused(f"{args.commitment}: names no file that will be tested, so that a challenge shows nothing")
+            raise Refused(f"{path}: names no file that will be tested, so that a challenge shows nothing")
         record = challenge_of(secrets.token_hex(32), committed, args.days)
         challenge = write_record(out, record)
-        if args.key is not None:
-            _sign(challenge, args.key)
+        if key is not None:
+            try:
+                sign(challenge, key, ISSUER)
+            except Refused:
+                challenge.path.unlink()  # a challenge that nobody signed is not given
+                raise
     except Refused as refused:
         raise Usage(str(refused), code=FAILS) from None
     if args.json:

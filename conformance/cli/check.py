@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from ..load.strict_yaml import require
 from ..meaning.compiled_rules import compile_rules
 from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
-from ..model import LEVELS, Malformed, Problem, Spec, Suite
+from ..model import FINDING_KINDS, LEVELS, Malformed, Problem, Spec, Suite
 from ..plan.rows import Plan, plan_of
 from ..selfcheck import check_cases
 from ..selfcheck.cells import CellTable, problems_with_cells, table_of
@@ -30,9 +29,6 @@ from .check_faults import Comparison, compare_faults, data_of_comparison, find_e
 from .mutants import try_mutants
 from .parser import Parser
 from .shared_options import add_suite
-
-KINDS = ("defect", "disagreement", "silence")
-
 
 EXAMPLES = """\
   conformance check                                   the bundled suite
@@ -56,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     folders = [check_folder("--spec", args.spec), check_folder("--cases", args.cases)]
     if args.mutants is not None:
         if args.lock or args.sources or args.evidence:
-            raise Usage("--mutants is a check of its own; drop --lock, --sources and --evidence")
+            raise Usage("--mutants checks nothing else; drop --lock, --sources and --evidence")
         return try_mutants(load_suite(*folders), args.mutants, args.json)
     sources = check_folder("--sources", args.sources)
     findings = _check(folders[0], folders[1], sources, args.lock)
@@ -137,45 +133,34 @@ def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
 
 def _data(findings: _Findings) -> dict[str, Any]:
     coverage = findings.coverage
+    counts = ("statements", "by_rule", "by_finding", "by_prose", "uncovered")
     return {
         "ok": not findings.problems,
         "problems": [
             {"path": problem.place.path, "line": problem.place.line, "what": problem.what}
             for problem in findings.problems
         ],
-        "summary": _summary_with_cases(findings.spec, findings) if findings.spec else None,
+        "summary": _summarise(findings.spec, findings) if findings.spec else None,
         "faults": data_of_comparison(findings.compared) if findings.compared else None,
-        "coverage": coverage and {name: _count_statements(each) for name, each in coverage.items()},
+        "coverage": coverage
+        and {name: {count: getattr(each, count) for count in counts} for name, each in coverage.items()},
     }
 
 
-def _summary_with_cases(spec: Spec, findings: _Findings) -> dict[str, Any]:
-    cells = findings.cells
-    counts = {"fillable": len(cells.fillable), "filled": len(cells.fillable) - len(cells.empty)} if cells else None
-    return {**_summary(spec), "cases": findings.cases, "cells": counts}
-
-
-def _summary(spec: Spec) -> dict[str, Any]:
-    rules, findings = spec.rules.values(), spec.findings.values()
+def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
+    rules, cells = spec.rules.values(), findings.cells
+    levels, kinds = Counter(rule.level for rule in rules), Counter(each.kind for each in spec.findings.values())
     return {
         "digest": spec.digest,
         "documents": len(spec.documents),
         "operations": len(spec.operations),
-        "rules": _by(LEVELS, (rule.level for rule in rules)),
+        "rules": {level: levels[level] for level in LEVELS},
         "contracts": sum(rule.has_contract for rule in rules),
         "implied": sum(rule.implied for rule in rules),
-        "findings": _by(KINDS, (finding.kind for finding in findings)),
+        "findings": {kind: kinds[kind] for kind in FINDING_KINDS},
+        "cases": findings.cases,
+        "cells": cells and {"fillable": len(cells.fillable), "filled": len(cells.fillable) - len(cells.empty)},
     }
-
-
-def _by(names: tuple[str, ...], values: Iterable[str]) -> dict[str, int]:
-    counts = Counter(values)
-    return {name: counts[name] for name in names}
-
-
-def _count_statements(coverage: DocumentCoverage) -> dict[str, int]:
-    names = ("statements", "by_rule", "by_finding", "by_prose", "uncovered")
-    return {name: getattr(coverage, name) for name in names}
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────
@@ -188,13 +173,8 @@ def _show(findings: _Findings) -> None:
     if problems:
         say()
     if spec is None:
-        files = len({problem.place.path for problem in problems})
-        say(
-            paint(
-                "red",
-                f"{count_noun(len(problems), 'problem')} in {count_noun(files, 'file')}: no further check was made",
-            )
-        )
+        files = count_noun(len({problem.place.path for problem in problems}), "file")
+        say(paint("red", f"{count_noun(len(problems), 'problem')} in {files}: no further check was made"))
         say(f"next: correct {problems[0].place}, then `conformance check` again")
         return
     _show_summary(spec, findings)
@@ -213,46 +193,36 @@ def _show(findings: _Findings) -> None:
 
 
 def _show_summary(spec: Spec, result: _Findings) -> None:
-    data, cases = _summary_with_cases(spec, result), result.cases
+    data = _summarise(spec, result)
     rules, findings = data["rules"], data["findings"]
     contract = f"({data['contracts']} with a contract, {data['implied']} of them implied by others)"
     levels = " · ".join(f"{number} {level}" for level, number in rules.items())
+    kinds = " · ".join(count_noun(number, kind) for kind, number in findings.items())
+    cases = f"{result.added} of them added, and only these were checked" if result.added else ""
     rows = [
-        ("documents", str(data["documents"]), f"of {count_noun(data['operations'], 'operation')}"),
-        ("rules", str(sum(rules.values())), f"{levels}  {contract}"),
-        (
-            "findings",
-            str(sum(findings.values())),
-            " · ".join(count_noun(number, kind) for kind, number in findings.items()),
-        ),
-        ("cases", str(cases), _describe_additions(result) if cases else "none could be checked"),
+        ("documents", data["documents"], f"of {count_noun(data['operations'], 'operation')}"),
+        ("rules", sum(rules.values()), f"{levels}  {contract}"),
+        ("findings", sum(findings.values()), kinds),
+        ("cases", result.cases, cases if result.cases else "none could be checked"),
     ]
     if cells := data["cells"]:
-        rows.append(("cells", str(cells["filled"]), f"of {cells['fillable']} that a call can fill have a case"))
-    say(table([(paint("bold", name), number, rest) for name, number, rest in rows], right=[1]))
-
-
-def _describe_additions(findings: _Findings) -> str:
-    return f"{findings.added} of them added, and only these were checked" if findings.added else ""
+        rows.append(("cells", cells["filled"], f"of {cells['fillable']} that a call can fill have a case"))
+    say(table([(paint("bold", name), str(number), rest) for name, number, rest in rows], right=[1]))
 
 
 def _show_coverage(spec: Spec, coverage: Coverage | None) -> None:
+    header = ("document", "operation", "edition", "lines", "statements", "in rules", "in findings", "prose", "covered")
+    facts = {each.id: (each.id, each.operation, each.edition, str(each.lines)) for each in spec.documents.values()}
     if coverage is None:
-        say(table([_row(spec, name) for name in spec.documents], ("document", "operation", "edition", "lines"), [3]))
+        say(table(facts.values(), header[:4], [3]))
         say()
         say("coverage     not verified; give the folder with the documents: conformance check --sources DIR")
-        return
-    header = ("document", "operation", "edition", "lines", "statements", "in rules", "in findings", "prose", "covered")
-    rows = [(*_row(spec, name), *_coverage_row(coverage.get(name))) for name in spec.documents]
-    say(table(rows, header, range(3, 9)))
+    else:
+        rows = [(*each, *_format_coverage(coverage.get(name))) for name, each in facts.items()]
+        say(table(rows, header, range(3, 9)))
 
 
-def _row(spec: Spec, name: str) -> tuple[str, ...]:
-    document = spec.documents[name]
-    return name, document.operation, document.edition, str(document.lines)
-
-
-def _coverage_row(each: DocumentCoverage | None) -> tuple[str, ...]:
+def _format_coverage(each: DocumentCoverage | None) -> tuple[str, ...]:
     if each is None:
         return "", "", "", "", paint("red", "no text")
     counts = (each.statements, each.by_rule, each.by_finding, each.by_prose)

@@ -16,15 +16,15 @@ from ..system.text import format_call
 from ..verdict.explain_faults import Explanation, explain_evidence
 from .arguments import Usage
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 class Comparison(NamedTuple):
     """The known faults beside some evidence: an explanation for each, the problems, and evidence that was skipped."""
 
-    explanations: tuple[Explanation, ...]
-    problems: tuple[Problem, ...]
-    skipped: tuple[str, ...]
+    explanations: list[Explanation]
+    problems: list[Problem]
+    skipped: list[str]
 
 
 def find_evidence(folder: Path) -> list[Path]:
@@ -38,26 +38,24 @@ def find_evidence(folder: Path) -> list[Path]:
 def compare_faults(paths: Sequence[Path], plan: Plan) -> Comparison:
     """Compare the bundled faults with evidence; what is of another suite or format is skipped."""
     faults = load_faults()
-    explanations: list[Explanation] = []
-    problems: list[Problem] = []
-    skipped: list[str] = []
+    compared = Comparison([], [], [])
     for path in paths:
         try:
             explanation = explain_evidence(path, plan, faults)
         except Refused as refused:
-            skipped.append(str(refused))
+            compared.skipped.append(str(refused))
             continue
-        explanations.append(explanation)
-        problems += _problems_of(explanation, path)
-    return Comparison(tuple(explanations), tuple(problems), tuple(skipped))
+        compared.explanations.append(explanation)
+        compared.problems.extend(_problems_of(explanation, path))
+    return compared
 
 
 def _problems_of(explanation: Explanation, path: Path) -> Iterator[Problem]:
-    for row, call in explanation.unexplained[:_MOST_NAMED]:
+    for row, call in explanation.unexplained[:_MAX_NAMED]:
         words = format_call(call.src, call.shape, call.special_zero, call.src_type)
         what = f"{row} fails on {words}, and no fault in adapters/faults.yaml explains it; add one"
         yield Problem(Place(str(path), 1), what)
-    if (more := len(explanation.unexplained) - _MOST_NAMED) > 0:
+    if (more := len(explanation.unexplained) - _MAX_NAMED) > 0:
         yield Problem(Place(str(path), 1), f"{more:,} more failing calls have no fault that explains them")
     why = f"is listed for {explanation.version}, but alone explains no failing call"
     for fault in explanation.idle:
@@ -65,7 +63,6 @@ def _problems_of(explanation: Explanation, path: Path) -> Iterator[Problem]:
 
 
 def data_of_comparison(compared: Comparison) -> dict[str, Any]:
-    """Return the comparison for --json."""
     return {
         "evidence": [
             {
@@ -74,12 +71,12 @@ def data_of_comparison(compared: Comparison) -> dict[str, Any]:
             }
             for each in compared.explanations
         ],
-        "skipped": list(compared.skipped),
+        "skipped": compared.skipped,
     }  # fmt: skip
 
 
 def show_comparison(compared: Comparison) -> None:
-    """Print a line for each evidence; calls are counted once, in whatever rows they stand."""
+    """Print a line for each evidence. A call counts once, in however many rows it is."""
     rows = [
         (
             f"{each.backend} {each.version}", f"{each.failing - len(each.unexplained):,} of {each.failing:,}",

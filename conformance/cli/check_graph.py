@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_findings
 from ..graphs.decide import Judge
 from ..graphs.faults import find_faults
-from ..graphs.nodes import Dims, Model, ReshapeNode, Unreadable
+from ..graphs.nodes import Dims, ReshapeNode, Unreadable
 from ..graphs.onnx_trace import trace_model
 from ..graphs.page import FileSection, make_entry, render_graphs
 from ..graphs.read import read_model
@@ -71,31 +71,31 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Decide every reshape of every file and print a line for each; 0 if none is illegal and all are decided."""
-    if args.json and args.run is not None:
+    page, cases, backend, stream = args.out, args.cases, args.run, sys.stderr if args.json else None
+    if args.json and backend is not None:
         raise Usage("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
     spec = load_spec_of(args.spec)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
     trials = trials_of(args.input or ())
     known = KnownFaults(load_faults())
-    files = [_check(path, judge, trials, args.trace) for path in args.files]
-    files = [file._replace(faults=tuple(find_faults(node, known) for node in file.nodes)) for file in files]
+    files = [_check(path, judge, trials, known, args.trace) for path in args.files]
     code = _exit_code(files)
     if args.json:
         emit({"exit": code, "files": [_data(file, trials) for file in files]})
     else:
         _show(spec, files, trials, code)
-    if args.out is not None:
+    if page is not None:
         sections = (_section(file, trials, judge) for file in files)
-        replace_text(args.out, render_graphs(sections, _summarise(files)))
-        _tell(args, f"page: {args.out}")
-    if args.cases is None and args.run is None:
+        replace_text(page, render_graphs(sections, _summarise(files)))
+        say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
+    if cases is None and backend is None:
         return code
     written = write_cases([node for file in files for node in file.nodes], judge)
-    if args.cases is not None:
-        replace_text(args.cases, written.text)
-        _tell(args, f"wrote {count_noun(written.number, 'case')} to {args.cases}; {_describe_left_out(written)}")
-    return _run_backend(args, written) or code if args.run is not None else code
+    if cases is not None:
+        replace_text(cases, written.text)
+        say(f"wrote {count_noun(written.number, 'case')} to {cases}; {_describe_left_out(written)}", stream)
+    return _run_backend(backend, args.spec, written) or code if backend is not None else code
 
 
 def _section(file: CheckedFile, trials: Sequence[Trial], judge: Judge) -> FileSection:
@@ -114,46 +114,37 @@ def _summarise(files: Sequence[CheckedFile]) -> str:
     return f"{count_noun(sum(counts.values()), 'reshape')}: {parts or 'none'}{more}"
 
 
-def _tell(args: argparse.Namespace, text: str) -> None:
-    """Print a line beside the answer; with --json on the standard error, so that the answer stays JSON."""
-    say(text, sys.stderr if args.json else None)
-
-
 def _describe_left_out(written: Written) -> str:
     return f"{count_noun(written.left_out, 'call')} left out: not decided, too large, or of a type without a width"
 
 
-def _run_backend(args: argparse.Namespace, written: Written) -> int:
+def _run_backend(backend: str, spec: Path | None, written: Written) -> int:
     """Run the calls on a backend and print the verdict of `conformance run`; 0 unless it fails or cannot start."""
     if not written.number:
-        _tell(args, f"nothing to run on {args.run}: {_describe_left_out(written)}")
+        say(f"nothing to run on {backend}: {_describe_left_out(written)}")
         return INCOMPLETE
     out = Path(DEFAULT_OUT) / "check-graph"
     cases = Path(DEFAULT_OUT) / "check-graph-cases"
     replace_text(cases / "calls.yaml", written.text)
-    words = ["run", args.run, "--cases", str(cases), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
-    words += ["--spec", str(args.spec)] if args.spec else []
+    words = ["run", backend, "--cases", str(cases), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
+    words += ["--spec", str(spec)] if spec else []
     code = run_suite(build_parsers(["run"])[0].parse_args(words))
     return 0 if code == INCOMPLETE else code
 
 
-def _check(path: Path, judge: Judge, trials: Sequence[Trial], is_traced: bool) -> CheckedFile:
+def _check(path: Path, judge: Judge, trials: Sequence[Trial], known: KnownFaults, is_traced: bool) -> CheckedFile:
     """Check one file; a mistake in --input is the user's, and one in the file is reported of the file."""
     try:
         model = read_model(path, judge.spec, judge.answer)
         model = trace_model(path, model) if is_traced else model
-        _require_inputs(path, model, trials)
-        return CheckedFile(path, check_model(model, judge, trials), model.inputs)
+        for name in trials[0].binding:
+            if name not in model.inputs:
+                names = ", ".join(list(model.inputs)[:20]) or "none"
+                raise Usage(f"{path}: there is no input {name!r} for --input; its inputs are {names}")
+        nodes = check_model(model, judge, trials)
     except Unreadable as unreadable:
         return CheckedFile(path, [], {}, str(unreadable))
-
-
-def _require_inputs(path: Path, model: Model, trials: Sequence[Trial]) -> None:
-    inputs = model.inputs
-    for name in trials[0].binding:
-        if name not in inputs:
-            known = ", ".join(list(inputs)[:20]) or "none"
-            raise Usage(f"{path}: there is no input {name!r} for --input; its inputs are {known}")
+    return CheckedFile(path, nodes, model.inputs, faults=tuple(find_faults(node, known) for node in nodes))
 
 
 def _exit_code(files: Sequence[CheckedFile]) -> int:
@@ -170,9 +161,12 @@ def _data(file: CheckedFile, trials: Sequence[Trial]) -> dict[str, Any]:
     return {
         "file": str(file.path),
         "unreadable": file.why_unreadable or None,
-        "inputs": {name: _list_of(dims) for name, dims in file.inputs.items()},
+        "inputs": file.inputs,
         "nodes": [
-            {**_data_of_node(node, trials), "faults": [_data_of_fault(fault) for fault in faults]}
+            {
+                **_data_of_node(node, trials),
+                "faults": [{**fault._asdict(), "when": fault.when.text} for fault in faults],
+            }
             for node, faults in zip(file.nodes, file.faults, strict=True)
         ],
     }
@@ -187,27 +181,16 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
         "trials": [
             {
                 "lengths": dict(trial.lengths),
-                "src": _list_of(variant.src),
-                "shape": _list_of(variant.shape),
+                "src": variant.src,
+                "shape": variant.shape,
                 "special_zero": variant.special_zero,
                 "type": variant.src_type,
-                "declared": _list_of(variant.declared),
-                "documents": {
-                    name: {**decisions[number]._asdict(), "dst": _list_of(decisions[number].dst)}
-                    for name, decisions in node.decisions.items()
-                },
+                "declared": variant.declared,
+                "documents": {name: decisions[number]._asdict() for name, decisions in node.decisions.items()},
             }
             for number, (trial, variant) in enumerate(zip(trials, node.variants, strict=True))
         ],
     }
-
-
-def _data_of_fault(fault: KnownFault) -> dict[str, Any]:
-    return {**fault._asdict(), "versions": list(fault.versions), "when": fault.when.text}
-
-
-def _list_of(dims: Dims | None) -> list[int | str | None] | None:
-    return None if dims is None else list(dims)
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────
@@ -219,19 +202,17 @@ def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], cod
             say(f"{paint('bold', str(file.path))}: {paint('red', 'unreadable')}: {file.why_unreadable}")
             continue
         number = count_noun(len(file.nodes), "reshape")
-        say(f"{paint('bold', str(file.path))}: {number}; {_describe_inputs(file.inputs)}")
+        inputs = [
+            f"{shorten(name)}{'[…]' if dims is None else format_dims(dims)}" for name, dims in file.inputs.items()
+        ]
+        names = name_first(inputs, _MAX_INPUTS_NAMED) or "none"
+        say(f"{paint('bold', str(file.path))}: {number}; inputs: {names}")
         say(table([row for node in file.nodes for row in _rows(node, trials)]))
     _show_rules(spec, files)
     _show_faults(files)
     say()
     say(_summarise(files))
     say(f"exit {code}: {_EXITS[code]}")
-
-
-def _describe_inputs(inputs: Mapping[str, Dims | None]) -> str:
-    """Name the inputs that --input takes, so that nobody has to open the file for that."""
-    named = [f"{shorten(name)}{'[…]' if dims is None else format_dims(dims)}" for name, dims in inputs.items()]
-    return f"inputs: {name_first(named, _MAX_INPUTS_NAMED) or 'none'}"
 
 
 _EXITS = {

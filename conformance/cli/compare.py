@@ -36,7 +36,8 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page; 0 whatever the verdicts are."""
     plan = load_plan(args.spec, args.cases)
-    runs = [load_facts(path, plan) for path in args.folders]
+    evidence = [read_and_judge(path, plan) for path in args.folders]
+    runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
     out = args.out or DEFAULT_OUT
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(render(runs), encoding="utf-8", newline="\n")
@@ -49,27 +50,19 @@ def run(args: argparse.Namespace) -> int:
 
 def results_path(path: Path) -> Path:
     """Return the path of the results file in a folder; any other path is returned as it is."""
-    if not path.is_dir():
-        return path
-    return next(iter(find_results(path)), path / RESULTS)
+    return next(iter(find_results(path)), path / RESULTS) if path.is_dir() else path
 
 
-def read_evidence(path: Path) -> Evidence:
-    """Read the evidence at a path. It is whole, but its verdicts are not judged again."""
+def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
+    """Read a run and judge every row again. With `any_suite`, a run of another suite keeps its verdicts."""
+    results = results_path(path)
     try:
-        return read(results_path(path))
+        evidence = read(results)
+        if not any_suite or evidence.header["suite"]["digest"] == plan.suite.digest:
+            refuse_unsound(evidence, plan, results)
     except Refused as refused:
         raise Usage(str(refused)) from None
-
-
-def load_facts(path: Path, plan: Plan) -> FinishedRun:
-    """Read a run of this suite, judge every row again, and conclude."""
-    evidence = read_evidence(path)
-    try:
-        refuse_unsound(evidence, plan, results_path(path))
-    except Refused as refused:
-        raise Usage(str(refused)) from None
-    return FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
+    return evidence
 
 
 def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, object]:

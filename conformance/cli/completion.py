@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..adapter import bundled_backends
 from ..load.cases import load_suite
-from ..model import LEVELS
+from ..model import FINDING_KINDS, LEVELS
 
 
 class Completions(NamedTuple):
@@ -33,7 +33,7 @@ def completions(commands: Mapping[str, tuple[str, Mapping[str, tuple[str, ...] |
         "--special-zero": ("true", "false"),
     }
     things = (*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases)
-    words = (*spec.documents, *LEVELS, *spec.rules, "defect", "disagreement", "silence")
+    words = (*spec.documents, *LEVELS, *spec.rules, *FINDING_KINDS)
     names = {"list": (*lists, *words), "explain": things, "diff": tuple(spec.documents)}
     names |= dict.fromkeys(("run", "check-adapter", "sweep", "hunt"), tuple(bundled_backends()))
     return {
@@ -49,56 +49,51 @@ def completions(commands: Mapping[str, tuple[str, Mapping[str, tuple[str, ...] |
 # ── the shells ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _cases(completions: Mapping[str, Completions], files: str, names: str) -> Iterable[str]:
+def _cases(completions: Mapping[str, Completions], files: str, names: str) -> str:
     """Write a `case` of bash and zsh over the command and the word before, with the words to offer."""
+    lines = []
     for command, words in completions.items():
         for option, values in words.options.items():
-            if values is None:
-                yield f"    '{command} {option}') {files} ;;"
-            elif values:
-                yield f"    '{command} {option}') {names.format(' '.join(values))} ;;"
-        yield f"    '{command} '*)"
-        yield '      case "$now" in'
-        yield f"        -*) {names.format(' '.join(words.options))} ;;"
-        yield f"        *) {names.format(' '.join(words.names))}; {files} ;;"
-        yield "      esac ;;"
-    yield f"    *) {names.format(' '.join([*completions, '--help', '--version', '--completion']))} ;;"
+            if values is None or values:
+                offer = files if values is None else names.format(" ".join(values))
+                lines.append(f"    '{command} {option}') {offer} ;;")
+        lines += [
+            f"    '{command} '*)",
+            '      case "$now" in',
+            f"        -*) {names.format(' '.join(words.options))} ;;",
+            f"        *) {names.format(' '.join(words.names))}; {files} ;;",
+            "      esac ;;",
+        ]
+    lines.append(f"    *) {names.format(' '.join([*completions, '--help', '--version', '--completion']))} ;;")
+    return "\n".join(lines)
 
 
 def _bash(completions: Mapping[str, Completions]) -> str:
-    body = _cases(completions, "compopt -o default 2>/dev/null", 'names="{}"')
-    return "\n".join(
-        [
-            "_conformance() {",
-            '  local now="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command="" names=""',
-            '  [ "$COMP_CWORD" -gt 1 ] && command="${COMP_WORDS[1]}"',
-            '  case "$command $before" in',
-            *body,
-            "  esac",
-            '  COMPREPLY=($(compgen -W "$names" -- "$now"))',
-            "}",
-            "complete -F _conformance conformance",
-            "",
-        ]
-    )
+    return f"""\
+_conformance() {{
+  local now="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" names=""
+  [ "$COMP_CWORD" -gt 1 ] && command="${{COMP_WORDS[1]}}"
+  case "$command $before" in
+{_cases(completions, "compopt -o default 2>/dev/null", 'names="{}"')}
+  esac
+  COMPREPLY=($(compgen -W "$names" -- "$now"))
+}}
+complete -F _conformance conformance
+"""
 
 
 def _zsh(completions: Mapping[str, Completions]) -> str:
-    body = _cases(completions, "_files", "compadd -- {}")
-    return "\n".join(
-        [
-            "#compdef conformance",
-            "_conformance() {",
-            '  local now="${words[CURRENT]}" before="${words[CURRENT-1]}" command=""',
-            '  (( CURRENT > 2 )) && command="${words[2]}"',
-            '  case "$command $before" in',
-            *body,
-            "  esac",
-            "}",
-            "compdef _conformance conformance",
-            "",
-        ]
-    )
+    return f"""\
+#compdef conformance
+_conformance() {{
+  local now="${{words[CURRENT]}}" before="${{words[CURRENT-1]}}" command=""
+  (( CURRENT > 2 )) && command="${{words[2]}}"
+  case "$command $before" in
+{_cases(completions, "_files", "compadd -- {}")}
+  esac
+}}
+compdef _conformance conformance
+"""
 
 
 def _fish(completions: Mapping[str, Completions]) -> str:

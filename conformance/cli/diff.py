@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..evidence.folder import PAGE
-from ..evidence.results import Evidence, Refused
-from ..plan.rows import Plan
 from ..report import diff_report
 from ..report.diff import Difference, difference
 from ..system.terminal import lines, say, with_sign
-from ..verdict.rejudge import refuse_unsound
 from .arguments import Usage, emit, folder_options, load_plan, load_spec_of, pick
-from .compare import read_evidence
+from .compare import read_and_judge
 from .diff_documents import diff_documents, print_document_diff
 from .parser import Parser, path
 from .shared_options import add_suite
@@ -52,23 +49,13 @@ def run(args: argparse.Namespace) -> int:
                 print_document_diff(spec, data)
             return 0
     plan = load_plan(args.spec, args.cases)
-    change = difference(_read_judged(args.old, plan), _read_judged(args.new, plan), plan)
+    old, new = (read_and_judge(path, plan, any_suite=True) for path in (args.old, args.new))
+    change = difference(old, new, plan)
     if args.json:
         emit(_data(change))
     else:
         _write(change, (args.old, args.new), args.format, args.out)
     return 1 if change.worse else 0
-
-
-def _read_judged(path: Path, plan: Plan) -> Evidence:
-    """Read a run and judge every row again. The verdicts of another suite's run are taken as they are."""
-    evidence = read_evidence(path)
-    if evidence.header["suite"]["digest"] == plan.suite.digest:
-        try:
-            refuse_unsound(evidence, plan, path)
-        except Refused as refused:
-            raise Usage(str(refused)) from None
-    return evidence
 
 
 def _write(change: Difference, runs: Sequence[Path], form: str | None, out: Path | None) -> None:

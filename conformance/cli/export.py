@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from pathlib import Path
 
 from ..exchange import benchdnn_export, onnx_export
 from ..system.exit_codes import CONFORMS
@@ -27,39 +25,32 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the tests, and say which rows are left out and what the format does not test."""
-    _require_empty(args.out)
+    out, is_onnx = args.out, args.format == "onnx"
+    if out.exists() and not out.is_dir():
+        raise Usage(f"--out {str(out)!r} is no folder; name a new or an empty one")
+    if out.is_dir() and any(out.iterdir()):
+        raise Usage(f"--out {str(out)!r} is not empty and is left as it is; name a new or an empty folder")
     rows = load_plan(args.spec, args.cases).rows
     try:
-        if args.format == "onnx":
+        if is_onnx:
             onnx_export.load_onnx()
             choice, lost = onnx_export.choose_node_tests(rows), onnx_export.LOST
-            number = onnx_export.write_node_tests(choice.chosen, args.out)
+            number = onnx_export.write_node_tests(choice.chosen, out)
         else:
             choice, lost = benchdnn_export.choose_graphs(rows), benchdnn_export.LOST
-            number = benchdnn_export.write_graphs(choice.chosen, args.out)
+            number = benchdnn_export.write_graphs(choice.chosen, out)
     except onnx_export.MissingOnnx as missing:
         raise Usage(str(missing)) from None
     exported = sum(len(group.rows) for group in choice.chosen)
     if args.json:
         facts = {"tests": number, "rows": exported, "left_out": dict(choice.left_out.most_common()), "lost": lost}
-        emit({"out": str(args.out), **facts})
-    else:
-        _show(args, number, exported, choice.left_out, lost)
-    return CONFORMS
-
-
-def _require_empty(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise Usage(f"--out {str(out)!r} is no folder; name a new or an empty one")
-    if out.is_dir() and any(out.iterdir()):
-        raise Usage(f"--out {str(out)!r} is not empty and is left as it is; name a new or an empty folder")
-
-
-def _show(args: argparse.Namespace, number: int, exported: int, left_out: Counter[str], lost: tuple[str, ...]) -> None:
-    noun = "node test" if args.format == "onnx" else "graph file"
-    say(f"wrote {count_noun(number, noun)} to {args.out}, for {count_noun(exported, 'row')}")
-    say(f"{count_noun(left_out.total(), 'row')} left out:")
-    say(table([("", f"{rows:,}", why) for why, rows in left_out.most_common() if rows]))
+        emit({"out": str(out), **facts})
+        return CONFORMS
+    written = count_noun(number, "node test" if is_onnx else "graph file")
+    say(f"wrote {written} to {out}, for {count_noun(exported, 'row')}")
+    say(f"{count_noun(choice.left_out.total(), 'row')} left out:")
+    say(table([("", f"{number:,}", why) for why, number in choice.left_out.most_common() if number]))
     say("not tested by these files:")
     for part in lost:
         say(f"  {part}")
+    return CONFORMS

@@ -13,7 +13,7 @@ from ..load.cases import load_cases, with_cases
 from ..load.cells import DIMENSIONS, load_cells
 from ..load.folders import cases_folder, spec_folder
 from ..meaning.contract import contracts
-from ..model import LEVELS, WEIGHTS, Spec
+from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
 from ..system.terminal import columns, count_noun, cut_columns, is_terminal, paint, say, table, width
 from ..system.text import describe_unknown, shorten
 from .arguments import Usage, check_folder, emit, find_alike, folder_options, load_spec_of, pick
@@ -21,7 +21,6 @@ from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, 
 from .parser import Parser
 from .shared_options import add_suite
 
-FINDING_KINDS = ("defect", "disagreement", "silence")
 _ARRANGEMENTS = DIMENSIONS["arrangement"]
 _LEVEL_STYLES = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..model import Suite
@@ -80,7 +80,6 @@ def _try_all(suite: Suite, select: str) -> Findings:
 
 
 def _with_progress(label: str, things: list[Any]) -> Iterator[Any]:
-    """Yield the things in order, with a progress line."""
     progress = Progress(label, len(things))
     for done, thing in enumerate(things):
         progress.at(done)
@@ -95,28 +94,16 @@ def _data(findings: Findings, problems: list[str]) -> dict[str, Any]:
     return {
         "ok": not problems,
         "problems": problems,
-        "planted": [_planted_data(planted) for planted in findings.planted],
+        "planted": [
+            {**each._asdict(), "elsewhere": dict(zip(("failed", "rows"), each.elsewhere, strict=True))}
+            for each in findings.planted
+        ],
         "deleted": [each._asdict() for each in findings.deleted],
-        "turned": [_mutant_data(result) for result in findings.mutants],
-    }
-
-
-def _planted_data(planted: Planted) -> dict[str, Any]:
-    failed, rows = planted.elsewhere
-    data = planted._asdict() | {"elsewhere": {"failed": failed, "rows": rows}}
-    return {**data, "killers": {rule: list(cases) for rule, cases in planted.killers.items()}}
-
-
-def _mutant_data(result: MutantResult) -> dict[str, Any]:
-    mutant = result.mutant
-    return {
-        "line": mutant.line,
-        "function": mutant.function,
-        "text": mutant.text,
-        "change": mutant.change,
-        "killer": result.killer,
-        "by_reason": result.by_reason,
-        "proof": result.proof,
+        "turned": [
+            {name: getattr(result.mutant, name) for name in ("line", "function", "text", "change")}
+            | {name: getattr(result, name) for name in ("killer", "by_reason", "proof")}
+            for result in findings.mutants
+        ],
     }
 
 
@@ -126,20 +113,19 @@ def _mutant_data(result: MutantResult) -> dict[str, Any]:
 def _show(findings: Findings, problems: list[str]) -> None:
     if findings.planted:
         _heading("Planted backends", "each with one false belief, and the cases of the rule it breaks that notice it")
-        say(
-            table(map(_planted_row, findings.planted), ("backend", "breaks", "cases", "the first", "elsewhere"), [2, 4])
-        )
+        header = ("backend", "breaks", "cases", "the first", "elsewhere")
+        say(table(map(_planted_row, findings.planted), header, [2, 4]))
         say()
     if findings.deleted:
-        _heading("Rules deleted", "the cases whose expectation no longer holds")
+        _heading("Rules deleted", "the cases that then expect something else")
         say(table(map(_deleted_row, findings.deleted), ("rule", "cases", "the first"), [1]))
         say()
     if findings.mutants:
         _heading("Mutants of the reference", _count_mutants(findings.mutants))
-        for proof, results in _by_proof(findings.mutants):
+        for proof in dict.fromkeys(result.proof for result in findings.mutants if result.proof):
             say(f"  equivalent: {proof}")
-            for each in results:
-                say(f"    {each.mutant.line}: {cut_columns(each.mutant.text, 60)} · {each.mutant.change}")
+            for mutant in (result.mutant for result in findings.mutants if result.proof == proof):
+                say(f"    {mutant.line}: {cut_columns(mutant.text, 60)} · {mutant.change}")
         say()
     for problem in problems:
         say(paint("red", problem))
@@ -176,11 +162,3 @@ def _count_mutants(results: tuple[MutantResult, ...]) -> str:
         f"{count_noun(len(results), 'mutant')}: {verdict} noticed by a verdict, {reason} by the reason of a rejection, "
         f"{proved} proved equivalent, {len(results) - verdict - reason - proved} left"
     )
-
-
-def _by_proof(results: Iterable[MutantResult]) -> list[tuple[str, list[MutantResult]]]:
-    groups: dict[str, list[MutantResult]] = {}
-    for each in results:
-        if each.proof:
-            groups.setdefault(each.proof, []).append(each)
-    return list(groups.items())

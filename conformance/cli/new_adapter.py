@@ -34,30 +34,30 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     parser.add_argument("name", metavar="NAME", help="the name of the backend, such as mine")
-    languages = ("python", "c", "cpp", "javascript", "rust")
-    parser.add_argument("--lang", choices=languages, default="python", help="the language of the adapter (python)")
+    parser.add_argument("--lang", choices=[*_ENDINGS], default="python", help="the language of the adapter (python)")
     parser.path("--out", "FILE", "the file to write (NAME.py), or the folder of a crate in Rust (NAME)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the adapter and print the next commands."""
-    if not _NAME.fullmatch(args.name):
-        raise Usage(f"{args.name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")
-    path = args.out or Path(_file_name(args.name, args.lang))
-    if path.suffix != _ENDINGS[args.lang] and args.lang != "rust":
-        raise Usage(f"--out {str(path)!r} does not end with {_ENDINGS[args.lang]}; give a file that does")
+    name, language = args.name, args.lang
+    if not _NAME.fullmatch(name):
+        raise Usage(f"{name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")
+    path = args.out or Path(_file_name(name, language))
+    if path.suffix != _ENDINGS[language] and language != "rust":
+        raise Usage(f"--out {str(path)!r} does not end with {_ENDINGS[language]}; give a file that does")
     try:
-        _write(path, args.name, args.lang)
+        _write(path, name, language)
     except FileExistsError:
         raise Usage(f"{path} exists and is left as it is; give another name, or --out FILE") from None
     except OSError as error:
         raise Usage(f"{path}: cannot be written: {error.strerror}") from None
-    next_ = _next(path, args.name, args.lang)
+    commands = _list_next_commands(path, name, language)
     if args.json:
-        emit({"file": str(path), "next": next_})
+        emit({"file": str(path), "next": commands})
         return 0
-    say(f"wrote {path}; it works as it stands. What to change is marked in it; next:")
-    for command in next_:
+    say(f"wrote {path}; it works as it is. What to change is marked in it; next:")
+    for command in commands:
         say(f"  {command}")
     return 0
 
@@ -93,25 +93,17 @@ def _fill_template(text: str, name: str, language: str) -> str:
     return text.replace('"template"', f'"{name}"')
 
 
-def _next(path: Path, name: str, language: str) -> list[str]:
+def _list_next_commands(path: Path, name: str, language: str) -> list[str]:
     """Return the next commands, ready to be pasted: the one that builds the program, check and run."""
     plain = str(path) if path.is_absolute() else f"./{path}"
-    program = plain.removesuffix(_ENDINGS[language])
+    program, manifest = plain.removesuffix(_ENDINGS[language]), ["--manifest-path", f"{plain}/Cargo.toml"]
     build, backend = {
         "python": ([], f"{plain}:{_class_name(name)}"),
         "c": (["cc", "-O2", "-o", program, plain], f"cmd:{shlex.quote(program)}"),
         "cpp": (["c++", "-std=c++17", "-O2", "-o", program, plain], f"cmd:{shlex.quote(program)}"),
         "javascript": ([], f"cmd:node {shlex.quote(plain)}"),
         "rust": (
-            [
-                "cargo",
-                "build",
-                "--release",
-                "--manifest-path",
-                f"{plain}/Cargo.toml",
-                "--target-dir",
-                f"{plain}/target",
-            ],
+            ["cargo", "build", "--release", *manifest, "--target-dir", f"{plain}/target"],
             f"cmd:{shlex.quote(f'{plain}/target/release/reshape-adapter')}",
         ),
     }[language]

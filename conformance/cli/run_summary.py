@@ -22,8 +22,8 @@ from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures
 from ..verdict.standing import Blames, count_tests
 
-_ROWS_SHOWN = 20
-"""The most rows of -k that stand alone; of more, only the number for each verdict is shown."""
+_MAX_ROWS_SHOWN = 20
+"""If -k chooses more rows, only the number for each verdict is shown."""
 
 
 def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | None) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _data_of_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Iterato
 
 
 def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, every_row: bool) -> None:
-    """Print the conclusion of a run whose reports are in a folder.
+    """Print the conclusion of a run that has its reports in the folder `out`.
 
     On a terminal it fits the screen, so that the verdicts are seen first: documents with the same sentence share it,
     and notes and failures that do not fit are left to the report.
@@ -157,7 +157,7 @@ def _notes(notes: Iterable[str]) -> Iterator[str]:
 
 def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
     """Yield a line for each row, or for each verdict if there are many rows."""
-    if len(results) > _ROWS_SHOWN:
+    if len(results) > _MAX_ROWS_SHOWN:
         counts = Counter(tuple(dict.fromkeys(result.verdicts.values())) for result in results)
         yield from ((f"  {_paint_all(verdicts)}", count_noun(number, "row")) for verdicts, number in counts.items())
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,19 +64,33 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify a report; 0 if everything follows from the evidence and it meets the options, else 1."""
-    if args.path is None:
-        if not args.conforms:
+    path, conforms, certificate = args.path, args.conforms, args.certificate
+    require, claims, number, backend = args.require, args.claims, args.repeat, args.backend
+    if path is None:
+        if not conforms:
             raise Usage("name what to verify: a report.html, a results.jsonl, or the folder of a run")
-        args.path, args.conforms = Path(args.conforms), ""  # `--conforms PATH` names no document
+        path, conforms = Path(conforms), ""  # `--conforms PATH` names no document
+    of_certificate = {"--allowed": args.allowed, "--revoked": args.revoked, "--challenge": args.challenge,
+                      "--subject": args.subject}  # fmt: skip
+    of_report = {"--repeat": number, "--backend": backend, "--require": require, "--claims": claims}
+    for option, value in (of_report if certificate else of_certificate).items():
+        if value:  # it would check nothing
+            what = "does not go with --certificate" if certificate else "is about a certificate; add --certificate"
+            raise Usage(f"{option} {what}")
     plan = load_plan(args.spec, args.cases)
-    _check_options_fit(args)
-    if args.certificate:
-        return _verify_certificate(args, plan)
-    if (args.repeat is None) != (args.backend is None):
+    document = pick("document", conforms, plan.suite.spec.documents) if conforms else None
+    if certificate:
+        return _verify_certificate(path, plan, document, Trust(*of_certificate.values()), args.json)
+    if (number is None) != (backend is None):
         raise Usage("--repeat N and --backend BACKEND go together: so many rows are called again on that backend")
-    document = pick("document", args.conforms, plan.suite.spec.documents) if args.conforms else None
     try:
-        verification = _verify(args, plan, document, verify(args.path, plan))
+        report = verify(path, plan)
+        if report.evidence is None or report.mismatches:
+            verification = _Verification(report, document, "the evidence cannot be relied on", (), None)
+        else:
+            unmet = tuple(_list_unmet(require, claims, plan, report.evidence))
+            repeated = repeat(report.evidence, plan, backend, number) if number is not None else None
+            verification = _Verification(report, document, why_not(report, plan, document), unmet, repeated)
     except (Refused, OtherSuite) as cannot:
         raise Usage(str(cannot)) from None
     except CannotStart as cannot:
@@ -84,31 +98,18 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(_data(verification))
     else:
-        _show(verification, demanded=args.conforms is not None)
-    report, repeated = verification.report, verification.repeated
-    wrong = report.mismatches or verification.unmet or (repeated is not None and repeated.differences)
-    return 1 if wrong or (args.conforms is not None and verification.why_not) else 0
+        _show(verification, demanded=conforms is not None)
+    differences = verification.repeated is not None and verification.repeated.differences
+    wrong = report.mismatches or verification.unmet or differences
+    return 1 if wrong or (conforms is not None and verification.why_not) else 0
 
 
-def _check_options_fit(args: argparse.Namespace) -> None:
-    """Refuse options that would check nothing, because they belong to the other use of the command."""
-    of_certificate = {"--allowed": args.allowed, "--revoked": args.revoked, "--challenge": args.challenge,
-                      "--subject": args.subject}  # fmt: skip
-    of_report = {"--repeat": args.repeat, "--backend": args.backend, "--require": args.require, "--claims": args.claims}
-    wrong = next((name for name, value in (of_report if args.certificate else of_certificate).items() if value), None)
-    if wrong:
-        what = "does not go with --certificate" if args.certificate else "is about a certificate; add --certificate"
-        raise Usage(f"{wrong} {what}")
-
-
-def _verify_certificate(args: argparse.Namespace, plan: Plan) -> int:
+def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Trust, as_json: bool) -> int:
     """Check a certificate, one line if it cannot be relied on; 0 only if it is good and says yes."""
-    document = pick("document", args.conforms, plan.suite.spec.documents) if args.conforms else None
     try:
-        trust = Trust(args.allowed, args.revoked, args.challenge, args.subject)
-        certificate = check_certificate(args.path, plan, trust)
+        certificate = check_certificate(path, plan, trust)
     except OtherSuite as other:
-        if args.json:
+        if as_json:
             emit({"good": False, "why": str(other), "suite": dict(other.suite), "cases_added": other.added,
                   "cases_missing": other.missing})  # fmt: skip
             return FAILS
@@ -120,7 +121,7 @@ def _verify_certificate(args: argparse.Namespace, plan: Plan) -> int:
     types = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types if document else ()
     lacking = [f"{document}/{type_}" for type_ in types if f"{document}/{type_}" not in shown]
     good = predicate["result"] == "PASSED" and not lacking
-    if args.json:
+    if as_json:
         emit({"level": certificate.level, "signer": certificate.signer, "issuer": certificate.issuer, "good": good,
               "result": predicate["result"], "valid_until": own["validUntil"], "lacking": lacking,
               "suite": dict(certificate.evidence.header["suite"]), "started": own["started"],
@@ -142,21 +143,11 @@ def _verify_certificate(args: argparse.Namespace, plan: Plan) -> int:
     return CONFORMS if good else FAILS
 
 
-def _verify(args: argparse.Namespace, plan: Plan, document: str | None, report: Verified) -> _Verification:
-    if report.evidence is None or report.mismatches:
-        return _Verification(report, document, "the evidence cannot be relied on", (), None)
-    unmet = tuple(_unmet(args, plan, report.evidence))
-    repeated = repeat(report.evidence, plan, args.backend, args.repeat) if args.repeat is not None else None
-    return _Verification(report, document, why_not(report, plan, document), unmet, repeated)
-
-
-def _unmet(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> Iterator[str]:
+def _list_unmet(require: Sequence[str] | None, claims: Path | None, plan: Plan, evidence: Evidence) -> Iterator[str]:
     """Describe the demands of --require and --claims that the evidence does not meet."""
-    if args.claims is not None:
-        claims = evidence.claims
-        if (pinned := read_claims(args.claims)) != claims:
-            yield f"--claims {args.claims}: {describe_difference(pinned, claims)}"
-    if names := check_requirements(args.require, plan):
+    if claims is not None and (pinned := read_claims(claims)) != evidence.claims:
+        yield f"--claims {claims}: {describe_difference(pinned, evidence.claims)}"
+    if names := check_requirements(require, plan):
         target = {**evidence.header["target"], "require": [*evidence.header["target"]["require"], *names]}
         demanded = conclude_evidence(plan, replace(evidence, header={**evidence.header, "target": target}))
         if demanded.exit_code:
@@ -165,17 +156,18 @@ def _unmet(args: argparse.Namespace, plan: Plan, evidence: Evidence) -> Iterator
 
 def _data(verification: _Verification) -> dict[str, Any]:
     report, repeated = verification.report, verification.repeated
+    conclusion = report.conclusion
     return {
         "files": report.files,
         "matches": not report.mismatches,
         "mismatches": [each._asdict() for each in report.mismatches],
-        "sentences": list(report.conclusion.sentences) if report.conclusion else [],
-        "notes": list(report.conclusion.notes) if report.conclusion else [],
-        "exit_code": report.conclusion.exit_code if report.conclusion else None,
-        "why": report.conclusion.why if report.conclusion else None,
+        "sentences": conclusion.sentences if conclusion else [],
+        "notes": conclusion.notes if conclusion else [],
+        "exit_code": conclusion and conclusion.exit_code,
+        "why": conclusion and conclusion.why,
         "conforms": verification.why_not is None,
         "why_not": verification.why_not,
-        "unmet": list(verification.unmet),
+        "unmet": verification.unmet,
         "written_by": "unknown",
         "repeated": repeated and repeated.record(),
     }
@@ -198,7 +190,7 @@ def _show(verification: _Verification, demanded: bool) -> None:
         say(paint("yellow", wrap(f"note: {note}", 2, 4)))
     rows = count_noun(len(report.evidence.results), "row")
     say(f"{OK} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
-    say("  wrote by: unknown; to know who wrote the evidence takes a signature, and whether it is true another run")
+    say("  written by: unknown. Only a signature shows who wrote the evidence, and only another run whether it is true")
     _show_repetition(verification.repeated)
     for what in verification.unmet:
         say(paint("red", with_sign(False, what)))
@@ -209,8 +201,8 @@ def _show_repetition(repeated: Repetition | None) -> None:
     if repeated is None:
         say("  --repeat N --backend BACKEND calls N rows again and compares")
         return
-    for difference_ in repeated.differences:
-        say(paint("red", with_sign(False, difference_)))
+    for difference in repeated.differences:
+        say(paint("red", with_sign(False, difference)))
     same = repeated.rows - len(repeated.differences)
     rows, style = count_noun(repeated.rows, "row"), "red" if repeated.differences else "green"
     text = f"{rows} called again on {repeated.backend}: {same:,} gave what the evidence says"

@@ -34,6 +34,7 @@ from .places import Malformed, Place, Problem
 from .results import IDLE, Differing, Outcome, OutcomeKind, Result
 from .rules import (
     AUTHORITIES,
+    FINDING_KINDS,
     LEVELS,
     WEIGHTS,
     Authority,
@@ -78,6 +79,7 @@ __all__ = [
     "ERROR",
     "EVERY",
     "FAIL",
+    "FINDING_KINDS",
     "IDLE",
     "INTEGERS",
     "LAYOUTS",

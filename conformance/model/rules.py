@@ -174,6 +174,8 @@ class Rule:
 Weight = Literal["changes a verdict", "misleads", "editorial"]
 WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 """What a finding costs its readers, the heaviest first."""
+FindingKind = Literal["defect", "disagreement", "silence"]
+FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class Finding:
     """A defect, a disagreement or a silence of the documents."""
 
     id: str
-    kind: Literal["defect", "disagreement", "silence"]
+    kind: FindingKind
     about: str
     at: tuple[Pointer, ...]
     readings: tuple[str, ...]
