@@ -33,13 +33,13 @@ TEXTS = (
     "é 漢 \N{GRINNING FACE}", "laid_out(", "#define x", "x" * 5000, f"'); {IN_PYTHON}; ('", f"\\'); {IN_PYTHON}; (\\'",
     f'"""\n{IN_PYTHON}\n"""', f"\n{IN_PYTHON}\n", IN_C, f"\\{IN_C}", f"*/ int f(void) {{ {IN_C} }} /*",
 )  # fmt: skip
-"""Texts that an attribute may have, each of which would end a literal, a comment or a line if it were not escaped."""
+"""Texts of an attribute. Each would end a literal, a comment or a line of a script that does not escape it."""
 NAMES = ("a b", 'x"', "x'y", "x\n", "x;y", "é", "$(id)", "`id`", "../x", "a=1", "", "*/", f"axis={IN_PYTHON}")
 """What is no name."""
 
 
 class Script(NamedTuple):
-    """What makes one kind of scripts: a backend, and whether they are C."""
+    """A backend and a language, for which a script can be written."""
 
     backend: str
     in_c: bool = False
@@ -58,19 +58,19 @@ NODES = tuple(each for each in SCRIPTS if re.match("onnx|openvino|onednn|tract|t
 """Those that say the attributes of a node; the others are function calls."""
 
 
-def named(script: Script) -> str:
+def name_of(script: Script) -> str:
     return script.backend + ("-c" if script.in_c else "")
 
 
 def library_of(script: Script) -> object:
-    """What scripts of one library share: in the table, the function that reads an answer."""
+    """Return what all scripts of a library share: in the table, the function that reads an answer."""
     template = functions.CONSTANT.get(script.backend)
     return template.look if template else (repro.WRITERS[script.backend], script.in_c)
 
 
 WRITERS = tuple(each for each in NODES if each.backend in ("onnxruntime", "openvino", "onednn"))
 """One of each module that writes such scripts."""
-every_script = pytest.mark.parametrize("script", SCRIPTS, ids=named)
+every_script = pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
 OF_EACH_LIBRARY = (*{library_of(each): each for each in reversed(SCRIPTS)}.values(),)
 """One of each library's template, and of each module that writes scripts."""
 
@@ -125,7 +125,7 @@ def tokens(program: str) -> list[tuple[str, str]]:
 
 
 def shape(script: Script, program: str) -> object:
-    """What a program does, apart from the values of its literals."""
+    """Return what a program does, without the values of its literals."""
     if script.in_c:
         plain = re.sub(r"INT64_C\((-?\d+)\)", r"\1", program).replace("INT64_MIN}", "0}")
         plain = re.sub(r"(?<=[{ ])-(?=\d)", "", plain)
@@ -135,9 +135,9 @@ def shape(script: Script, program: str) -> object:
 
 @lru_cache(8)
 def _parts(program: str) -> tuple[list[str], list[object]]:
-    """What each statement of a program in Python does, and the values of its literals.
+    """Return what each statement of a program in Python does, and the values of its literals.
 
-    Most statements stand in many programs, and are taken apart once; what is before a statement counts as its text.
+    Most statements occur in many programs and are parsed once. What is before a statement counts as its text.
     """
     assert program.isascii(), "columns are counted in bytes"
     lines = re.split("\r\n|\r|\n", program)
@@ -173,33 +173,33 @@ def values(script: Script, program: str) -> list[object]:
     return [each.encode() if isinstance(each, str) else each for each in _parts(program)[1]]
 
 
-def compiled(program: str) -> None:
+def compile_c(program: str) -> None:
     """Fails where a C compiler finds anything to say."""
     command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-S", "-o", os.devnull, "-x", "c", "-"]
     done = subprocess.run(command, input=program, capture_output=True, text=True, timeout=60, check=False)
     assert not done.returncode, done.stderr[:2000]
 
 
-def quoted(value: str) -> str:
+def quote(value: str) -> str:
     """YAML in double quotes, in which every character that is no plain one is escaped."""
-    plain = "".join(c if c.isprintable() and ord(c) < 1 << 16 else f"\\U{ord(c):08x}" for c in escaped(value))
+    plain = "".join(c if c.isprintable() and ord(c) < 1 << 16 else f"\\U{ord(c):08x}" for c in escape(value))
     return f'"{plain}"'
 
 
-def escaped(value: str) -> str:
+def escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"')
 
 
 BAD: tuple[tuple[str, str], ...] = (
-    *(("id", quoted(name)) for name in NAMES),
-    *(("rule", quoted(name)) for name in NAMES),
-    *(("attributes", f"{{{quoted(name)}: missing}}") for name in (*NAMES, "1a", "a.b", "a-b", "x" * 65)),
-    *(("attributes", f"{{axis: {{type: {quoted(name)}, values: 1}}}}") for name in NAMES),
-    *(("expect", f"{{{quoted(name)}: reject}}") for name in NAMES),
-    *((key, quoted(f"f32{name}")) for name in NAMES for key in ("shape_type", "dst_type") if name),
-    *(("src", quoted(each)) for each in ("f32[2, 3]\n", "f32[x]", f"{IN_PYTHON}[2]", "f32[2]; x", "f32[٣]")),
-    *(("bits", quoted(each)) for each in ("3f800000\n", IN_PYTHON, "all\n", "3f800000;")),
-    ("layout", quoted("dense\n")), ("declared", quoted(IN_PYTHON)), ("shape", f"[{quoted(IN_PYTHON)}]"),
-    ("attributes", f"{{axis: {{type: s64, values: {quoted('1')}}}}}"),
-    ("attributes", f"{{axis: {{type: 'f32[]', values: [1, {quoted('nan')}]}}}}"),
+    *(("id", quote(name)) for name in NAMES),
+    *(("rule", quote(name)) for name in NAMES),
+    *(("attributes", f"{{{quote(name)}: missing}}") for name in (*NAMES, "1a", "a.b", "a-b", "x" * 65)),
+    *(("attributes", f"{{axis: {{type: {quote(name)}, values: 1}}}}") for name in NAMES),
+    *(("expect", f"{{{quote(name)}: reject}}") for name in NAMES),
+    *((key, quote(f"f32{name}")) for name in NAMES for key in ("shape_type", "dst_type") if name),
+    *(("src", quote(each)) for each in ("f32[2, 3]\n", "f32[x]", f"{IN_PYTHON}[2]", "f32[2]; x", "f32[٣]")),
+    *(("bits", quote(each)) for each in ("3f800000\n", IN_PYTHON, "all\n", "3f800000;")),
+    ("layout", quote("dense\n")), ("declared", quote(IN_PYTHON)), ("shape", f"[{quote(IN_PYTHON)}]"),
+    ("attributes", f"{{axis: {{type: s64, values: {quote('1')}}}}}"),
+    ("attributes", f"{{axis: {{type: 'f32[]', values: [1, {quote('nan')}]}}}}"),
 )  # fmt: skip

@@ -138,14 +138,14 @@ def check_locks(run: Cli, folder: Path, ids: list[str]) -> None:
     run("check", "--cases", folder).expect(0)
 
 
-def test_check_locks_the_ids_of_new_cases_only_when_asked(run: Cli, tmp_path: Path) -> None:
-    """Of cases that a folder adds, which alone are checked and locked there."""
+def test_check_writes_the_ids_of_new_cases_only_with_lock(run: Cli, tmp_path: Path) -> None:
+    """Only the cases that the folder adds are checked, and locked there."""
     (tmp_path / "added.yaml").write_text(f"extends: bundled\nabout: Added.\ncases:\n{ADDED}", encoding="utf-8")
     check_locks(run, tmp_path, ["added-one", "added-two"])
 
 
 @pytest.mark.slow
-def test_check_locks_the_ids_of_all_cases_of_a_folder_that_extends_none(run: Cli, tmp_path: Path) -> None:
+def test_check_locks_all_ids_of_a_folder_that_extends_none(run: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__", "ids.lock"))
     check_locks(run, folder, (cases_folder() / "ids.lock").read_text(encoding="utf-8").split())
@@ -176,21 +176,21 @@ def test_list_filters(run: Cli) -> None:
 
 
 # ── explain ───────────────────────────────────────────────────────────────────────────────────────
-def test_explain_a_rule_says_where_it_is_stated_and_whom_it_binds(run: Cli) -> None:
+def test_explain_a_rule_says_where_it_is_and_whom_it_binds(run: Cli) -> None:
     out = run("explain", "lower-bound").expect(0, out="all(d >= -1 for d in shape)").out
     assert all(name in out for name in DOCUMENTS)
     assert "our ruling" in out
     assert "line 28" in out
 
 
-def test_explain_a_finding_works_its_example_out_in_every_document(run: Cli) -> None:
+def test_explain_a_finding_shows_its_example_in_each_document(run: Cli) -> None:
     example = next(each for each in answer(run, "list", "findings")["findings"] if each["example"])
     run("explain", example["finding"]).expect(0, out=["reading 1", "follows", "conformance meaning --src"])
     assert set(example["example"]["meanings"]) == set(DOCUMENTS)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_explain_a_document_says_where_it_is_published(run: Cli, document: str) -> None:
+def test_explain_a_document_names_its_repository(run: Cli, document: str) -> None:
     (data,) = answer(run, "explain", document)
     origin = data["origin"]
     shown = [data["edition"], origin["repository"], origin["path"], origin["added"], origin["last_changed"]]
@@ -202,7 +202,7 @@ def test_explain_says_which_document_is_in_force(run: Cli) -> None:
     assert "in force" not in run("explain", "static-graph-v0.9").expect(0).out.partition("rules it states")[0]
 
 
-def test_everything_can_be_explained(run: Cli) -> None:
+def test_explain_knows_every_listed_name(run: Cli) -> None:
     for what in ("rules", "documents", "operations", "findings"):
         for entry in answer(run, "list", what)[what]:
             name = next(iter(entry.values()))
@@ -214,7 +214,7 @@ def test_explain_overlooks_capitals_and_underscores(run: Cli) -> None:
     assert run("explain", "One_Infer") == run("explain", "one-infer")
 
 
-def test_ways_that_no_backend_tries_are_listed_with_the_backends(run: Cli) -> None:
+def test_list_backends_shows_what_no_backend_tries(run: Cli) -> None:
     listed = {each["backend"]: each for each in run("list", "backends", "--json").expect(0).data["backends"]}
     text = run("list", "backends").expect(0).out
     assert listed["tensorflow"]["not_tried"]

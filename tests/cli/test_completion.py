@@ -1,4 +1,4 @@
-"""What a shell offers after `conformance`, and what its help shows."""
+"""The words that a shell offers after `conformance`, and the help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples run as their README says, and what a folder adds cannot change what comes along."""
+"""The examples run as their README says, and what a folder adds cannot change what is bundled."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_dialect_is_whole_and_true_to_its_manual(cli: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_the_waivers_and_claims_shown_for_ci_can_be_copied(tmp_path: Path, cli: Cli) -> None:
+def test_users_can_copy_the_waivers_and_claims_of_the_docs(tmp_path: Path, cli: Cli) -> None:
     shown = (DIALECT.parents[1] / "docs" / "ci.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
     blocks = {
         name: block.split("```")[0] for block in shown for name in ("waivers", "operations") if block.startswith(name)
@@ -94,7 +94,7 @@ def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli:
 
 
 @pytest.mark.slow
-def test_numpy_still_conforms_to_the_documents_that_come_along_and_not_to_the_dialect(tmp_path: Path, cli: Cli) -> None:
+def test_the_reference_conforms_to_all_but_the_dialect(tmp_path: Path, cli: Cli) -> None:
     words = ["run", "reference", *folders(DIALECT), "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
     standings = cli(*words).expect(1).data["standings"]
     assert {s["document"] for s in standings if s["verdict"] != "conforms" and s["type"] == "f32"} == {"acme-2026"}
@@ -138,7 +138,7 @@ def test_a_dialect_may_have_a_largest_length(dialect: Path, cli: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_a_case_beyond_a_largest_length_is_found_right_and_locked(dialect: Path, cli: Cli) -> None:
+def test_check_locks_a_case_past_a_largest_length(dialect: Path, cli: Cli) -> None:
     add_longest(dialect)
     with (dialect / "cases" / "acme.yaml").open("a") as file:
         file.write(
@@ -174,7 +174,7 @@ def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli)
 
 
 @pytest.fixture
-def typed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def types_spec(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The specification of the added operation, with types that no bundled operation has."""
     spec = Path(shutil.copytree(OPERATION / "spec", tmp_path / "spec"))
     spoil(spec / "operations.yaml", "types: [f32, f16]", f"types: {request.param}")
@@ -183,19 +183,19 @@ def typed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "typed",
+    "types_spec",
     ["[s8, u8, bool]", *(pytest.param(types, marks=pytest.mark.exhaustive) for types in ("[f32, f64]", "[s32, u64]"))],
     indirect=True,
 )
-def test_a_specification_of_other_types_is_whole(typed: Path, cli: Cli) -> None:
-    cli("check", "--spec", typed).expect(0, out="the specification is whole")
+def test_a_specification_of_other_types_is_whole(types_spec: Path, cli: Cli) -> None:
+    cli("check", "--spec", types_spec).expect(0, out="the specification is whole")
 
 
 @pytest.mark.parametrize(
-    "typed", some_slow(("[f32, f64]", "[s8, u8, bool]", "[s32, u64]"), ("[s8, u8, bool]",)), indirect=True
+    "types_spec", some_slow(("[f32, f64]", "[s8, u8, bool]", "[s32, u64]"), ("[s8, u8, bool]",)), indirect=True
 )
-def test_an_added_operation_may_have_types_that_no_bundled_one_has(typed: Path, cli: Cli) -> None:
-    words = ["--spec", typed, "--isolation", "none", "-k", "AcmeReshape and content.yaml"]
+def test_an_added_operation_may_have_other_types(types_spec: Path, cli: Cli) -> None:
+    words = ["--spec", types_spec, "--isolation", "none", "-k", "AcmeReshape and content.yaml"]
     said = cli("run", f"{OPERATION / 'acme_reshape.py'}:AcmeReshape", *words).expect(4)
     assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
     assert "fail" not in said.out
@@ -224,7 +224,7 @@ def test_a_file_that_only_mentions_extends_adds_to_nothing(private: Path) -> Non
 
 
 # ── what is added cannot change what is there ─────────────────────────────────────────────────────
-def test_the_bundled_documents_mean_the_same_with_and_without_additions() -> None:
+def test_additions_change_no_bundled_document() -> None:
     plain, added = load_spec(), load_spec(DIALECT / "spec")
     for rule in plain.rules.values():
         assert added.rules[rule.id].documents - {"acme-2026"} == rule.documents
@@ -238,12 +238,12 @@ def test_a_list_of_one_pointer_is_a_pointer(dialect: Path) -> None:
     assert load_spec(dialect / "spec").rules["acme-six-entries"].stated == before != ()
 
 
-def test_an_added_rule_cannot_bind_a_document_that_comes_along(dialect: Path) -> None:
+def test_an_added_rule_cannot_bind_a_bundled_document(dialect: Path) -> None:
     spoil(dialect / "spec" / "rules.yaml", "{acme-2026:", "{static-graph-v0.9: [4, the], acme-2026:")
     assert any("would change what 'static-graph-v0.9' means" in problem for problem in problems_of(dialect))
 
 
-def test_a_silence_without_documents_is_one_of_the_added_documents_only(dialect: Path) -> None:
+def test_a_silence_without_documents_is_of_the_added_ones(dialect: Path) -> None:
     rules = dialect / "spec" / "rules.yaml"
     rules.write_text(
         rules.read_text(encoding="utf-8")
@@ -265,17 +265,17 @@ def test_a_silence_without_documents_is_one_of_the_added_documents_only(dialect:
         ("spec/sources.yaml", "    like: static", "    without: [one-infre]\n    like: static", "'one-infer'"),
     ],
 )  # fmt: skip
-def test_a_slip_in_a_folder_that_adds_is_named(dialect: Path, file: str, old: str, new: str, said: str) -> None:
+def test_a_slip_in_a_folder_that_adds_gets_a_message(dialect: Path, file: str, old: str, new: str, said: str) -> None:
     spoil(dialect / file, old, new)
     assert any(part in problem for problem in problems_of(dialect) for part in said.split("|"))
 
 
-def test_a_file_that_no_specification_has_is_named(dialect: Path) -> None:
+def test_a_file_that_no_specification_has_gets_a_message(dialect: Path) -> None:
     (dialect / "spec" / "rules.yaml").rename(dialect / "spec" / "rule.yaml")
     assert any("did you mean 'rules'" in problem for problem in problems_of(dialect))
 
 
-def test_a_document_that_comes_along_is_like_no_other(tmp_path: Path) -> None:
+def test_a_bundled_document_is_like_no_other(tmp_path: Path) -> None:
     folder = copy_bundled_spec(tmp_path)
     spoil(
         folder / "sources.yaml", "  - id: static-spec-v0.9\n", "  - id: static-spec-v0.9\n    like: static-graph-v0.9\n"

@@ -36,7 +36,7 @@ def case(*lines: str, src: str = "T[2]", shape: str = "[2]") -> str:
 
 
 def problems(folder: Path, text: str) -> list[str]:
-    """What is wrong with a folder of one file of cases."""
+    """Return the problems of a folder with one file of cases."""
     try:
         load_cases(cases(folder, text), spec())
     except Malformed as malformed:
@@ -74,7 +74,7 @@ WHERE: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 @pytest.fixture
-def limited(cli: Cli) -> Iterator[Cli]:
+def with_limits(cli: Cli) -> Iterator[Cli]:
     """The command, in this process, which may have 2 GiB more than it holds, and half a minute."""
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if LINUX else 0
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -96,7 +96,7 @@ def _stop(*_: object) -> None:
 @pytest.mark.parametrize("kind", UNREADABLE)
 @pytest.mark.parametrize("where", WHERE)
 def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
-    tmp_path: Path, limited: Cli, where: str, kind: str
+    tmp_path: Path, with_limits: Cli, where: str, kind: str
 ) -> None:
     place, words = WHERE[where]
     cases(tmp_path)
@@ -109,8 +109,8 @@ def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
     bad.unlink(missing_ok=True)
     UNREADABLE[kind](bad)
     given = {"cases": tmp_path / "cases", "spec": tmp_path / "spec", "sources": tmp_path / "sources", "bad": bad}
-    code, out, err = limited(*(word.format(**given, out=tmp_path / "out") for word in words))
-    if where == "a document":  # its line stands among those of the documents that are not there
+    code, out, err = with_limits(*(word.format(**given, out=tmp_path / "out") for word in words))
+    if where == "a document":  # its problem is one of several: other documents are missing too
         assert code == 1
         assert ("neither" if kind == "a folder" else "cannot read its file: ") in out
         assert kind == "a folder" or WHY[kind].search(out), out
@@ -135,9 +135,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
 @pytest.mark.parametrize("where", ["a file of cases", "a file of a specification", "claims", "waivers"])
-def test_nothing_of_a_file_behind_a_link_to_another_folder_is_printed(
-    tmp_path: Path, cli: Cli, where: str, secret: str
-) -> None:
+def test_the_target_of_a_link_to_another_folder_stays_secret(tmp_path: Path, cli: Cli, where: str, secret: str) -> None:
     place, words = WHERE[where]
     cases(tmp_path)
     copy_bundled_spec(tmp_path)
@@ -156,7 +154,7 @@ def test_nothing_of_a_file_behind_a_link_to_another_folder_is_printed(
         assert word not in said.err
 
 
-def test_nor_is_anything_of_a_linked_lock_or_document(tmp_path: Path, cli: Cli) -> None:
+def test_a_linked_lock_or_document_stays_secret(tmp_path: Path, cli: Cli) -> None:
     folder = cases(tmp_path)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "id").write_text(f"{SECRET} {SECRET}2.\n\n{SECRET}\n", encoding="utf-8")
@@ -197,14 +195,14 @@ def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x\n::error::y.yaml", "::error::y.yaml", "\x1b[2J.yaml"])
-def test_a_file_whose_name_could_pass_for_output_is_refused(tmp_path: Path, cli: Cli, name: str) -> None:
+def test_a_file_name_that_looks_like_output_is_an_error(tmp_path: Path, cli: Cli, name: str) -> None:
     folder = cases(tmp_path)
     (folder / "few.yaml").rename(folder / name)
     cli("list", "cases", "--cases", folder).expect(2, err="has more than letters, digits, _, . and -; rename the file")
 
 
 @pytest.mark.parametrize("name", ["x\n::error::y", "::error::y"])
-def test_a_folder_whose_name_could_pass_for_output_is_refused(tmp_path: Path, cli: Cli, name: str) -> None:
+def test_a_folder_name_that_looks_like_output_is_an_error(tmp_path: Path, cli: Cli, name: str) -> None:
     cli("list", "cases", "--cases", cases(tmp_path).rename(tmp_path / name)).expect(
         2, err="could be taken for output; rename it"
     )
@@ -229,7 +227,7 @@ TOO_MUCH = {
 
 
 @pytest.mark.parametrize("what", TOO_MUCH)
-def test_a_case_that_asks_for_too_much_is_refused_where_it_is_read(tmp_path: Path, what: str) -> None:
+def test_a_case_that_is_too_large_gets_one_problem(tmp_path: Path, what: str) -> None:
     text, said = TOO_MUCH[what]
     found = problems(tmp_path, text)
     assert len([line for line in found if said in line]) == 1, found
@@ -274,11 +272,11 @@ HOSTILE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", some_slow(HOSTILE, HOSTILE.keys() - {"many keys"}))
-def test_hostile_yaml_is_refused_in_short_lines(tmp_path: Path, limited: Cli, name: str) -> None:
+def test_hostile_yaml_is_refused_in_short_lines(tmp_path: Path, with_limits: Cli, name: str) -> None:
     folder = tmp_path / "cases"
     folder.mkdir()
     (folder / "few.yaml").write_bytes(HOSTILE[name])
-    code, out, err = limited("list", "cases", "--cases", folder)
+    code, out, err = with_limits("list", "cases", "--cases", folder)
     assert (code, out) == (2, ""), err[-2000:]
     lines = err.splitlines()
     assert 0 < len(lines) < 1100

@@ -24,9 +24,9 @@ from .hostile import (
     TEXTS,
     WRITERS,
     Script,
-    compiled,
+    compile_c,
     every_script,
-    named,
+    name_of,
     row_of,
     shape,
     text,
@@ -38,7 +38,7 @@ FLOATS = (0.0, -0.0, 0.5, 5e-324, 1e38, -1e39, 1e308, math.inf, -math.inf, math.
 every_node = pytest.mark.parametrize(
     "script",
     [each if each in WRITERS else pytest.param(each, marks=pytest.mark.slow) for each in NODES],
-    ids=named,
+    ids=name_of,
 )
 
 
@@ -62,13 +62,13 @@ def test_a_text_stays_a_literal_of_that_very_text(script: Script, place: str) ->
 @pytest.mark.skipif(CC is None, reason="needs a C compiler")
 def test_a_c_program_with_any_text_compiles() -> None:
     program = onednn_c.write_script(row_of({f"a{number}": text(each) for number, each in enumerate(TEXTS)}))
-    compiled(program)
+    compile_c(program)
 
 
 @pytest.mark.skipif(CC is None, reason="needs a C compiler")
 @pytest.mark.parametrize("bits", [None, "edges", "1 2 3 4 5 6"])
-def test_a_c_program_with_any_elements_has_no_function_that_it_does_not_use(bits: str | None) -> None:
-    compiled(onednn_c.write_script(row_of({}, bits=bits)))
+def test_a_c_program_has_no_function_that_it_does_not_use(bits: str | None) -> None:
+    compile_c(onednn_c.write_script(row_of({}, bits=bits)))
 
 
 @every_node
@@ -88,12 +88,12 @@ def test_a_number_is_that_number_or_not_written_at_all(script: Script, type_: st
         assert programs
     assert len({str(shape(script, each)) for each in programs}) <= 1
     if script.in_c and CC:
-        compiled(script.of(row_of(written)))
+        compile_c(script.of(row_of(written)))
 
 
 @every_node
 @pytest.mark.parametrize("type_", ["s64", "bool", "f32", "string"])
-def test_an_attribute_without_a_value_is_written_or_refused(script: Script, type_: str) -> None:
+def test_an_attribute_without_a_value_is_in_the_script_or_not(script: Script, type_: str) -> None:
     try:
         program = script.of(row_of({"axis": Operand(type_, (0,), ())}))
     except Unsupported:
@@ -101,7 +101,7 @@ def test_an_attribute_without_a_value_is_written_or_refused(script: Script, type
     else:
         assert shape(script, program)
         if script.in_c and CC:
-            compiled(program)
+            compile_c(program)
 
 
 @every_node

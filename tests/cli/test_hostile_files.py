@@ -31,9 +31,9 @@ from .hostile import (
     TEXTS,
     WRITERS,
     Script,
-    compiled,
-    named,
-    quoted,
+    compile_c,
+    name_of,
+    quote,
     row_of,
     shape,
     spec,
@@ -43,7 +43,7 @@ from .hostile import (
 
 
 def case_file(folder: Path, **changed: str) -> list[str]:
-    """Writes one case whose keys are these, and says the options that name its folder."""
+    """Write one case with these keys, and return the options that name its folder."""
     keys = {"id": "a-case", "rule": "extra-attributes", "src": "f32[2, 3]", "shape": "[6]", "special_zero": "false"}
     keys |= {"attributes": "{axis: {type: s64, values: 1}}", "expect": "unspecified"}
     keys |= changed
@@ -61,7 +61,7 @@ IN_C_TOO = ('"', "*/ int x; /*", "*\\\n/ int x; /*", IN_C, f"*/ int f(void) {{ {
     ("script", "compile_all"),
     [
         *(
-            pytest.param(script, False, id=named(script), marks=[pytest.mark.slow] * bool(number))
+            pytest.param(script, False, id=name_of(script), marks=[pytest.mark.slow] * bool(number))
             for number, script in enumerate(WRITERS)
         ),
         *(pytest.param(script, True, id="all in c", marks=pytest.mark.slow) for script in WRITERS if script.in_c),
@@ -71,7 +71,7 @@ def test_no_text_of_a_file_ends_the_comment_at_the_head(
     script: Script, compile_all: bool, tmp_path: Path, cli: Cli
 ) -> None:
     def program(value: str) -> str:
-        words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quoted(value)}}}}}")
+        words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quote(value)}}}}}")
         out = cli("explain", "a-case", *script.words, *words).expect(0, lines=0).out
         assert out.isascii()
         return out
@@ -84,7 +84,7 @@ def test_no_text_of_a_file_ends_the_comment_at_the_head(
         assert shape(script, whole) == due, each
         assert each.encode() in values(script, whole), each
         if script.in_c and CC and (compile_all or each in IN_C_TOO):
-            compiled(whole)
+            compile_c(whole)
         elif not script.in_c:
             assert "on " + script.backend in (ast.get_docstring(ast.parse(whole)) or "").partition("\n")[0]
 
@@ -133,18 +133,18 @@ TO_RUN = (*TEXTS[:8], *TEXTS[-7:], *TEXTS[17:26])
     [(False, TO_RUN), (True, IN_C_TOO), pytest.param(True, TO_RUN, marks=pytest.mark.slow)],
     ids=["python", "some in c", "c"],
 )
-def test_a_script_that_is_run_hands_the_text_on_and_does_nothing_else(
+def test_a_script_hands_on_the_text_and_does_nothing_else(
     in_c: bool, texts: tuple[str, ...], library: Path, tmp_path: Path, cli: Cli
 ) -> None:
     paths = []
     for number, each in enumerate(texts):
-        words = case_file(tmp_path / "cases", attributes=f"{{axis: {{type: string, values: {quoted(each)}}}}}")
+        words = case_file(tmp_path / "cases", attributes=f"{{axis: {{type: string, values: {quote(each)}}}}}")
         out = cli("explain", "a-case", *Script("onednn", in_c).words, *words).expect(0).out
         paths.append(tmp_path / f"{number}.{'c' if in_c else 'py'}")
         paths[-1].write_text(out, encoding="utf-8")
     in_python = [sys.executable, "-I", "-S", "-c", DRIVER, *map(str, paths)]
     told = []
-    for command in [linked(path, library) for path in paths] if in_c else [in_python]:
+    for command in [link_program(path, library) for path in paths] if in_c else [in_python]:
         env = {"ONEDNN_LIBRARY": str(library)}
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=60, check=False)
         assert not (tmp_path / FILE).exists(), command
@@ -152,7 +152,7 @@ def test_a_script_that_is_run_hands_the_text_on_and_does_nothing_else(
     assert told == [each.encode().hex().encode() for each in texts]
 
 
-def linked(path: Path, library: Path) -> list[str]:
+def link_program(path: Path, library: Path) -> list[str]:
     """Compile a program and return the command that runs it."""
     program = path.with_suffix("")
     link = ["cc", str(path), "-o", str(program), str(library), f"-Wl,-rpath,{library.parent}"]
@@ -160,7 +160,7 @@ def linked(path: Path, library: Path) -> list[str]:
     return [str(program)]
 
 
-@pytest.mark.parametrize("script", OF_EACH_LIBRARY, ids=named)
+@pytest.mark.parametrize("script", OF_EACH_LIBRARY, ids=name_of)
 def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, cli: Cli) -> None:
     run = (
         "import runpy, sys\nfrom unittest.mock import MagicMock\n"
@@ -168,11 +168,11 @@ def test_a_command_in_a_case_is_not_run(script: Script, tmp_path: Path, cli: Cli
         "runpy.run_path(sys.argv[1])\n"
     )
     attacks = (
-        f"{{axis: {{type: s64, values: {quoted(IN_PYTHON)}}}}}",
-        f"{{shape: {{type: 's64[]', values: [{quoted(IN_PYTHON)}]}}}}",
-        f"{{special_zero: {{type: bool, values: {quoted(IN_PYTHON)}}}}}",
-        f"{{{quoted(f'x={IN_PYTHON}, y')}: {{type: s64, values: 1}}}}",
-        f"{{axis: {{type: {quoted(IN_PYTHON)}, values: 1}}}}",
+        f"{{axis: {{type: s64, values: {quote(IN_PYTHON)}}}}}",
+        f"{{shape: {{type: 's64[]', values: [{quote(IN_PYTHON)}]}}}}",
+        f"{{special_zero: {{type: bool, values: {quote(IN_PYTHON)}}}}}",
+        f"{{{quote(f'x={IN_PYTHON}, y')}: {{type: s64, values: 1}}}}",
+        f"{{axis: {{type: {quote(IN_PYTHON)}, values: 1}}}}",
     )
     for attack in attacks:
         code, out, err = cli("explain", "a-case", *script.words, *case_file(tmp_path, attributes=attack))
@@ -211,7 +211,7 @@ def test_a_name_that_is_none_is_refused_with_its_line(key: str, value: str, tmp_
 
 
 @pytest.mark.parametrize("name", ["a b.yaml", "a;b.yaml", "a\nb.yaml", "é.yaml", "$(id).yaml", "a'b.yaml"])
-def test_a_case_file_of_another_name_is_refused(name: str, tmp_path: Path, cli: Cli) -> None:
+def test_a_case_file_of_another_name_is_an_error(name: str, tmp_path: Path, cli: Cli) -> None:
     words = case_file(tmp_path)
     (tmp_path / "a.yaml").rename(tmp_path / name)
     err = cli("list", "cases", *words).expect(2, err=[repr(name), "rename the file"]).err
@@ -227,14 +227,14 @@ def test_a_case_file_of_another_name_is_refused(name: str, tmp_path: Path, cli: 
         ("findings", "id: "),
     ],
 )  # fmt: skip
-def test_a_name_in_a_specification_that_is_none_is_refused(name: str, file: str, old: str, tmp_path: Path) -> None:
+def test_a_name_in_a_specification_that_is_none_is_an_error(name: str, file: str, old: str, tmp_path: Path) -> None:
     folder = write_tiny_spec(tmp_path)
     path = folder / f"{file}.yaml"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     at = next(number for number, line in enumerate(lines) if old in line)
     before, key, after = lines[at].partition(old)
     word = key.split()[-1].lstrip("[") if key.strip()[-1] != ":" else ""
-    lines[at] = before + key.removesuffix(word) + quoted(name) + (after if word else "\n")
+    lines[at] = before + key.removesuffix(word) + quote(name) + (after if word else "\n")
     path.write_text("".join(lines), encoding="utf-8")
     with pytest.raises(Malformed) as malformed:
         load_spec(folder)
@@ -250,7 +250,7 @@ def test_the_bundled_names_are_all_names() -> None:
 
 
 def test_the_json_of_a_script_is_the_script(tmp_path: Path, cli: Cli) -> None:
-    words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quoted(TEXTS[-1])}}}}}")
+    words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quote(TEXTS[-1])}}}}}")
     _, plain, _ = cli("explain", "a-case", "--backend", "onednn", *words)
     _, out, _ = cli("explain", "a-case", "--backend", "onednn", "--json", *words)
     assert json.loads(out)["text"] == plain
@@ -293,7 +293,7 @@ def test_a_text_in_a_case_that_was_found_stays_a_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "None", "true", "FALSE".title(), "function-adapter", "array"])
-def test_a_new_adapter_of_any_name_can_be_imported(
+def test_python_imports_a_new_adapter_of_any_name(
     cli: Cli, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

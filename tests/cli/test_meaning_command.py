@@ -112,7 +112,7 @@ def test_diff_documents_says_what_was_added_and_shows_it(run: Cli) -> None:
 
 
 @pytest.mark.parametrize(("a", "b"), list(combinations(DOCUMENTS, 2)))
-def test_the_example_of_a_diff_can_be_typed_and_parts_the_documents(run: Cli, a: str, b: str) -> None:
+def test_the_example_of_a_diff_differs_between_the_documents(run: Cli, a: str, b: str) -> None:
     example = answer(run, "diff", a, b)["example"]
     assert (example is None) == ((a, b) == ("static-graph-v0.9", "static-spec-v0.9"))
     if example is not None:

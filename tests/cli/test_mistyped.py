@@ -1,4 +1,4 @@
-"""What a person mistypes gets one line, and the command behaves in every terminal."""
+"""A mistyped command gets one line of help, and the output suits every terminal."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_an_error_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
-    def interrupted(folder: object) -> None:
+    def interrupt(folder: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.load.spec.load_spec", interrupted)
+    monkeypatch.setattr("conformance.load.spec.load_spec", interrupt)
     assert run("list", "rules") == (130, "", "conformance: interrupted\n")
 
 
@@ -86,7 +86,7 @@ def test_help_imports_nothing_slow_and_takes_no_time() -> None:
     assert best < HELP_CPU
 
 
-def test_jinja2_is_imported_when_a_page_is_written_and_not_before() -> None:
+def test_only_a_page_imports_jinja2() -> None:
     code = (
         "import sys\nimport conformance.pytest_plugin.hooks, conformance.site.publish, conformance.report.verify\n"
         "from conformance.report import diff_report, junit, render, report_page\n"
@@ -151,16 +151,16 @@ def test_colour_is_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPatc
 
         def flush(self) -> None: ...
 
-    def said() -> str:
+    def output() -> str:
         stream: Any = Terminal()
         terminal.say(f"{terminal.paint('bold', 'x')} \x1b[31m", stream)
         return str(stream.text)
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert said() == "\x1b[1mx\x1b[0m \\x1b[31m\n"
+    assert output() == "\x1b[1mx\x1b[0m \\x1b[31m\n"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert said() == "x \\x1b[31m\n"
+    assert output() == "x \\x1b[31m\n"
 
 
 def test_columns_line_up_whatever_is_in_them() -> None:
