@@ -40,7 +40,6 @@ def parse_integer(value: Any) -> int:
 
 
 _decode = json.JSONDecoder().decode
-_begin = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -48,19 +47,9 @@ def encode_line(record: Mapping[str, Any]) -> bytes:
     return _encode(record).encode() + b"\n"
 
 
-def empty_reply(number: int) -> bytes:
-    """Return the reply to a request that asks for nothing in return, without its line feed."""
-    return b'{"id":%d,"result":{}}' % number
-
-
 def parse_line(text: bytes) -> dict[str, Any]:
     try:
-        content = text.decode()
-        if content[:1] == "{":  # nearly always; this takes half the time of decode
-            record, end = _begin(content)
-            record = record if end == len(content) else _decode(content)
-        else:
-            record = _decode(content)
+        record = _decode(text.decode())
     except UnicodeDecodeError as error:
         raise Fault(f"byte {error.start} of the line is not UTF-8: {quote(text)}") from None
     except (ValueError, RecursionError):

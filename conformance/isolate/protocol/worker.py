@@ -92,10 +92,7 @@ class Server:
         if os.getpid() != self.pid:  # the backend forked, and the fork returned
             os._exit(0)
         record, payloads = reply
-        if record is DONE:
-            self.stdout.write(b"%b\n" % messages.empty_reply(request["id"]))
-        else:
-            self.stdout.write(messages.encode_line({"id": request["id"], **record}))
+        self.stdout.write(messages.encode_line({"id": request["id"], **record}))
         for payload in payloads:
             self.stdout.write(payload)
 
