@@ -197,18 +197,19 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], code: int) -> None:
+    standings: dict[str, dict[str, Any]] = {}
     for file in files:
         if file.why_unreadable:
             say(f"{paint('bold', str(file.path))}: {paint('red', 'unreadable')}: {file.why_unreadable}")
             continue
         number = count_noun(len(file.nodes), "reshape")
-        inputs = [
-            f"{shorten(name)}{'[…]' if dims is None else format_dims(dims)}" for name, dims in file.inputs.items()
-        ]
-        names = name_first(inputs, _MAX_INPUTS_NAMED) or "none"
-        say(f"{paint('bold', str(file.path))}: {number}; inputs: {names}")
+        dims = {name: "[…]" if each is None else format_dims(each) for name, each in file.inputs.items()}
+        inputs = name_first([f"{shorten(name)}{each}" for name, each in dims.items()], _MAX_INPUTS_NAMED) or "none"
+        say(f"{paint('bold', str(file.path))}: {number}; inputs: {inputs}")
         say(table([row for node in file.nodes for row in _rows(node, trials)]))
-    _show_rules(spec, files)
+        for rule, documents in (item for node in file.nodes for item in node.rules.items()):
+            standings.setdefault(rule, {}).update({name: standing(spec.rules[rule], name) for name in documents})
+    print_rules(spec, standings)
     _show_faults(files)
     say()
     say(_summarise(files))
@@ -256,15 +257,6 @@ def _describe_lengths(lengths: Sequence[int | str | None]) -> str:
     if len(known) < len(lengths):
         return str(lengths[0]) if lengths[0] and len({*lengths}) == 1 else "?"
     return str(known[0]) if min(known) == max(known) else f"{min(known)}..{max(known)}"
-
-
-def _show_rules(spec: Spec, files: Sequence[CheckedFile]) -> None:
-    """Print each rule that a node breaks or that is silent about one, and where the documents have it."""
-    standings: dict[str, dict[str, Any]] = {}
-    for node in (node for file in files for node in file.nodes):
-        for rule, documents in node.rules.items():
-            standings.setdefault(rule, {}).update({name: standing(spec.rules[rule], name) for name in documents})
-    print_rules(spec, standings)
 
 
 def _show_faults(files: Sequence[CheckedFile]) -> None:

@@ -39,16 +39,13 @@ _STANDING_STYLES = {"stated": "green", "stated, as we read it": "green", "our ru
 EXAMPLES = """\
   conformance explain one-infer                       a rule: where it is stated, whom it binds
   conformance explain copies-by-index-not-in-turn     a case: its call, what it means, how to run it
-  conformance explain static-oneapi                     a document"""
+  conformance explain static-oneapi                   a document"""
 
 
 def add_options(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
-    parser.once(
-        "--backend",
-        "NAME",
-        "of a case that you trust: print a script for that library, without the suite (onednn-c: in C)",
-    )
+    text = "print a script that repeats a case that you trust with that library alone (onednn-c: in C)"
+    parser.once("--backend", "NAME", text)
     add_suite(parser)
 
 

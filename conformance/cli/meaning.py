@@ -16,7 +16,7 @@ from .arguments import Usage, emit, load_spec_of, pick
 from .facts import holding_type, meaning_in, of_call
 from .layout import print_meanings
 from .parser import Parser
-from .reading import boolean, lengths, names, partial_lengths, type_name, typed_lengths
+from .reading import read_boolean, read_lengths, read_names, read_partial_lengths, read_type, read_typed_lengths
 from .shared_options import add_spec
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
@@ -72,11 +72,11 @@ class _TypedCall:
     """The call that the command line describes, for each operation."""
 
     def __init__(self, src: str, shape: str, special_zero: str, form: Sequence[str]) -> None:
-        written, self.src = typed_lengths("--src", src)
+        written, self.src = read_typed_lengths("--src", src)
         if negative := next((d for d in self.src if d < 0), None):
             raise Usage(f"--src holds {negative}, and no tensor has a length below 0; only --shape takes -1")
-        self.shape = lengths("--shape", shape)
-        self.special_zero = boolean("--special-zero", special_zero)
+        self.shape = read_lengths("--shape", shape)
+        self.special_zero = read_boolean("--special-zero", special_zero)
         self.form = self._form(_read_pairs(form), written)
 
     def _form(self, given: Mapping[str, str], written: str | None) -> dict[str, Any]:
@@ -85,19 +85,19 @@ class _TypedCall:
         for key, text in given.items():
             option = f"--form {key}"
             if key in _TYPE_KEYS:
-                form[key] = type_name(option, text, _TYPES)
+                form[key] = read_type(option, text, _TYPES)
             elif key == "shape_rank":
                 form[key] = _rank(text)
             elif key == "declared":
-                form[key] = partial_lengths(option, text)
+                form[key] = read_partial_lengths(option, text)
                 if any(d is not None and d < 0 for d in form[key]):
                     raise Usage(f"{option} {text!r}: a length is not below 0; write ? where it is not known")
             elif key == "missing":
-                form[key] = [pick(f"name for {option}:", name, _PARTS) for name in names(text)]
+                form[key] = [pick(f"name for {option}:", name, _PARTS) for name in read_names(text)]
             else:
-                form[key] = names(text)
+                form[key] = read_names(text)
         if written is not None:
-            read = type_name("--src", written, _TYPES)
+            read = read_type("--src", written, _TYPES)
             if form.setdefault("src_type", read) != read:
                 raise Usage(f"--src says {read} and --form src_type {form['src_type']}; say it once")
         return form

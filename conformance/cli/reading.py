@@ -30,22 +30,22 @@ def _plain(text: str) -> str:
     return text.strip().strip(_QUOTES).strip()
 
 
-def typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int, ...]]:
+def read_typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int, ...]]:
     """Read `f32[3, 4]` as a type and lengths; the type is None if none is written, or `T`."""
     plain = _plain(text)
     match = _TYPED.match(plain)
     if match is None:
-        return None, lengths(option, text)
-    return None if match[1] == "T" else match[1], lengths(option, plain[match.end() :])
+        return None, read_lengths(option, text)
+    return None if match[1] == "T" else match[1], read_lengths(option, plain[match.end() :])
 
 
-def lengths(option: str, text: str) -> tuple[int, ...]:
+def read_lengths(option: str, text: str) -> tuple[int, ...]:
     """Read `3,4,5`, `3x4x5`, `[3, 4, 5]`, `(3,4,5)`, `3 4 5`; nothing or `()` for rank 0."""
     return tuple(_number(option, entry, text) for entry in _entries(option, text))
 
 
-def partial_lengths(option: str, text: str) -> tuple[int | None, ...]:
-    """Read lengths as `lengths` does, and `?` for a length that is not known."""
+def read_partial_lengths(option: str, text: str) -> tuple[int | None, ...]:
+    """Read lengths as `read_lengths` does, and `?` for a length that is not known."""
     return tuple(None if entry == "?" else _number(option, entry, text) for entry in _entries(option, text))
 
 
@@ -81,7 +81,7 @@ def _nonsense(option: str, text: str, why: str) -> Usage:
     return Usage(f"{option} {quoted!r}: {why}; write for example {option}=3,4,5, or {option}=() for rank 0")
 
 
-def boolean(option: str, text: str) -> bool:
+def read_boolean(option: str, text: str) -> bool:
     """Read true or false, also as yes and no, on and off, 1 and 0."""
     plain = _plain(text).lower()
     if plain in _TRUE | _FALSE:
@@ -89,12 +89,12 @@ def boolean(option: str, text: str) -> bool:
     raise Usage(f"{option} {text[:60]!r} is neither true nor false; write {option} true")
 
 
-def type_name(option: str, text: str, types: tuple[str, ...]) -> str:
+def read_type(option: str, text: str, types: tuple[str, ...]) -> str:
     """Read an element type by the specification's name or a library's, such as `float32`."""
     plain = _plain(text).lower()
     return pick(f"type for {option}:", _ALIASES.get(plain, plain), types)
 
 
-def names(text: str) -> tuple[str, ...]:
+def read_names(text: str) -> tuple[str, ...]:
     """Read a list of names with commas or blanks between them."""
     return tuple(filter(None, re.split(r"[,;\s]+", _plain(text).strip("()[]{}"))))

@@ -13,7 +13,7 @@ from typing import Any
 from ..evidence.command import explain_words, run_words
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
-from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Verdict
+from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result
 from ..model.verdicts import TABLE
 from ..plan.rows import Plan, drawn_number
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
@@ -157,15 +157,12 @@ def _notes(notes: Iterable[str]) -> Iterator[str]:
 
 def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
     """Yield a line for each row, or for each verdict if there are many rows."""
+    lines = [(tuple(dict.fromkeys(result.verdicts.values())), result.row) for result in results]
     if len(results) > _MAX_ROWS_SHOWN:
-        counts = Counter(tuple(dict.fromkeys(result.verdicts.values())) for result in results)
-        yield from ((f"  {_paint_all(verdicts)}", count_noun(number, "row")) for verdicts, number in counts.items())
-    else:
-        yield from ((f"  {_paint_all(tuple(dict.fromkeys(r.verdicts.values())))}", r.row) for r in results)
-
-
-def _paint_all(verdicts: tuple[Verdict, ...]) -> str:
-    return ", ".join(paint(TABLE[verdict].style or "dim", verdict) for verdict in verdicts)
+        counts = Counter(verdicts for verdicts, _ in lines)
+        lines = [(verdicts, count_noun(number, "row")) for verdicts, number in counts.items()]
+    for verdicts, what in lines:
+        yield f"  {', '.join(paint(TABLE[verdict].style or 'dim', verdict) for verdict in verdicts)}", what
 
 
 # ── the failures ──────────────────────────────────────────────────────────────────────────────────
@@ -185,13 +182,13 @@ def _failures(failures: Failures, evidence: Evidence, every_row: bool, room: int
     if not kinds:
         return
     shown = len(kinds) if every_row else min(MAX_KINDS_SHOWN, len(kinds))
-    if room is not None:
+    if room is None:
+        yield from ("", paint("bold", failures.title))
+    else:
         left = room - 1  # the last line says how many more there are
         if count_lines(kinds[0]) > left:
             kinds[0] = list(_kind(failures.kinds[0], False, evidence.header, with_details=False))
         shown = max(1, sum(height <= left for height in accumulate(map(count_lines, kinds[:shown]))))
-    if room is None:
-        yield from ("", paint("bold", failures.title))
     yield from chain.from_iterable(kinds[:shown])
     if more := len(kinds) - shown:
         yield f"  and {count_noun(more, 'more kind')}: the report has all, and so has --verbose"
