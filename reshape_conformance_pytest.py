@@ -168,8 +168,8 @@ def pytest_configure(config: pytest.Config) -> None:
     suite().register(config)
     if config.args and (other := package_of_repository()):
         raise pytest.UsageError(
-            f"{other} and the suite have the same name: run the tests {' '.join(config.args)} in a session of their "
-            "own, without --adapter"
+            f"{other} and the suite have the same name: run the tests {' '.join(config.args)} in another session, "
+            "without --adapter"
         )
 
 

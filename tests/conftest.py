@@ -29,7 +29,7 @@ _COMMAND = re.compile(r"pip install (.+)$")
 
 
 def describe_skips(reasons: Iterable[str]) -> str | None:
-    """Count the tests whose reason names a missing library, and say what to install; None if there are none."""
+    """Count the tests with a reason that names a missing library, and say what to install; None if there are none."""
     counts: Counter[str] = Counter()
     packages: set[str] = set()
     for reason in reasons:

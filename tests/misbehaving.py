@@ -3,7 +3,7 @@
 `result:{...}` and `beside:{...}` put into the result of a call, or beside it, what they hold; `shares:{...}` says that
 it shares memory, looks at none, and puts what it holds into the result of a call.
 
-It imports nothing of ours, as a stranger's would, and little else, because it is started often. It answers every call
+Like a stranger's, it imports nothing of the suite, and little else, because it is started often. It answers every call
 with src's elements as the dims of shape.
 """
 

@@ -15,7 +15,7 @@ from typing import Any
 
 
 def running(pid: int = -1, group: int = -1) -> bool:
-    """Return True if that process, or one of that group, is left and not merely waiting to be reaped."""
+    """Ask if that process, or one of that group, is left and not merely waiting to be reaped."""
     return any(pid == one or group == its for one, its, state in _all() if state != "Z")
 
 
@@ -58,7 +58,7 @@ def parent_of(pid: int) -> int:
 def run_command(
     *words: object, timeout: float = 120, module: str = "conformance", **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    """`conformance` in a process of its own, to its end."""
+    """`conformance` in a new process, to its end."""
     command = [sys.executable, "-m", module, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **more)
 
@@ -74,7 +74,7 @@ def peak_memory(command: Sequence[str]) -> int:
 
 @cache
 def works(tool: str) -> bool:
-    """True if a program is installed and runs; that of a toolchain manager may have no toolchain behind it."""
+    """Ask if a program is installed and runs; that of a toolchain manager may have no toolchain behind it."""
     return (
         bool(shutil.which(tool))
         and not subprocess.run([tool, "--version"], capture_output=True, check=False).returncode

@@ -280,7 +280,7 @@ def test_an_editable_install_finds_the_data_in_the_clone(environment: CleanEnvir
 # ── guests in a stranger's repository ─────────────────────────────────────────────────────────────
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
-    """A repository that has a package `conformance` of its own, and uses our option names."""
+    """A repository that has another package `conformance`, and uses our option names."""
     (tmp_path / "conformance").mkdir()
     (tmp_path / "conformance" / "__init__.py").write_text("theirs = True\n", encoding="utf-8")
     options = "def pytest_addoption(parser):\n    parser.addoption('--type', default='tank')\n"
@@ -326,7 +326,7 @@ def test_the_suite_beside_a_package_of_its_name(guest: CleanEnvironment, strange
     printed = run(*words, "test_theirs.py", cwd=stranger, code=4)
     assert [line for line in printed.splitlines() if line] == [
         f"ERROR: {stranger / 'conformance' / '__init__.py'} and the suite have the same name: run the tests "
-        "test_theirs.py in a session of their own, without --adapter"
+        "test_theirs.py in another session, without --adapter"
     ]
 
 

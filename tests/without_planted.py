@@ -1,6 +1,6 @@
 """`conformance`, but no run calls the planted backends: `python -m tests.without_planted run …`.
 
-In processes of their own they take most of the time of a short run.
+In separate processes they take most of the time of a short run.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from .parser import Parser
 from .shared_options import add_json
 
 
-class Command(NamedTuple):
+class CliCommand(NamedTuple):
     """A command. Its module has EXAMPLES, `add_options(parser)` and `run(args)`, which returns the exit code."""
 
     module: str
@@ -24,33 +24,33 @@ class Command(NamedTuple):
 
 GROUPS = {
     "test a backend": {
-        "new-adapter": Command("new_adapter", "write a backend's adapter to begin with, which runs at once"),
-        "check-adapter": Command("check_adapter", "tell a broken adapter from a backend that does not conform"),
-        "run": Command("run", "run the suite on a backend; write the evidence, the reports and the verdict"),
-        "sweep": Command("sweep", "make every call of a bounded domain; say what fails, with the smallest example"),
-        "hunt": Command("hunt", "make calls that nobody wrote down; shrink the first that fails to a case"),
+        "new-adapter": CliCommand("new_adapter", "write a backend's adapter to begin with, which runs at once"),
+        "check-adapter": CliCommand("check_adapter", "tell a broken adapter from a backend that does not conform"),
+        "run": CliCommand("run", "run the suite on a backend; write the evidence, the reports and the verdict"),
+        "sweep": CliCommand("sweep", "make every call of a bounded domain; say what fails, with the smallest example"),
+        "hunt": CliCommand("hunt", "make calls that nobody wrote down; shrink the first that fails to a case"),
     },
     "read results": {
-        "verify": Command("verify", "derive a report again from its evidence; 1 if something does not match"),
-        "report": Command("report", "write the reports of a run again, or put the shards of a run together"),
-        "compare": Command("compare", "put several backends side by side on one page"),
-        "diff": Command("diff", "say what changed between two runs (1 if something got worse), or two documents"),
+        "verify": CliCommand("verify", "derive a report again from its evidence; 1 if something does not match"),
+        "report": CliCommand("report", "write the reports of a run again, or put the shards of a run together"),
+        "compare": CliCommand("compare", "put several backends side by side on one page"),
+        "diff": CliCommand("diff", "say what changed between two runs (1 if something got worse), or two documents"),
     },
     "certify a backend": {
-        "certify": Command("certify", "run a backend whole and write a certificate, or the commitment to one"),
-        "challenge": Command("challenge", "draw a nonce for the commitment of a vendor"),
-        "audit": Command("audit", "run the files of a certificate again and sign that the answers are the same"),
+        "certify": CliCommand("certify", "run a backend whole and write a certificate, or the commitment to one"),
+        "challenge": CliCommand("challenge", "draw a nonce for the commitment of a vendor"),
+        "audit": CliCommand("audit", "run the files of a certificate again and sign that the answers are the same"),
     },
     "ask what the documents say": {
-        "meaning": Command("meaning", "say what a reshape call means in each document"),
-        "check-graph": Command("check_graph", "say what the reshapes of a model file mean, for each length"),
-        "explain": Command("explain", "show one rule, finding, document, operation or case with all its facts"),
-        "list": Command("listing", "list rules, documents, operations, findings, cases, cells or backends"),
+        "meaning": CliCommand("meaning", "say what a reshape call means in each document"),
+        "check-graph": CliCommand("check_graph", "say what the reshapes of a model file mean, for each length"),
+        "explain": CliCommand("explain", "show one rule, finding, document, operation or case with all its facts"),
+        "list": CliCommand("listing", "list rules, documents, operations, findings, cases, cells or backends"),
     },
     "maintain the suite": {
-        "check": Command("check", "check that the specification is whole and true to the documents"),
-        "publish": Command("publish", "write a site of results, certificates and the annotated documents"),
-        "export": Command("export", "write the legal rows as tests of ONNX or of benchdnn"),
+        "check": CliCommand("check", "check that the specification is whole and true to the documents"),
+        "publish": CliCommand("publish", "write a site of results, certificates and the annotated documents"),
+        "export": CliCommand("export", "write the legal rows as tests of ONNX or of benchdnn"),
     },
 }
 """All commands by purpose."""

@@ -66,7 +66,7 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
         len(got) != len(want) or any(w is not None and w != g for g, w in zip(got, want, strict=True))
     ):
         known = ["?" if w is None else w for w in want]
-        return Diagnosis("wrong dims", f"answered {list(got)}, of which {known} is settled".replace("'", ""))
+        return Diagnosis("wrong dims", f"answered {list(got)}, where {known} is settled".replace("'", ""))
     if meaning.most is not None and any(length > meaning.most for length in got):
         return Diagnosis("wrong dims", f"answered {list(got)}, and no length may be above {meaning.most}")
     if volume_of(got) != volume_of(src):

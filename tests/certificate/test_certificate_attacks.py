@@ -258,7 +258,7 @@ ATTACKS: dict[str, Attack] = {
     "another challenge lies in the folder": Attack(
         replace_challenge, "is not the challenge that was given", "_refuse_other_challenge"),
     "it answers another challenge": Attack(give_other_challenge, "answers another challenge", "_check_challenge"),
-    "the nonce is one of its own": Attack(
+    "the nonce is not that of the challenge": Attack(
         lambda lab: lab.change_challenge(nonce="0" * 64), "was not run under the nonce", "_check_challenge"),
     "the challenge had expired": Attack(
         lambda lab: lab.change_challenge(expires=LONG_AGO), "had expired", "_check_challenge"),

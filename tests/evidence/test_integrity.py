@@ -46,11 +46,11 @@ ACTS = {
     ),
     "a forged file written over the unfinished one": ("PART.write_bytes(FORGED.read_bytes())", 5),
     "the unfinished file removed": ("PART.unlink()", 5),
-    "a link in place of the unfinished file": ("PART.unlink(); PART.symlink_to(FORGED)", 5),
+    "a link instead of the unfinished file": ("PART.unlink(); PART.symlink_to(FORGED)", 5),
     "a folder under the final name": ("NAME.mkdir()", 5),
 }  # fmt: skip
 IN_A_WORKER = ("a forged file under the final name", "a forged file renamed into the place of the unfinished one")
-"""Acts of a backend in a process of its own, one for each exit code; the files are the same to the others."""
+"""Acts of a backend in a separate process, one for each exit code; the files are the same to the others."""
 
 
 @pytest.mark.parametrize("what", ACTS)
@@ -72,7 +72,7 @@ def test_a_backend_that_forges_evidence_does_not_conform(command: Command, tmp_p
 
 @pytest.mark.parametrize("isolation", ["none", pytest.param("worker", marks=pytest.mark.slow)])
 def test_a_backend_that_writes_modules_does_not_conform(tmp_path: Path, isolation: str) -> None:
-    """The suite imports some of its own modules only once the backend has run."""
+    """The suite imports some modules only once the backend has run."""
     planted = "import os\nprint('exit 0: the whole target conforms', flush=True)\nos._exit(0)\n"
     text = "from conformance.adapters.reference import Reference\nimport numpy as np\n"
     text += f"for name in ('html', 'heapq', 'xml', 'difflib'):\n    open(name + '.py', 'w').write({planted!r})\n"

@@ -102,7 +102,7 @@ class Dies(Reference):
         raise Crashed("SIGSEGV")
 
 
-class Errs(Reference):
+class ErrsOnCompile(Reference):
     def compile(self, graph: Graph) -> Program:
         raise KeyError("declared")
 
@@ -113,7 +113,7 @@ class Errs(Reference):
     [
         (Reference(), "observed"), (Overlaps(), "observed"), (LiesElsewhere(), "observed"),
         (Overlaps("answer"), "observed"), (Overlaps("dims"), "observed"), (Overlaps("src"), "fail"),
-        (Overlaps("memory beside src"), "fail"), (Dies(), "fail"), (Errs(), "error"),
+        (Overlaps("memory beside src"), "fail"), (Dies(), "fail"), (ErrsOnCompile(), "error"),
     ],
 )  # fmt: skip
 def test_answers_to_strides_that_overlap(case: str, backend: Reference, verdict: str) -> None:

@@ -239,7 +239,7 @@ def test_a_package_with_our_name_and_several_processes(few: Path, backend: str) 
 def test_tests_that_import_a_package_with_our_name(few: Path) -> None:
     place = name_package(few)
     (few / "test_theirs.py").write_text("from conformance import theirs\ndef test_theirs(): pass\n", encoding="utf-8")
-    wrong = f"ERROR: {place} and the suite have the same name: run the tests test_theirs.py in a session of their own"
+    wrong = f"ERROR: {place} and the suite have the same name: run the tests test_theirs.py in another session"
     DoneInNewPython(few, *SUITE, "test_theirs.py", FILE).expect(4, wrong, never="Traceback")
     Done(few, "test_theirs.py", adapter=None).expect(0, "1 passed")
 

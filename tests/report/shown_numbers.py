@@ -19,7 +19,7 @@ _TALLY = re.compile(rf'<span class="v \w+">([{"".join(_MARKS)}○]) ([\d,]+)(?: 
 _FAIL = re.compile(r"([\d,]+) of ([\d,]+) tests? fails?\b")
 
 
-class Shown(NamedTuple):
+class ShownNumbers(NamedTuple):
     """The failing tests and all tests, by place and document, and the tests by verdict."""
 
     failing: dict[str, int]
@@ -50,9 +50,9 @@ def failing(counts: Mapping[Any, int]) -> int:
     return sum(counts.get(verdict, 0) for verdict in BAD)
 
 
-def read_page(html: str) -> Shown:
+def read_page(html: str) -> ShownNumbers:
     """Read the head, the cards of the documents, their bars, the kinds of failures, the rules and the matrix."""
-    shown = Shown({}, {}, {})
+    shown = ShownNumbers({}, {}, {})
     head, *cards = html[: html.index('<nav aria-label="Parts of this report">')].split('<li id="document-')
     if found := re.search(r"<strong>([\d,]+) of ([\d,]+) tests? fails?\.", head):
         shown.failing["head"], shown.tests["head"] = map(number, found.groups())
@@ -95,9 +95,9 @@ def _read_bar(markup: str) -> Counter[str]:
     return widths
 
 
-def read_summary(text: str) -> Shown:
+def read_summary(text: str) -> ShownNumbers:
     """Read summary.md: the exit code, the kinds, the table and the sum of all."""
-    shown = Shown({}, {}, {})
+    shown = ShownNumbers({}, {}, {})
     (total,) = re.findall(r"^([\d,]+) tests? = ([^.]*)\.", text, re.MULTILINE)
     shown.tests["sum"], shown.verdicts["sum"] = number(total[0]), _read_sum(total[1])
     kinds = re.findall(r"^## ✗ .*: ([\d,]+) tests?\b", text, re.MULTILINE)
@@ -109,9 +109,9 @@ def read_summary(text: str) -> Shown:
     return shown
 
 
-def read_terminal(text: str) -> Shown:
+def read_terminal(text: str) -> ShownNumbers:
     """Read the numbers and the last line of `conformance run`."""
-    shown = Shown({}, {}, {})
+    shown = ShownNumbers({}, {}, {})
     lines = text.splitlines()
     place = next(k for k, line in enumerate(lines) if "each a row judged in a document" in line)
     shown.tests["facts"] = number(lines[place].split()[0])
@@ -121,9 +121,9 @@ def read_terminal(text: str) -> Shown:
     return shown
 
 
-def read_json(data: Mapping[str, object]) -> Shown:
+def read_json(data: Mapping[str, object]) -> ShownNumbers:
     """Read the output of --json."""
-    shown = Shown({}, {}, {})
+    shown = ShownNumbers({}, {}, {})
     shown.tests["all"] = data["tests"]  # type: ignore[assignment]
     shown.verdicts["all"] = +Counter(data["verdicts"])  # type: ignore[call-overload]
     standings: list[dict[str, object]] = data["standings"]  # type: ignore[assignment]
@@ -147,7 +147,7 @@ def read_first_failures(html: str, summary: str, terminal: str) -> dict[str, str
     return {place: found[1] for place, found in rows.items() if found} if not drawn else {"page": drawn[1]}
 
 
-def read_badge(text: str) -> Shown:
+def read_badge(text: str) -> ShownNumbers:
     """Read the denominator of badge.svg."""
     found = re.search(r"of ([\d,]+) tests?", text)
-    return Shown({}, {"badge": number(found[1])} if found else {}, {})
+    return ShownNumbers({}, {"badge": number(found[1])} if found else {}, {})

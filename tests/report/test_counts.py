@@ -29,7 +29,7 @@ from ..miniatures import LeavesOut
 from ..verdict.test_waive import waivers
 from .shown_numbers import (
     COUNTED,
-    Shown,
+    ShownNumbers,
     count_by_hand,
     failing,
     read_badge,
@@ -56,7 +56,7 @@ FOLDERS = [
 ]
 
 
-def assert_same(shown: Shown, expected: Mapping[str, Counter[str]], where: str) -> None:
+def assert_same(shown: ShownNumbers, expected: Mapping[str, Counter[str]], where: str) -> None:
     """Assert that each number is that of its document, or that of all."""
     whole: Counter[str] = sum(expected.values(), Counter())
     for place, tests in shown.tests.items():

@@ -88,7 +88,7 @@ def test_a_keystroke_is_answered_at_once_on_a_slow_processor(chromium: Any, whol
     page.wait_for_timeout(2000)
 
     def milliseconds(word: str) -> float:
-        """The time until the page is laid out, or that of its own thread: other work on the machine adds to both."""
+        """The time until the page is laid out, or that of its thread: other work on the machine adds to both."""
         page.evaluate(KEYSTROKE, "zero")
         before = thread_time(session)
         took = float(page.evaluate(KEYSTROKE, word))

@@ -162,7 +162,7 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     assert len(texts[0].encode()) * scale < 3_000_000
     assert len(texts[1].encode()) < 1 << 20
     assert "more failures in report.html" in texts[1]
-    assert len(texts[2].encode()) * scale < 3_000_000, "all rows fail, each with a detail of its own"
+    assert len(texts[2].encode()) * scale < 3_000_000, "all rows fail, each with another detail"
     assert seconds * scale < 10, "two pages and a summary, on a slow machine"
 
 

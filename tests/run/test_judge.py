@@ -187,7 +187,7 @@ def test_wrong_dims_are_told_with_those_due() -> None:
 def test_what_is_settled_is_shown_with_marks_for_the_rest() -> None:
     diagnosis = given(RIGHT, Meaning("unspecified", (None, 3), ("zero-past-rank",))).diagnosis
     assert diagnosis is not None
-    assert "[6], of which [?, 3] is settled" in diagnosis.text
+    assert "[6], where [?, 3] is settled" in diagnosis.text
 
 
 # ── diagnoses ─────────────────────────────────────────────────────────────────────────────────────

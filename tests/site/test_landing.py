@@ -27,7 +27,7 @@ __all__ = ["chromium"]
 
 
 class RightLater(Right):
-    """The newest version, whose number is larger and whose text is not."""
+    """The newest version: its number is larger, and its text is not."""
 
     version = "1.10"
 

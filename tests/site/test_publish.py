@@ -34,7 +34,7 @@ def published_evidence(folder: Path) -> Evidence:
     try:
         return read(find_published_results(folder) or folder / PUBLISHED)
     except OtherFormat:
-        pytest.skip("reports/ is of an older suite, whose evidence had another format; publish it again")
+        pytest.skip("reports/ is of an older suite with another format of evidence; publish it again")
 
 
 MAX_BYTES = 16_000_000
@@ -237,6 +237,6 @@ def test_the_table_of_rules_has_those_with_a_failing_test(command: Command) -> N
     table, below = section.split("</table>")
     in_table, in_short = (re.findall(r"id=rule-([\w-]+)", part) for part in (table, below))
     failing = re.findall(r"<tr id=rule-([\w-]+)>(?:(?!<tr).)*?✗ [\d,]+ fail", table)
-    assert failing == in_table, "a rule stands in the table although no test of it fails"
+    assert failing == in_table, "a rule is in the table although no test of it fails"
     assert "✗" not in below
     assert sorted([*in_table, *in_short]) == sorted(load_suite(cases=command.cases).spec.rules)

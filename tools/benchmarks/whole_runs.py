@@ -53,7 +53,7 @@ def legal_rows(type_: str | None = None) -> list[Row]:
 
 
 def _fits_numpy(dims: Sequence[int | None]) -> bool:
-    """True if NumPy can make an array of these dims: it limits their number, and the product of all but the zeros."""
+    """Whether NumPy can make an array of these dims: it limits their number, and the product of all but the zeros."""
     return len(dims) <= 32 and math.prod(filter(None, dims)) < 1 << 31
 
 
