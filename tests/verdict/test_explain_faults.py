@@ -106,6 +106,7 @@ def test_evidence_that_cannot_be_compared_is_named(evidence: Path, command: Comm
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # all published evidence changes together with adapters/faults.yaml
 @pytest.mark.skipif(not REPORTS.is_dir(), reason="published evidence is only in a clone")
 def test_published_evidence_shows_each_fault_of_its_version() -> None:
     plan, faults = plan_of(load_suite()), load_faults()
