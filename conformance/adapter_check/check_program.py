@@ -104,7 +104,7 @@ def _in_pieces(talk: Talk) -> str | None:
     if "result" not in compiled:
         return None  # the call is not supported; what matters is that it replied
     number, tensors = talk.process.new_id(), [image.tensor for image in (step.src, *step.arriving)]
-    request = messages.run_line(number, 5, False, tensors, [None] * len(tensors), 0)
+    request = messages.run_line(number, 5, False, tensors, [None] * len(tensors), 0, {})
     reply = talk.ask_in_pieces(number, request + b"".join(bytes(tensor.memory) for tensor in tensors), "run")
     if wrong := _lacks("result", reply):
         return f"run in pieces: {wrong}"

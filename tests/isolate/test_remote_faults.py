@@ -155,7 +155,7 @@ def test_a_worker_ends_with_a_killed_suite(tmp_path: Path, hangs: bool) -> None:
 
 def test_numbers_past_the_doubles_travel_as_text() -> None:
     graph = reshape((2**53, 0), (2**62, 0))
-    sent = json.loads(messages.graph_text(graph))
+    sent = json.loads(messages.encode_line(messages.graph_record(graph)))
     assert sent["src"]["dims"] == [str(2**53), 0]
     assert messages.graph_of(sent) == graph
 
@@ -163,7 +163,8 @@ def test_numbers_past_the_doubles_travel_as_text() -> None:
 def test_every_graph_survives_the_protocol(plan: Plan) -> None:
     for row in {(row.case.id, row.given): row for row in plan.rows}.values():
         for task in row.steps:
-            assert messages.graph_of(json.loads(messages.graph_text(task.graph))) == task.graph, row.id
+            sent = messages.encode_line(messages.graph_record(task.graph))
+            assert messages.graph_of(json.loads(sent)) == task.graph, row.id
 
 
 WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_out": ["chain"], "mapped": []}
@@ -186,7 +187,7 @@ def test_a_description_with_a_field_of_another_type(key: str, value: object, due
 
 def test_a_request_holds_neither_case_nor_expectation(plan: Plan) -> None:
     row = plan.rows[0]
-    sent = messages.graph_text(row.steps[0].graph)
+    sent = messages.encode_line(messages.graph_record(row.steps[0].graph)).decode()
     assert row.case.id not in sent
     assert row.case.rule not in sent
     assert "expect" not in sent

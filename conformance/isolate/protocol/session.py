@@ -155,10 +155,10 @@ class Session:
             parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
         call = Call(new_id(), tensors, places, room, may_overwrite)
-        parts += self._run_request(program, call, "" if behind is None else messages.behind(behind))
+        parts += self._run_request(program, call, {} if behind is None else {"behind": behind})
         return PendingReply(program, call, closes, compiling, behind), parts
 
-    def _run_request(self, program: CompiledGraph, call: Call, more: str) -> list[Bytes]:
+    def _run_request(self, program: CompiledGraph, call: Call, more: Mapping[str, Any]) -> list[Bytes]:
         program.sources[call.id] = call.tensors[0]
         line = messages.run_line(
             call.id, program.number, call.may_overwrite, call.tensors, call.places, call.room, more
@@ -192,7 +192,7 @@ class Session:
         self._large = False  # the tensors go through the pipe
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
             calls.append(Call(self.process.new_id(), tensors, [None] * len(tensors), 0, may_overwrite))
-            parts += self._run_request(program, calls[-1], messages.WITH_NEXT if number < len(runs) else "")
+            parts += self._run_request(program, calls[-1], {"with_next": True} if number < len(runs) else {})
         self.process.send(parts, self._until, "run")
         for number, ((program, _, _), call) in enumerate(zip(runs, calls, strict=True), 1):
             yield partial(self._read_answer, program, call, number < len(runs))
