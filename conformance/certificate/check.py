@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evidence.folder import RESULTS
-from ..evidence.results import Evidence, Refused
+from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
 from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
 from ..system.files import read_bytes
@@ -96,7 +96,7 @@ class Certificate:
 
 
 def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = True) -> Certificate:
-    """Return the certificate in a folder; Refused, with the check that failed, if it cannot be relied on.
+    """Return the certificate in a folder; InvalidEvidence, with the check that failed, if it cannot be relied on.
 
     `audited`: also check the audit, if there is one, and the page.
     """
@@ -118,10 +118,12 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
 
 def _check_revocation(files: Sequence[RecordFile | None], trust: Trust) -> None:
     if trust.revoked_keys is not None and trust.allowed is None:
-        raise Refused(f"{trust.revoked_keys}: holds revoked keys, and no signature is checked without --allowed FILE")
+        raise InvalidEvidence(
+            f"{trust.revoked_keys}: holds revoked keys, and no signature is checked without --allowed FILE"
+        )
     for file in files:
         if file is not None and file.sha256 in trust.revoked_digests:
-            raise Refused(f"{file.path}: is revoked, says {trust.revoked}")
+            raise InvalidEvidence(f"{file.path}: is revoked, says {trust.revoked}")
 
 
 def _digests_in(path: Path) -> frozenset[str]:
@@ -129,22 +131,22 @@ def _digests_in(path: Path) -> frozenset[str]:
     try:
         lines = read_bytes(path, _MAX_BYTES).decode("ascii", "replace").lower().splitlines()
     except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}") from None
     lines = [line for line in lines if line.strip() and not line.startswith("#")]
     found = frozenset(match[0] for line in lines if (match := _DIGEST.match(line)))
     if found and not all(map(_DIGEST.match, lines)):
-        raise Refused(f"{path}: has digests of statements and other lines; keep revoked keys in another file")
+        raise InvalidEvidence(f"{path}: has digests of statements and other lines; keep revoked keys in another file")
     return found
 
 
 def _check_times(path: Path, own: Record) -> None:
     now, started, until = datetime.now(timezone.utc), time_of(own["started"]), time_of(own["validUntil"])
     if started > now + timedelta(days=1):
-        raise Refused(f"{path}: began at {own['started']}, which is still to come")
+        raise InvalidEvidence(f"{path}: began at {own['started']}, which is still to come")
     if until < now:
-        raise Refused(f"{path}: expired on {until:%Y-%m-%d}; ask for a new run")
+        raise InvalidEvidence(f"{path}: expired on {until:%Y-%m-%d}; ask for a new run")
     if until - started > _MAX_VALIDITY:
-        raise Refused(f"{path}: is said to be valid for more than three years; no certificate is")
+        raise InvalidEvidence(f"{path}: is said to be valid for more than three years; no certificate is")
 
 
 def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion]:
@@ -153,7 +155,7 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
     configuration = {file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]}
     results, content = configuration.get(RESULTS, ""), read_folder(folder)
     if content is None:
-        raise Refused(f"{folder}: has no {RESULTS}, on which the statement rests")
+        raise InvalidEvidence(f"{folder}: has no {RESULTS}, on which the statement rests")
     _check_digest(content, results)
     try:
         verified = verify_content(content, plan)
@@ -162,18 +164,18 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
         other.args = (f"{statement.path}: {what}; verify it with that version, or ask for a new run",)
         raise
     if verified.mismatches or verified.conclusion is None or verified.evidence is None:
-        raise Refused(f"{folder}: {verified.mismatches[0]}")
+        raise InvalidEvidence(f"{folder}: {verified.mismatches[0]}")
     own = predicate[EXTENSION]
     due = statement_of(verified.evidence, results, verified.conclusion, 0, own["challenge"])
     _refuse_difference(statement, due)
     if why := why_not(verified, plan) if predicate["result"] != "FAILED" else None:
-        raise Refused(f"{folder}: {why}")
+        raise InvalidEvidence(f"{folder}: {why}")
     return verified.evidence, verified.conclusion
 
 
 def _check_digest(content: FolderContent, due: str) -> None:
     if content.sha256 != due:
-        raise Refused(f"{content.path}: is not the evidence that {STATEMENT} is about; its SHA-256 is another")
+        raise InvalidEvidence(f"{content.path}: is not the evidence that {STATEMENT} is about; its SHA-256 is another")
 
 
 def _refuse_difference(statement: RecordFile, due: Record) -> None:
@@ -182,7 +184,7 @@ def _refuse_difference(statement: RecordFile, due: Record) -> None:
     free = f"predicate.{EXTENSION}.validUntil"
     for key in dict.fromkeys((*said, *wanted)):
         if said.get(key) != wanted.get(key) and key != free:
-            raise Refused(f"{statement.path}: {key} does not follow from the evidence")
+            raise InvalidEvidence(f"{statement.path}: {key} does not follow from the evidence")
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
@@ -196,32 +198,34 @@ def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: str 
     path = trust.challenge or (folder / CHALLENGE if own["challenge"] and trust.allowed else None)
     if path is None:
         if own["level"] == "challenged":
-            raise Refused(f"{folder / STATEMENT}: is challenged, says the tester; give the issuer's --challenge FILE")
+            raise InvalidEvidence(
+                f"{folder / STATEMENT}: is challenged, says the tester; give the issuer's --challenge FILE"
+            )
         return
     given = read_record(path, CHALLENGE_FORM)
     if own["challenge"] != given.sha256:
-        raise Refused(f"{folder / STATEMENT}: answers another challenge than {path}")
+        raise InvalidEvidence(f"{folder / STATEMENT}: answers another challenge than {path}")
     if trust.allowed is not None:
         signed = read_record(folder / CHALLENGE, CHALLENGE_FORM)
         _refuse_other_challenge(signed, given)
         _check_issuer(signed, signer, trust)
     challenge = given.record
     if evidence.header.get("nonce") != challenge["nonce"]:
-        raise Refused(f"{folder / RESULTS}: was not run under the nonce of {path}")
+        raise InvalidEvidence(f"{folder / RESULTS}: was not run under the nonce of {path}")
     started = time_of(evidence.header["started"])
     if started > time_of(challenge["expires"]):
-        raise Refused(f"{folder / RESULTS}: the run began after {path} had expired")
+        raise InvalidEvidence(f"{folder / RESULTS}: the run began after {path} had expired")
     if started < time_of(challenge["issued"]):
-        raise Refused(f"{folder / RESULTS}: the run began before {path} was given")
+        raise InvalidEvidence(f"{folder / RESULTS}: the run began before {path} was given")
     commitment = read_record(folder / COMMITMENT, COMMITMENT_FORM)
     if commitment.sha256 != challenge["commitment"]:
-        raise Refused(f"{commitment.path}: is not the commitment that {path} was given for")
+        raise InvalidEvidence(f"{commitment.path}: is not the commitment that {path} was given for")
     refuse_uncommitted(commitment, evidence)
 
 
 def _refuse_other_challenge(signed: RecordFile, given: RecordFile) -> None:
     if signed.sha256 != given.sha256:
-        raise Refused(f"{signed.path}: is not the challenge that was given; put it and its signature there")
+        raise InvalidEvidence(f"{signed.path}: is not the challenge that was given; put it and its signature there")
 
 
 def _check_issuer(file: RecordFile, signer: str | None, trust: Trust) -> str:
@@ -229,7 +233,9 @@ def _check_issuer(file: RecordFile, signer: str | None, trust: Trust) -> str:
     assert trust.allowed is not None
     issuer = signer_of(file, ISSUER, trust.allowed, trust.revoked_keys)
     if issuer == signer:
-        raise Refused(f"{file.path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else")
+        raise InvalidEvidence(
+            f"{file.path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else"
+        )
     return issuer
 
 
@@ -239,15 +245,17 @@ def refuse_uncommitted(commitment: RecordFile, evidence: Evidence) -> None:
     for key in ("suite", "backend", "claims", "files"):
         if tested[key] != commitment.record[key]:
             what = f"the {key} tested are not those committed to; commit and ask for a challenge again"
-            raise Refused(f"{commitment.path}: {what}")
+            raise InvalidEvidence(f"{commitment.path}: {what}")
 
 
 def _check_subject(evidence: Evidence, trust: Trust) -> None:
     if trust.subject is not None:
         if not trust.subject.is_file():
-            raise Refused(f"--subject {trust.subject}: is no file")
+            raise InvalidEvidence(f"--subject {trust.subject}: is no file")
         if digest_of_file(trust.subject) not in evidence.footer.get("subject", {}).values():
-            raise Refused(f"{trust.subject}: is none of the files that were tested; its SHA-256 is not among theirs")
+            raise InvalidEvidence(
+                f"{trust.subject}: is none of the files that were tested; its SHA-256 is not among theirs"
+            )
 
 
 def called_rows(evidence: Evidence) -> int:
@@ -261,11 +269,13 @@ def _check_audit(
     """Return who signed the audit, if the reader says which keys may sign, and its number of rows."""
     own = audit.record["predicate"][EXTENSION]
     if own["statement"] != statement.sha256 or audit.record["subject"] != statement.record["subject"]:
-        raise Refused(f"{audit.path}: is the audit of another statement")
+        raise InvalidEvidence(f"{audit.path}: is the audit of another statement")
     if own["called"] != called_rows(evidence):
-        raise Refused(f"{audit.path}: is the audit of other evidence, with {own['called']:,} rows that were called")
+        raise InvalidEvidence(
+            f"{audit.path}: is the audit of other evidence, with {own['called']:,} rows that were called"
+        )
     if time_of(own["validUntil"]) < datetime.now(timezone.utc):
-        raise Refused(f"{audit.path}: has expired")
+        raise InvalidEvidence(f"{audit.path}: has expired")
     issuer = _check_issuer(audit, signer, trust) if trust.allowed is not None else None
     return issuer, own["rows"]
 
@@ -278,6 +288,6 @@ def _check_pages(folder: Path, statement: RecordFile, audit: RecordFile | None) 
         try:
             said = read_bytes(path, _MAX_BYTES).decode("utf-8", "replace") if path.exists() else text
         except OSError as error:
-            raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+            raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}") from None
         if said != text:
-            raise Refused(f"{path}: does not say what {STATEMENT} says")
+            raise InvalidEvidence(f"{path}: does not say what {STATEMENT} says")

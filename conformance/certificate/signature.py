@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..evidence.journal import Refused
+from ..evidence.journal import InvalidEvidence
 from .statement import RecordFile
 
 TESTER, ISSUER = "reshape-conformance", "reshape-conformance-issuer"
@@ -33,14 +33,14 @@ def sign(file: RecordFile, key: Path, role: str) -> None:
 
 
 def signer_of(file: RecordFile, role: str, allowed: Path, revoked: Path | None = None) -> str:
-    """Return the name that `allowed` gives to the key that signed a file; Refused if it is not signed by any of them.
+    """Return the name that `allowed` gives to the key that signed a file; InvalidEvidence if none of them did.
 
     `allowed` has the form of allowed_signers in ssh-keygen(1), which can also say when a key is valid. `revoked` is a
     revocation list or a file of public keys.
     """
     signature = signature_of(file.path)
     if not signature.is_file():
-        raise Refused(f"{file.path}: is not signed; {signature.name} is not beside it")
+        raise InvalidEvidence(f"{file.path}: is not signed; {signature.name} is not beside it")
     found = ["-s", str(signature), "-f", str(allowed)]
     said = _run("find-principals", found, f"{signature}: is not by a key that {allowed} allows")
     names = list(dict.fromkeys(name for line in said.splitlines() for name in line.split(",")))
@@ -49,27 +49,29 @@ def signer_of(file: RecordFile, role: str, allowed: Path, revoked: Path | None =
         what = f"{signature}: is not the signature of {name} on {file.path.name}"
         try:
             _run("verify", [*found, *more], what, content=file.content)
-        except Refused:
+        except InvalidEvidence:
             if name == names[-1]:
                 raise
         else:
             return name
-    raise Refused(f"{signature}: is not by a key that {allowed} allows")
+    raise InvalidEvidence(f"{signature}: is not by a key that {allowed} allows")
 
 
 def _run(action: str, words: Sequence[str], what: str, content: bytes = b"", asks: bool = False) -> str:
-    """Run `ssh-keygen -Y`; Refused, with its reason, if it fails. With `asks` it may ask for a passphrase."""
+    """Run `ssh-keygen -Y`; InvalidEvidence, with its reason, if it fails. With `asks` it may ask for a passphrase."""
     try:
         done = subprocess.run(
             ["ssh-keygen", "-Y", action, *words], input=None if asks else content, capture_output=True, check=False,
             timeout=None if asks else _MAX_SECONDS,
         )  # fmt: skip
     except FileNotFoundError:
-        raise Refused("ssh-keygen is not installed, which signs and verifies; install OpenSSH 8.9 or newer") from None
+        raise InvalidEvidence(
+            "ssh-keygen is not installed, which signs and verifies; install OpenSSH 8.9 or newer"
+        ) from None
     except subprocess.TimeoutExpired:
-        raise Refused(f"{what}: ssh-keygen did not end within {_MAX_SECONDS} s") from None
+        raise InvalidEvidence(f"{what}: ssh-keygen did not end within {_MAX_SECONDS} s") from None
     out, error = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
     if done.returncode:
         said = " ".join((error or out).split())
-        raise Refused(f"{what} ({said or f'ssh-keygen ended with {done.returncode}'})")
+        raise InvalidEvidence(f"{what} ({said or f'ssh-keygen ended with {done.returncode}'})")
     return out

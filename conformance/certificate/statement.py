@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..draw.challenge import NONCE
-from ..evidence.results import Evidence, Refused
+from ..evidence.results import Evidence, InvalidEvidence
 from ..evidence.subject import digest_of_subject
 from ..model import WAIVED
 from ..model.backends import CLAIMS_FORM
@@ -109,17 +109,17 @@ class RecordFile(NamedTuple):
 
 
 def read_record(path: Path, form: Any) -> RecordFile:
-    """Read a record; Refused if it has another form, or a key occurs twice in it."""
+    """Read a record; InvalidEvidence if it has another form, or a key occurs twice in it."""
     try:
         content = read_bytes(path, _MAX_BYTES)
     except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
         record = decode(content.decode(), twice=False)
     except ValueError as error:  # also of bytes that are no UTF-8
-        raise Refused(f"{path}: is no JSON that this suite writes: {error}") from None
+        raise InvalidEvidence(f"{path}: is no JSON that this suite writes: {error}") from None
     if wrong := first_mismatch(record, form):
-        raise Refused(f"{path}: {wrong.where or 'it'} {wrong.what}")
+        raise InvalidEvidence(f"{path}: {wrong.where or 'it'} {wrong.what}")
     return RecordFile(path, content, record)
 
 
@@ -131,11 +131,11 @@ def write_record(path: Path, record: Record) -> RecordFile:
 
 
 def digest_of_file(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes; Refused if it cannot be read."""
+    """Return the SHA-256 of a file's bytes; InvalidEvidence if it cannot be read."""
     try:
         return sha256_of(path)
     except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def time_of(text: str) -> datetime:

@@ -11,7 +11,7 @@ from ..certificate.check import Certificate, Trust, called_rows, check_certifica
 from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
 from ..certificate.signature import ISSUER, is_signed, sign, signature_of
 from ..certificate.statement import AUDIT, audit_of, write_record
-from ..evidence.results import Refused
+from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject, in_record
 from ..report.verify import OtherSuite
 from ..runner.repeat import Repetition, repeat
@@ -50,13 +50,13 @@ def run(args: argparse.Namespace) -> int:
     try:
         certificate = check_certificate(folder, plan, trust, audited=False)
         if (due := certificate.evidence.header["backend"]["digest"]) != digest_of_adapter(args.backend):
-            raise Refused(
+            raise InvalidEvidence(
                 f"{args.backend}: is another adapter than the one in the certificate, which has the SHA-256 {due}"
             )
         rows = args.rows or called_rows(certificate.evidence)
         repetition = repeat(certificate.evidence, plan, args.backend, rows)
         _refuse_other_files(certificate.evidence.footer.get("subject", {}), repetition)
-    except (Refused, OtherSuite) as refused:
+    except (InvalidEvidence, OtherSuite) as refused:
         raise Usage(str(refused), code=FAILS) from None
     except CannotStart as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
@@ -76,7 +76,7 @@ def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) ->
     RECORD that lists it is the same on both.
     """
     if not certified:
-        raise Refused("the certificate names no file under test, so that a re-run would show nothing")
+        raise InvalidEvidence("the certificate names no file under test, so that a re-run would show nothing")
     here = repetition.subject.files
     for name in dict.fromkeys((*certified, *here)):
         if here.get(name) != certified.get(name) and not _is_of_the_same_package(name, certified, repetition.subject):
@@ -84,7 +84,7 @@ def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) ->
                 what = "was used here, and is not in the certificate"
             else:
                 what = "is another file here" if name in here else "was not used here"
-            raise Refused(f"{name}: {what}; install what was certified, then audit again")
+            raise InvalidEvidence(f"{name}: {what}; install what was certified, then audit again")
 
 
 def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subject) -> bool:
@@ -107,7 +107,7 @@ def _write(
     try:
         if key is not None:
             sign(audit, key, ISSUER)
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(str(refused), code=FAILS) from None
     replace_text(folder / PAGE, render_certificate(statement, audit, is_signed(statement.path)))
     replace_text(folder / BADGE, render_badge(statement, audit))

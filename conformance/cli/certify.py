@@ -28,7 +28,7 @@ from ..certificate.statement import (
 )
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
-from ..evidence.results import Evidence, Refused
+from ..evidence.results import Evidence, InvalidEvidence
 from ..report.badge import describe_run
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..system.exit_codes import FAILS
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             return _run_in(args, out)
     except InUse as in_use:
         raise Usage(str(in_use)) from None
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(str(refused), code=FAILS) from None
 
 
@@ -114,7 +114,7 @@ def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[RecordFile | N
         raise Usage(f"{out} has no {COMMITMENT}; name the --out of `conformance certify {args.backend} --commit`")
     commitment = read_record(out / COMMITMENT, COMMITMENT_FORM)
     if commitment.sha256 != asked.record["commitment"]:
-        raise Refused(f"{asked.path}: was given for another commitment than {commitment.path}")
+        raise InvalidEvidence(f"{asked.path}: was given for another commitment than {commitment.path}")
     return asked, commitment
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..certificate.signature import ISSUER, sign
 from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, read_record, write_record
-from ..evidence.results import Refused
+from ..evidence.results import InvalidEvidence
 from ..system.exit_codes import FAILS
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
@@ -39,18 +39,18 @@ def run(args: argparse.Namespace) -> int:
         suite = load_plan(args.spec, args.cases).suite.digest
         if commitment["suite"] != suite:
             theirs = commitment["suite"][:12]
-            raise Refused(f"{path}: is for suite {theirs}, and this one is {suite[:12]}; use one version")
+            raise InvalidEvidence(f"{path}: is for suite {theirs}, and this one is {suite[:12]}; use one version")
         if not commitment["files"]:
-            raise Refused(f"{path}: names no file that will be tested, so that a challenge shows nothing")
+            raise InvalidEvidence(f"{path}: names no file that will be tested, so that a challenge shows nothing")
         record = challenge_of(secrets.token_hex(32), committed, args.days)
         challenge = write_record(out, record)
         if key is not None:
             try:
                 sign(challenge, key, ISSUER)
-            except Refused:
+            except InvalidEvidence:
                 challenge.path.unlink()  # a challenge that nobody signed is not given
                 raise
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(str(refused), code=FAILS) from None
     if args.json:
         emit(record)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..evidence.folder import RESULTS, find_results
-from ..evidence.results import Refused
+from ..evidence.results import InvalidEvidence
 from ..load.faults import load_faults
 from ..model import Place, Problem
 from ..plan.rows import Plan
@@ -42,7 +42,7 @@ def compare_faults(paths: Sequence[Path], plan: Plan) -> Comparison:
     for path in paths:
         try:
             explanation = explain_evidence(path, plan, faults)
-        except Refused as refused:
+        except InvalidEvidence as refused:
             compared.skipped.append(str(refused))
             continue
         compared.explanations.append(explanation)

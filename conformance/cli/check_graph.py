@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_findings
 from ..graphs.decide import Judge
 from ..graphs.faults import find_faults
-from ..graphs.nodes import Dims, ReshapeNode, Unreadable
+from ..graphs.nodes import Dims, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
 from ..graphs.page import FileSection, make_entry, render_graphs
 from ..graphs.read import read_model
@@ -142,7 +142,7 @@ def _check(path: Path, judge: Judge, trials: Sequence[Trial], known: KnownFaults
                 names = ", ".join(list(model.inputs)[:20]) or "none"
                 raise Usage(f"{path}: there is no input {name!r} for --input; its inputs are {names}")
         nodes = check_model(model, judge, trials)
-    except Unreadable as unreadable:
+    except UnreadableModel as unreadable:
         return CheckedFile(path, [], {}, str(unreadable))
     return CheckedFile(path, nodes, model.inputs, faults=tuple(find_faults(node, known) for node in nodes))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..evidence.folder import RESULTS, find_results
-from ..evidence.results import Evidence, Refused, read
+from ..evidence.results import Evidence, InvalidEvidence, read
 from ..model.verdicts import MARKS
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
@@ -60,7 +60,7 @@ def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
         evidence = read(results)
         if not any_suite or evidence.header["suite"]["digest"] == plan.suite.digest:
             refuse_unsound(evidence, plan, results)
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(str(refused)) from None
     return evidence
 

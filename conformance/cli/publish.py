@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Trust
-from ..evidence.results import Refused
+from ..evidence.results import InvalidEvidence
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
 from ..site.publish import COLUMNS, SPECIFICATION, Stale, publish, size, write_pages
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             runs, stale = write_pages(site, plan)
     except InUse as in_use:
         raise Usage(str(in_use)) from None
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(str(refused)) from None
     if args.json:
         emit({

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .. import report
 from ..evidence.folder import REPORTS, RESULTS, clear
-from ..evidence.results import Evidence, Refused, Tampered, Writer, read
+from ..evidence.results import Evidence, InvalidEvidence, Tampered, Writer, read
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
 from ..system.exit_codes import UNTRUSTED
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
                 return _write_again(folder, plan, args.json)
             evidence = _put_together(args.folders, folder, plan)
             return conclude_and_report(plan, evidence, folder, args.json)
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(str(refused)) from None
     except InUse as in_use:
         raise Usage(str(in_use)) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
-from ..evidence.results import Evidence, Refused, part_of, read
+from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.process.supervise import Terminated
 from ..model import Suite, fails
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
@@ -148,7 +148,7 @@ def _run(request: RunRequest, folder: _Folder, args: argparse.Namespace) -> int:
             evidence = run_suite(request, folder.claim if keep else None, progress.at)
         every_row, partial_ok = args.verbose, args.partial_ok
         return conclude_and_report(request.plan, evidence, folder.path, args.json, every_row, partial_ok)
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
         if folder.path is None:
@@ -262,7 +262,7 @@ def _read_choice(select: str | None, last_failed: Path | None, plan: Plan) -> Ca
         return chosen
     try:
         results = read(last_failed / RESULTS if last_failed.is_dir() else last_failed).results
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(f"--last-failed: {refused}") from None
     failed = {result.row for result in results if fails(result.verdicts.values())}
     if not failed:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart
-from ..evidence.journal import Refused, Tampered, check_can_resume, part_of
+from ..evidence.journal import InvalidEvidence, Tampered, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.parallel.distribute import run_here, run_in_processes, run_on_dask
 from ..isolate.process.launch import Limits
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(str(in_use)) from None
     except (CannotStart, Lost) as cannot:
         raise Usage(str(cannot), code=CANNOT_START) from None
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
     except Tampered as tampered:
         raise Usage(str(tampered), code=UNTRUSTED) from None

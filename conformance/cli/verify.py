@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..adapter import CannotStart
 from ..certificate.check import Trust, check_certificate
 from ..certificate.statement import LEVELS
-from ..evidence.results import Evidence, Refused
+from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
 from ..report.badge import describe_run
 from ..report.verify import OtherSuite, Verified, verify, why_not
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             unmet = tuple(_list_unmet(require, claims, plan, report.evidence))
             repeated = repeat(report.evidence, plan, backend, number) if number is not None else None
             verification = _Verification(report, document, why_not(report, plan, document), unmet, repeated)
-    except (Refused, OtherSuite) as cannot:
+    except (InvalidEvidence, OtherSuite) as cannot:
         raise Usage(str(cannot)) from None
     except CannotStart as cannot:
         raise Usage(f"--backend: {cannot}", code=CANNOT_START) from None
@@ -114,7 +114,7 @@ def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Tru
                   "cases_missing": other.missing})  # fmt: skip
             return FAILS
         raise Usage(str(other), code=FAILS) from None
-    except Refused as refused:
+    except InvalidEvidence as refused:
         raise Usage(str(refused), code=FAILS) from None
     predicate, own = certificate.predicate, certificate.own
     shown = predicate["passedTests"]  # what the tester waived is the tester's word, and shows nothing to others

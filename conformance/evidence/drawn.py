@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..draw.challenge import challenge
 from ..plan.rows import Plan, Row, drawn_number
-from .results import Evidence, Refused
+from .results import Evidence, InvalidEvidence
 
 SEED = 0
 """The seed of every run, so that two runs of one backend draw the same calls."""
@@ -18,7 +18,7 @@ SEED = 0
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
     """Return the plan of a run: under its nonce, and with the drawn rows of its evidence.
 
-    Refused if this suite draws other ones.
+    InvalidEvidence if this suite draws other ones.
     """
     plan = challenge(plan, evidence.header.get("nonce"))
     wanted = [result.row for result in evidence.results if drawn_number(result.row)]
@@ -34,7 +34,9 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
         seed, number = drawn_number(row_id) or (0, 0)
         row = drawer.row(seed, number) if seed == drawn["seed"] and number < drawn["calls"] else None
         if row is None or row.id != row_id:
-            raise Refused(f"{path}: {row_id} is not what this suite draws; read it with the version that wrote it")
+            raise InvalidEvidence(
+                f"{path}: {row_id} is not what this suite draws; read it with the version that wrote it"
+            )
         rows.append(row)
     return replace(plan, rows=(*plan.rows, *rows))
 

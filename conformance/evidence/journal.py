@@ -36,11 +36,11 @@ _MAY_CHANGE = ("started", "folders", "limits")
 """Keys of a header that may differ when interrupted work is resumed."""
 
 
-class Refused(Exception):
+class InvalidEvidence(Exception):
     """A file proves nothing; the message says why."""
 
 
-class OtherFormat(Refused):
+class OtherFormat(InvalidEvidence):
     """A file of another version of the suite, which only that version reads."""
 
 
@@ -244,19 +244,19 @@ class Journal:
 
 @contextlib.contextmanager
 def open_journal(path: Path, hint: str = "") -> Iterator[BinaryIO]:
-    """Open a regular file; Refused if it cannot be opened or read."""
+    """Open a regular file; InvalidEvidence if it cannot be opened or read."""
     try:
         with open_regular(path) as stream:
             yield stream
     except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror}{hint}") from None
+        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}{hint}") from None
 
 
 class Reader:
     """Reads a journal: its header at once, then each record with the number of its line, and last its footer.
 
-    `footer` can be read after the last record. Refused if the file is not whole, was changed, or holds anything that
-    the work does not write.
+    `footer` can be read after the last record. InvalidEvidence if the file is not whole, was changed, or holds anything
+    that the work does not write.
     """
 
     footer: Mapping[str, Any]
@@ -266,7 +266,7 @@ class Reader:
         self._lines = _lines_of(stream, path)
         first = next(self._lines, None)
         if first is None:
-            raise Refused(f"{path}: is empty; {format_.work} again")
+            raise InvalidEvidence(f"{path}: is empty; {format_.work} again")
         self._header_line = first[1]
         self.header: Mapping[str, Any] = self._read_header(first[1])
 
@@ -281,7 +281,7 @@ class Reader:
                 yield number, record
         if footer is None:
             work = self._format.work
-            raise Refused(f"{self._path}: has no footer: the {work} did not end; {work} again")
+            raise InvalidEvidence(f"{self._path}: has no footer: the {work} did not end; {work} again")
         self._check_footer(footer, digest.hexdigest(), count)
         self.footer = footer
 
@@ -296,7 +296,7 @@ class Reader:
         try:
             header = _decode_line(line, f"{self._path}:1", self._format.work)
         except _NotJson:
-            raise Refused(f"{self._path}:1: is no {self._format.content}; {self._format.hint}") from None
+            raise InvalidEvidence(f"{self._path}:1: is no {self._format.content}; {self._format.hint}") from None
         check_format(header, self._path, self._format)
         self._check_form(header, 1)
         return header
@@ -317,7 +317,7 @@ class Reader:
             yield number, line, record
 
     def _refuse_kind(self, number: int, kind: Any) -> None:
-        raise Refused(
+        raise InvalidEvidence(
             f"{self._path}:{number}: a {quote_json(kind)} among the {self._format.record}s; two files are mixed"
         )
 
@@ -325,26 +325,30 @@ class Reader:
         kind = record["record"]
         if wrong := first_mismatch(record, self._format.forms[kind]):
             where = f"{wrong.where} in the {kind}" if wrong.where else f"the {kind}"
-            raise Refused(f"{self._path}:{number}: {where} {wrong.what}; the file is damaged")
+            raise InvalidEvidence(f"{self._path}:{number}: {where} {wrong.what}; the file is damaged")
 
     def _check_footer(self, footer: Mapping[str, Any], digest: str, count: int) -> None:
         """Refuse a footer that was written for other lines."""
         path, records = self._path, f"{self._format.record}s"
         if footer[records] != count:
             counts = f"the footer counts {footer[records]} {records}, there are {count}"
-            raise Refused(f"{path}: {counts}; {records} are missing or added")
+            raise InvalidEvidence(f"{path}: {counts}; {records} are missing or added")
         if footer["digest"] != digest:
-            raise Refused(f"{path}: the {records} are not those that the footer was written for; the file was changed")
+            raise InvalidEvidence(
+                f"{path}: the {records} are not those that the footer was written for; the file was changed"
+            )
         if footer["header"] != hashlib.sha256(self._header_line).hexdigest():
-            raise Refused(f"{path}: the header is not the one that the footer was written for; two files are mixed")
+            raise InvalidEvidence(
+                f"{path}: the header is not the one that the footer was written for; two files are mixed"
+            )
         if footer[self._format.seal] != seal_of(footer, self._format.seal):
-            raise Refused(f"{path}: the footer is not as it was written; the file was changed")
+            raise InvalidEvidence(f"{path}: the footer is not as it was written; the file was changed")
 
 
 def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the whole records of interrupted work, marked as resumed, with their lines' numbers.
 
-    `path` is the name that a whole file has. Refused if they are not of the work that `header` begins.
+    `path` is the name that a whole file has. InvalidEvidence if they are not of the work that `header` begins.
     """
     part, work = part_of(path), format_.work
     check_can_resume(path, work)
@@ -357,7 +361,7 @@ def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[
         for key in dict.fromkeys((*wanted, *reader.header)):  # suite and backend first, which explain other differences
             if key not in _MAY_CHANGE and reader.header.get(key) != wanted.get(key):
                 what, was, now = find_difference(key, reader.header.get(key), wanted.get(key))
-                raise Refused(f"{part}: {what} was {was} and is {now}; begin a new {work}")
+                raise InvalidEvidence(f"{part}: {what} was {was} and is {now}; begin a new {work}")
         for number, record in reader.salvage_records():
             yield number, {**record, "resumed": True}
 
@@ -365,7 +369,7 @@ def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[
 def check_can_resume(path: Path, work: str) -> None:
     """Refuse to resume work that has ended."""
     if path.exists() and not part_of(path).exists():
-        raise Refused(f"{path}: the {work} ended; there is nothing to resume")
+        raise InvalidEvidence(f"{path}: the {work} ended; there is nothing to resume")
 
 
 def find_difference(key: str, one: Any, other: Any) -> tuple[str, str, str]:
@@ -380,7 +384,7 @@ def check_format(header: Mapping[str, Any], path: Path, format_: Format) -> None
     """Refuse what is no header, or that of another format, and say which one it is."""
     name = header.get("format")
     if header.get("record") != "header" or not isinstance(name, str):
-        raise Refused(f"{path}:1: is no header of {format_.name}; {format_.hint}")
+        raise InvalidEvidence(f"{path}:1: is no header of {format_.name}; {format_.hint}")
     if name != format_.name:
         made = header.get("suite", {}).get("version") if isinstance(header.get("suite"), dict) else None
         by = f", as suite {quote_json(made)} wrote it" if made else ""
@@ -388,16 +392,16 @@ def check_format(header: Mapping[str, Any], path: Path, format_: Format) -> None
         raise OtherFormat(f"{path}:1: {what}; read it with that version, or {format_.work} again")
 
 
-class _NotJson(Refused):
+class _NotJson(InvalidEvidence):
     """A line that cannot be decoded."""
 
 
 def _lines_of(stream: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield each line with its number; Refused for one that is too long."""
+    """Yield each line with its number; InvalidEvidence for one that is too long."""
     for number in itertools.count(1):
         line = stream.readline(_MAX_LINE + 1)
         if len(line) > _MAX_LINE:
-            raise Refused(f"{path}:{number}: the line has more than {_MAX_LINE:,} bytes")
+            raise InvalidEvidence(f"{path}:{number}: the line has more than {_MAX_LINE:,} bytes")
         if not line:
             return
         yield number, line
@@ -407,13 +411,13 @@ def _decode_line(line: bytes, place: str, work: str) -> dict[str, Any]:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
-        raise Refused(f"{place}: is not UTF-8; the file is damaged") from None
+        raise InvalidEvidence(f"{place}: is not UTF-8; the file is damaged") from None
     if not text.endswith("\n"):
-        raise Refused(f"{place}: the line is cut off: the {work} did not end; {work} again")
+        raise InvalidEvidence(f"{place}: the line is cut off: the {work} did not end; {work} again")
     try:
         record = decode(text)
     except ValueError as error:
         raise _NotJson(f"{place}: is no JSON ({error}); the file is damaged") from None
     if not isinstance(record, dict):
-        raise Refused(f"{place}: is no record; the file is damaged")
+        raise InvalidEvidence(f"{place}: is no record; the file is damaged")
     return record

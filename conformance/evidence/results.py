@@ -24,10 +24,10 @@ from .journal import (
     BACKEND_FORM,
     HEADER_FORM,
     Format,
+    InvalidEvidence,
     Journal,
     OtherFormat,
     Reader,
-    Refused,
     Tampered,
     make_header,
     part_of,
@@ -36,9 +36,29 @@ from .journal import (
 from .subject import NO_SUBJECT, Subject
 
 __all__ = [
-    "FORMAT", "MAX_BYTES", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "OtherFormat", "Refused", "Tampered",
-    "Target", "Writer", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read", "read_content",
-    "refuse_incomplete", "salvage", "seal_of", "unpack",
+    "FORMAT",
+    "MAX_BYTES",
+    "PACKED",
+    "PACKED_BEFORE",
+    "DrawnCounts",
+    "Evidence",
+    "InvalidEvidence",
+    "OtherFormat",
+    "Tampered",
+    "Target",
+    "Writer",
+    "find_miscounts",
+    "header_of",
+    "is_packed",
+    "pack",
+    "parse",
+    "part_of",
+    "read",
+    "read_content",
+    "refuse_incomplete",
+    "salvage",
+    "seal_of",
+    "unpack",
 ]  # fmt: skip
 PACKED, PACKED_BEFORE = ".xz", ".gz"
 """The endings of packed evidence: the one that is written, and that of earlier versions, which is still read."""
@@ -207,17 +227,17 @@ FORMAT = Format(
 
 
 def read(path: Path) -> Evidence:
-    """Read a results file, packed or not; Refused, with the reason, if it is not whole or was changed."""
+    """Read a results file, packed or not; InvalidEvidence, with the reason, if it is not whole or was changed."""
     return parse(read_content(path), path)
 
 
 def read_content(path: Path) -> bytes:
-    """Read the bytes of a file, unpacked if its name ends in .xz or .gz; Refused if they cannot be read."""
+    """Read the bytes of a file, unpacked if its name ends in .xz or .gz; InvalidEvidence if they cannot be read."""
     try:
         data = read_bytes(path, MAX_BYTES)
         return unpack(data, path) if is_packed(path) else data
     except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def is_packed(path: Path) -> bool:
@@ -226,7 +246,7 @@ def is_packed(path: Path) -> bool:
 
 
 def unpack(data: bytes, path: Path) -> bytes:
-    """Unpack evidence; Refused if it is damaged or larger than any run writes."""
+    """Unpack evidence; InvalidEvidence if it is damaged or larger than any run writes."""
     import gzip  # slow to import, as is lzma, and only needed for packed evidence
     import lzma
     import zlib
@@ -236,9 +256,9 @@ def unpack(data: bytes, path: Path) -> bytes:
         with gzip.GzipFile(fileobj=packed) if path.suffix == PACKED_BEFORE else lzma.LZMAFile(packed) as stream:
             whole: bytes = stream.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
-        raise Refused(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
+        raise InvalidEvidence(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
     if len(whole) > MAX_BYTES:
-        raise Refused(f"{path}: unpacks to more than {MAX_BYTES:,} bytes, which no run writes")
+        raise InvalidEvidence(f"{path}: unpacks to more than {MAX_BYTES:,} bytes, which no run writes")
     return whole
 
 
@@ -256,13 +276,15 @@ def parse(data: bytes, path: Path) -> Evidence:
     results = _results(path, reader)
     times = reader.footer.get("milliseconds", {})
     if unknown := times.keys() - {result.row for result in results}:
-        raise Refused(f"{path}: the footer has a time of {min(unknown)}, which is no row of it; the file was changed")
+        raise InvalidEvidence(
+            f"{path}: the footer has a time of {min(unknown)}, which is no row of it; the file was changed"
+        )
     results = tuple([result._replace(milliseconds=times.get(result.row, 0)) for result in results])
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
-        raise Refused(f"{path}: the footer does not count the resumed rows; the file was changed")
+        raise InvalidEvidence(f"{path}: the footer does not count the resumed rows; the file was changed")
     drawn = sum(drawn_number(result.row) is not None for result in results)
     if drawn > reader.footer.get("drawn", {"failures": 0})["failures"]:
-        raise Refused(f"{path}: the footer does not count the drawn rows; the file was changed")
+        raise InvalidEvidence(f"{path}: the footer does not count the drawn rows; the file was changed")
     return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
 
 
@@ -272,14 +294,14 @@ def salvage(path: Path, header: Mapping[str, Any]) -> list[Result]:
 
 
 def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[Result, ...]:
-    """Make the results of records; Refused if a row occurs twice."""
+    """Make the results of records; InvalidEvidence if a row occurs twice."""
     results: dict[str, Result] = {}
     for number, record in records:
         if record["row"] in results:
-            raise Refused(f"{path}:{number}: the row {record['row']} occurs twice")
+            raise InvalidEvidence(f"{path}:{number}: the row {record['row']} occurs twice")
         step, outcomes = record.get("step", 1), len(record["outcomes"])
         if step < 1 or (step > outcomes and outcomes != 1):  # only the deciding step of generated ones is kept
-            raise Refused(f"{path}:{number}: {record['row']} has no outcome of the step that decides it")
+            raise InvalidEvidence(f"{path}:{number}: {record['row']} has no outcome of the step that decides it")
         results[record["row"]] = Result.from_json(record)
     return tuple(results.values())
 
@@ -297,9 +319,9 @@ def refuse_incomplete(evidence: Evidence, row_ids: Iterable[str], digest: str, p
     """Refuse evidence for another suite, or without exactly the rows that the suite has."""
     if evidence.header["suite"]["digest"] != digest:
         theirs = evidence.header["suite"]["digest"][:12]
-        raise Refused(f"{path}: is of a suite with digest {theirs}, this one has {digest[:12]}; run again")
+        raise InvalidEvidence(f"{path}: is of a suite with digest {theirs}, this one has {digest[:12]}; run again")
     wanted, present = list(row_ids), {result.row for result in evidence.results}
     if missing := [row for row in wanted if row not in present]:
-        raise Refused(f"{path}: lacks {count_noun(len(missing), 'row')} of the suite, first {missing[0]}")
+        raise InvalidEvidence(f"{path}: lacks {count_noun(len(missing), 'row')} of the suite, first {missing[0]}")
     if foreign := present - set(wanted):
-        raise Refused(f"{path}: has rows that the suite does not, such as {min(foreign)}")
+        raise InvalidEvidence(f"{path}: has rows that the suite does not, such as {min(foreign)}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..system.files import sha256_of
-from .journal import Refused
+from .journal import InvalidEvidence
 
 _PROC = Path("/proc")
 _STANDARD_LIBRARY = Path(os.__file__).parent
@@ -106,12 +106,12 @@ def _with_children(pid: int) -> Iterator[int]:
 
 
 def _mapped_files(pid: int) -> Iterator[Path]:
-    """Yield the files with code that a process has mapped; Refused if one of them is gone."""
+    """Yield the files with code that a process has mapped; InvalidEvidence if one of them is gone."""
     for name in _mapped_code(pid):
         if name.startswith("/") and not name.startswith(_NO_FILES):
             if not os.path.isfile(name):
                 gone = os.path.basename(name)
-                raise Refused(f"{gone}: the backend runs code of this file, which is gone, so it has no digest")
+                raise InvalidEvidence(f"{gone}: the backend runs code of this file, which is gone, so it has no digest")
             yield Path(name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from .nodes import Unreadable
+from .nodes import UnreadableModel
 
 MAX_ENTRIES = 1_000_000
 
@@ -19,13 +19,13 @@ class Buffer:
         """Return the number at a byte; `code` is one of struct's letters."""
         size = struct.calcsize(f"<{code}")
         if not 0 <= at <= len(self._content) - size:
-            raise Unreadable(f"byte {at:,}: past the end of the file, which has {len(self._content):,} bytes")
+            raise UnreadableModel(f"byte {at:,}: past the end of the file, which has {len(self._content):,} bytes")
         number: int = struct.unpack_from(f"<{code}", self._content, at)[0]
         return number
 
     def bytes_at(self, at: int, size: int) -> bytes:
         if not 0 <= at <= len(self._content) - size:
-            raise Unreadable(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
+            raise UnreadableModel(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
         return self._content[at : at + size]
 
     def root(self) -> FlatTable:
@@ -63,7 +63,7 @@ class FlatTable:
         start = place + self._buffer.number(place, "I")
         count = self._buffer.number(start, "I")
         if count * width > MAX_ENTRIES * 8 and width > 1:
-            raise Unreadable(f"byte {start:,}: a list of {count:,} entries, at most {MAX_ENTRIES:,} are read")
+            raise UnreadableModel(f"byte {start:,}: a list of {count:,} entries, at most {MAX_ENTRIES:,} are read")
         return start + 4, count
 
     def numbers(self, field: int, code: str = "i") -> tuple[int, ...]:

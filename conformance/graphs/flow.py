@@ -8,7 +8,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-from .nodes import Answer, Binding, Dims, ReshapeNode, Unreadable, describe_fit
+from .nodes import Answer, Binding, Dims, ReshapeNode, UnreadableModel, describe_fit
 
 
 class GraphOperation(NamedTuple):
@@ -32,7 +32,7 @@ class Flow:
         """Return the reshapes. Behind an input with other dims than declared, only reshapes tell theirs."""
         for name, given in binding.items():
             if why := describe_fit(name, self.inputs[name], given):
-                raise Unreadable(why)
+                raise UnreadableModel(why)
         dims = {**self.dims, **binding}
         stale = {name for name, given in binding.items() if given != self.dims.get(name)}
         nodes: dict[int, ReshapeNode] = {}
@@ -75,7 +75,7 @@ class Flow:
             return tuple(TopologicalSorter(graph).static_order())
         except CycleError as error:
             circle = " → ".join(f"operation {number}" for number in error.args[1][:5])
-            raise Unreadable(f"the graph is a circle: {circle}") from None
+            raise UnreadableModel(f"the graph is a circle: {circle}") from None
 
 
 def find_inputs(operations: Sequence[GraphOperation], dims: Mapping[str, Dims | None]) -> dict[str, Dims | None]:

@@ -18,7 +18,7 @@ Binding = Mapping[str, tuple[int, ...]]
 MAX_NODES = 1_000_000
 
 
-class Unreadable(Exception):
+class UnreadableModel(Exception):
     """A model file cannot be read; the message says which byte or element, and why."""
 
 
@@ -70,11 +70,11 @@ def without_names(dims: Dims | None) -> tuple[int | None, ...] | None:
 
 
 def content_of(path: Path, most: int) -> bytes:
-    """Return the bytes of a file; Unreadable if it is none, or larger than `most`."""
+    """Return the bytes of a file; UnreadableModel if it is none, or larger than `most`."""
     try:
         return read_bytes(path, most)
     except (OSError, ValueError) as error:
-        raise Unreadable(f"cannot be read: {getattr(error, 'strerror', None) or error}; check the path") from None
+        raise UnreadableModel(f"cannot be read: {getattr(error, 'strerror', None) or error}; check the path") from None
 
 
 def parse_json(content: bytes, where: str = "") -> Any:
@@ -82,20 +82,20 @@ def parse_json(content: bytes, where: str = "") -> Any:
         return json.loads(content)
     except json.JSONDecodeError as error:
         place = f"byte {error.pos}: not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
-        raise Unreadable(f"{where}{place}") from None
+        raise UnreadableModel(f"{where}{place}") from None
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise Unreadable(f"{where}not JSON: {why}") from None
+        raise UnreadableModel(f"{where}not JSON: {why}") from None
 
 
 def fail_at(place: str, value: object, why: str) -> NoReturn:
-    raise Unreadable(f"{place}: {quote(value)}: {why}")
+    raise UnreadableModel(f"{place}: {quote(value)}: {why}")
 
 
 def bind_symbol(symbols: dict[str, int], symbol: str, length: int, place: str) -> None:
-    """Give a symbol its length; Unreadable if it has another one."""
+    """Give a symbol its length; UnreadableModel if it has another one."""
     if (other := symbols.setdefault(symbol, length)) != length:
-        raise Unreadable(f"--input gives {quote(symbol)} two lengths: {other}, and {length} in {place}")
+        raise UnreadableModel(f"--input gives {quote(symbol)} two lengths: {other}, and {length} in {place}")
 
 
 def describe_fit(name: str, declared: Dims | None, given: tuple[int, ...]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..model import INTEGERS, Form, Operation
 from .flow import Flow, GraphOperation, find_inputs
-from .nodes import MAX_NODES, Answer, Dims, ReshapeNode, Unreadable, content_of, fail_at, parse_json
+from .nodes import MAX_NODES, Answer, Dims, ReshapeNode, UnreadableModel, content_of, fail_at, parse_json
 
 MAX_BYTES = 1 << 26
 _UNKNOWN = -(2**63)
@@ -22,9 +22,9 @@ def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Operation])
     data = parse_json(content_of(path, MAX_BYTES))
     graph = data.get("graph") if isinstance(data, dict) else None
     if not isinstance(graph, list):
-        raise Unreadable("there is no list `graph` in it; a dump of oneDNN Graph has one")
+        raise UnreadableModel("there is no list `graph` in it; a dump of oneDNN Graph has one")
     if len(graph) > MAX_NODES:
-        raise Unreadable(f"graph: {len(graph):,} operations, at most {MAX_NODES:,} are read")
+        raise UnreadableModel(f"graph: {len(graph):,} operations, at most {MAX_NODES:,} are read")
     reader = _Reader(kinds)
     operations = [reader.operation(entry, f"graph[{number}]") for number, entry in enumerate(graph)]
     return Flow(operations, reader.dims, find_inputs(operations, reader.dims), answer)

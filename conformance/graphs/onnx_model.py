@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..system.text import quote
-from .nodes import MAX_NODES, Binding, Dims, ReshapeNode, Unreadable, bind_symbol, content_of, describe_fit
+from .nodes import MAX_NODES, Binding, Dims, ReshapeNode, UnreadableModel, bind_symbol, content_of, describe_fit
 from .onnx_values import MAX_ELEMENTS, Value, compute, compute_shape
 
 MAX_BYTES = 1 << 30
@@ -29,22 +29,22 @@ _DATA = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "u
 
 
 def read_onnx(path: Path) -> OnnxModel:
-    """Return the model of a file; Unreadable if the package onnx is missing or the file is no ONNX."""
+    """Return the model of a file; UnreadableModel if the package onnx is missing or the file is no ONNX."""
     try:
         onnx = importlib.import_module("onnx")
         importlib.import_module("onnx.shape_inference")
         importlib.import_module("onnx.inliner")
     except ImportError:
-        raise Unreadable("ONNX is read with the package onnx; pip install 'reshape-conformance[graphs]'") from None
+        raise UnreadableModel("ONNX is read with the package onnx; pip install 'reshape-conformance[graphs]'") from None
     content = content_of(path, MAX_BYTES)
     try:
         proto = onnx.ModelProto.FromString(content)
     except Exception as error:  # the exception's class depends on the version of protobuf
-        raise Unreadable(f"not ONNX, or cut short after byte {len(content):,}: {quote(str(error))}") from None
+        raise UnreadableModel(f"not ONNX, or cut short after byte {len(content):,}: {quote(str(error))}") from None
     if not proto.graph.node and not proto.graph.input:
-        raise Unreadable("not ONNX: there is no graph in it")
+        raise UnreadableModel("not ONNX: there is no graph in it")
     if len(proto.graph.node) > MAX_NODES:
-        raise Unreadable(f"graph.node: {len(proto.graph.node):,} nodes, at most {MAX_NODES:,} are read")
+        raise UnreadableModel(f"graph.node: {len(proto.graph.node):,} nodes, at most {MAX_NODES:,} are read")
     for graph, _ in _graphs(proto.graph, "graph"):
         _drop_weights(graph)
     if proto.functions:
@@ -87,7 +87,7 @@ class OnnxModel:
         try:
             return self._onnx.shape_inference.infer_shapes(proto, data_prop=True)
         except Exception as error:  # onnx raises RuntimeError, ValueError and its own classes
-            raise Unreadable(f"onnx cannot infer its shapes: {quote(str(error))}") from None
+            raise UnreadableModel(f"onnx cannot infer its shapes: {quote(str(error))}") from None
 
 
 # ── dims ──────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +118,7 @@ def _bind(graph: Any, binding: Binding) -> None:
         if given is None:
             continue
         if why := describe_fit(value.name, _dims_of(value.type), given):
-            raise Unreadable(why)
+            raise UnreadableModel(why)
         if not value.type.tensor_type.HasField("shape"):
             value.type.tensor_type.shape.dim.extend([value.type.tensor_type.shape.Dimension() for _ in given])
         for k, (dim, length) in enumerate(zip(value.type.tensor_type.shape.dim, given, strict=True)):

@@ -15,7 +15,7 @@ from typing import Any
 from ..adapter import CannotStart
 from ..isolate.process.launch import Limits, import_code, kill_tree, start
 from ..system.text import shorten
-from .nodes import Binding, Dims, Model, ReshapeNode, Unreadable, whole
+from .nodes import Binding, Dims, Model, ReshapeNode, UnreadableModel, whole
 from .onnx_model import TYPES
 
 LIMITS = Limits(seconds=60)
@@ -47,17 +47,19 @@ class TracedModel:
         for name, declared in self.inputs.items():
             known = binding.get(name, whole(declared))
             if known is None:
-                raise Unreadable(f"--trace needs every length of the input {shorten(name)!r}; give --input {name}=DIMS")
+                raise UnreadableModel(
+                    f"--trace needs every length of the input {shorten(name)!r}; give --input {name}=DIMS"
+                )
             dims[name] = known
         return dims
 
 
 def trace_model(path: Path, model: Model) -> TracedModel:
-    """Return a model that was read, to be run; Unreadable if it cannot be run."""
+    """Return a model that was read, to be run; UnreadableModel if it cannot be run."""
     if path.suffix.lower() != ".onnx":
-        raise Unreadable("--trace runs ONNX models only; leave it out for other files")
+        raise UnreadableModel("--trace runs ONNX models only; leave it out for other files")
     if importlib.util.find_spec("onnxruntime") is None:
-        raise Unreadable("--trace runs the model in ONNX Runtime; pip install onnxruntime")
+        raise UnreadableModel("--trace runs the model in ONNX Runtime; pip install onnxruntime")
     return TracedModel(path, model)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .flow import Flow, GraphOperation
-from .nodes import Answer, Dims, ReshapeNode, Unreadable, content_of
+from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, content_of
 from .openvino_values import NetworkValues, Port
 from .xml_tree import XmlElement, dims_of, fail, read_xml
 
@@ -21,7 +21,7 @@ def read_openvino_ir(path: Path, answer: Answer) -> Flow:
     """Return the graph of a file. Without model.bin only shapes are unknown."""
     root = read_xml(content_of(path, MAX_BYTES))
     if root.tag != "net" or not any(root.find("layers")):
-        raise Unreadable(f"line {root.line}: the root is <{root.tag[:40]}>; OpenVINO IR has <net> with <layers>")
+        raise UnreadableModel(f"line {root.line}: the root is <{root.tag[:40]}>; OpenVINO IR has <net> with <layers>")
     reader = _Reader(path.with_suffix(".bin"))
     reader.read(root, "", ())
     return Flow(reader.operations, reader.dims, reader.inputs, answer)

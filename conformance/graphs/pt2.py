@@ -17,7 +17,7 @@ from .nodes import (
     Binding,
     Dims,
     ReshapeNode,
-    Unreadable,
+    UnreadableModel,
     bind_symbol,
     describe_fit,
     fail_at,
@@ -34,14 +34,14 @@ _TYPES = {
 
 
 def read_pt2(path: Path, answer: Answer) -> Pt2Program:
-    """Return the graph of a file; Unreadable if its JSON is not there, too large or not what torch.export writes."""
+    """Return the graph of a file; UnreadableModel if its JSON is missing, too large or not from torch.export."""
     name, content = _program(path)
     program = parse_json(content, f"{name}: ")
     try:
         module = program["graph_module"]
         graph = module["graph"]
     except (KeyError, TypeError):
-        raise Unreadable(f"{name}: there is no graph_module.graph; torch.export.save writes one") from None
+        raise UnreadableModel(f"{name}: there is no graph_module.graph; torch.export.save writes one") from None
     if not isinstance(graph, dict):
         fail_at(f"{name}: graph", graph, "an object is wanted")
     if isinstance(users := _find_user_inputs(module), list):
@@ -65,15 +65,15 @@ def _program(path: Path) -> tuple[str, bytes]:
         with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             name = next((each for each in archive.namelist() if _is_program(each)), None)
             if name is None:
-                raise Unreadable("there is no serialized_exported_program.json or models/*.json in the zip file")
+                raise UnreadableModel("there is no serialized_exported_program.json or models/*.json in the zip file")
             with archive.open(name) as member:
                 content = member.read(MAX_BYTES + 1)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise Unreadable(f"not a zip file, or cut short: {error}") from None
+        raise UnreadableModel(f"not a zip file, or cut short: {error}") from None
     except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror or error}; check the path") from None
+        raise UnreadableModel(f"cannot be read: {error.strerror or error}; check the path") from None
     if len(content) > MAX_BYTES:
-        raise Unreadable(f"{name}: it unpacks to more than {MAX_BYTES:,} bytes")
+        raise UnreadableModel(f"{name}: it unpacks to more than {MAX_BYTES:,} bytes")
     return name, content
 
 
@@ -96,7 +96,7 @@ class Pt2Program:
         symbols: dict[str, int] = {}
         for name, given in binding.items():
             if why := describe_fit(name, self.inputs[name], given):
-                raise Unreadable(why)
+                raise UnreadableModel(why)
             for k, (symbol, length) in enumerate(zip(self.inputs[name] or (), given, strict=False)):
                 if isinstance(symbol, str):
                     bind_symbol(symbols, symbol, length, f"{name}[{k}]")
@@ -125,7 +125,7 @@ class _Reader:
     def flow(self, answer: Answer) -> Flow:
         nodes = self._part("nodes", list)
         if len(nodes) > MAX_NODES:
-            raise Unreadable(f"{self._file}: {len(nodes):,} nodes, at most {MAX_NODES:,} are read")
+            raise UnreadableModel(f"{self._file}: {len(nodes):,} nodes, at most {MAX_NODES:,} are read")
         operations = [self._operation(node, f"nodes[{number}]") for number, node in enumerate(nodes)]
         inputs = [name for entry in self._part("inputs", list) for name in _tensors(entry)]
         return Flow(operations, self.dims, {name: self.dims.get(name) for name in inputs}, answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..model import Spec
-from .nodes import Answer, Model, Unreadable
+from .nodes import Answer, Model, UnreadableModel
 from .onednn_json import read_onednn_json
 from .onnx_model import read_onnx
 from .openvino_ir import read_openvino_ir
@@ -14,7 +14,7 @@ from .tflite import read_tflite
 
 
 def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
-    """Return the model of a file; Unreadable if it is none that we know."""
+    """Return the model of a file; UnreadableModel if it is none that we know."""
     kinds = {name.partition("-")[0]: operation for name, operation in spec.operations.items()}
     match path.suffix.lower():
         case ".json":
@@ -28,7 +28,7 @@ def read_model(path: Path, spec: Spec, answer: Answer) -> Model:
         case ".tflite":
             return read_tflite(path, answer)
         case _:
-            raise Unreadable(f"a file {path.suffix or 'without an ending'} is not read; give {', '.join(ENDINGS)}")
+            raise UnreadableModel(f"a file {path.suffix or 'without an ending'} is not read; give {', '.join(ENDINGS)}")
 
 
 ENDINGS = (".json (oneDNN Graph)", ".onnx", ".xml (OpenVINO IR)", ".pt2 (PyTorch)", ".tflite")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .flatbuffer import Buffer, FlatTable
 from .flow import Flow, GraphOperation
-from .nodes import Answer, Dims, ReshapeNode, Unreadable, content_of
+from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, content_of
 
 MAX_BYTES = 1 << 30
 _RESHAPE = 22
@@ -23,13 +23,13 @@ def read_tflite(path: Path, answer: Answer) -> Flow:
     """Return the graphs of a file; names of inputs are those of the first."""
     content = content_of(path, MAX_BYTES)
     if content[4:8] != b"TFL3":
-        raise Unreadable(f"byte 4: {content[4:8]!r}, where a TFLite file has b'TFL3'")
+        raise UnreadableModel(f"byte 4: {content[4:8]!r}, where a TFLite file has b'TFL3'")
     model = Buffer(content).root()
     codes = [max(code.number(0, "b"), code.number(3, "i")) for code in model.tables(1)]
     buffers = model.tables(4)
     graphs = [_Graph(table, f"subgraphs[{k}]", codes, buffers) for k, table in enumerate(model.tables(2))]
     if not graphs:
-        raise Unreadable("there is no graph in it")
+        raise UnreadableModel("there is no graph in it")
     operations = [operation for graph in graphs for operation in graph.operations()]
     dims = {name: each for graph in graphs for name, each in graph.dims.items()}
     return Flow(operations, dims, graphs[0].inputs, answer)
@@ -54,13 +54,13 @@ class _Graph:
             takes, makes = (self._check_tensors(operator.numbers(field), place) for field in (1, 2))
             index = operator.number(0, "I")
             if index >= len(self._codes):
-                raise Unreadable(f"byte {operator.at:,}: {place} has the code {index:,} of {len(self._codes):,}")
+                raise UnreadableModel(f"byte {operator.at:,}: {place} has the code {index:,} of {len(self._codes):,}")
             node = self._reshape(operator, place, takes, makes) if self._codes[index] == _RESHAPE and takes else None
             yield GraphOperation(tuple(self._names[k] for k in takes), tuple(self._names[k] for k in makes), node)
 
     def _check_tensors(self, indices: tuple[int, ...], place: str) -> tuple[int, ...]:
         if bad := next((k for k in indices if k >= len(self._tensors) or k < -1), None):
-            raise Unreadable(f"{place}: there is no tensor {bad:,}; the graph has {len(self._tensors):,}")
+            raise UnreadableModel(f"{place}: there is no tensor {bad:,}; the graph has {len(self._tensors):,}")
         return tuple(k for k in indices if k >= 0)
 
     def _reshape(self, operator: FlatTable, place: str, takes: tuple[int, ...], makes: tuple[int, ...]) -> ReshapeNode:

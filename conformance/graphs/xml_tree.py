@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from .nodes import Dims, Unreadable, fail_at
+from .nodes import Dims, UnreadableModel, fail_at
 
 MAX_DEPTH = 100
 MAX_ELEMENTS = 5_000_000
@@ -33,7 +33,7 @@ class XmlElement:
 
 
 def read_xml(content: bytes) -> XmlElement:
-    """Return the root; Unreadable names the line and the byte of a mistake."""
+    """Return the root; UnreadableModel names the line and the byte of a mistake."""
     parser = expat.ParserCreate()
     top = XmlElement("", {}, 0)
     open_elements = [top]
@@ -44,7 +44,7 @@ def read_xml(content: bytes) -> XmlElement:
         count += 1
         if count > MAX_ELEMENTS or len(open_elements) > MAX_DEPTH:
             limit = f"more than {MAX_ELEMENTS:,} elements" if count > MAX_ELEMENTS else "nested too deep"
-            raise Unreadable(f"line {parser.CurrentLineNumber}: {limit}")
+            raise UnreadableModel(f"line {parser.CurrentLineNumber}: {limit}")
         element = XmlElement(tag, attributes, parser.CurrentLineNumber)
         open_elements[-1].children.append(element)
         open_elements.append(element)
@@ -54,7 +54,7 @@ def read_xml(content: bytes) -> XmlElement:
             open_elements[-1].text += data
 
     def reject(*_: Any) -> None:
-        raise Unreadable(f"line {parser.CurrentLineNumber}: a DOCTYPE, which can hold entities, is not read")
+        raise UnreadableModel(f"line {parser.CurrentLineNumber}: a DOCTYPE, which can hold entities, is not read")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: open_elements.pop()
@@ -64,9 +64,9 @@ def read_xml(content: bytes) -> XmlElement:
         parser.Parse(content, True)
     except expat.ExpatError as error:
         why = f"line {error.lineno}, byte {parser.ErrorByteIndex}: not XML: {expat.ErrorString(error.code)}"
-        raise Unreadable(why) from None
+        raise UnreadableModel(why) from None
     except (ValueError, LookupError) as error:  # an encoding that is not known
-        raise Unreadable(f"line {parser.CurrentLineNumber}: not XML: {error}") from None
+        raise UnreadableModel(f"line {parser.CurrentLineNumber}: not XML: {error}") from None
     return top.children[0]
 
 
@@ -77,7 +77,7 @@ def dims_of(port: XmlElement) -> Dims:
 
 
 def read_whole(element: XmlElement, text: str, least: int = 0) -> int:
-    """Return a whole number of at least `least`; Unreadable names the element's line."""
+    """Return a whole number of at least `least`; UnreadableModel names the element's line."""
     try:
         number = int(text) if len(text) < 20 else least - 1
     except ValueError:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ..evidence.journal import encode
-from ..evidence.results import Evidence, Refused, unpack
+from ..evidence.results import Evidence, InvalidEvidence, unpack
 
 BEGIN, END = '<script type="application/x-xz" id="evidence">', "</script>"
 """The element of the page that holds the evidence, as its template writes it; no browser runs it."""
@@ -23,14 +23,14 @@ def dump_evidence(evidence: Evidence) -> str:
 
 
 def lines_in(html: str, path: Path) -> bytes:
-    """Return the content of results.jsonl from a page; Refused if it has none, several, or a damaged one."""
+    """Return the content of results.jsonl from a page; InvalidEvidence if it has none, several, or a damaged one."""
     found = re.findall(f"{re.escape(BEGIN)}(.*?){re.escape(END)}", html, re.DOTALL)
     if len(found) != 1:
-        raise Refused(
+        raise InvalidEvidence(
             f"{path}: holds the evidence {len(found)} times, not once; it is no report of this suite, or damaged"
         )
     try:
         packed = base64.b64decode(found[0], validate=True)
     except ValueError:
-        raise Refused(f"{path}: the evidence in it is no base64; the page is damaged") from None
+        raise InvalidEvidence(f"{path}: the evidence in it is no base64; the page is damaged") from None
     return unpack(packed, path)

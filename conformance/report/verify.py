@@ -18,8 +18,8 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
 from ..evidence.results import (
     Evidence,
+    InvalidEvidence,
     OtherFormat,
-    Refused,
     find_miscounts,
     is_packed,
     pack,
@@ -143,11 +143,11 @@ def read_folder(folder: Path) -> FolderContent | None:
     """Read the results in a folder and find its reports; None if there is only a page."""
     found = find_results(folder)
     if len(found) > 1:
-        raise Refused(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
+        raise InvalidEvidence(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
     if not found:
         if (folder / PAGE).exists():
             return None
-        raise Refused(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
+        raise InvalidEvidence(f"{folder}: holds neither {RESULTS} nor {PAGE}; name the folder of a run")
     written = {name: folder / name for name in REPORTS if (folder / name).exists()}
     return FolderContent(found[0], read_content(found[0]), written)
 
@@ -156,7 +156,7 @@ def _page_beside_results(path: Path, plan: Plan) -> Verified:
     """Look at a published page; its evidence lies beside it."""
     results = find_published_results(path.parent)
     if results is None:
-        raise Refused(f"{path}: holds no evidence, and {PUBLISHED} is not beside it; put it there")
+        raise InvalidEvidence(f"{path}: holds no evidence, and {PUBLISHED} is not beside it; put it there")
     return _verify_lines(results, read_content(results), plan, {PAGE: path})
 
 
@@ -174,7 +174,7 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Pa
         refuse_incomplete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     except OtherFormat:
         raise
-    except Refused as refused:
+    except InvalidEvidence as refused:
         place, _, what = str(refused).removeprefix(str(path)).partition(": ")
         return Verified(files, None, None, (Mismatch(path.name + place, what),))
     found = list(_find_miscounts(path, lines, evidence))

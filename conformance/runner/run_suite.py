@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..adapter import CannotStart, modules_of_adapter, resolve_claims
 from ..evidence.command import limits_of
 from ..evidence.folder import RESULTS, remove_reports
-from ..evidence.results import Evidence, Refused, Target, Writer, header_of, part_of, salvage
+from ..evidence.results import Evidence, InvalidEvidence, Target, Writer, header_of, part_of, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
 from ..isolate.backend import Isolation, as_remote, open_backend, process_notes, run_in_parallel, run_rows, use_backend
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
@@ -224,7 +224,7 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
     done = [result for result in salvage(path, header) if drawn_number(result.row) is None]
     for row, result in zip_longest(plan.rows, done):
         if result is not None and (row is None or row.id != result.row):
-            raise Refused(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
+            raise InvalidEvidence(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
     refuse_contradictions(plan, done, header, part_of(path))
     return done
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..evidence.journal import find_difference
 from ..evidence.machine import join_environments, shared_part
-from ..evidence.results import Evidence, Refused
+from ..evidence.results import Evidence, InvalidEvidence
 from ..model import NOT_CLAIMED, NOT_RUN, Result
 from ..plan.rows import Plan
 from ..verdict.standing import group_rows, in_target, is_required
@@ -49,7 +49,7 @@ def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
 
 
 def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
-    """Put the shards of one run together; Refused if they are not all the shards of one run, each once.
+    """Put the shards of one run together; InvalidEvidence if they are not all the shards of one run, each once.
 
     `paths` are those of the parts, for messages.
     """
@@ -60,9 +60,11 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
         for key in ("suite", "backend", "claims", "isolation", "waivers", "nonce", "environment"):
             if its_header.get(key) != first_header.get(key):
                 what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
-                raise Refused(f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run")
+                raise InvalidEvidence(
+                    f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run"
+                )
         if {**part.header["target"], "shard": None} != header["target"]:
-            raise Refused(f"{path}: its target is not that of {paths[0]}")
+            raise InvalidEvidence(f"{path}: its target is not that of {paths[0]}")
     shards = [str(part.header["target"].get("shard")) for part in parts]
     _check_shards(paths, shards)
     header["environment"] = join_environments([part.header["environment"] for part in parts])
@@ -88,17 +90,19 @@ def _check_shards(paths: Sequence[Path], shards: list[str]) -> None:
     for path, shard in zip(paths, shards, strict=True):
         if "/" not in shard or shard.partition("/")[2] != count:
             what = f"shard {shard}" if "/" in shard else "a whole run and no shard"
-            raise Refused(f"{path}: is {what}, not one of {count or 'several'}; merge the parts of one run")
+            raise InvalidEvidence(f"{path}: is {what}, not one of {count or 'several'}; merge the parts of one run")
         if int(shard.partition("/")[0]) > int(count):
-            raise Refused(f"{path}: is shard {shard}, which there cannot be; the file is damaged")
+            raise InvalidEvidence(f"{path}: is shard {shard}, which there cannot be; the file is damaged")
     for part in range(1, int(count) + 1):
         named = [str(path) for path, shard in zip(paths, shards, strict=True) if shard == f"{part}/{count}"]
         if not named:
-            raise Refused(
+            raise InvalidEvidence(
                 f"shard {part}/{count} is missing; run it with --shard {part}/{count}, and name its folder too"
             )
         if len(named) > 1:
-            raise Refused(f"shard {part}/{count} is there {len(named)} times: {' and '.join(named)} overlap; name one")
+            raise InvalidEvidence(
+                f"shard {part}/{count} is there {len(named)} times: {' and '.join(named)} overlap; name one"
+            )
 
 
 def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
@@ -106,13 +110,13 @@ def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
     joined: dict[str, Result] = {}
     for path, part in zip(paths, parts, strict=True):
         if joined and list(joined) != [result.row for result in part.results]:
-            raise Refused(f"{path}: its rows are not those of {paths[0]}")
+            raise InvalidEvidence(f"{path}: its rows are not those of {paths[0]}")
         for result in part.results:
             before = joined.get(result.row)
             if before is None or _idle(before):
                 joined[result.row] = result
             elif not _idle(result):
-                raise Refused(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
+                raise InvalidEvidence(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
     return list(joined.values())
 
 

@@ -14,7 +14,7 @@ from ..certificate.check import Trust, check_certificate
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, STATEMENT
 from ..evidence.folder import PAGE, PUBLISHED, find_published_results, find_results
-from ..evidence.results import Evidence, Refused, pack, parse, read, read_content
+from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, read_content
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..plan.rows import Plan
 from ..report.also_failing import fill_others
@@ -64,13 +64,13 @@ class Published(NamedTuple):
 
 
 def publish(results: Path, plan: Plan, reports: Path) -> Published:
-    """Judge the results of a run again and publish them with their page; Refused if they are not whole and sound."""
+    """Judge the results of a run again and publish them with their page; InvalidEvidence if they are not sound."""
     data = read_content(results)
     evidence = parse(data, results)
     _check(evidence, plan, results)
     name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
     if not name:
-        raise Refused(
+        raise InvalidEvidence(
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
     folder = reports / name
@@ -92,7 +92,7 @@ def publish(results: Path, plan: Plan, reports: Path) -> Published:
 
 
 def _read_certificate(folder: Path, plan: Plan) -> dict[str, bytes]:
-    """Return the files of the certificate beside some results; Refused if it is not true."""
+    """Return the files of the certificate beside some results; InvalidEvidence if it is not true."""
     check_certificate(folder, plan, Trust())
     return {name: read_bytes(folder / name) for name in _CERTIFICATE if (folder / name).is_file()}
 
@@ -101,7 +101,7 @@ def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
     """Say which published results are replaced; None if they are the same."""
     try:
         before = read(path)
-    except Refused:
+    except InvalidEvidence:
         return "replaces results that cannot be read any more"
     if before.header == evidence.header and before.results == evidence.results:
         return None
@@ -112,11 +112,11 @@ def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
     refuse_unsound(evidence, plan, path)
     target = evidence.target
     if target.filter or target.shard:
-        raise Refused(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
+        raise InvalidEvidence(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
     if ran_in_suite_process(evidence.header):
-        raise Refused(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
+        raise InvalidEvidence(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
     if evidence.header["backend"]["adapter"] == REFERENCE:
-        raise Refused(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
+        raise InvalidEvidence(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
 
 
 def folders(reports: Path) -> list[Path]:
@@ -184,7 +184,7 @@ def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | s
         try:
             evidence = read(path)
             _check(evidence, plan, path)
-        except Refused as refused:
+        except InvalidEvidence as refused:
             yield folder, str(refused)
         else:
             yield folder, FinishedRun(plan, evidence, conclude_evidence(plan, evidence))

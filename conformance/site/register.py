@@ -9,7 +9,7 @@ from typing import Any
 from ..certificate.check import Trust, check_certificate
 from ..certificate.page import PAGE, scope_of
 from ..certificate.statement import STATEMENT
-from ..evidence.results import Refused
+from ..evidence.results import InvalidEvidence
 from ..plan.rows import Plan
 from ..report.render import render_page
 from ..report.verify import OtherSuite
@@ -41,7 +41,7 @@ def _entry(folder: Path, plan: Plan, trust: Trust) -> dict[str, Any]:
     entry["folder"] = folder.name
     try:
         certificate = check_certificate(folder, plan, trust)
-    except (Refused, OtherSuite) as refused:
+    except (InvalidEvidence, OtherSuite) as refused:
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
     own, predicate = certificate.own, certificate.predicate
     why = f"does not conform: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..evidence import journal
-from ..evidence.journal import HEADER_FORM, Format, Journal, Reader, Refused, make_header, new_of, open_journal, part_of
+from ..evidence.journal import (
+    HEADER_FORM,
+    Format,
+    InvalidEvidence,
+    Journal,
+    Reader,
+    make_header,
+    new_of,
+    open_journal,
+    part_of,
+)
 from ..model import LAYOUTS, Claims, Identity, Spec
 from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull
 from ..system.text import quote_json
@@ -78,7 +88,7 @@ def clear(folder: Path, resuming: bool) -> None:
 
 
 def read(path: Path) -> Results:
-    """Read a result file; Refused, with the reason, if it is not whole, was changed, or holds what no sweep writes."""
+    """Read a result file; InvalidEvidence if it is not whole, was changed, or holds what no sweep writes."""
     total, resumed = EMPTY, 0
     with open_journal(path) as stream:
         reader = Reader(stream, path, FORMAT)
@@ -86,10 +96,10 @@ def read(path: Path) -> Results:
             total, resumed = add(total, Tally.from_json(record)), resumed + record["resumed"]
     sums = {**total.to_json(), "resumed": resumed}
     if {key: reader.footer[key] for key in sums} != json.loads(json.dumps(sums)):
-        raise Refused(f"{path}: the footer does not hold the sum of the blocks; the file was changed")
+        raise InvalidEvidence(f"{path}: the footer does not hold the sum of the blocks; the file was changed")
     due = reader.header["calls"]
     if total.calls != due and (reader.header["shard"] is None or total.calls > due):
-        raise Refused(f"{path}: it holds {total.calls:,} calls, and its header says {due:,}")
+        raise InvalidEvidence(f"{path}: it holds {total.calls:,} calls, and its header says {due:,}")
     return Results(reader.header, total, reader.footer)
 
 
@@ -99,9 +109,9 @@ def salvage(path: Path, header: Mapping[str, Any], due: Iterable[int]) -> list[T
     for number, record in journal.salvage(path, FORMAT, header):
         place = f"{part_of(path)}:{number}"
         if record["calls"] != next(due, None):
-            raise Refused(f"{place}: the block does not have the calls that are due; begin a new sweep")
+            raise InvalidEvidence(f"{place}: the block does not have the calls that are due; begin a new sweep")
         if unknown := {*record["meanings"], *record["verdicts"]} - {*header["suite"]["documents"]}:
-            raise Refused(f"{place}: there is no document {quote_json(min(unknown))}; the file is damaged")
+            raise InvalidEvidence(f"{place}: there is no document {quote_json(min(unknown))}; the file is damaged")
         blocks.append(Tally.from_json(record))
     return blocks
 

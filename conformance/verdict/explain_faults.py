@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..evidence.drawn import plan_of_run
-from ..evidence.results import Evidence, Refused, read
+from ..evidence.results import Evidence, InvalidEvidence, read
 from ..meaning.faults import KnownFaults
 from ..model import FAIL, PASS, Case, Form, Result, Step
 from ..model.cases import given_keys
@@ -34,10 +34,10 @@ class Explanation(NamedTuple):
 
 
 def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Explanation:
-    """Return how the faults of a backend explain its evidence; Refused if that is of another suite or format."""
+    """Return how the faults of a backend explain its evidence; InvalidEvidence if it is of another suite."""
     evidence = read(path)
     if evidence.header["suite"]["digest"] != plan.suite.digest:
-        raise Refused(f"{path}: is of a suite with other rules or cases; run again")
+        raise InvalidEvidence(f"{path}: is of a suite with other rules or cases; run again")
     return explain(evidence, plan, faults, path)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evidence.drawn import plan_of_run
-from ..evidence.results import Evidence, Refused, find_miscounts, read, refuse_incomplete
+from ..evidence.results import Evidence, InvalidEvidence, find_miscounts, read, refuse_incomplete
 from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..plan.rows import Plan, Row
 from ..plan.steps import RowStep
@@ -17,7 +17,7 @@ from .waive import covers, why_useless
 
 
 def read_and_judge(path: Path, plan: Plan) -> Evidence:
-    """Read evidence and judge every row again; Refused if it is not whole or a verdict does not follow."""
+    """Read evidence and judge every row again; InvalidEvidence if it is not whole or a verdict does not follow."""
     evidence = read(path)
     refuse_unsound(evidence, plan, path)
     return evidence
@@ -29,7 +29,7 @@ def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
         plan = plan_of_run(plan, evidence, path)
     refuse_incomplete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
     if wrong := next(find_miscounts(evidence), None):
-        raise Refused(f"{path}: {wrong}; the file was changed")
+        raise InvalidEvidence(f"{path}: {wrong}; the file was changed")
     refuse_contradictions(plan, evidence.results, evidence.header, path)
 
 
@@ -37,7 +37,7 @@ def refuse_contradictions(plan: Plan, results: Iterable[Result], header: Mapping
     """Refuse rows with a verdict that their outcome or the specification excludes: somebody edited the file."""
     rows = {result.row: result for result in results}
     if wrong := next(contradictions(plan, rows, header), None):
-        raise Refused(f"{path}: {wrong}; the file was changed, begin a new run")
+        raise InvalidEvidence(f"{path}: {wrong}; the file was changed, begin a new run")
 
 
 def contradictions(plan: Plan, results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:

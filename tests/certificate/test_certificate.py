@@ -20,7 +20,7 @@ from conformance.certificate.signature import signature_of
 from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT
 from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
-from conformance.evidence.results import Refused, read
+from conformance.evidence.results import InvalidEvidence, read
 from conformance.site.publish import folders
 from conformance.system import files
 from tests import builders
@@ -299,7 +299,7 @@ def test_an_option_that_would_check_nothing_is_refused(lab: Lab, cli: Cli, words
 
 
 def test_revoked_keys_need_those_that_are_allowed(lab: Lab) -> None:
-    with pytest.raises(Refused, match="no signature is checked without --allowed"):
+    with pytest.raises(InvalidEvidence, match="no signature is checked without --allowed"):
         check_certificate(lab.folder, lab.plan, Trust(challenge=lab.challenge, revoked=lab.key("vendor.pub")))
 
 

@@ -15,7 +15,7 @@ from conformance.certificate.check import Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE
 from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT, digest_of_file
 from conformance.evidence.folder import REPORTS, RESULTS
-from conformance.evidence.results import Refused, read
+from conformance.evidence.results import InvalidEvidence, read
 from conformance.report.verify import Verified
 from conformance.verdict.conclude import conclude_evidence
 from tests.builders import Records, recount, rewrite
@@ -295,7 +295,7 @@ def test_there_are_at_least_fifty_eight_attacks() -> None:
 def test_an_attack_is_refused_by_its_check_alone(lab: Lab, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     trust = ATTACKS[name].act(lab)
     trust = trust if isinstance(trust, Trust) else lab.trust()
-    with pytest.raises(Refused, match=ATTACKS[name].words):
+    with pytest.raises(InvalidEvidence, match=ATTACKS[name].words):
         check_certificate(lab.folder, lab.plan, trust)
     monkeypatch.setattr(certificate, ATTACKS[name].check, NO_CHECK[ATTACKS[name].check])
     assert check_certificate(lab.folder, lab.plan, trust).level
@@ -310,11 +310,11 @@ def test_a_revocation_list_of_another_key_refuses_nothing(lab: Lab) -> None:
 def test_each_edited_report_is_refused(lab: Lab, name: str) -> None:
     path = lab.folder / name
     path.write_text(path.read_text() + "\n")
-    with pytest.raises(Refused, match=name):
+    with pytest.raises(InvalidEvidence, match=name):
         check_certificate(lab.folder, lab.plan, lab.trust())
 
 
 def test_a_statement_that_is_no_text_is_refused(lab: Lab) -> None:
     (lab.folder / STATEMENT).write_bytes(b"\xff\xfe{}")
-    with pytest.raises(Refused, match=r"statement\.json: is no JSON that this suite writes"):
+    with pytest.raises(InvalidEvidence, match=r"statement\.json: is no JSON that this suite writes"):
         check_certificate(lab.folder, lab.plan, Trust())

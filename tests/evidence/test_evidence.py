@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence import machine
-from conformance.evidence.results import Refused, Writer, read, refuse_incomplete
+from conformance.evidence.results import InvalidEvidence, Writer, read, refuse_incomplete
 from conformance.model import IDLE, Differing, Outcome, Result, Verdict
 from conformance.model.results import OUTCOME_FORM, RESULT_FORM
 from conformance.system.json_forms import first_mismatch
@@ -86,7 +86,7 @@ def test_a_damaged_file_is_refused_with_its_own_message(path: Path, tmp_path: Pa
     spoil, words = SPOILT[what]
     write(tmp_path / "other.jsonl", "other")
     path.write_bytes(b"".join(spoil(lines_of(path), lines_of(tmp_path / "other.jsonl"))))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InvalidEvidence) as refused:
         read(path)
     assert words in str(refused.value)
     assert str(refused.value).startswith(str(path))
@@ -109,7 +109,7 @@ def test_a_header_or_footer_that_lacks_something_is_refused(path: Path, record: 
             del content[key]
         lines[at] = json.dumps(content).encode() + b"\n"
         path.write_bytes(b"".join(lines))
-        with pytest.raises(Refused, match=f"{words}; the file is damaged"):
+        with pytest.raises(InvalidEvidence, match=f"{words}; the file is damaged"):
             read(path)
 
 
@@ -141,7 +141,7 @@ def test_a_line_is_read_as_json_whatever_stands_in_it(path: Path, what: str) -> 
 def test_a_line_that_is_nearly_json_is_refused(path: Path, end: bytes) -> None:
     lines = lines_of(path)
     path.write_bytes(sign_lines([*lines[:3], b'{"record":"row","row":"a",' + end + b"\n", *lines[3:]]))
-    with pytest.raises(Refused, match=":4: is no JSON"):
+    with pytest.raises(InvalidEvidence, match=":4: is no JSON"):
         read(path)
 
 
@@ -149,7 +149,7 @@ def test_rows_whose_second_ids_are_the_same_are_one_row(path: Path) -> None:
     lines = lines_of(path)
     two = [b'{"record":"row","row":"' + id_ + b'",' + REST_OF_LINE[:-1] + b',"row":"b"}\n' for id_ in (b"x", b"y")]
     path.write_bytes(sign_lines([*lines[:3], *two, *lines[3:]]))
-    with pytest.raises(Refused, match=":5: the row b occurs twice"):
+    with pytest.raises(InvalidEvidence, match=":5: the row b occurs twice"):
         read(path)
 
 
@@ -167,7 +167,7 @@ def test_rows_that_were_not_called_are_written_as_any_others(tmp_path: Path) -> 
     ]
     for result in results:
         writer.row(result)
-    with pytest.raises(Refused, match="the row a occurs twice"):
+    with pytest.raises(InvalidEvidence, match="the row a occurs twice"):
         writer.close(0.0)
     rows = path.read_text(encoding="utf-8").splitlines()[1:-1]
     assert rows == [json.dumps(result.to_json(), separators=(",", ":")) for result in results]
@@ -192,9 +192,9 @@ def test_a_result_with_every_fact_is_read_as_it_was_written() -> None:
 def test_no_beginning_of_a_file_is_taken(path: Path, cut: int) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - cut])
-    with pytest.raises(Refused):
+    with pytest.raises(InvalidEvidence):
         read(path)
-    with pytest.raises(Refused, match="cannot be read: No such file"):
+    with pytest.raises(InvalidEvidence, match="cannot be read: No such file"):
         read(path.parent / "none")
 
 
@@ -240,7 +240,7 @@ def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
         ([*ROWS, "new"], digest, "lacks 1 row of the suite, first new"),
         (ROWS[1:], digest, "has rows that the suite does not, such as row-0"),
     ):
-        with pytest.raises(Refused, match=words):
+        with pytest.raises(InvalidEvidence, match=words):
             refuse_incomplete(evidence, rows, suite, path)
 
 

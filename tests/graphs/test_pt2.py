@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.graphs import pt2
-from conformance.graphs.nodes import Unreadable
+from conformance.graphs.nodes import UnreadableModel
 from conformance.graphs.pt2 import read_pt2
 from conformance.graphs.pt2_lengths import evaluate
 from tests.builders import Cli
@@ -158,12 +158,12 @@ def test_a_zip_file_that_is_cut_or_changed_is_reported(tmp_path: Path, cli: Cli)
     whole = path.read_bytes()
     for end in range(0, len(whole), 7):
         path.write_bytes(whole[:end])
-        with pytest.raises(Unreadable, match="not a zip file, or cut short"):
+        with pytest.raises(UnreadableModel, match="not a zip file, or cut short"):
             read_pt2(path, lambda _: None)
     assert "not a zip file, or cut short" in cli("check-graph", str(path)).expect(2).out
     for at in range(0, len(whole), 3):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
-        with contextlib.suppress(Unreadable):
+        with contextlib.suppress(UnreadableModel):
             read_pt2(path, lambda _: None).nodes({})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.graphs.nodes import Unreadable
+from conformance.graphs.nodes import UnreadableModel
 from conformance.graphs.tflite import read_tflite
 from tests.builders import Cli
 from tests.graphs.graph_files import kinds
@@ -89,7 +89,7 @@ def test_a_model_that_is_changed_is_read_or_reported(tmp_path: Path, byte: int) 
     whole = path.read_bytes()
     for at in range(8, len(whole)):
         path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
-        with contextlib.suppress(Unreadable):
+        with contextlib.suppress(UnreadableModel):
             read_tflite(path, lambda _: None).nodes({})
 
 
@@ -98,5 +98,5 @@ def test_a_model_that_is_cut_is_reported(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for end in range(8, len(whole)):
         path.write_bytes(whole[:end])
-        with pytest.raises(Unreadable, match="past the end of the file"):
+        with pytest.raises(UnreadableModel, match="past the end of the file"):
             read_tflite(path, lambda _: None)

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.adapters.reference import Reference
 from conformance.evidence.folder import REPORTS
-from conformance.evidence.results import Refused
+from conformance.evidence.results import InvalidEvidence
 from conformance.model import VERDICTS, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, Row
 from conformance.report import embedded
@@ -59,7 +59,7 @@ def test_any_one_character_of_the_evidence_in_the_page_is_found(plan: Plan, fold
         page.write_text(f"{html[:at]}{other}{html[at + 1 :]}", encoding="utf-8", newline="\n")
         try:
             found = verify(page, plan)
-        except (Refused, OtherSuite):
+        except (InvalidEvidence, OtherSuite):
             continue  # it cannot be read any more, or says that it is of another suite: refused with exit code 2
         assert found.mismatches, html[at - 60 : at + 20]
 

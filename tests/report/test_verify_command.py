@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.folder import REPORTS
-from conformance.evidence.results import Refused
+from conformance.evidence.results import InvalidEvidence
 from conformance.plan.rows import Plan
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify, why_not
@@ -56,7 +56,7 @@ def test_of_a_file_that_is_no_evidence_one_thing_is_said(plan: Plan, folder: Pat
 def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> None:
     twice = f"{embedded.BEGIN}{{}}</script>{embedded.BEGIN}"
     edit(folder / "report.html", lambda html: html.replace(embedded.BEGIN, twice))
-    with pytest.raises(Refused, match="2 times, not once"):
+    with pytest.raises(InvalidEvidence, match="2 times, not once"):
         verify(folder / "report.html", plan)
 
 
@@ -69,7 +69,7 @@ def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name
         damaged = bytearray(data)
         damaged[at : at + length] = bytes(chance.randrange(256) for _ in range(chance.choice((0, length))))
         (folder / name).write_bytes(damaged)
-        with contextlib.suppress(Refused, OtherSuite):
+        with contextlib.suppress(InvalidEvidence, OtherSuite):
             assert bytes(damaged) == data or verify(folder / name, plan).mismatches
 
 
@@ -79,7 +79,7 @@ def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> Non
     assert not verify(folder, plan).mismatches
     for name in REPORTS:
         (folder / name).unlink()
-    with pytest.raises(Refused, match=r"neither results\.jsonl nor report\.html"):
+    with pytest.raises(InvalidEvidence, match=r"neither results\.jsonl nor report\.html"):
         verify(folder, plan)
 
 

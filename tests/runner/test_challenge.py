@@ -12,7 +12,7 @@ from adapters.reference import Decided, Reference
 from conformance.draw.challenge import challenge, is_fresh
 from conformance.draw.rows import Drawer, Drawn
 from conformance.evidence.folder import RESULTS
-from conformance.evidence.results import Evidence, Refused, Target
+from conformance.evidence.results import Evidence, InvalidEvidence, Target
 from conformance.load.cases import load_suite
 from conformance.model import Cases, Claims, Node, Suite, fails
 from conformance.plan.rows import Plan, plan_of
@@ -122,11 +122,11 @@ def test_rows_of_a_run_under_another_nonce_are_refused(tmp_path: Path, evidence_
     assert read_and_judge(path, PLAN).header["nonce"] == NONCE
     whole = path.read_bytes()
     rewrite(path, lambda records: records[0].pop("nonce"))
-    with pytest.raises(Refused, match="has rows that the suite does not"):
+    with pytest.raises(InvalidEvidence, match="has rows that the suite does not"):
         read_and_judge(path, PLAN)
     path.write_bytes(whole)
     rewrite(path, lambda records: put(records[0], ("nonce",), "f" * 64))
-    with pytest.raises(Refused, match=r"lacks .* rows of the suite"):
+    with pytest.raises(InvalidEvidence, match=r"lacks .* rows of the suite"):
         read_and_judge(path, PLAN)
 
 
@@ -142,7 +142,7 @@ def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path, evidence
                 record["content"] = list(old[record["row"]])
 
     rewrite(path, put_old_contents)
-    with pytest.raises(Refused, match="makes it fail"):
+    with pytest.raises(InvalidEvidence, match="makes it fail"):
         read_and_judge(path, PLAN)
 
 

@@ -14,7 +14,7 @@ from conformance.cli import main as cli
 from conformance.draw.rows import Drawer, Drawn
 from conformance.evidence.drawn import plan_of_run
 from conformance.evidence.folder import RESULTS
-from conformance.evidence.results import Evidence, Refused, Target, part_of
+from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
 from conformance.hunt.filed_rule import is_failure
 from conformance.hunt.write_drawn import write_drawn
 from conformance.load.cases import load_suite, with_cases
@@ -149,7 +149,7 @@ def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Eviden
 
 def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Evidence]) -> None:
     for drawn in ({"seed": 1, "calls": 60}, {"seed": 0, "calls": 3}):
-        with pytest.raises(Refused, match="is not what this suite draws"):
+        with pytest.raises(InvalidEvidence, match="is not what this suite draws"):
             plan_of_run(PLAN, replace(ring[1], header={**ring[1].header, "drawn": drawn}))
 
 

@@ -17,7 +17,7 @@ import pytest
 from conformance.adapter import digest_of_adapter
 from conformance.cli import main as cli
 from conformance.evidence import results as evidence_module
-from conformance.evidence.results import Refused, part_of, read
+from conformance.evidence.results import InvalidEvidence, part_of, read
 from conformance.isolate.backend import run_rows
 from conformance.model import IDLE, Result
 from conformance.plan.rows import Row
@@ -47,7 +47,7 @@ def test_what_is_left_of_a_run_is_its_whole_lines(tmp_path: Path) -> None:
 def test_a_run_of_something_else_is_not_gone_on_with(tmp_path: Path, key: str) -> None:
     path = tmp_path / "results.jsonl"
     header = write(path, close=False)
-    with pytest.raises(Refused, match=f"{key}.* was .* and is .*; begin a new run"):
+    with pytest.raises(InvalidEvidence, match=f"{key}.* was .* and is .*; begin a new run"):
         evidence_module.salvage(path, {**header, key: {"other": 1}})
     assert evidence_module.salvage(path, {**header, "started": "later"})
 
@@ -132,7 +132,9 @@ def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
     lines = lines_of(path)
     lines[-1] = json.dumps(json.loads(lines[-1]) | {"milliseconds": {"no-row[StaticReshape-f32]": 3}}).encode() + b"\n"
     path.write_bytes(sign_lines(lines))
-    with pytest.raises(Refused, match=r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"):
+    with pytest.raises(
+        InvalidEvidence, match=r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"
+    ):
         read(path)
 
 
@@ -155,7 +157,7 @@ def test_a_run_killed_at_any_moment_can_be_finished(command: Command, tmp_path: 
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), "it was killed in the middle"
         assert not path.exists()
-        with pytest.raises(Refused):
+        with pytest.raises(InvalidEvidence):
             read(part_of(path))
         left.add(part_of(path).stat().st_size)
         assert not (out / "report.html").exists()
@@ -186,5 +188,5 @@ def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> No
     child.kill()
     child.wait()
     assert not path.exists()
-    with pytest.raises(Refused):
+    with pytest.raises(InvalidEvidence):
         read(part_of(path))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
-from conformance.evidence.results import Evidence, OtherFormat, Refused, pack, read
+from conformance.evidence.results import Evidence, InvalidEvidence, OtherFormat, pack, read
 from conformance.load.cases import load_suite
 from conformance.model.verdicts import count_verdicts
 from conformance.site.publish import folders, publish, size, write_pages
@@ -175,7 +175,7 @@ def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: ob
     path = tmp_path / PUBLISHED
     assert callable(damage)
     path.write_bytes(damage(pack(b"".join(b'{"record":"row","row":"%d"}\n' % number for number in range(1000)))))
-    with pytest.raises(Refused, match=r"cannot be unpacked.*damaged") as refused:
+    with pytest.raises(InvalidEvidence, match=r"cannot be unpacked.*damaged") as refused:
         read(path)
     assert "\n" not in str(refused.value)
 

@@ -16,7 +16,7 @@ from conformance.adapters.broken import AnyNegativeInfers
 from conformance.adapters.reference import Reference
 from conformance.cli import sweep as command_module
 from conformance.cli.main import main
-from conformance.evidence.journal import Refused, encode
+from conformance.evidence.journal import InvalidEvidence, encode
 from conformance.isolate.parallel.distribute import run_here
 from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
@@ -48,9 +48,9 @@ def test_a_file_that_was_cut_or_changed_is_refused(tmp_path: Path, sweep: Sweep)
         (text + text, 'a "footer" among the blocks; two files are mixed'),
     ):
         (tmp_path / FILE).write_text(changed, encoding="utf-8")
-        with pytest.raises(Refused, match=words):
+        with pytest.raises(InvalidEvidence, match=words):
             read(tmp_path / FILE)
-    with pytest.raises(Refused, match="cannot be read"):
+    with pytest.raises(InvalidEvidence, match="cannot be read"):
         salvage(tmp_path / "none.jsonl", {}, ())
 
 
@@ -104,7 +104,7 @@ def test_a_field_of_the_wrong_type_is_refused_with_its_place(
         records[-1]["footer"] = hashlib.sha256(encode(rest).encode()).hexdigest()
     (tmp_path / FILE).write_text("".join(f"{encode(each)}\n" for each in records), encoding="utf-8")
     place = f"{FILE}:{number + 1 if number >= 0 else len(records) + 1 + number}: "
-    with pytest.raises(Refused, match=place) as refused:
+    with pytest.raises(InvalidEvidence, match=place) as refused:
         read(tmp_path / FILE)
     assert "\n" not in str(refused.value)
 
@@ -119,15 +119,15 @@ def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
         (b'{"record":"header","format":"reshape-conformance-sweep-1"}\n', "reads reshape-conformance-sweep-3"),
     ):  # fmt: skip
         path.write_bytes(text)
-        with pytest.raises(Refused, match=words):
+        with pytest.raises(InvalidEvidence, match=words):
             read(path)
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(Refused, match="1: the line has more than 16,777,216 bytes"):
+    with pytest.raises(InvalidEvidence, match="1: the line has more than 16,777,216 bytes"):
         read(path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(Refused, match="not a regular file"):
+    with pytest.raises(InvalidEvidence, match="not a regular file"):
         read(path)
 
 
@@ -136,7 +136,7 @@ def test_a_file_without_some_blocks_is_refused(tmp_path: Path, sweep: Sweep) -> 
     header, *blocks, _ = (json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines())
     writer = SweepWriter(tmp_path, header, [Tally.from_json(block) for block in blocks[:-1]])
     writer.close(1.0, {"planted": 1})
-    with pytest.raises(Refused, match="calls, and its header says 248"):
+    with pytest.raises(InvalidEvidence, match="calls, and its header says 248"):
         read(tmp_path / FILE)
 
 

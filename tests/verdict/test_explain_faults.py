@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.evidence.results import Refused
+from conformance.evidence.results import InvalidEvidence
 from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.model import Expression, Place
@@ -77,7 +77,7 @@ def test_a_call_that_fails_with_some_elements_does_not_pass(command: Command) ->
 
 
 def test_evidence_of_another_suite_is_refused(evidence: Path) -> None:
-    with pytest.raises(Refused, match="other rules or cases; run again"):
+    with pytest.raises(InvalidEvidence, match="other rules or cases; run again"):
         explain_evidence(evidence, plan_of(load_suite()), [])
 
 

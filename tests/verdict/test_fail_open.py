@@ -123,7 +123,7 @@ def conclude_folder(command: Command) -> CommandOutput:
     try:
         found = rejudge.read_and_judge(folder / "results.jsonl", plan)
         code = commands_run.conclude_and_report(plan, found, folder, as_json=True)
-    except evidence.Refused as refused:
+    except evidence.InvalidEvidence as refused:
         return CommandOutput(2, json.dumps({"sentences": [], "why": str(refused)}), "")
     return CommandOutput(code, *command.capsys.readouterr())
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.evidence.folder import PUBLISHED, find_published_results
-from conformance.evidence.results import Refused, read, refuse_incomplete
+from conformance.evidence.results import InvalidEvidence, read, refuse_incomplete
 from conformance.load.schema import read_file
 from conformance.load.strict_yaml import require
 from conformance.model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
@@ -106,7 +106,7 @@ def _results(folder: Path, plan: Plan) -> dict[str, Result] | str:
         evidence = read(path)
         rows = {result.row for result in evidence.results}
         refuse_incomplete(evidence, {row.id for row in plan.rows} | rows, plan.suite.digest, path)
-    except Refused as refused:
+    except InvalidEvidence as refused:
         return str(refused)
     return {result.row: result for result in evidence.results}
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from conformance.adapter import digest_of_adapter, name_and_device
 from conformance.evidence.folder import find_published_results
 from conformance.evidence.journal import Reader
-from conformance.evidence.results import FORMAT, OtherFormat, Refused, read_content
+from conformance.evidence.results import FORMAT, InvalidEvidence, OtherFormat, read_content
 from conformance.site.publish import folders, name_of
 
 from .read import Environment, LabFile
@@ -71,7 +71,7 @@ def _stale(path: Path, backend: str, suite: str, days: int) -> Iterator[str]:
     except OtherFormat:
         yield "another format"
         return
-    except (Refused, ValueError) as refused:
+    except (InvalidEvidence, ValueError) as refused:
         yield str(refused)
         return
     if header["suite"]["digest"] != suite:
