@@ -63,7 +63,7 @@ class SessionConclusion:
         self.results: dict[str, Result] = {}
         self.seconds = 0.0
         self.rejected = False
-        """True if a worker of xdist ran another backend or suite, so that nothing can be concluded."""
+        """Whether a worker of xdist ran another backend or suite, so that nothing can be concluded."""
         self.evidence: Evidence | None = None
         self.conclusion: Conclusion | None = None
         self.trouble: str | None = None

@@ -1,4 +1,4 @@
-"""Failing rows at the end of a session: grouped by kind, in place of pytest's own sections on failures.
+"""Failing rows at the end of a session: grouped by kind, instead of pytest's own sections on failures.
 
 A backend may fail in hundreds of rows for one reason. pytest would print each of them twice: in full under FAILURES and
 in a line of its short summary. A row is in these sections only if a person asks for it: in full if it is the only row

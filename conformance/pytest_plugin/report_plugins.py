@@ -1,7 +1,7 @@
 """Give plugins that write reports what they need to show each row as a test.
 
 Allure needs parameters. It takes tests with the same function name and the same parameters for retries of one test, and
-the rows of a case differ only in what stands in brackets.
+the rows of a case differ only in the part in brackets.
 """
 
 from __future__ import annotations

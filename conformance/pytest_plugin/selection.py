@@ -33,7 +33,7 @@ def folders(config: pytest.Config) -> tuple[Path | None, Path | None]:
 
 
 def words(option: Any) -> list[str]:
-    """Write the options for the folders as they stand on a command line."""
+    """Write the options for the folders as on a command line."""
     options = ((name, getattr(option, f"conformance_{what}")) for what, name in _OPTIONS.items())
     return [word for name, value in options if value is not None for word in (name, value)]
 

@@ -37,8 +37,6 @@ _PIPE, _LEAST_ROOM = 1 << 20, 4096
 _READ = 1 << 16
 _AHEAD = 2 * messages.LONGEST_LINE
 """Bytes that a process may send while a call is still being sent to it."""
-_FEW_REPLIES, _GATHER_SECONDS = 4, 0.0002
-"""So many replies are given time to gather: waking up for each of them would cost more than reading it."""
 _POLL_SECONDS = 0.25
 """Seconds after which a silent process is polled: it may have ended while a child of it keeps the pipes open."""
 
@@ -50,8 +48,6 @@ class Process:
         self.name, self.limits, self.ended = handle.name, limits, False
         self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self._allowed = limits.seconds
-        self.replies_due = 0
-        """Calls that were sent behind the next one; their replies come without another request."""
         self._child = handle.child
         assert self._child.stdin is not None
         assert self._child.stdout is not None
@@ -201,8 +197,6 @@ class Process:
 
     def _wait(self, deadline: float, what: str, poll: select.poll) -> None:
         """Wait until there is something to read, or room to write if `poll` asks for it; keep the end of stderr."""
-        if self.replies_due >= _FEW_REPLIES:
-            time.sleep(_GATHER_SECONDS)
         while True:
             left = deadline - time.monotonic()
             try:
