@@ -49,11 +49,11 @@ from ..system.files import InUse, lock_folder
 from ..system.terminal import plain
 from ..verdict.standing import in_target
 from . import selection
+from .allure_parameters import AllureParameters
 from .calls import RowCalls
 from .conclusion import SessionConclusion, close_backend, keep_warning_filters_out
 from .failure_sections import FailureSections
 from .items import CaseFile, CaseRow, Failure
-from .report_plugins import register_reporters
 from .settings import limit_words, read_request
 
 
@@ -84,7 +84,8 @@ def register(config: pytest.Config) -> None:
     except (CannotStart, Usage, InUse) as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
-    register_reporters(config)
+    if config.getoption("allure_report_dir", None):
+        config.pluginmanager.register(AllureParameters())
     config.pluginmanager.register(FailureSections(config))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..model import BAD, RIGHT, WAIVED, Result, Verdict
+from ..model import BAD, RIGHT, WAIVED, Result
 from ..plan.rows import Row
 from ..system.terminal import plain
+
+if TYPE_CHECKING:
+    from .hooks import ConformanceSession
 
 
 class Failure:
@@ -39,23 +42,10 @@ class RowFailed(AssertionError):
         self.failure = failure
 
 
-class Runs(Protocol):
-    """The part of the session that items use."""
-
-    pin: str
-    """Names the backend and the suite."""
-
-    def call(self, row: Row) -> Result: ...
-    def verdicts(self, result: Result) -> set[Verdict]: ...
-    def failure(self, row: Row, result: Result) -> Failure: ...
-    def skip_reason(self, row: Row, result: Result) -> str: ...
-    def waiver_reason(self, result: Result) -> str: ...
-
-
 class CaseFile(pytest.Collector):
     """A file of the suite; its node id does not depend on the working directory."""
 
-    def __init__(self, conformance: Runs, rows: list[Row], **options: Any) -> None:
+    def __init__(self, conformance: ConformanceSession, rows: list[Row], **options: Any) -> None:
         super().__init__(**options)
         self.conformance, self.rows = conformance, rows
 
@@ -69,7 +59,7 @@ class CaseFile(pytest.Collector):
 class CaseRow(pytest.Item):
     """A row of the plan."""
 
-    def __init__(self, conformance: Runs, row: Row, **options: Any) -> None:
+    def __init__(self, conformance: ConformanceSession, row: Row, **options: Any) -> None:
         super().__init__(**options)
         self.conformance, self.row = conformance, row
         self.result: Result | None = None

@@ -242,8 +242,8 @@ class ForkServer:
 
     There are two such processes: one has imported the backend; copies of the other import the backend themselves.
     Copies of the first are used only after a process that is not a copy has answered a call, and if a copy gives the
-    same answer. Where NumPy is all that is imported, a run with many crashes takes an
-    eighth of the CPU time that it takes without copies.
+    same answer. Where NumPy is all that is imported, a run with many crashes takes an eighth of the CPU
+    time that it takes without copies.
     """
 
     def __init__(self, command: Sequence[str], fresh: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
-"""Give plugins that write reports what they need to show each row as a test.
+"""Tell Allure the parameters of each row.
 
-Allure needs parameters. It takes tests with the same function name and the same parameters for retries of one test, and
-the rows of a case differ only in the part in brackets.
+Tests with the same function name and the same parameters count as retries of one test there, and the rows of a case
+differ only in the part in brackets.
 """
 
 from __future__ import annotations
@@ -14,15 +14,7 @@ import pytest
 from .items import CaseRow
 
 
-def register_reporters(config: pytest.Config) -> None:
-    """Register what the plugins that write reports in this session need."""
-    if config.getoption("allure_report_dir", None):
-        config.pluginmanager.register(_AllureParameters())
-
-
-class _AllureParameters:
-    """Tells Allure the parameters of each row, which are part of the id of its history."""
-
+class AllureParameters:
     def __init__(self) -> None:
         self._allure: Any = importlib.import_module("allure")
 
