@@ -107,7 +107,7 @@ class SessionConclusion:
         partial = target.operations or target.documents or target.types
         whole = not partial and all(row.id in self.results for row in self.wanted)
         drawn = DrawnRun(request.plan, self.setup.claims, request.drawn_rows if whole else 0)
-        for row, result in drawn.run(self.adapter, request.isolation):
+        for row, result in drawn.run(self.adapter, request.isolation, request.hangs):
             if result is not None:
                 self.results[row.id] = self.setup.apply_waivers(row, result)
         return drawn

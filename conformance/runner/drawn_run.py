@@ -9,6 +9,7 @@ from ..evidence.results import DrawnCounts
 from ..isolate.backend import Isolation, run_rows
 from ..model import BAD, Adapter, Claims, Result
 from ..plan.rows import Plan, Row
+from ..run.confirm import HangPolicy
 from ..system.late import go_on
 
 _MAX_KINDS = 12
@@ -32,14 +33,14 @@ class DrawnRun:
         """The counts for the footer; None if no calls were asked for."""
         return DrawnCounts(self.calls, self.failures) if self.drawn.calls else None
 
-    def run(self, adapter: Adapter, isolation: Isolation) -> Iterator[tuple[Row, Result | None]]:
+    def run(self, adapter: Adapter, isolation: Isolation, policy: HangPolicy) -> Iterator[tuple[Row, Result | None]]:
         """Call the rows in their order in one process; yield each, and the first failure of each kind with its case.
 
         After many kinds of failures, or a call that hung, no more are called.
         """
         kinds = set()
         for row in self._rows:
-            result = next(run_rows([row], adapter, self._claims, isolation))
+            result = next(run_rows([row], adapter, self._claims, isolation, policy))
             if result.outcome.kind == "none":  # the backend was given up
                 return
             self.calls += 1

@@ -92,7 +92,7 @@ def run_suite(
     out: Callable[[str], Path] | None,
     tick: Tick = lambda ran, case, failed: None,
 ) -> Evidence:
-    """Run an request, write its results, and return what was written.
+    """Run what is requested, write its results, and return what was written.
 
     `out` is told the backend's name and gives the folder, which it has locked, and cleared unless the run is resumed.
     Without `out` no file is written, and the evidence holds only the rows that ran.
@@ -118,7 +118,7 @@ def run_suite(
             in_order = _run_in_order(request, adapter, claims, done)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
-            all_rows = chain(in_order, drawn.run(adapter, request.isolation) if drawn else ())
+            all_rows = chain(in_order, drawn.run(adapter, request.isolation, request.hangs) if drawn else ())
             for row, result in all_rows:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
@@ -183,7 +183,7 @@ class BackendSetup:
 
 
 def load_waivers(request: RunRequest) -> list[waive.Waiver]:
-    """Load the waivers of an request, for any backend; Malformed if the file cannot be used."""
+    """Load the waivers of a request, for any backend; Malformed if the file cannot be used."""
     return waive.load_all(request.waivers, request.plan) if request.waivers else []
 
 
@@ -263,7 +263,7 @@ def _worker_setup(request: RunRequest, adapter: Adapter, claims: Claims) -> Work
 
 
 def chosen_rows(request: RunRequest) -> list[bool]:
-    """Say of each row of the plan whether an request runs it."""
+    """Say of each row of the plan whether a request runs it."""
     return [_is_chosen(request, number, row) for number, row in enumerate(request.plan.rows)]
 
 
