@@ -15,7 +15,7 @@ from ..model import Form, Meaning, Rule
 from .compiled_rules import INFERRED, parse_where
 from .contract import Contract
 from .expression import CALL_NAMES, FORM_NAMES, parse
-from .ranges import POSITIVE, Range, Row, Value, evaluate
+from .ranges import POSITIVE, Elements, Range, Value, evaluate
 
 Known = int | str
 """A known length, or the name of one."""
@@ -64,7 +64,7 @@ class PartialContract:
         rules = list(rules)
         names = CALL_NAMES | FORM_NAMES
         self._contract = contract
-        self._names: Mapping[str, Value] = {"types": Row(types), "shape_types": Row(shape_types)}
+        self._names: Mapping[str, Value] = {"types": Elements(types), "shape_types": Elements(shape_types)}
         self._requires = [(r.id, parse(r.requires.text, names)) for r in rules if r.requires]
         self._silences = [(r.id, parse(r.when.text, names)) for r in rules if r.when and r.level != "capacity"]
         self._gives = [_Gives(parse_where(r.where.text), r.gives.text) for r in rules if r.where and r.gives]
@@ -95,10 +95,12 @@ class PartialContract:
 
     def _values(self, call: PartialCall) -> dict[str, Value]:
         values: dict[str, Value] = {**self._names, "special_zero": call.special_zero}
-        values["src"] = Row(None if call.src is None else tuple(_range(n, POSITIVE) for n in call.src))
-        values["shape"] = Row(None if call.shape is None else tuple(_range(n, Range()) for n in call.shape))
+        values["src"] = Elements(None if call.src is None else tuple(_range(n, POSITIVE) for n in call.src))
+        values["shape"] = Elements(None if call.shape is None else tuple(_range(n, Range()) for n in call.shape))
         for name, value in call.form._asdict().items():
-            known = Row(value) if isinstance(value, tuple) else Range(value, value) if type(value) is int else value
+            known = (
+                Elements(value) if isinstance(value, tuple) else Range(value, value) if type(value) is int else value
+            )
             values[name] = None if value == UNKNOWN_TYPE else known
         return values
 

@@ -18,13 +18,13 @@ class Range(NamedTuple):
 POSITIVE = Range(1)
 
 
-class Row(NamedTuple):
+class Elements(NamedTuple):
     """The elements of a row: ranges or names. None: not even their number is known."""
 
     elements: tuple[Any, ...] | None
 
 
-Value = Range | Row | bool | str | None
+Value = Range | Elements | bool | str | None
 """A number, a row, true or false, a name; None is an unknown value."""
 
 
@@ -38,7 +38,7 @@ def evaluate(node: ast.expr, names: Mapping[str, Value]) -> Value:
         case ast.Name(id=name):
             return names.get(name)
         case ast.Tuple(elts=elements):
-            return Row(tuple(evaluate(element, names) for element in elements))
+            return Elements(tuple(evaluate(element, names) for element in elements))
         case ast.BoolOp(op=op, values=operands):
             return _join([_truth(evaluate(operand, names)) for operand in operands], isinstance(op, ast.Or))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -59,7 +59,7 @@ def evaluate(node: ast.expr, names: Mapping[str, Value]) -> Value:
 
 
 def _truth(value: Value) -> bool | None:
-    if isinstance(value, Row):
+    if isinstance(value, Elements):
         return None if value.elements is None else bool(value.elements)
     return value if isinstance(value, bool) else None
 
@@ -107,7 +107,7 @@ def _times(x: float, y: float) -> float:
 
 def _compare(op: ast.cmpop, a: Value, b: Value) -> bool | None:
     if isinstance(op, ast.In | ast.NotIn):
-        if not isinstance(b, Row) or b.elements is None:
+        if not isinstance(b, Elements) or b.elements is None:
             return None
         among = _join([_equal(a, element) for element in b.elements], is_or=True)
         return among if isinstance(op, ast.In) else _not(among)
@@ -125,7 +125,7 @@ def _compare(op: ast.cmpop, a: Value, b: Value) -> bool | None:
 def _equal(a: Value, b: Value) -> bool | None:
     if a is None or b is None:
         return None
-    if isinstance(a, Row) and isinstance(b, Row):
+    if isinstance(a, Elements) and isinstance(b, Elements):
         if a.elements is None or b.elements is None:
             return None
         if len(a.elements) != len(b.elements):
@@ -140,7 +140,7 @@ def _equal(a: Value, b: Value) -> bool | None:
 
 
 def _element(row: Value, index: Value) -> Value:
-    if isinstance(row, Row) and row.elements is not None and isinstance(index, Range) and index.low == index.high:
+    if isinstance(row, Elements) and row.elements is not None and isinstance(index, Range) and index.low == index.high:
         k = int(index.low)
         return row.elements[k] if k < len(row.elements) else Range()
     return Range()
@@ -152,7 +152,7 @@ def _call(function: str, argument: ast.expr, names: Mapping[str, Value]) -> Valu
         elements = _loop(argument, names)
     else:
         row = evaluate(argument, names)
-        elements = None if not isinstance(row, Row) or row.elements is None else [(True, e) for e in row.elements]
+        elements = None if not isinstance(row, Elements) or row.elements is None else [(True, e) for e in row.elements]
     if function == "len":
         return Range(0) if elements is None else Range(len(elements), len(elements))
     if function in ("all", "any"):
@@ -187,7 +187,7 @@ def _loop(loop: ast.GeneratorExp, names: Mapping[str, Value]) -> list[tuple[bool
     while isinstance(base, ast.Call):  # range(len(row))
         base = base.args[0]
     row = evaluate(base, names)
-    if not isinstance(row, Row) or row.elements is None:
+    if not isinstance(row, Elements) or row.elements is None:
         return None
     targets = over.target.elts if isinstance(over.target, ast.Tuple) else [over.target]
     named = [target.id for target in targets if isinstance(target, ast.Name)]

@@ -59,7 +59,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_document_has_a_page_with_links_and_without_scripts(site: Path) -> None:
+def test_every_document_has_a_page_with_links(site: Path) -> None:
     names = {INDEX, DIFFERENCES, CASES, *(f"{name}.html" for name in DOCUMENTS)}
     assert {path.name for path in site.iterdir()} == names
     for path in site.iterdir():

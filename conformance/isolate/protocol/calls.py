@@ -44,7 +44,7 @@ class WatchedMemory(NamedTuple):
     tensor: Tensor
 
 
-class Call(NamedTuple):
+class SentCall(NamedTuple):
     """A request to run a program."""
 
     id: int
@@ -65,7 +65,7 @@ class PendingReply(NamedTuple):
     """A call that was sent, and what is needed to read its replies."""
 
     program: CompiledGraph
-    call: Call
+    call: SentCall
     closes: Sequence[int]
     """The ids of the requests to close programs that were sent with it."""
     compiling: int

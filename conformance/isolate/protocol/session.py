@@ -15,7 +15,7 @@ from ...system.text import LONGEST_TEXT, quote, shorten
 from ..process.process_memory import MemoryReader
 from ..process.shared_memory import SharedMemory
 from . import messages
-from .calls import Call, CompiledGraph, PendingReply, UnreportedChange, WatchedMemory
+from .calls import CompiledGraph, PendingReply, SentCall, UnreportedChange, WatchedMemory
 from .messages import Fault
 from .process import Bytes, Process
 from .reply import addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
@@ -150,11 +150,11 @@ class Session:
             compiling = new_id()
             parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
-        call = Call(new_id(), tensors, places, room, may_overwrite)
+        call = SentCall(new_id(), tensors, places, room, may_overwrite)
         parts += self._run_request(program, call, {} if behind is None else {"behind": behind})
         return PendingReply(program, call, closes, compiling, behind), parts
 
-    def _run_request(self, program: CompiledGraph, call: Call, more: Mapping[str, Any]) -> list[Bytes]:
+    def _run_request(self, program: CompiledGraph, call: SentCall, more: Mapping[str, Any]) -> list[Bytes]:
         program.sources[call.id] = call.tensors[0]
         line = messages.run_line(
             call.id, program.number, call.may_overwrite, call.tensors, call.places, call.room, more
@@ -184,10 +184,10 @@ class Session:
 
     def run_at_once(self, runs: Sequence[Run]) -> Iterator[Callable[[], Tensor]]:
         """Run compiled programs at the same time. Call what is yielded to read each answer, in this order."""
-        calls, parts, self._until = list[Call](), list[Bytes](), self._deadline()
+        calls, parts, self._until = list[SentCall](), list[Bytes](), self._deadline()
         self._large = False  # the tensors go through the pipe
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
-            calls.append(Call(self.process.new_id(), tensors, [None] * len(tensors), 0, may_overwrite))
+            calls.append(SentCall(self.process.new_id(), tensors, [None] * len(tensors), 0, may_overwrite))
             parts += self._run_request(program, calls[-1], {"with_next": True} if number < len(runs) else {})
         self.process.send(parts, self._until, "run")
         for number, ((program, _, _), call) in enumerate(zip(runs, calls, strict=True), 1):
@@ -197,7 +197,7 @@ class Session:
         patient, self._patient = self._patient, False
         return self.process.start_clock(self.process.limits.start_seconds if patient else None)
 
-    def _check_compile_reply(self, program: CompiledGraph, reply: Reply, call: Call, with_next: bool) -> None:
+    def _check_compile_reply(self, program: CompiledGraph, reply: Reply, call: SentCall, with_next: bool) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
         try:
             self._result(reply, "compile")
@@ -226,7 +226,7 @@ class Session:
                     room[at : at + size] = tensor.memory
         return places, end
 
-    def _read_answer(self, program: CompiledGraph, call: Call, with_next: bool, sent_ahead: bool = False) -> Tensor:
+    def _read_answer(self, program: CompiledGraph, call: SentCall, with_next: bool, sent_ahead: bool = False) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
         reply = self.process.read_reply(call.id, self._until, "run")
         try:
@@ -251,7 +251,7 @@ class Session:
             raise answer or RemoteError("no tensor came")
         return answer
 
-    def _apply_changes(self, program: CompiledGraph, reply: Reply, call: Call) -> None:
+    def _apply_changes(self, program: CompiledGraph, reply: Reply, call: SentCall) -> None:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
                 raise Fault(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")
@@ -263,7 +263,7 @@ class Session:
                     raise Fault(f"{key!r} names the call {quote(number)}, which is not one of this program")
                 self._replace(earlier.memory, changed)
 
-    def _expect_no_unreported_change(self, reader: MemoryReader, reply: Reply, call: Call) -> None:
+    def _expect_no_unreported_change(self, reader: MemoryReader, reply: Reply, call: SentCall) -> None:
         """Raise UnreportedChange if src or a shape of a call sent ahead is not in the worker's memory as in ours."""
         addressed = addressed_tensors(reply, call.tensors)
         contents = reader.read([(at, len(tensor.memory)) for at, tensor in addressed]) if addressed else None
@@ -271,7 +271,7 @@ class Session:
             raise UnreportedChange
 
     def _find_unreported_changes(
-        self, reader: MemoryReader, program: CompiledGraph, reply: Reply, call: Call, answer: object
+        self, reader: MemoryReader, program: CompiledGraph, reply: Reply, call: SentCall, answer: object
     ) -> None:
         """Find changes that the worker did not report: read src, shapes and the tensors of earlier calls in its memory.
 
@@ -304,7 +304,7 @@ class Session:
                 if (memory.key, memory.call) not in reported:
                     memory.tensor.memory[:] = content
 
-    def _read_tensor(self, result: Reply, call: Call) -> Tensor | RemoteError:
+    def _read_tensor(self, result: Reply, call: SentCall) -> Tensor | RemoteError:
         """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
         if type(size) is not int or size < 0 or (limit and size > limit):
@@ -321,7 +321,7 @@ class Session:
         strides = strides_of(dims, "dense", WIDTH[type_])
         return Tensor(type_, dims, strides, memory, 0, shares_src=result.get("shares") is True)
 
-    def _check_size(self, announced: tuple[str, tuple[int, ...]] | RemoteError, size: int, call: Call) -> None:
+    def _check_size(self, announced: tuple[str, tuple[int, ...]] | RemoteError, size: int, call: SentCall) -> None:
         """Raise Fault if a payload is larger than any answer to this call can be."""
         if isinstance(announced, RemoteError):
             if size > _MAX_DROPPED:
@@ -333,14 +333,14 @@ class Session:
             type_, dims = announced
             raise Fault(f"the result {type_}{quote(list(dims))} has {size} bytes, where at most {most} are read")
 
-    def _read_shared_memory(self, at: Any, size: int, call: Call) -> bytearray:
+    def _read_shared_memory(self, at: Any, size: int, call: SentCall) -> bytearray:
         """Read an answer in shared memory; it must be in the room offered behind the tensors."""
         if self.shared is None or not call.room or at != call.room or size > call.room:
             raise Fault(f"the result lies at {quote(at)} in shared memory, where it was given no room")
         with memoryview(self.shared.room(at + size)) as view:
             return bytearray(view[at : at + size])
 
-    def _copy_back(self, call: Call) -> None:
+    def _copy_back(self, call: SentCall) -> None:
         """Copy tensors back from shared memory, those that changed: comparing is cheaper than copying."""
         assert self.shared is not None
         for at, tensor in zip(call.places, call.tensors, strict=True):
