@@ -19,7 +19,7 @@ from conformance.evidence.results import FORMAT, pack
 from conformance.load.folders import cases_folder, digest_of, spec_folder
 from conformance.model import Malformed
 from tests.tools.conftest import LabCommand
-from tools.lab.environments import Installation, lacking, run_words
+from tools.lab.environments import TESTS, Installation, lacking, run_words
 from tools.lab.read import Environment, LabFile, SharedLibrary, load_lab
 from tools.lab.state import states
 
@@ -59,6 +59,10 @@ def test_every_bundled_backend_is_in_lab_yaml() -> None:
     comment = (CLONE / "lab.yaml").read_text(encoding="utf-8").partition("runners:")[0].partition("Not published:")[2]
     run = {name_and_device(backend)[0] for each in lab.environments.values() for backend in each.backends}
     assert {name for name in bundled_backends() if name not in {*run, REFERENCE} and name not in comment} == set()
+
+
+def test_every_pattern_of_tests_finds_a_file() -> None:
+    assert [pattern for pattern in TESTS if not [*(CLONE / "tests").glob(pattern)]] == []
 
 
 @pytest.mark.parametrize(
