@@ -22,7 +22,7 @@ MODULES = (
     "litert", "mnn", "cupy", "tinygrad", "sparse", "keras_jax", "keras_tensorflow", "tosa", "executorch",
 )  # fmt: skip
 BACKENDS = tuple(name for name, known in bundled_backends().items() if known.module in MODULES)
-RAW = ("numpy", "torch-raw", "paddle", "mnn")
+RAW = ("numpy", "torch-raw", "paddle", "paddle-in-place", "mnn")
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
