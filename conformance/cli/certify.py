@@ -36,12 +36,12 @@ from ..system.files import InUse, lock_folder, replace_bytes, replace_text
 from ..system.late import go_on
 from ..system.progress import Progress
 from ..system.terminal import paint, say, wrap
-from ..verdict.conclude import Conclusion, conclude_evidence
+from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, check_key, emit, load_plan, say_error
 from .parser import Parser, days
 from .request import add_request_options, read_request, report_mistakes
-from .run import write_reports
+from .run import conclude, write_reports
 from .run_summary import relative
 from .shared_options import add_key
 
@@ -75,50 +75,58 @@ def run(args: argparse.Namespace) -> int:
     if args.commit and (args.challenge or args.key or args.tester):
         raise Usage("--commit names what will be tested; --challenge, --tester and --key are for the run after that")
     check_key(args.key)
-    out: Path = args.out or DEFAULT_OUT
-    out = out.resolve()
+    out = (args.out or DEFAULT_OUT).resolve()
     try:
         with lock_folder(out, f"conformance certify {args.backend}"):
-            return _run_in(args, out)
+            asked = read_record(args.challenge, CHALLENGE_FORM) if args.challenge else None
+            commitment = _read_commitment(asked, args.backend, out) if asked else None  # before anything runs
+            plan = challenge(load_plan(args.spec, args.cases), asked.record["nonce"] if asked else None)
+            if plan.suite.lost:
+                raise Usage(describe_missing_cases(plan.suite))
+            request = replace(read_request(args, plan), with_subject=True)
+            with report_mistakes(args.claims):
+                evidence = _run_request(request, args.challenge, out)
+            if commitment is not None:
+                refuse_uncommitted(commitment, evidence)
+            conclusion = conclude(plan, evidence, out)
+            write_reports(out, plan, evidence, conclusion)
+            if args.commit:
+                write_record(out / COMMITMENT, commitment_of(evidence))
+            else:
+                _write_statement(evidence, conclusion, asked, out, args.days, args.key)
     except InUse as in_use:
         raise Usage(str(in_use)) from None
-    except InvalidEvidence as refused:
-        raise Usage(str(refused), code=FAILS) from None
-
-
-def _run_in(args: argparse.Namespace, out: Path) -> int:
-    asked, commitment = _read_challenge(args, out)
-    plan = challenge(load_plan(args.spec, args.cases), asked.record["nonce"] if asked else None)
-    if plan.suite.lost:
-        raise Usage(describe_missing_cases(plan.suite))
-    request = replace(read_request(args, plan), with_subject=True)
-    evidence = _certify(request, args.challenge, args.claims, out)
-    if commitment is not None:
-        refuse_uncommitted(commitment, evidence)
-    conclusion = conclude_evidence(plan, evidence)
-    write_reports(out, plan, evidence, conclusion)
+    except InvalidEvidence as invalid:
+        raise Usage(str(invalid), code=FAILS) from None
+    if args.json:
+        files = evidence.footer.get("subject", {})
+        emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files})
+        return conclusion.exit_code
+    _show(evidence, conclusion)
     if args.commit:
-        write_record(out / COMMITMENT, commitment_of(evidence))
-    else:
-        _write_statement(args, evidence, conclusion, asked, out)
-    _show(args, evidence, conclusion, out)
+        say(f"commitment: {relative(out / COMMITMENT)}; send it to the issuer, who answers with a challenge")
+        say(f"next: conformance certify {args.backend} --challenge FILE --out {relative(out)}")
+        return conclusion.exit_code
+    suite, level = evidence.header["suite"], "self-tested" if args.challenge is None else "challenged"
+    described = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])
+    signed = "" if args.key else "; not signed; sign with --key FILE"
+    say(f"certificate: {relative(out / PAGE)} ({described}{signed})")
+    more = f" --challenge {args.challenge}" if args.challenge else ""
+    say(f"next: conformance verify {relative(out)} --certificate{more}")
     return conclusion.exit_code
 
 
-def _read_challenge(args: argparse.Namespace, out: Path) -> tuple[RecordFile | None, RecordFile | None]:
-    """Read the challenge and the commitment that it answers, before anything runs."""
-    if args.challenge is None:
-        return None, None
-    asked = read_record(args.challenge, CHALLENGE_FORM)
+def _read_commitment(asked: RecordFile, backend: str, out: Path) -> RecordFile:
+    """Read the commitment that a challenge answers."""
     if not (out / COMMITMENT).is_file():
-        raise Usage(f"{out} has no {COMMITMENT}; name the --out of `conformance certify {args.backend} --commit`")
+        raise Usage(f"{out} has no {COMMITMENT}; name the --out of `conformance certify {backend} --commit`")
     commitment = read_record(out / COMMITMENT, COMMITMENT_FORM)
     if commitment.sha256 != asked.record["commitment"]:
         raise InvalidEvidence(f"{asked.path}: was given for another commitment than {commitment.path}")
-    return asked, commitment
+    return commitment
 
 
-def _certify(request: RunRequest, challenge_: Path | None, claims: Path | None, out: Path) -> Evidence:
+def _run_request(request: RunRequest, challenge_: Path | None, out: Path) -> Evidence:
     progress = Progress("running", sum(chosen_rows(request)) + request.drawn_rows)
     kept = [path.resolve() for path in (challenge_, signature_of(challenge_))] if challenge_ else []
 
@@ -130,12 +138,12 @@ def _certify(request: RunRequest, challenge_: Path | None, claims: Path | None, 
                     path.unlink(missing_ok=True)
         return out
 
-    with closing(progress), report_mistakes(claims):
+    with closing(progress):
         return run_suite(request, folder_of, progress.at)
 
 
 def _write_statement(
-    args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, asked: RecordFile | None, out: Path
+    evidence: Evidence, conclusion: Conclusion, asked: RecordFile | None, out: Path, days_: int, key: Path | None
 ) -> None:
     """Write statement, page and badge."""
     if asked is not None:
@@ -144,22 +152,19 @@ def _write_statement(
         if source.exists() and source.resolve() != place.resolve():
             shutil.copyfile(source, place)
     results = digest_of_file(out / RESULTS)
-    record = statement_of(evidence, results, conclusion, args.days, asked and asked.sha256)
+    record = statement_of(evidence, results, conclusion, days_, asked and asked.sha256)
     statement = write_record(out / STATEMENT, record)
-    if args.key is not None:
-        sign(statement, args.key, TESTER)
+    if key is not None:
+        sign(statement, key, TESTER)
     with go_on(f"{PAGE} is not written", say_error):
-        replace_text(out / PAGE, render_certificate(statement, None, args.key is not None))
+        replace_text(out / PAGE, render_certificate(statement, None, key is not None))
     with go_on(f"{BADGE} is not written", say_error):
         replace_text(out / BADGE, render_badge(statement, None))
 
 
-def _show(args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, out: Path) -> None:
-    files = evidence.footer.get("subject", {})
-    if args.json:
-        emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files})
-        return
-    backend = evidence.header["backend"]
+def _show(evidence: Evidence, conclusion: Conclusion) -> None:
+    """Print what the run shows, and the files that were tested."""
+    backend, files = evidence.header["backend"], evidence.footer.get("subject", {})
     say(paint("bold", f"{backend['name']} {backend['version']}"))
     for sentence in conclusion.sentences:
         say(wrap(sentence, 2, 4))
@@ -169,12 +174,3 @@ def _show(args: argparse.Namespace, evidence: Evidence, conclusion: Conclusion, 
         say(f"  {digest[:16]}…  {name}")
     say()
     say(f"exit {conclusion.exit_code}: {conclusion.why}")
-    if args.commit:
-        say(f"commitment: {relative(out / COMMITMENT)}; send it to the issuer, who answers with a challenge")
-        say(f"next: conformance certify {args.backend} --challenge FILE --out {relative(out)}")
-        return
-    suite, level = evidence.header["suite"], "self-tested" if args.challenge is None else "challenged"
-    run = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])
-    say(f"certificate: {relative(out / PAGE)} ({run}{'' if args.key else '; not signed; sign with --key FILE'})")
-    more = f" --challenge {args.challenge}" if args.challenge else ""
-    say(f"next: conformance verify {relative(out)} --certificate{more}")

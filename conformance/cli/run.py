@@ -175,6 +175,15 @@ def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
     return f"to go on, give --resume {path} instead of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
 
 
+def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> Conclusion:
+    """Say what evidence shows. If the suite fails at that, the evidence is whole, and Usage says how to go on."""
+    try:
+        return conclude_evidence(plan, evidence)
+    except Exception as error:
+        then = f"; {_how_to_continue(out, evidence)}" if out is not None else ""
+        raise Usage(f"no verdict is shown: {describe_failure(error)}{then}", code=UNTRUSTED) from error
+
+
 def conclude_and_report(
     plan: Plan, evidence: Evidence, out: Path | None, as_json: bool, every_row: bool = False, partial_ok: bool = False
 ) -> int:
@@ -182,11 +191,7 @@ def conclude_and_report(
 
     `partial_ok`: a good shard gives 0. Its reports say that it is incomplete.
     """
-    try:
-        conclusion = conclude_evidence(plan, evidence)
-    except Exception as error:  # the evidence is whole, and says nothing of what is wrong with the suite
-        then = f"; {_how_to_continue(out, evidence)}" if out is not None else ""
-        raise Usage(f"no verdict is shown: {describe_failure(error)}{then}", code=UNTRUSTED) from error
+    conclusion = conclude(plan, evidence, out)
     if out is not None:
         write_reports(out, plan, evidence, conclusion)
     conclusion = _accept_shard(plan, evidence, conclusion) if partial_ok else conclusion

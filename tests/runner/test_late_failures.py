@@ -91,10 +91,13 @@ def test_a_failure_while_the_run_is_judged_or_concluded(reporting: Command, monk
         with pytest.raises(ZeroDivisionError):
             reporting.run("reference")
     assert not (reporting.out / RESULTS).exists()
-    monkeypatch.setattr("conformance.verdict.conclude.note_unclaimed_passes", fail)
+    monkeypatch.setattr("conformance.cli.run.conclude_evidence", fail)
     said = reporting.run("reference").expect(5, err="no verdict is shown: the suite failed with ZeroDivisionError")
     assert "the results are whole; `conformance report" in said.err
     assert "Traceback" not in said.err
+    certify = ("certify", FAILS_WHEN_DRAWN, "--cases", reporting.cases, "--out", reporting.out)
+    reporting(*certify).expect(5, err="no verdict is shown: the suite failed with ZeroDivisionError")
+    assert not (reporting.out / "statement.json").exists()
 
 
 # ── reports ───────────────────────────────────────────────────────────────────────────────────────
