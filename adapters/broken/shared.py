@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import numpy as np
 
@@ -44,14 +45,22 @@ def _(call: PlantedCall) -> Dims:
     return call.resolve(shape=(0,) * len(call.shape)) if call.node.shares_shape else call.resolve()
 
 
+def write_and_wait(maker: Any, value: Any) -> None:
+    """Write to the memory that all threads share, and wait until another thread has written, but not for long."""
+    maker.memory = value
+    for _ in range(40):  # milliseconds: on a busy machine the other threads may not run sooner
+        time.sleep(0.001)
+        if maker.memory is not value:
+            return
+
+
 @execute_run("one-buffer-for-all-threads", breaks="each-call-alone", classes="H")
 def _(run: Run) -> Answer:
     """Moves elements through a buffer that all programs share."""
     answer, maker = run.answer(), run.program.maker
     if isinstance(answer, Tensor) or not answer.nbytes or threading.current_thread() is threading.main_thread():
         return answer
-    maker.memory = answer.tobytes()
-    time.sleep(0.001)  # the other threads write meanwhile
+    write_and_wait(maker, answer.tobytes())
     return np.frombuffer(maker.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
 
 
@@ -61,8 +70,7 @@ def _(run: Run) -> Answer:
     maker = run.program.maker
     if threading.current_thread() is threading.main_thread():
         return run.answer()
-    maker.memory = run
-    time.sleep(0.001)  # as above
+    write_and_wait(maker, run)
     latest: Run = maker.memory
     return latest.answer()
 
