@@ -161,6 +161,8 @@ class Broken(Reference):
     in_place = False
     memory: Any = None
     """What a program remembers from its earlier runs, and the backend from all its programs."""
+    waits = False
+    """Whether a thread waits for another to write to `memory`."""
     maker: Broken
     """The backend that compiled the program."""
 

@@ -46,12 +46,14 @@ def _(call: PlantedCall) -> Dims:
 
 
 def write_and_wait(maker: Any, value: Any) -> None:
-    """Write to the memory that all threads share, and wait until another thread has written, but not for long."""
-    maker.memory = value
-    for _ in range(40):  # milliseconds: on a busy machine the other threads may not run sooner
+    """Write to the memory that all threads share; unless another thread waits already, wait until it has written."""
+    maker.memory, other_waits = value, maker.waits
+    maker.waits = True
+    for _ in range(0 if other_waits else 40):  # milliseconds: on a busy machine the others may not run sooner
         time.sleep(0.001)
         if maker.memory is not value:
-            return
+            break
+    maker.waits = False
 
 
 @execute_run("one-buffer-for-all-threads", breaks="each-call-alone", classes="H")

@@ -3,7 +3,7 @@
 from .bundled import Bundled, bundled_backends, bundled_folder
 from .check import FACETS, FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
 from .digest import digest_of_adapter, modules_of_adapter
-from .find import REFERENCE, import_adapter, is_own, load_adapter, name_and_device, place_in
+from .find import REFERENCE, import_adapter, is_own, is_reference, load_adapter, name_and_device, place_in
 from .function import (
     FunctionAdapter,
     NodeCall,
@@ -32,6 +32,7 @@ __all__ = [
     "digest_of_adapter",
     "import_adapter",
     "is_own",
+    "is_reference",
     "load_adapter",
     "modules_of_adapter",
     "name_and_device",

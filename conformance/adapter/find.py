@@ -117,6 +117,11 @@ REFERENCE = "reference"
 """The bundled backend that is part of the suite. It is no library: nothing of it is published or certified."""
 
 
+def is_reference(backend: str) -> bool:
+    """Ask if a name means the reference, also by its module."""
+    return backend == REFERENCE or backend.startswith("conformance.adapters.reference:")
+
+
 def is_own(backend: str) -> bool:
     """True for the reference and the planted backends, which are plain Python and safe in the process of a run."""
     return backend == REFERENCE or backend.startswith("broken:")

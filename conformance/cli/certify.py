@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from ..adapter import REFERENCE
+from ..adapter import is_reference
 from ..certificate.check import refuse_uncommitted
 from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
 from ..certificate.signature import TESTER, sign, signature_of
@@ -70,7 +70,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the backend; write evidence, reports and certificate, or a commitment; return the exit code of the run."""
-    if args.backend == REFERENCE:
+    if is_reference(args.backend):
         raise Usage("the reference is part of the suite and gets no certificate; name the backend of a library")
     if args.commit and (args.challenge or args.key or args.tester):
         raise Usage("--commit names what will be tested; --challenge, --tester and --key are for the run after that")

@@ -60,12 +60,13 @@ def _add_late_words(parser: Parser, args: argparse.Namespace, rest: list[str]) -
     """Move words after options from `rest` to the argument that takes several, which argparse fills only once."""
     for action in parser._actions:
         if not action.option_strings and action.nargs in ("*", "+"):
-            late = [word for word in rest if not word.startswith("-")]
+            at = rest.index("--") if "--" in rest else len(rest)
+            late = [word for word in rest[:at] if not word.startswith("-")] + rest[at + 1 :]
             try:
                 getattr(args, action.dest).extend(parser._get_value(action, word) for word in late)
             except argparse.ArgumentError as error:
                 parser.error(str(error))
-            rest[:] = [word for word in rest if word.startswith("-")]
+            rest[:] = [word for word in rest[:at] if word.startswith("-")]
 
 
 def _no_command(word: str) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 
 from ..certificate.check import Trust
 from ..evidence.results import InvalidEvidence
-from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
-from ..site.publish import COLUMNS, SPECIFICATION, Stale, publish, size, write_pages
+from ..site.publish import COLUMNS, SPECIFICATION, Stale, prepare, publish, size, write_pages
 from ..site.register import REGISTER, write_register
 from ..system.files import InUse, lock_folder
 from ..system.terminal import count_noun, say, table
@@ -24,11 +23,6 @@ EXAMPLES = """\
   conformance publish reports build/mine             a run or a certificate, then every page of reports/
   conformance publish reports                        every page again
   conformance publish build/site                     the annotated documents alone, in an empty folder"""
-
-
-SIGNERS = "signers"
-"""The keys that may sign, in the folder of a site; --allowed names others."""
-
 
 SIGNERS = "signers"
 """The keys that may sign, in the folder of a site; --allowed names others."""
@@ -47,24 +41,24 @@ def run(args: argparse.Namespace) -> int:
     """Write the site; 1 if a folder is of another suite, or a certificate is refused or says no."""
     plan = load_plan(args.spec, args.cases)
     site: Path = args.folder
-    if not args.runs and not site.is_dir():
-        raise Usage(f"{str(site)!r} does not exist; name the folder of a RUN too, or make it for the documents alone")
+    if not site.is_dir() and (site.exists() or not args.runs):
+        what = "is no folder" if site.exists() else "does not exist"
+        raise Usage(f"{str(site)!r} {what}; name the folder of a RUN too, or make it for the documents alone")
     signers = site / SIGNERS
-    trust = Trust(args.allowed or (signers if signers.is_file() else None), args.revoked)
-    if not args.runs and not site.is_dir():
-        raise Usage(f"{str(site)!r} does not exist; name the folder of a RUN too, or make it for the documents alone")
-    signers = site / SIGNERS
-    trust = Trust(args.allowed or (signers if signers.is_file() else None), args.revoked)
+    is_there = signers.exists() or signers.is_symlink()  # one that cannot be read is refused, not passed over
+    trust = Trust(args.allowed or (signers if is_there else None), args.revoked)
     try:
         with lock_folder(site, "conformance publish"):
-            for results in map(results_path, args.runs):
-                _publish(results, plan, site)
+            for each in [prepare(results_path(folder), plan, site, trust) for folder in args.runs]:
+                publish(each)
+                note = f"; {each.replaces}" if each.replaces else ""
+                say(f"{each.folder}: {size(each.folder) // 1024:,} KiB{note}", sys.stderr)
             certificates = write_register(site, plan, trust)
             runs, stale = write_pages(site, plan)
     except InUse as in_use:
         raise Usage(str(in_use)) from None
-    except InvalidEvidence as refused:
-        raise Usage(str(refused)) from None
+    except InvalidEvidence as invalid:
+        raise Usage(str(invalid)) from None
     if args.json:
         emit({
             "folder": str(site),
@@ -75,12 +69,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(site, runs, stale, certificates)
     return 1 if stale or any(each["why"] for each in certificates) else 0
-
-
-def _publish(results: Path, plan: Plan, site: Path) -> None:
-    folder, replaced = publish(results, plan, site)
-    note = f"; {replaced}" if replaced else ""
-    say(f"{folder}: {size(folder) // 1024:,} KiB{note}", sys.stderr)
 
 
 def _show(site: Path, runs: list[FinishedRun], stale: list[Stale], certificates: list[dict[str, Any]]) -> None:

@@ -232,7 +232,7 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
 def _run_in_order(
     request: RunRequest, adapter: Adapter, claims: Claims, done: list[Result]
 ) -> Generator[tuple[Row, Result]]:
-    """Yield one result a row of the plan, in its request: done before, called now, or not called."""
+    """Yield a result for each row of the plan, in its order: done before, called now, or not called."""
     rows = request.plan.rows
     yield from zip(rows, done, strict=False)
     chosen = chosen_rows(request)[len(done) :]

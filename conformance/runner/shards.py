@@ -61,7 +61,7 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
             if its_header.get(key) != first_header.get(key):
                 what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
                 raise InvalidEvidence(
-                    f"{path}: its {what} is {its}, that of {paths[0]} {first}; merge the parts of one run"
+                    f"{path}: its {what} is {its}, that of {paths[0]} {first}; name the shards of one run"
                 )
         if {**part.header["target"], "shard": None} != header["target"]:
             raise InvalidEvidence(f"{path}: its target is not that of {paths[0]}")
@@ -90,7 +90,7 @@ def _check_shards(paths: Sequence[Path], shards: list[str]) -> None:
     for path, shard in zip(paths, shards, strict=True):
         if "/" not in shard or shard.partition("/")[2] != count:
             what = f"shard {shard}" if "/" in shard else "a whole run and no shard"
-            raise InvalidEvidence(f"{path}: is {what}, not one of {count or 'several'}; merge the parts of one run")
+            raise InvalidEvidence(f"{path}: is {what}, not one of {count or 'several'}; name the shards of one run")
         if int(shard.partition("/")[0]) > int(count):
             raise InvalidEvidence(f"{path}: is shard {shard}, which there cannot be; the file is damaged")
     for part in range(1, int(count) + 1):

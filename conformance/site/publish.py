@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import report
-from ..adapter import REFERENCE
+from ..adapter import is_reference
 from ..certificate import page as certificate_page
 from ..certificate.check import Trust, check_certificate
 from ..certificate.signature import signature_of
@@ -55,46 +55,47 @@ def name_of(name: str, version: str) -> str:
     return whole.strip(".-")[:80] if plain else ""
 
 
-class Published(NamedTuple):
-    """A folder of published results, and what lay there before."""
+class Publication(NamedTuple):
+    """A run that may be published: its folder there, the files of the folder, and what it replaces."""
 
     folder: Path
-    replaced: str | None
-    """What it replaced, in words; None if the folder is new, or holds the same."""
+    files: Mapping[str, bytes]
+    replaces: str | None
+    """In words; None if the folder is new, or holds the same."""
 
 
-def publish(results: Path, plan: Plan, reports: Path) -> Published:
-    """Judge the results of a run again and publish them with their page; InvalidEvidence if they are not sound."""
+def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publication:
+    """Judge the results of a run again and make their page; InvalidEvidence if they or their certificate are not sound.
+
+    Nothing is written yet, so that one bad run of several leaves the site as it was.
+    """
     data = read_content(results)
     evidence = parse(data, results)
     _check(evidence, plan, results)
     name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
-    if not name:
+    if not name or name == Path(SPECIFICATION).parts[0]:
         raise InvalidEvidence(
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
-    folder = reports / name
-    certificate = _read_certificate(results.parent, plan) if (results.parent / STATEMENT).is_file() else {}
-    before = find_results(folder)
-    replaced = _describe_replacement(before[0], evidence) if before else None
     packed = pack(data)
-    replace_bytes(folder / PUBLISHED, packed)
-    for path in before:
-        if path.name != PUBLISHED:
-            path.unlink()
-    texts = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), packed)
-    replace_text(folder / PAGE, texts[PAGE])
-    for file in _CERTIFICATE:
-        (folder / file).unlink(missing_ok=True)
-    for file, content in certificate.items():
-        replace_bytes(folder / file, content)
-    return Published(folder, replaced)
+    page = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), packed)[PAGE]
+    files = {PUBLISHED: packed, PAGE: page.encode("utf-8")}
+    if (results.parent / STATEMENT).is_file():
+        check_certificate(results.parent, plan, trust)
+        present = (name for name in _CERTIFICATE if (results.parent / name).is_file())
+        files |= {name: read_bytes(results.parent / name) for name in present}
+    before = find_results(reports / name)
+    return Publication(reports / name, files, _describe_replacement(before[0], evidence) if before else None)
 
 
-def _read_certificate(folder: Path, plan: Plan) -> dict[str, bytes]:
-    """Return the files of the certificate beside some results; InvalidEvidence if it is not true."""
-    check_certificate(folder, plan, Trust())
-    return {name: read_bytes(folder / name) for name in _CERTIFICATE if (folder / name).is_file()}
+def publish(publication: Publication) -> None:
+    """Write the files of a folder, and remove the results and the certificate that were there before."""
+    folder, files = publication.folder, publication.files
+    for path in (*find_results(folder), *(folder / name for name in _CERTIFICATE)):
+        if path.name not in files:
+            path.unlink(missing_ok=True)
+    for name, content in files.items():
+        replace_bytes(folder / name, content)
 
 
 def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
@@ -115,7 +116,7 @@ def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
         raise InvalidEvidence(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
     if ran_in_suite_process(evidence.header):
         raise InvalidEvidence(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
-    if evidence.header["backend"]["adapter"] == REFERENCE:
+    if is_reference(evidence.header["backend"]["adapter"]):
         raise InvalidEvidence(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
 
 

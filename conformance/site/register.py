@@ -23,7 +23,7 @@ _KEYS = (
 
 
 def write_register(folder: Path, plan: Plan, trust: Trust) -> list[dict[str, Any]]:
-    """Verify every certificate below a folder, write the list of them there, and return it; without any write none."""
+    """Verify every certificate below a folder, list them there, and return the list; if there is none, remove it."""
     entries = [_entry(path.parent, plan, trust) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
     if entries:
         replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
@@ -32,6 +32,9 @@ def write_register(folder: Path, plan: Plan, trust: Trust) -> list[dict[str, Any
         ]
         page = render_page("register.html", style="certificate.css", entries=shown, signed=trust.allowed is not None)
         replace_text(folder / REGISTER, page)
+    else:
+        for name in (DATA, REGISTER):
+            (folder / name).unlink(missing_ok=True)
     return entries
 
 

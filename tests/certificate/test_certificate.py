@@ -205,6 +205,24 @@ def test_a_published_certificate_is_verified_when_packed(lab: Lab, cli: Cli) -> 
         path.unlink()
     assert publish(lab, out) == 0
     assert {path.name for path in folder.iterdir()} == {"results.jsonl.xz", "report.html"}, "the older one is gone"
+    assert not (lab.home / "reports" / "register.html").exists()
+    assert "register.html" not in (lab.home / "reports" / "index.html").read_text()
+
+
+def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli) -> None:
+    out, reports, words = lab.folder, lab.home / "reports", ("--cases", lab.cases)
+    forget_the_challenge(lab)
+    reports.mkdir()
+    shutil.copy(lab.home / "allowed", reports / "signers")
+    cli("publish", reports, out, *words).expect(0, out="self-tested")
+    (folder,) = folders(reports)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (out / f"{STATEMENT}.sig").unlink()
+    cli("publish", reports, out, *words).expect(2, err="is not signed")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    (reports / "signers").unlink()
+    (reports / "signers").mkdir()
+    assert "valid until" not in cli("publish", reports, *words).expect(1).out, "keys that cannot be read allow nobody"
 
 
 def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -> None:

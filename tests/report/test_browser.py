@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
+from conformance.certificate.check import Trust
 from conformance.model import IDLE, Result
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import difference
 from conformance.site import compare_page
-from conformance.site.publish import publish, write_pages
+from conformance.site.publish import prepare, publish, write_pages
 
 from ..builders import Right, Wrong, finish_run, plan_as_bundled
 
@@ -64,7 +65,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     finish_run(plan, Right(), folder / "part", one_case, target=target)
     reports = folder / "reports"
     for name in ("right", "wrong"):
-        publish(folder / name / "results.jsonl", plan, reports)
+        publish(prepare(folder / name / "results.jsonl", plan, reports, Trust()))
     write_pages(reports, plan)
     found = difference(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")

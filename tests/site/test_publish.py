@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import pytest
 
+from conformance.certificate.check import Trust
 from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
 from conformance.evidence.results import Evidence, InvalidEvidence, OtherFormat, pack, read
 from conformance.load.cases import load_suite
 from conformance.model.verdicts import count_verdicts
-from conformance.site.publish import folders, publish, size, write_pages
+from conformance.site.publish import folders, prepare, publish, size, write_pages
 from tests.builders import ROOT, Command, CommandOutput, Right, WrongBefore, finish_run, plan_as_bundled
 from tests.site.test_documents import list_broken_links
 
@@ -140,7 +141,7 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
     for backend in (WrongBefore(), Right()):
         finish_run(plan, backend, tmp_path / backend.version)
-        publish(tmp_path / backend.version / "results.jsonl", plan, reports)
+        publish(prepare(tmp_path / backend.version / "results.jsonl", plan, reports, Trust()))
     write_pages(reports, plan)
     page = (reports / "right-1" / "since-right-0.9.html").read_text(encoding="utf-8")
     assert '<a href="../right-0.9/report.html#document-static-oneapi">' in page
@@ -158,7 +159,9 @@ def test_the_reference_and_a_part_of_a_run_are_not_published(command: Command) -
     call_publish(command, command.out).expect(2, err="the suite's own reference, which is no library")
     command.run("reference", "-k", "flattens")
     call_publish(command, command.out).expect(2, err="only whole runs are published")
-    assert not list(command.folder.glob(f"reports/*/{PUBLISHED}"))
+    command.run(RIGHT)
+    call_publish(command, command.out, command.folder / "none").expect(2, err="none: cannot be read")
+    assert not list(command.folder.glob(f"reports/*/{PUBLISHED}")), "all are read before one is written"
 
 
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:
