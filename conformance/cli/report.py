@@ -79,11 +79,11 @@ def _put_together(folders: Sequence[Path], out: Path, plan: Plan) -> Evidence:
     paths = [folder / RESULTS for folder in folders]
     if any(path.resolve().parent == out for path in paths):
         raise Usage(f"--out {out} holds one of the shards; name another folder")
+    clear(out)  # first, since a run that is there must not pass for the one that is refused here
     parts = [read(path) for path in paths]
     whole = merge_shards(paths, parts)
     for path, part in zip(paths, parts, strict=True):
         refuse_unsound(part, plan, path)
-    clear(out)  # only now: a folder that was mistyped costs no earlier run
     writer = Writer(out / RESULTS, whole.header)
     for result in whole.results:
         writer.row(result)

@@ -39,13 +39,6 @@ def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> No
     assert sum(map(len, ran)) == len(set().union(*ran)) == len(rows_in(command.out / "results.jsonl"))
 
 
-def test_a_folder_that_is_not_there_costs_no_earlier_run(command: Command) -> None:
-    merge(command, part(command, "1/1")).expect(0)
-    before = sorted((command.folder / "merged").iterdir())
-    merge(command, command.folder / "none").expect(2, err="none/results.jsonl: cannot be read")
-    assert sorted((command.folder / "merged").iterdir()) == before
-
-
 def test_a_shard_that_lacks_a_row_has_a_gap(command: Command) -> None:
     evidence, plan = evidence_of(part(command, "1/2")), command.plan
     assert find_shard_gap(plan, evidence) is None
