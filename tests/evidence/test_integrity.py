@@ -163,7 +163,7 @@ def test_two_runs_in_one_folder_never_mix_their_verdicts(tmp_path: Path) -> None
         for name, running in runs.items():
             said, wrong = running.communicate(timeout=120)
             if running.returncode == 2:
-                assert "is in use by process" in wrong
+                assert "is in use by" in wrong  # it may not have written its number yet
             else:
                 assert running.returncode == (0 if name == "reference" else 1), said + wrong
                 assert said.startswith(name)
