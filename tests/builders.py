@@ -276,14 +276,14 @@ class CommandOutput(NamedTuple):
 
 
 class Cli:
-    """`conformance` in this process."""
+    """A command in this process: `conformance`, unless another `main` is given."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self.capsys = capsys
+    def __init__(self, capsys: pytest.CaptureFixture[str], main: Callable[[Sequence[str]], int] = main) -> None:
+        self.capsys, self._main = capsys, main
 
     def __call__(self, *words: object) -> CommandOutput:
         self.capsys.readouterr()
-        code = main([str(word) for word in words])
+        code = self._main([str(word) for word in words])
         return CommandOutput(code, *self.capsys.readouterr())
 
 

@@ -20,7 +20,7 @@ from ..system.files import replace_text
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
 from .parser import Parser, one_line, path, positive
-from .shared_options import BACKEND, add_key, add_suite, add_trust
+from .shared_options import add_backend, add_key, add_suite, add_trust
 
 _MAX_DIFFERENCES_SHOWN = 10
 
@@ -31,7 +31,7 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="FOLDER", help="the folder of a certificate")
-    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    add_backend(parser)
     parser.add_argument(
         "--rows", type=positive, metavar="N", help="call only so many rows, drawn at random (all); that is no re-run"
     )

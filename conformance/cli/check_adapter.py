@@ -19,7 +19,7 @@ from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, paint, say, wrap
 from .arguments import Usage, check_folder, emit
 from .parser import Parser
-from .shared_options import BACKEND, add_isolation, add_spec, add_timeout
+from .shared_options import add_backend, add_isolation, add_spec, add_timeout
 
 _STYLES = {"ok": "green", "mend": "red", "note": "cyan"}
 
@@ -31,7 +31,7 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     add_spec(parser)
-    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    add_backend(parser)
     add_isolation(parser)
     add_timeout(parser)
 

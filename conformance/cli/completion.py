@@ -24,12 +24,11 @@ def completions(commands: Mapping[str, tuple[str, Mapping[str, tuple[str, ...] |
     """Return the words that may follow each command."""
     suite = load_suite()
     spec = suite.spec
-    types = sorted({name for operation in spec.operations.values() for name in operation.types})
     lists = ("rules", "documents", "operations", "findings", "cases", "backends")
     values = {
         "--document": tuple(spec.documents),
         "--operation": tuple(spec.operations),
-        "--type": tuple(types),
+        "--type": tuple(sorted(spec.types)),
         "--special-zero": ("true", "false"),
     }
     things = (*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases)

@@ -19,7 +19,7 @@ from ..system.terminal import count_noun, lines, paint, say
 from .arguments import Usage, check_folder, emit
 from .parser import Parser, positive, whole
 from .request import check_names
-from .shared_options import add_backend_and_calls, add_isolation, add_memory, add_spec, add_timeout
+from .shared_options import add_backend, add_calls, add_isolation, add_limits, add_spec, read_limits
 
 EXAMPLES = """\
   conformance hunt reference --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails"""
@@ -27,13 +27,13 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     add_spec(parser)
-    add_backend_and_calls(parser)
+    add_backend(parser)
+    add_calls(parser)
     parser.add_argument("--examples", type=positive, default=2000, metavar="N", help="calls to try (2000)")
     parser.add_argument("--seed", type=whole, default=0, metavar="S", help="the same seed tries the same calls (0)")
     parser.once("--differential", "OTHER", "another backend, to compare with where the documents are silent")
     add_isolation(parser)
-    add_timeout(parser)
-    add_memory(parser)
+    add_limits(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     check_folder("--spec", args.spec)
     spec = load_spec(args.spec)
     check_names(spec, args.operation, args.type)
-    limits = Limits(seconds=args.timeout, memory=args.memory << 20)
+    limits = read_limits(args)
     scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))
     try:
         with quiet_backend() as notes, ExitStack() as backends:

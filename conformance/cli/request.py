@@ -10,7 +10,6 @@ from pathlib import Path
 from ..adapter import FACETS, CannotStart
 from ..evidence.results import Tampered, Target
 from ..isolate.backend import isolation_of
-from ..isolate.process.launch import Limits
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import Claims, Place, Spec, covers
@@ -20,19 +19,18 @@ from ..system.exit_codes import CANNOT_START, UNTRUSTED
 from ..system.text import describe_unknown
 from .arguments import Usage
 from .parser import Parser, one_line
-from .shared_options import BACKEND, add_memory, add_suite, add_timeout
+from .shared_options import add_backend, add_limits, add_suite, read_limits
 
 ROWS_DRAWN = 500
 """Rows that a whole run draws if nobody says how many."""
 
 
 def add_request_options(parser: Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+    add_backend(parser)
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
     parser.path("--waivers", "FILE", "known failures that are waived")
     parser.path("--claims", "FILE", "what the backend must claim, exactly")
-    add_timeout(parser)
-    add_memory(parser)
+    add_limits(parser)
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     parser.once("--tester", "NAME", "who tests, for the evidence and the report", type=one_line)
     add_suite(parser)
@@ -45,7 +43,7 @@ def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         plan=plan,
         target=Target(large=args.large, require=check_requirements(args.require, plan)),
         isolation=isolation_of(args.backend, args.isolation),
-        limits=Limits(seconds=args.timeout, memory=args.memory << 20),
+        limits=read_limits(args),
         waivers=args.waivers,
         pinned=None if args.claims is None else read_claims(args.claims),
         spec=args.spec,

@@ -30,7 +30,7 @@ from .arguments import Usage, emit, load_suite_of, say_error
 from .parser import Parser, nonce, positive, seconds, shard, whole
 from .request import add_request_options, check_names, read_request, report_mistakes
 from .run_summary import data_of, relative, show, show_part
-from .shared_options import add_jobs
+from .shared_options import add_calls, add_jobs
 
 DEFAULT_OUT = "conformance-report"
 EXAMPLES = f"""\
@@ -45,9 +45,8 @@ exit codes: {exit_codes.SUMMARY}"""
 
 def add_options(parser: Parser) -> None:
     add_request_options(parser)
-    parser.many("--operation", "ID", "this operation only")
+    add_calls(parser)
     parser.many("--document", "ID", "judge by this document only")
-    parser.many("--type", "TYPE", "this element type only")
     parser.once("-k", "EXPR", "only rows with these words in their ids; never conforms", dest="select")
     text = "only rows that failed in the run of that folder; never conforms"
     parser.path("--last-failed", "DIR", text, short="--lf")

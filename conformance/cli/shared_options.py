@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
+from typing import TYPE_CHECKING
+
 from .parser import Parser, positive, seconds
 
+if TYPE_CHECKING:
+    from ..isolate.process.launch import Limits
+
 BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
+
+
+def add_backend(parser: Parser) -> None:
+    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
 
 
 def add_json(parser: Parser) -> None:
@@ -21,17 +31,29 @@ def add_suite(parser: Parser) -> None:
 
 
 def add_timeout(parser: Parser) -> None:
-    text = "limit of one call (20); the first may take 120"
-    parser.add_argument("--timeout", type=seconds, default=20.0, metavar="SECONDS", help=text)
+    from ..isolate.process.launch import DEFAULT_LIMITS  # imports NumPy, which --help need not wait for
+
+    text = f"limit of one call (%(default)g); the first may take {DEFAULT_LIMITS.start_seconds:g}"
+    parser.add_argument("--timeout", type=seconds, default=DEFAULT_LIMITS.seconds, metavar="SECONDS", help=text)
 
 
-def add_memory(parser: Parser) -> None:
-    text = "limit of a process's address space (16384)"
-    parser.add_argument("--memory", type=positive, default=16384, metavar="MIB", help=text)
+def add_limits(parser: Parser) -> None:
+    from ..isolate.process.launch import DEFAULT_LIMITS  # as above
+
+    add_timeout(parser)
+    text = "limit of a process's address space (%(default)s)"
+    parser.add_argument("--memory", type=positive, default=DEFAULT_LIMITS.memory >> 20, metavar="MIB", help=text)
+
+
+def read_limits(args: argparse.Namespace) -> Limits:
+    """Return the limits that the options of `add_limits` set."""
+    from ..isolate.process.launch import Limits  # as above
+
+    return Limits(seconds=args.timeout, memory=args.memory << 20)
 
 
 def add_jobs(parser: Parser, default: int = 1) -> None:
-    text = f"number of processes at once ({default})"
+    text = "number of processes at once (%(default)s)"
     parser.add_argument("--jobs", type=positive, default=default, metavar="N", help=text)
 
 
@@ -40,8 +62,7 @@ def add_isolation(parser: Parser) -> None:
     parser.add_argument("--isolation", choices=("worker", "none"), help=text)
 
 
-def add_backend_and_calls(parser: Parser) -> None:
-    parser.add_argument("backend", metavar="BACKEND", help=BACKEND)
+def add_calls(parser: Parser) -> None:
     parser.many("--operation", "ID", "this operation only")
     parser.many("--type", "TYPE", "this element type only")
 

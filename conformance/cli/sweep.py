@@ -15,7 +15,6 @@ from ..adapter import CannotStart
 from ..evidence.journal import InvalidEvidence, Tampered, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.parallel.distribute import run_here, run_in_processes, run_on_dask
-from ..isolate.process.launch import Limits
 from ..load.spec import load_spec
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
@@ -35,7 +34,7 @@ from ..verdict import planted
 from .arguments import Usage, check_folder, emit
 from .parser import Parser, shard, whole
 from .request import check_names
-from .shared_options import add_backend_and_calls, add_isolation, add_jobs, add_memory, add_spec, add_timeout
+from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, add_spec, read_limits
 
 DEFAULT_OUT = Path("conformance-sweep")
 _PLANTED_DOMAIN = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
@@ -47,7 +46,8 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     add_spec(parser)
-    add_backend_and_calls(parser)
+    add_backend(parser)
+    add_calls(parser)
     parser.add_argument(
         "--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions, shape up to one more entry"
     )
@@ -60,8 +60,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
     parser.path("--out", "DIR", "where the results go (conformance-sweep)")
     add_isolation(parser)
-    add_timeout(parser)
-    add_memory(parser)
+    add_limits(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -190,7 +189,7 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
         raise Usage("--jobs is for processes of this machine, --dask for a cluster; give one of them")
     return SweepRequest(
         args.backend, domain, ways_of(spec, args.operation or (), args.type or (), args.layout or ("dense",)),
-        isolation_of(args.backend, args.isolation), Limits(seconds=args.timeout, memory=args.memory << 20),
+        isolation_of(args.backend, args.isolation), read_limits(args),
         args.spec.resolve() if args.spec else None, spec.digest,
     )  # fmt: skip
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import CommandOutput
+from tests.builders import Cli
 from tools.lab.__main__ import main
 
 
-class LabCommand:
-    """`python -m tools.lab`."""
+class LabCommand(Cli):
+    """`python -m tools.lab` in this process."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *words: object) -> CommandOutput:
-        self._capsys.readouterr()
-        code = main([str(word) for word in words])
-        return CommandOutput(code, *self._capsys.readouterr())
+        super().__init__(capsys, main)
 
 
 @pytest.fixture
