@@ -51,7 +51,8 @@ class ExecuTorch(ArrayLibrary):
 
     def reshape(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
         try:
-            content = program(NAMES[src.dtype], tuple(src.shape), shape, src.element_size())
+            code = getattr(schema.ScalarType, TYPES[NAMES[src.dtype]])
+            content = program(code, tuple(src.shape), shape, src.element_size())
         except TypeError as refusal:
             if "bad number" in str(refusal):  # a program has lengths of 32 bits
                 raise Unsupported("length:2^31") from refusal
@@ -63,7 +64,7 @@ class ExecuTorch(ArrayLibrary):
         return self.tensors.export_dst(dst)
 
 
-def program(type_: str, src: tuple[int, ...], shape: tuple[int, ...], width: int) -> bytes:
+def program(code: Any, src: tuple[int, ...], shape: tuple[int, ...], width: int) -> bytes:
     """Return a program that calls view_copy once; the kernel itself resizes dst, up to as many elements as src has."""
     count = prod(src)
     room = max(count * width + 15 & ~15, 16)
@@ -71,7 +72,7 @@ def program(type_: str, src: tuple[int, ...], shape: tuple[int, ...], width: int
     dynamic = schema.TensorShapeDynamism.DYNAMIC_BOUND
     lengths = [schema.EValue(schema.Int(entry)) for entry in shape]
     values = [
-        tensor(type_, src, schema.TensorShapeDynamism.STATIC, 0), tensor(type_, bound, dynamic, room), *lengths,
+        tensor(code, src, schema.TensorShapeDynamism.STATIC, 0), tensor(code, bound, dynamic, room), *lengths,
         schema.EValue(schema.IntList(list(range(2, 2 + len(shape))))),
     ]  # fmt: skip
     call = schema.Instruction(schema.KernelCall(op_index=0, args=[0, len(values) - 1, 1, 1]))
@@ -97,11 +98,11 @@ def program(type_: str, src: tuple[int, ...], shape: tuple[int, ...], width: int
     return bytes(serialize_pte_binary(PTEFile(program=whole)))
 
 
-def tensor(type_: str, sizes: tuple[int, ...], dynamism: Any, place: int) -> Any:
+def tensor(code: Any, sizes: tuple[int, ...], dynamism: Any, place: int) -> Any:
     """Return a tensor of a program, at a place of its planned memory."""
     return schema.EValue(
         schema.Tensor(
-            scalar_type=getattr(schema.ScalarType, TYPES[type_]),
+            scalar_type=code,
             storage_offset=0,
             sizes=list(sizes),
             dim_order=list(range(len(sizes))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -36,9 +37,12 @@ class Ncnn(ArrayLibrary):
         return array
 
     def run_chain(self, src: Any, calls: NodeCalls) -> Any:
+        for call in calls:
+            if len(call.shape) not in LENGTHS:
+                raise Rejected("compile", f"a layer has 1 to 4 lengths, and here are {len(call.shape)}")
         net = ncnn.Net()
         net.opt.num_threads = 1
-        if net.load_param_mem(text_of(calls)):
+        if net.load_param_mem(text_of([call.shape for call in calls])):
             raise Rejected("compile", "load_param_mem")
         extractor = net.create_extractor()
         extractor.input("src", blob(src))
@@ -62,13 +66,11 @@ def blob(src: Any) -> Any:
         raise ValueError(str(refusal)) from refusal
 
 
-def text_of(calls: NodeCalls) -> str:
+def text_of(shapes: Sequence[tuple[int, ...]]) -> str:
     """Return the net as the text of its file format."""
-    lines = ["7767517", f"{len(calls) + 1} {len(calls) + 1}", "Input src 0 1 src"]
-    blobs = ["src", *(f"between{k}" for k in range(1, len(calls))), "dst"]
-    for k, call in enumerate(calls):
-        if len(call.shape) not in LENGTHS:
-            raise Rejected("compile", f"a layer has 1 to 4 lengths, and here are {len(call.shape)}")
-        lengths = (f"{key}={value}" for key, value in zip(LENGTHS[len(call.shape)], call.shape, strict=True))
+    lines = ["7767517", f"{len(shapes) + 1} {len(shapes) + 1}", "Input src 0 1 src"]
+    blobs = ["src", *(f"between{k}" for k in range(1, len(shapes))), "dst"]
+    for k, shape in enumerate(shapes):
+        lengths = (f"{key}={value}" for key, value in zip(LENGTHS[len(shape)], shape, strict=True))
         lines.append(f"Reshape reshape{k} 1 1 {blobs[k]} {blobs[k + 1]} {' '.join(lengths)}")
     return "\n".join([*lines, ""])

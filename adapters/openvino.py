@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from conformance import Claims, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
+from conformance import Claims, Graph, Identity, Node, Operand, Rejected, Tensor
 from conformance.adapter import rejection
 from conformance.model.types import WIDTH, dtype_of
 
-from .shared import own_shapes, strides_of
+from .shared import graph_of_model, own_shapes, strides_of
 
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # otherwise the import sends telemetry
 
@@ -62,7 +62,7 @@ class OpenVino:
         return Identity(self.name, VERSION.partition("-")[0], (*detail.items(), ("threads", str(self.threads))))
 
     def compile(self, graph: Graph) -> Request:
-        common = shared_graph(graph)
+        common = graph_of_model(graph)
         properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": self.threads}
         try:
             compiled = self.models.pop(common, None) or self.core.compile_model(model(common), "CPU", properties)
@@ -75,7 +75,7 @@ class OpenVino:
 
     def forget(self, graph: Graph) -> None:
         """Drop a compiled model that rejected a call: it answers the same call when it is repeated."""
-        self.models.pop(shared_graph(graph), None)
+        self.models.pop(graph_of_model(graph), None)
 
 
 class OpenVinoOneThread(OpenVino):
@@ -119,7 +119,7 @@ class OpenVinoReference:
 
     def compile(self, graph: Graph) -> Evaluation:
         try:
-            return Evaluation(graph, model(shared_graph(graph)))
+            return Evaluation(graph, model(graph_of_model(graph)))
         except REFUSALS as refusal:
             raise rejection("compile", refusal) from refusal
 
@@ -143,24 +143,6 @@ class Evaluation:
 
 
 # ── models ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def shared_graph(graph: Graph) -> Graph:
-    """Return the graph without what the model does not depend on, so that graphs with the same model are equal.
-
-    The strides of src stay: a compiled model writes a strided src into memory of earlier requests, also freed memory.
-    """
-    dims = graph.src.dims
-    if dims is not None and any(node.shape is not None and node.shape.values is None for node in graph.nodes):
-        dims = (None,) * len(dims)
-    for node in graph.nodes:
-        if node.outputs != 1:
-            raise Unsupported("form:outputs")
-        if node.takes_src:
-            raise Unsupported("shared-src")
-        if node.result is not None:
-            raise Unsupported("form:types" if node.result.type != graph.src.type else "declared")
-    return Graph(graph.src._replace(dims=dims), tuple([node._replace(operation="Reshape") for node in graph.nodes]))
 
 
 def model(graph: Graph) -> Any:

@@ -85,6 +85,24 @@ def check_facets(graph: Graph, not_claimed: Collection[str]) -> None:
         raise Unsupported("shared-src")
 
 
+def graph_of_model(graph: Graph) -> Graph:
+    """Return the graph without what an OpenVINO model does not depend on, so that graphs with the same model are equal.
+
+    The strides of src stay: a compiled model writes a strided src into memory of earlier requests, also freed memory.
+    """
+    dims = graph.src.dims
+    if dims is not None and any(node.shape is not None and node.shape.values is None for node in graph.nodes):
+        dims = (None,) * len(dims)
+    for node in graph.nodes:
+        if node.outputs != 1:
+            raise Unsupported("form:outputs")
+        if node.takes_src:
+            raise Unsupported("shared-src")
+        if node.result is not None:
+            raise Unsupported("form:types" if node.result.type != graph.src.type else "declared")
+    return Graph(graph.src._replace(dims=dims), tuple([node._replace(operation="Reshape") for node in graph.nodes]))
+
+
 class ArrayLibrary:
     """A library with tensors and a reshape of them; a subclass converts the tensors."""
 

@@ -45,8 +45,11 @@ class Tosa(ArrayLibrary):
         for call in calls:
             dims = resolve_infer(dims, resolve_zeros(dims, call))
             shapes.append(dims)
+        for dims in (array.shape, *shapes):
+            check_31_bits(dims)
+        code = getattr(serializer.DType, TYPES[type_])
         with without_debugger():
-            (dst,), status = model.run(serialize(type_, array.shape, tuple(shapes)), [array])
+            (dst,), status = model.run(serialize(code, array.shape, tuple(shapes)), [array])
         if status != model.GraphStatus.TOSA_VALID:
             raise ValueError(f"status {status.name}")
         answer: Array = dst.view(dtype_of(type_))
@@ -57,12 +60,9 @@ class Tosa(ArrayLibrary):
 
 
 @lru_cache(maxsize=256)
-def serialize(type_: str, src: Sequence[int], shapes: Sequence[Sequence[int]]) -> Any:
+def serialize(code: Any, src: Sequence[int], shapes: Sequence[Sequence[int]]) -> Any:
     """Return a graph that reshapes src by one shape after another; each shape also declares the tensor it makes."""
-    for shape in (src, *shapes):
-        check_31_bits(shape)
     graph = serializer.TosaSerializer()
-    code = getattr(serializer.DType, TYPES[type_])
     tensor = graph.addPlaceholder(list(src), code, None)
     for number, shape in enumerate(shapes):
         entries = graph.addConst([len(shape)], serializer.DType.SHAPE, list(shape), f"shape-{number}")

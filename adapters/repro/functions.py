@@ -13,7 +13,18 @@ from conformance.plan.steps import RowStep
 
 from .literals import python
 from .plain import checked_steps
-from .script import NUMPY, Parts, body, dense, function_calls, memory_layout, numpy_array, numpy_imports, script
+from .script import (
+    NUMPY,
+    Parts,
+    body,
+    dense,
+    function_calls,
+    memory_layout,
+    numpy_array,
+    numpy_imports,
+    script,
+    source_of,
+)
 
 
 class ScriptTemplate(NamedTuple):
@@ -170,15 +181,9 @@ def look(answer):
 )
 JAX_LAX = JAX._replace(
     imports=("import math", *JAX.imports),
-    call="reshape(src, {shape})",
-    before=JAX.before + """
-def reshape(src, shape):  # jax.lax.reshape has no -1
-    known = math.prod(entry for entry in shape if entry != -1)
-    if shape.count(-1) == 1 and known > 0 and src.size % known == 0:
-        shape = tuple(src.size // known if entry == -1 else entry for entry in shape)
-    return jax.lax.reshape(src, shape)
-""",
-)  # fmt: skip
+    call="jax.lax.reshape(src, resolve_infer(src.shape, {shape}))",
+    before=JAX.before + source_of("shared", "resolve_infer"),
+)
 KERAS = ScriptTemplate(
     ("import os", 'os.environ["KERAS_BACKEND"] = "jax"', "import keras", "{numpy}", "import jax"),
     """
@@ -291,21 +296,14 @@ def look(answer):
     return "float32", dims, np.array(dst).tobytes()
 """,
     "reshape(src, {shapes})",
-    before="""
-AXES = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, 11, 1, 0)}  # the numbers of the lengths: w 0, h 1, d 11, c 2
-
+    before=source_of("ncnn", "LENGTHS", "text_of") + """
 
 def reshape(src, *shapes):
-    if any(len(shape) not in AXES for shape in shapes):
+    if any(len(shape) not in LENGTHS for shape in shapes):
         raise ValueError("a layer has 1 to 4 lengths")
-    blobs = ["src", *(f"between{k}" for k in range(1, len(shapes))), "dst"]
-    lines = ["7767517", f"{len(blobs)} {len(blobs)}", "Input src 0 1 src"]
-    for k, shape in enumerate(shapes):
-        lengths = " ".join(f"{axis}={length}" for axis, length in zip(AXES[len(shape)], shape))
-        lines.append(f"Reshape reshape{k} 1 1 {blobs[k]} {blobs[k + 1]} {lengths}")
     net = ncnn.Net()
     net.opt.num_threads = 1
-    if net.load_param_mem("\\n".join([*lines, ""])):
+    if net.load_param_mem(text_of(shapes)):
         raise ValueError("load_param_mem")
     extractor = net.create_extractor()
     extractor.input("src", ncnn.Mat(src))
@@ -319,61 +317,33 @@ def reshape(src, *shapes):
     layouts=[layout for layout in LAYOUTS if layout not in STRIDED],
     max_rank=12,
     copies_zeros=False,
-)
+)  # fmt: skip
 LITERT = ScriptTemplate(
     (
-        "import ai_edge_litert.interpreter as litert", "import ai_edge_litert.schema_py_generated as schema",
-        "from math import prod", "import flatbuffers", "{numpy}",
+        "import math", "import ai_edge_litert.interpreter as litert",
+        "import ai_edge_litert.schema_py_generated as schema", "import flatbuffers", "{numpy}",
     ),
     """
 def look(answer):
     return answer.dtype, answer.shape, answer.tobytes()
 """,
     "reshape(src, {shape}, {node})",
-    before="""
-def describe_dst(dims, lengths):
-    # The lengths of dst as converters write them: -1 where they know nothing.
-    rest = prod(length for length in lengths if length != -1)
-    if lengths.count(-1) == 1 and rest > 0 and prod(dims) % rest == 0:
-        lengths = [prod(dims) // rest if length == -1 else length for length in lengths]
-    return [length if 0 <= length < 2**31 else -1 for length in lengths]
-
-
-def interpreter(dims, shape, entries):
-    type_, code = schema.TensorType.{type}, schema.BuiltinOperator.RESHAPE
-    src = schema.TensorT(name="src", shape=np.array(dims, np.int32), type=type_, hasRank=True)
-    lengths = schema.TensorT(name="shape", shape=[entries], type=schema.TensorType.INT32, buffer=1, hasRank=True)
-    known = describe_dst(dims, [-1] * entries if shape is None else shape.tolist())
-    dst = schema.TensorT(
-        name="dst", shape=[abs(length) for length in known], shapeSignature=known, type=type_, hasRank=True
-    )
-    operator = schema.OperatorT(opcodeIndex=0, inputs=[0, 1], outputs=[2])
-    given = [0, 1] if shape is None else [0]
-    graph = schema.SubGraphT(tensors=[src, lengths, dst], inputs=given, outputs=[2], operators=[operator])
-    data = None if shape is None else np.frombuffer(shape.tobytes(), np.uint8)
-    codes = [schema.OperatorCodeT(deprecatedBuiltinCode=code, builtinCode=code)]
-    buffers = [schema.BufferT(), schema.BufferT(data=data)]
-    model = schema.ModelT(version=3, operatorCodes=codes, subgraphs=[graph], buffers=buffers)
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return litert.Interpreter(
-        model_content=bytes(builder.Output()), num_threads=1,
-        experimental_op_resolver_type=litert.OpResolverType.{resolver},
-    )
-
+    before=source_of("shared", "resolve_infer") + source_of("litert", "part", "describe_dst", "model") + """
 
 kept = {}
 
 
 def reshape(src, shape, node):
     shape = np.array(shape, np.int32)
+    program = kept.get((node, len(shape)))
+    if program is None:
+        program = litert.Interpreter(
+            model_content=model(src.dtype.name, src.shape, len(shape) if {runtime} else shape), num_threads=1,
+            experimental_op_resolver_type=litert.OpResolverType.{resolver},
+        )
     if {runtime}:  # one interpreter for all steps
-        if (node, len(shape)) not in kept:
-            kept[node, len(shape)] = interpreter(src.shape, None, len(shape))
-        program = kept[node, len(shape)]
+        kept[node, len(shape)] = program
         program.resize_tensor_input(0, src.shape)
-    else:
-        program = interpreter(src.shape, shape, len(shape))
     program.allocate_tensors()
     program.set_tensor(0, src)
     if {runtime}:
@@ -385,28 +355,20 @@ def reshape(src, shape, node):
     types={name: theirs.upper() for name, theirs in NAMES.items()},
 )  # fmt: skip
 TOSA = ScriptTemplate(
-    ("import math", "import tosa_reference_model as trm", "import tosa_serializer as ts", "{numpy}"),
+    ("import math", "import tosa_reference_model as model", "import tosa_serializer as serializer", "{numpy}"),
     """
 def look(answer):
     name = "bf16" if answer.dtype == np.uint16 else answer.dtype  # the binding has no name for bf16
     return name, answer.shape, answer.tobytes()
 """,
-    "reshape(src, {shape}, ts.DType.{type})",
+    "reshape(src, {shape}, serializer.DType.{type})",
     bf16="{array}.view(np.uint16)",
-    before="""
+    before=source_of("shared", "resolve_infer") + source_of("tosa", "serialize") + """
+
 def reshape(src, shape, code):
-    known = math.prod(entry for entry in shape if entry != -1)
-    if shape.count(-1) == 1 and known > 0 and src.size % known == 0:
-        shape = tuple(src.size // known if entry == -1 else entry for entry in shape)
-    graph = ts.TosaSerializer()
-    given = graph.addPlaceholder(list(src.shape), code, None)
-    entries = graph.addConst([len(shape)], ts.DType.SHAPE, list(shape), "shape")
-    dst = graph.addOutput(list(shape), code)
-    attributes = ts.TosaSerializerAttribute()
-    attributes.ReshapeAttribute()
-    graph.addOperator(ts.Op.RESHAPE, [given.name, entries.name], [dst.name], attributes)
-    (answer,), status = trm.run(graph.serialize(), [src])
-    if status != trm.GraphStatus.TOSA_VALID:
+    graph = serialize(code, src.shape, (resolve_infer(src.shape, shape),))
+    (answer,), status = model.run(graph, [src])
+    if status != model.GraphStatus.TOSA_VALID:
         raise ValueError(status)
     return answer.view(src.dtype)
 """,
@@ -418,7 +380,7 @@ def reshape(src, shape, code):
 )  # fmt: skip
 EXECUTORCH = ScriptTemplate(
     (
-        "{numpy}", "import torch", "from executorch.exir import schema",
+        "from math import prod", "{numpy}", "import torch", "from executorch.exir import schema",
         "from executorch.exir._serialize._program import PTEFile, serialize_pte_binary",
         "from executorch.runtime import Runtime",
     ),
@@ -429,32 +391,10 @@ def look(answer):
     "reshape(src, {shape}, schema.ScalarType.{type})",
     "torch.from_numpy({array})",
     bf16="torch.from_numpy({array}.view(np.int16)).view(torch.bfloat16)",
-    before="""
-def tensor(code, sizes, dynamism, place):
-    return schema.EValue(schema.Tensor(
-        scalar_type=code, storage_offset=0, sizes=list(sizes), dim_order=list(range(len(sizes))), requires_grad=False,
-        layout=0, data_buffer_idx=0, allocation_info=schema.AllocationDetails(1, place, 0), shape_dynamism=dynamism,
-    ))
-
+    before=source_of("executorch", "program", "tensor") + """
 
 def reshape(src, shape, code):
-    count, room = src.numel(), max(src.numel() * src.element_size() + 15 & ~15, 16)
-    bound = (count, *(1,) * (len(shape) - 1)) if shape else ()
-    kinds = schema.TensorShapeDynamism
-    values = [tensor(code, src.shape, kinds.STATIC, 0), tensor(code, bound, kinds.DYNAMIC_BOUND, room)]
-    values += [schema.EValue(schema.Int(entry)) for entry in shape]
-    values += [schema.EValue(schema.IntList(list(range(2, 2 + len(shape)))))]
-    call = schema.Instruction(schema.KernelCall(op_index=0, args=[0, len(values) - 1, 1, 1]))
-    plan = schema.ExecutionPlan(
-        name="forward", container_meta_type=schema.ContainerMetadata("", ""), values=values, inputs=[0], outputs=[1],
-        chains=[schema.Chain(inputs=[], outputs=[], instructions=[call], stacktrace=None)],
-        operators=[schema.Operator("aten::view_copy", "out")], delegates=[], non_const_buffer_sizes=[0, 2 * room],
-    )
-    program = schema.Program(
-        version=0, execution_plan=[plan], constant_buffer=[schema.Buffer(storage=b"")], backend_delegate_data=[],
-        segments=[], constant_segment=schema.SubsegmentOffsets(0, []),
-    )
-    content = bytes(serialize_pte_binary(PTEFile(program=program)))
+    content = program(code, tuple(src.shape), shape, src.element_size())
     return Runtime.get().load_program(content).load_method("forward").execute([src])[0]
 """,
     refusals="(ValueError, RuntimeError, TypeError)",

@@ -11,6 +11,7 @@ from conformance.plan.memory import TensorSpec
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
+from ..shared import graph_of_model
 from .literals import python
 from .plain import checked_steps
 from .script import NUMPY, Parts, first, memory, memory_layout, numpy_imports, script
@@ -31,27 +32,13 @@ REFUSALS = "(RuntimeError, ValueError, OverflowError, OVError)"
 def write_script(row: Row, backend: str) -> str:
     threads = THREADS.get(backend)
     checked = checked_steps(row)
-    graphs = list(dict.fromkeys(in_common(step.graph) for step in checked))
-    models = "".join(model(graph, f"model_{number}", threads) for number, graph in enumerate(graphs, 1))
-    steps = [
-        step_code(step, f"model_{graphs.index(in_common(step.graph)) + 1}", threads is not None) for step in checked
-    ]
+    graphs = [graph_of_model(step.graph) for step in checked]
+    names = {graph: f"model_{number}" for number, graph in enumerate(dict.fromkeys(graphs), 1)}
+    models = "".join(model(graph, name, threads) for graph, name in names.items())
+    steps = [step_code(step, names[graph], threads is not None) for step, graph in zip(checked, graphs, strict=True)]
     imports = ["from functools import cache", *numpy_imports(row), "import openvino as ov"]
     imports += ["from openvino.exceptions import OVError", "from openvino.utils.node_factory import NodeFactory"]
     return script(Parts(imports, REFUSALS, LOOK, steps, models))
-
-
-def in_common(graph: Graph) -> Graph:
-    """Return the graph that the model depends on; if shapes arrive with the call, only the rank of src is known."""
-    dims = graph.src.dims
-    if dims is not None and any(node.shape is not None and node.shape.values is None for node in graph.nodes):
-        dims = (None,) * len(dims)
-    for node in graph.nodes:
-        if node.outputs != 1:
-            raise Unsupported("form:outputs")
-        if node.result is not None:
-            raise Unsupported("form:types" if node.result.type != graph.src.type else "declared")
-    return Graph(Declared(graph.src.type, dims), graph.nodes)
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────

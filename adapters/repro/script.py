@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
+from pathlib import Path
 from textwrap import indent
 from typing import Any, NamedTuple
 
@@ -67,12 +69,24 @@ class Parts(NamedTuple):
 def script(parts: Parts) -> str:
     """Return the whole script, without the comment at its head."""
     strided = any("laid_out(" in step for step in parts.steps)
-    imports = ["from array import array", *(["from itertools import product"] if strided else []), *parts.imports]
+    annotated = "->" in parts.before  # functions of an adapter, with types that the script does not import
+    imports = ["from __future__ import annotations"] if annotated else []
+    imports += ["from array import array", *(["from itertools import product"] if strided else []), *parts.imports]
     functions = [f"\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
     calls = "".join(f"tell({number}, step_{number})\n" for number in range(1, len(functions) + 1))
     blocks = [*([_LAID_OUT] if strided else []), *([parts.before] if parts.before else []), *functions]
     blocks += [f"\n{parts.look.strip()}\n", f"\nREFUSALS = {parts.refusals}\n", _TELL, f"\n{calls}"]
     return "\n".join(imports) + "\n\n" + "\n".join(blocks)
+
+
+def source_of(adapter: str, *names: str) -> str:
+    """Return functions and constants of an adapter as they are written there; the library need not be installed."""
+    text = (Path(__file__).parents[1] / f"{adapter}.py").read_text(encoding="utf-8")
+    parts = {}
+    for node in ast.parse(text).body:
+        name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else getattr(node, "name", "")
+        parts[name] = ast.get_source_segment(text, node)
+    return "".join(f"\n\n{parts[name]}\n" for name in names)
 
 
 # ── src ───────────────────────────────────────────────────────────────────────────────────────────
