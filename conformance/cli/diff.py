@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from ..evidence.folder import PAGE
 from ..report import diff_report
@@ -82,7 +83,7 @@ def _write(change: Difference, runs: Sequence[Path], form: str | None, out: Path
 def _link(run: Path, page: Path) -> str | None:
     """Return the way from a page to the report of a run; None if it has none."""
     report = (run if run.is_dir() else run.parent) / PAGE
-    return os.path.relpath(report, page.parent).replace(os.sep, "/") if report.is_file() else None
+    return quote(os.path.relpath(report, page.parent).replace(os.sep, "/")) if report.is_file() else None
 
 
 def _data(change: Difference) -> dict[str, object]:

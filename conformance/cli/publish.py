@@ -10,7 +10,7 @@ from typing import Any
 from ..certificate.check import Trust
 from ..evidence.results import InvalidEvidence
 from ..report.finished_run import FinishedRun
-from ..site.publish import COLUMNS, SPECIFICATION, Stale, prepare, publish, size, write_pages
+from ..site.publish import COLUMNS, SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
 from ..site.register import REGISTER, write_register
 from ..system.files import InUse, lock_folder
 from ..system.terminal import count_noun, say, table
@@ -49,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     trust = Trust(args.allowed or (signers if is_there else None), args.revoked)
     try:
         with lock_folder(site, "conformance publish"):
+            refuse_foreign_pages(site)
             for each in [prepare(results_path(folder), plan, site, trust) for folder in args.runs]:
                 publish(each)
                 note = f"; {each.replaces}" if each.replaces else ""

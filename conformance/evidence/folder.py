@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..system.text import quote_json
 from .results import PACKED, PACKED_BEFORE, part_of
 
 RESULTS = "results.jsonl"
@@ -12,6 +14,22 @@ PUBLISHED = f"{RESULTS}{PACKED}"
 """The results beside a published page."""
 PAGE = "report.html"
 REPORTS = (PAGE, "junit.xml", "summary.md", "badge.svg")
+_OTHER = re.compile(r"[^A-Za-z0-9._-]+")
+"""What is in no name of a published folder: pages link these names, and some names would lead elsewhere."""
+
+
+def name_of(name: str, version: str) -> str:
+    """Return the folder of a backend and its version: `onednn-3.6.2`; an empty text if the name allows none."""
+    plain = _OTHER.sub("-", name).strip(".-")
+    whole = _OTHER.sub("-", f"{plain}-{version.partition('+')[0]}")
+    return whole.strip(".-")[:80] if plain else ""
+
+
+def explain_bad_name(folder: Path) -> str | None:
+    """Say why a folder cannot be on a page; None if it can."""
+    if not _OTHER.search(folder.name) and folder.name[0] not in ".-":
+        return None
+    return f"{quote_json(folder.name)} is no name for a link; rename the folder, in letters, digits and `._-`"
 
 
 def find_results(folder: Path, names: Sequence[str] = (RESULTS, PUBLISHED, f"{RESULTS}{PACKED_BEFORE}")) -> list[Path]:

@@ -103,6 +103,11 @@ class Target:
     """The folder given with --last-failed: only the rows that failed there are run, which makes a run incomplete."""
 
     @property
+    def is_part(self) -> bool:
+        """Ask whether the run leaves out something that the backend claims, except for large tensors."""
+        return bool(self.filter or self.shard or self.operations or self.documents or self.types)
+
+    @property
     def filter(self) -> str:
         """The options that chose single rows, as they were given, such as `-k 'infer'`; empty if none did."""
         return " ".join([f"-k {self.select!r}"] * bool(self.select) + [f"--last-failed {self.lf}"] * bool(self.lf))

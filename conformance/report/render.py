@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FOLDER = Path(__file__).parent / "templates"
+BEGIN_OF_PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy"'
+"""The beginning of every page that this suite writes."""
 _STYLE, _STYLE_DIGEST = "<!--style-->", "<!--style digest-->"
 """Their places: the style follows from the page. No value can hold these texts, because they would be escaped."""
 _CLASSES = re.compile(r"class=(?:([\w-]+)|\"([^\"]*)\")")

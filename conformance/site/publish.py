@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,15 @@ from ..certificate import page as certificate_page
 from ..certificate.check import Trust, check_certificate
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, STATEMENT
-from ..evidence.folder import PAGE, PUBLISHED, find_published_results, find_results
+from ..evidence.drawn import plan_of_run
+from ..evidence.folder import (
+    PAGE,
+    PUBLISHED,
+    explain_bad_name,
+    find_published_results,
+    find_results,
+    name_of,
+)
 from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, read_content
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..plan.rows import Plan
@@ -22,12 +29,15 @@ from ..report.diff import difference
 from ..report.diff_report import render_html
 from ..report.finished_run import FinishedRun
 from ..report.markdown import inert
+from ..report.render import BEGIN_OF_PAGE
 from ..report.rows import describe_cases
-from ..system.files import read_bytes, replace_bytes, replace_text
+from ..run.confirm import AFTER_HANGS
+from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
 from ..system.text import quote_json
 from ..verdict.conclude import conclude_evidence, ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
-from .compare_page import render_parts
+from ..verdict.standing import in_target
+from .compare_page import PARTS, render_parts
 from .documents import INDEX, write_site
 from .landing import pair_versions
 from .register import REGISTER
@@ -46,13 +56,6 @@ class Stale(NamedTuple):
 
     folder: Path
     why: str
-
-
-def name_of(name: str, version: str) -> str:
-    """Return the folder of a backend and its version: `onednn-3.6.2`; an empty text if the name allows none."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")
-    whole = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{plain}-{version.partition('+')[0]}")
-    return whole.strip(".-")[:80] if plain else ""
 
 
 class Publication(NamedTuple):
@@ -88,6 +91,15 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
     return Publication(reports / name, files, _describe_replacement(before[0], evidence) if before else None)
 
 
+def refuse_foreign_pages(site: Path) -> None:
+    """Raise InvalidEvidence if a page where this suite writes its own is of somebody else."""
+    for path in (*map(site.joinpath, (*PARTS, REGISTER)), *(site / SPECIFICATION).parent.glob("*.html")):
+        if path.exists():
+            with open_regular(path) as stream:
+                if not stream.read(len(BEGIN_OF_PAGE)).startswith(BEGIN_OF_PAGE.encode()):
+                    raise InvalidEvidence(f"{path}: is no page of this suite; move it, or name another folder")
+
+
 def publish(publication: Publication) -> None:
     """Write the files of a folder, and remove the results and the certificate that were there before."""
     folder, files = publication.folder, publication.files
@@ -111,13 +123,25 @@ def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
 
 def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
     refuse_unsound(evidence, plan, path)
-    target = evidence.target
-    if target.filter or target.shard:
-        raise InvalidEvidence(f"{path}: is a part of a run, by -k, --lf or --shard; only whole runs are published")
+    if evidence.target.is_part:
+        what = "is a part of a run, by -k, --last-failed, --shard, --operation, --document or --type"
+        raise InvalidEvidence(f"{path}: {what}; only whole runs are published")
+    if uncalled := next(_find_uncalled(evidence, plan_of_run(plan, evidence)), None):
+        raise InvalidEvidence(f"{path}: {uncalled} was not called, as after --maxfail; only whole runs are published")
     if ran_in_suite_process(evidence.header):
         raise InvalidEvidence(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
     if is_reference(evidence.header["backend"]["adapter"]):
         raise InvalidEvidence(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
+
+
+def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
+    """Yield the rows of the target that were not called, except those after hangs of the same case."""
+    results = {result.row: result for result in evidence.results}
+    for row in plan.rows:
+        result = results[row.id]
+        uncalled = set(result.verdicts.values()) == {NOT_RUN} and result.detail != AFTER_HANGS
+        if uncalled and any(in_target(row, each, evidence.target, evidence.claims) for each in row.documents):
+            yield row.id
 
 
 def folders(reports: Path) -> list[Path]:
@@ -133,6 +157,8 @@ def write_pages(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stal
     found = list(read_runs(reports, plan))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
+    for path in () if found else map(reports.joinpath, PARTS):
+        path.unlink(missing_ok=True)
     if runs:
         pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
         certificates = {"Certificates": REGISTER} if (reports / REGISTER).is_file() else {}
@@ -181,6 +207,9 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
 
 def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
     for folder in folders(reports):
+        if bad := explain_bad_name(folder):
+            yield folder, bad
+            continue
         path = find_published_results(folder) or folder / PUBLISHED
         try:
             evidence = read(path)

@@ -9,6 +9,7 @@ from typing import Any
 from ..certificate.check import Trust, check_certificate
 from ..certificate.page import PAGE, scope_of
 from ..certificate.statement import STATEMENT
+from ..evidence.folder import explain_bad_name
 from ..evidence.results import InvalidEvidence
 from ..plan.rows import Plan
 from ..report.render import render_page
@@ -24,7 +25,8 @@ _KEYS = (
 
 def write_register(folder: Path, plan: Plan, trust: Trust) -> list[dict[str, Any]]:
     """Verify every certificate below a folder, list them there, and return the list; if there is none, remove it."""
-    entries = [_entry(path.parent, plan, trust) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
+    seen: dict[str, str] = {}
+    entries = [_entry(path.parent, plan, trust, seen) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
     if entries:
         replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
         shown = [
@@ -38,14 +40,21 @@ def write_register(folder: Path, plan: Plan, trust: Trust) -> list[dict[str, Any
     return entries
 
 
-def _entry(folder: Path, plan: Plan, trust: Trust) -> dict[str, Any]:
-    """Describe a certificate; `why` says why it is refused, or why it does not conform."""
+def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict[str, Any]:
+    """Describe a certificate; `why` says why it is refused, or why it does not conform.
+
+    `seen`: the folder of each statement that was described, by its digest.
+    """
     entry: dict[str, Any] = dict.fromkeys(_KEYS)
     entry["folder"] = folder.name
+    if bad := explain_bad_name(folder):
+        return {**entry, "why": bad}
     try:
         certificate = check_certificate(folder, plan, trust)
     except (InvalidEvidence, OtherSuite) as refused:
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
+    if (first := seen.setdefault(certificate.statement.sha256, folder.name)) != folder.name:
+        return {**entry, "why": f"is the certificate of {first} again"}
     own, predicate = certificate.own, certificate.predicate
     why = f"does not conform: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
     return {

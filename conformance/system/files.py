@@ -19,6 +19,8 @@ if sys.platform != "win32":
 MAX_BYTES = 1 << 30
 """Bytes to read of one file, unless the caller gives another limit."""
 LOCK = ".conformance-lock"
+MAX_REMOVALS = 100
+"""The removals of a folder by other runs that a run waits out while it locks the folder."""
 
 
 class InUse(Exception):
@@ -137,13 +139,16 @@ def lock_folder(folder: Path, what: str) -> Iterator[None]:
 
 def _acquire(folder: Path) -> int:
     """Open and lock the lock file; another run may remove it until we hold the lock."""
-    path = folder / LOCK
+    path, missing = folder / LOCK, 0
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
             descriptor = os.open(path, flags, 0o644)
         except FileNotFoundError:  # the holder removed the folder, in which it had written nothing
+            missing += 1
+            if missing > MAX_REMOVALS:  # there is nobody: no file can be made there, as in /proc
+                raise
             continue
         try:
             _require_regular(descriptor, path)

@@ -75,15 +75,14 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     header, results = evidence.header, {result.row: result for result in evidence.results}
     plan = plan_of_run(plan, evidence)
     claims, target = evidence.claims, evidence.target
-    partial = bool(target.filter or target.shard or target.operations or target.documents or target.types)
     overdue: tuple[str, ...] = ()
     if header.get("waivers"):
-        whole = not partial and not _lacks_rows(plan, results, target, claims)
+        whole = not target.is_part and not _lacks_rows(plan, results, target, claims)
         overdue = waive.find_overdue(header, results, plan.rows, whole)
     conclusion = conclude(
         plan, results, claims, target,
         escaped=planted.find_uncaught(planted.names(header.get("isolation", "none")), evidence.footer["canaries"]),
-        overdue=() if partial else overdue, in_process=ran_in_suite_process(header),
+        overdue=() if target.is_part else overdue, in_process=ran_in_suite_process(header),
     )  # fmt: skip
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`

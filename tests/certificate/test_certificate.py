@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections import Counter
@@ -172,6 +173,23 @@ def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> Non
     assert entries["other"]["why"] == "certificate.html: does not say what statement.json says"
     assert "refused" in said.out
     assert 'href="certificate/certificate.html"' in (lab.home / "register.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("javascript:alert(1)", '"javascript:alert(1)" is no name for a link; rename the folder'),
+        ("%2e%2e", '"%2e%2e" is no name for a link'),
+        ("other", "is the certificate of certificate again"),
+    ],
+)
+def test_a_register_lists_a_certificate_once_under_a_safe_name(lab: Lab, cli: Cli, name: str, why: str) -> None:
+    shutil.copytree(lab.folder, lab.home / name)
+    cli("publish", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(1)
+    entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
+    assert why in entries[name]["why"]
+    assert (entries[name]["link"], entries["certificate"]["why"]) == (None, None)
+    assert re.findall(r'href="(.*?)"', (lab.home / "register.html").read_text()) == ["certificate/certificate.html"]
 
 
 def forget_the_challenge(lab: Lab) -> None:

@@ -191,6 +191,16 @@ def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_
     assert 'href="new/report.html#case-turns"' in page
 
 
+def test_the_name_of_a_folder_leads_only_into_it(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "javascript:alert(1)"
+    reporting.run("broken:zero-flag-ignored", out=reporting.folder / name)
+    monkeypatch.chdir(reporting.folder)
+    reporting("diff", name, name, "--out", "page.html", "--cases", reporting.cases).expect(0)
+    page = (reporting.folder / "page.html").read_text(encoding="utf-8")
+    assert "javascript%3Aalert%281%29/report.html" in page
+    assert "javascript:" not in page
+
+
 def test_a_name_cannot_act_on_whoever_reads_the_difference(plan: Plan, tmp_path: Path) -> None:
     class MarkupAsName(Wrong):
         name = "</script><img src=x onerror=alert(1)>|](http://evil.example)\u202e\x1b[31m"

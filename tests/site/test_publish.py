@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 import re
 import shlex
 import shutil
 from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +21,7 @@ from conformance.evidence.results import Evidence, InvalidEvidence, OtherFormat,
 from conformance.load.cases import load_suite
 from conformance.model.verdicts import count_verdicts
 from conformance.site.publish import folders, prepare, publish, size, write_pages
-from tests.builders import ROOT, Command, CommandOutput, Right, WrongBefore, finish_run, plan_as_bundled
+from tests.builders import ROOT, Cli, Command, CommandOutput, Right, WrongBefore, finish_run, plan_as_bundled
 from tests.site.test_documents import list_broken_links
 
 REPORTS = ROOT / "reports"
@@ -154,14 +156,65 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
 
 
-def test_the_reference_and_a_part_of_a_run_are_not_published(command: Command) -> None:
-    command.run("reference").expect(0)
-    call_publish(command, command.out).expect(2, err="the suite's own reference, which is no library")
-    command.run("reference", "-k", "flattens")
-    call_publish(command, command.out).expect(2, err="only whole runs are published")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("reference",), "the suite's own reference, which is no library"),
+        (("reference", "-k", "flattens"), "only whole runs are published"),
+        ((RIGHT, "--document", "static-oneapi"), "--document or --type; only whole runs are published"),
+        ((RIGHT, "--type", "f32"), "only whole runs are published"),
+        (("broken:zero-flag-ignored", "--maxfail", "1"), "was not called, as after --maxfail; only whole runs"),
+    ],
+    ids=str,
+)
+def test_the_reference_and_a_part_of_a_run_are_not_published(
+    command: Command, words: tuple[str, ...], says: str
+) -> None:
+    command.run(*words)
+    call_publish(command, command.out).expect(2, err=says)
+
+
+def test_all_runs_are_read_before_one_is_written(command: Command) -> None:
     command.run(RIGHT)
     call_publish(command, command.out, command.folder / "none").expect(2, err="none: cannot be read")
     assert not list(command.folder.glob(f"reports/*/{PUBLISHED}")), "all are read before one is written"
+
+
+@pytest.mark.parametrize("name", ["javascript:alert(1)", "%2e%2e", 'a"b', "-x", ".x", "a b"])
+def test_a_folder_with_a_name_that_links_elsewhere_is_named(command: Command, name: str) -> None:
+    folder = publish_run(command, RIGHT)
+    shutil.copytree(folder, folder.parent / name)
+    call_publish(command).expect(1, text=f"not on the page: {json.dumps(name)} is no name for a link; rename")
+    assert list_links(folder.parent).isdisjoint({f"{name}/{PAGE}", f"{name}/since-{folder.name}.html"})
+    assert list_broken_links(folder.parent) == []
+
+
+def list_links(folder: Path) -> set[str]:
+    """List where the links of all pages lead."""
+    pages = (path.read_text(encoding="utf-8") for path in folder.rglob("*.html"))
+    return {unescape(link) for page in pages for link in re.findall(r'(?:href|data-page)="([^"]*)"', page)}
+
+
+def test_pages_of_removed_backends_are_removed(command: Command) -> None:
+    folder = publish_run(command, RIGHT)
+    shutil.rmtree(folder)
+    call_publish(command).expect(0)
+    assert {path.name for path in folder.parent.iterdir()} == {"spec"}
+
+
+@pytest.mark.parametrize("name", ["index.html", "register.html", "spec/index.html"])
+def test_a_page_of_somebody_else_is_not_replaced(command: Command, name: str) -> None:
+    page = command.folder / "reports" / name
+    page.parent.mkdir(parents=True)
+    page.write_text("<!doctype html><p>Ours.")
+    command.run(RIGHT)
+    call_publish(command, command.out).expect(2, err=f"{name}: is no page of this suite", lines=1)
+    assert [path for path in page.parents[name.count("/")].rglob("*") if path.is_file()] == [page]
+
+
+def test_a_folder_where_no_file_can_be_made_is_one_line(cli: Cli) -> None:
+    """It waited for ever."""
+    cli("publish", "/proc").expect(2, err="/proc/.conformance-lock: No such file", lines=1)
 
 
 def test_results_of_another_suite_are_not_on_the_page(command: Command) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.adapter import digest_of_adapter, name_and_device
-from conformance.evidence.folder import find_published_results
+from conformance.evidence.folder import find_published_results, name_of
 from conformance.evidence.journal import Reader
 from conformance.evidence.results import FORMAT, InvalidEvidence, OtherFormat, read_content
-from conformance.site.publish import folders, name_of
+from conformance.site.publish import folders
 
 from .read import Environment, LabFile
 
