@@ -12,18 +12,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper  # type: ignore[import-not-found,unused-ignore]
 
-from conformance import (
-    Array,
-    Claims,
-    Declared,
-    Graph,
-    Identity,
-    Node,
-    Operand,
-    Rejected,
-    Tensor,
-    Unsupported,
-)
+from conformance import Array, Claims, Declared, Graph, Identity, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.adapter import rejection
 from conformance.model.types import dtype_of
 

@@ -17,15 +17,7 @@ import numpy as np
 from conformance.model import Array, Declared, Graph, Identity, Node, Operand, Program, Tensor
 from conformance.model.types import WIDTH
 
-from ..reference import (
-    Decided,
-    Reference,
-    ReferenceProgram,
-    copy_elements,
-    decide,
-    dense,
-    elements,
-)
+from ..reference import Decided, Reference, ReferenceProgram, copy_elements, decide, dense, elements
 
 Answer = Tensor | Array
 Dims = tuple[int, ...]

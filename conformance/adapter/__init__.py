@@ -4,15 +4,7 @@ from .bundled import Bundled, bundled_backends, bundled_folder
 from .check import FACETS, FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
 from .digest import digest_of_adapter, modules_of_adapter
 from .find import REFERENCE, import_adapter, is_own, is_reference, load_adapter, name_and_device, place_in
-from .function import (
-    FunctionAdapter,
-    NodeCall,
-    array_of,
-    check_nodes_plain,
-    check_rank_in_numpy,
-    node_calls,
-    rejection,
-)
+from .function import FunctionAdapter, NodeCall, array_of, check_nodes_plain, check_rank_in_numpy, node_calls, rejection
 
 __all__ = [
     "FACETS",

@@ -151,6 +151,5 @@ def _change_all_steps(case: Case) -> Iterator[Case]:
             return
     for src, shape in _smaller_calls(first.src, first.shapes[0]):
         yield replace(
-            case,
-            steps=tuple(replace(s, src=src, shapes=(shape, *s.shapes[1:]), bits=None) for s in case.steps),
+            case, steps=tuple(replace(s, src=src, shapes=(shape, *s.shapes[1:]), bits=None) for s in case.steps)
         )

@@ -137,9 +137,9 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
     match error.validator:
         case "additionalProperties" | "unevaluatedProperties":
             known = error.schema.get("properties", {})
-            keys = [key for key in error.instance if key not in known]
-            places = {key: Place(name, line_of(content, (*path, key))) for key in keys}
-            return [Problem(places[key], describe_unknown("key", key, known)) for key in keys]
+            keys = (key for key in error.instance if key not in known)
+            places = ((key, Place(name, line_of(content, (*path, key)))) for key in keys)
+            return [Problem(place, describe_unknown("key", key, known)) for key, place in places]
         case "required":
             missing = [key for key in error.validator_value if key not in error.instance]
             return [Problem(Place(name, line), f"missing key {quote(key)}; add it") for key in missing]
@@ -149,25 +149,24 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
             likely = [e for e in deeper if e.validator in telling]
             if likely:
                 return _explain(likely[0], content, name)
-            what = error.schema.get("description", "one of the forms that the schema lists")
-            return [Problem(Place(name, line), f"{where}{quote(error.instance)} is not {what}")]
+            due = error.schema.get("description", "one of the forms that the schema lists")
+            what = f"{quote(error.instance)} is not {due}"
         case "enum":
             what = describe_unknown("value", error.instance, map(str, error.validator_value))
-            return [Problem(Place(name, line), f"{where}{what}")]
         case "pattern":
-            what = error.schema.get("description", f"text of the form {error.validator_value}")
-            return [Problem(Place(name, line), f"{where}{quote(error.instance)} is not {what}")]
+            due = error.schema.get("description", f"text of the form {error.validator_value}")
+            what = f"{quote(error.instance)} is not {due}"
         case "minItems" if not error.instance:
-            return [Problem(Place(name, line), f"{where}an empty list, which should be non-empty; fill it")]
+            what = "an empty list, which should be non-empty; fill it"
         case "type":
             kinds = error.validator_value
             wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
-            write = _WRITE.get(wanted, "correct the value")
-            return [Problem(Place(name, line), f"{where}{quote(error.instance)} is no {wanted}; {write}")]
+            what = f"{quote(error.instance)} is no {wanted}; {_WRITE.get(wanted, 'correct the value')}"
         case "const":
             what = f"{quote(error.instance)} is not {quote(error.validator_value)}, the only value allowed here"
-            return [Problem(Place(name, line), f"{where}{what}")]
-    return [Problem(Place(name, line), f"{where}{shorten(error.message, 160)}")]
+        case _:
+            what = shorten(error.message, 160)
+    return [Problem(Place(name, line), f"{where}{what}")]
 
 
 _WRITE: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,6 +141,13 @@ class _SpecReader:
         self.wrong(place, describe_unknown(what, name, names))
         return False
 
+    def check_names(self, what: str, names: Collection[str], place: Place, entry: Map, *keys: str) -> None:
+        """Check the names that an entry lists under some keys, or has as keys there."""
+        for key in keys:
+            given = entry.get(key, ())
+            for at, name in enumerate(given) if isinstance(given, list) else zip(given, given, strict=True):
+                self.is_known(what, name, names, _at(place, entry, key, at))
+
     def pointers(self, value: Mapping[str, Any] | None, place: Place) -> tuple[Pointer, ...]:
         """`{document: [line, words] or a list of those}`, checked against the documents' lengths."""
         result = []
@@ -181,22 +188,16 @@ class _SpecReader:
             )
         elif "like" in entry:
             self.is_known("document", entry["like"], self.layers[0].documents, _at(place, entry, "like"))
-        for number, rule in enumerate(entry.get("without", ())):
-            self.is_known("rule", rule, self.rule_ids, _at(place, entry, "without", number))
+        self.check_names("rule", self.rule_ids, place, entry, "without")
 
     def operations(self) -> dict[str, Operation]:
         result = {}
         for entry, place, layer in self.entries("operations"):
             others = (source for other in self.layers if other is not layer for source in other.entries("sources"))
             added = [source["id"] for source in others if source["operation"] == entry["id"]]
-            for number, document in enumerate(entry["documents"]):
-                self.is_known("document", document, self.lines, _at(place, entry, "documents", number))
-            for key in ("types", "shape_types"):
-                for number, type_ in enumerate(entry[key]):
-                    self.is_known("type", type_, WIDTH, _at(place, entry, key, number))
-            for key in ("names", "written"):
-                for document in entry.get(key, {}):
-                    self.is_known("document", document, entry["documents"], _at(place, entry, key, document))
+            self.check_names("document", self.lines, place, entry, "documents")
+            self.check_names("type", WIDTH, place, entry, "types", "shape_types")
+            self.check_names("document", entry["documents"], place, entry, "names", "written")
             result[entry["id"]] = Operation(
                 entry["id"], (*entry["documents"], *added), tuple(entry["shape_passed_as"]), tuple(entry["types"]),
                 tuple(entry["shape_types"]), entry, place,
@@ -217,10 +218,7 @@ class _SpecReader:
         stated = self.pointers(entry.get("stated"), place)
         decided_for = dict(entry.get("decided_for", {}))
         documents = entry.get("documents", layer.documents)
-        for document in decided_for:
-            self.is_known("document", document, self.lines, _at(place, entry, "decided_for", document))
-        for number, document in enumerate(documents):
-            self.is_known("document", document, self.lines, _at(place, entry, "documents", number))
+        self.check_names("document", self.lines, place, entry, "decided_for", "documents")
         self.check_level(entry, level, stated, place)
         if level == "must":
             binding = {pointer.document for pointer in stated} | set(decided_for)
@@ -293,8 +291,7 @@ class _SpecReader:
     def findings(self) -> dict[str, Finding]:
         result = {}
         for entry, place, _ in self.entries("findings"):
-            for number, rule in enumerate(entry["rules"]):
-                self.is_known("rule", rule, self.rule_ids, _at(place, entry, "rules", number))
+            self.check_names("rule", self.rule_ids, place, entry, "rules")
             call = entry.get("example")
             example = (tuple(call["src"]), tuple(call["shape"]), call["special_zero"]) if call else None
             result[entry["id"]] = Finding(

@@ -242,13 +242,4 @@ def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_
     call = format_step(case, case.steps[rows[0].step])
     answers = list(dict.fromkeys(format_answer(result, generic=True) for result in rows))
     facet = number_facet(facets, rows, documents)
-    return ShortCase(
-        facet,
-        case,
-        call,
-        _count(rows),
-        documents,
-        _want(run, rows[0]),
-        answers,
-        is_first,
-    )
+    return ShortCase(facet, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)

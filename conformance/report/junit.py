@@ -22,10 +22,7 @@ def render(run: FinishedRun) -> str:
     del totals["skipped"]  # the usual schema has it on a suite only
     title = _format_attribute("name", f"reshape conformance of {run.name}{run.reach}")
     time = _format_time(round(1000 * evidence.footer.get("seconds", 0)))
-    parts = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites{title}{_format_numbers(totals)}{time}>",
-    ]
+    parts = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites{title}{_format_numbers(totals)}{time}>"]
     for file, rows in files.items():
         when = _format_attribute("timestamp", started) if started else ""
         name, numbers = _format_attribute("name", file), _format_numbers(_count_elements(rows))

@@ -88,9 +88,7 @@ class ClaimsDiffer(Exception):
 
 
 def run_suite(
-    request: RunRequest,
-    out: Callable[[str], Path] | None,
-    tick: Tick = lambda ran, case, failed: None,
+    request: RunRequest, out: Callable[[str], Path] | None, tick: Tick = lambda ran, case, failed: None
 ) -> Evidence:
     """Run what is requested, write its results, and return what was written.
 

@@ -209,10 +209,7 @@ def _exit_code(
     if overdue:
         return OVERDUE, "; ".join(overdue)
     if target.shard:
-        return (
-            INCOMPLETE,
-            f"incomplete: shard {target.shard} of the rows; `conformance report` joins the shards",
-        )
+        return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance report` joins the shards"
     nothing_ran = all(rows.verdicts[document] == NOT_RUN for (document, _), group in groups.items() for rows in group)
     if target.lf and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
