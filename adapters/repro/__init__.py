@@ -1,4 +1,4 @@
-"""Write scripts that repeat one row in the library's own Python, or in C, without this suite.
+"""Write scripts that repeat one row in the library's own Python, without this suite.
 
 A script has a function for each step, which returns src's words and the answer. `functions.py` has a table of the
 libraries that are called as a function of arrays; each other library has a module. No library is imported here, so
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from conformance.plan.rows import Row
 
-from . import functions, onednn, onednn_c, onnx, openvino, pytensor
+from . import functions, onednn, onnx, openvino, pytensor
 
 WRITERS: Mapping[str, Callable[[Row, str], str]] = {
     **dict.fromkeys(functions.CONSTANT, functions.write_script),
@@ -21,7 +21,5 @@ WRITERS: Mapping[str, Callable[[Row, str], str]] = {
     "onednn": onednn.write_script,
 }
 """A backend → the function that writes a script for a row; it raises Unsupported if no script can make the call."""
-WRITERS_IN_C: Mapping[str, Callable[[Row, str], str]] = {"onednn": onednn_c.write_script}
-"""The same for programs in C."""
 WITH_DEVICE = ("torch", "torch-raw", "torch-method", "jax", "jax-jit", "jax-lax", "cupy")
 """The backends that take a device after an `@`."""

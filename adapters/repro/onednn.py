@@ -1,4 +1,4 @@
-"""StaticReshape of oneDNN Graph as a script over ctypes; onednn_c.py writes the same in C."""
+"""StaticReshape of oneDNN Graph as a script over ctypes."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
-    text = "print a script that repeats a case that you trust with that library alone (onednn-c: in C)"
+    text = "print a script that repeats a case that you trust with that library alone"
     parser.once("--backend", "NAME", text)
     add_suite(parser)
 

@@ -1,4 +1,4 @@
-"""`conformance explain CASE --backend NAME`: a script that repeats it in the library's own Python, or in C."""
+"""`conformance explain CASE --backend NAME`: a script that repeats it in the library's own Python."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from ..system.text import describe_unknown
 from .arguments import Usage, emit
 from .explain_case import find_rows
 
-_IN_C = "-c"
-"""The end of a backend's name for a program in C."""
-
 
 def print_script(suite: Suite, name: str, backend: str, as_json: bool) -> None:
     """Print the script for the row of that name, or for a row of the case."""
@@ -26,16 +23,15 @@ def print_script(suite: Suite, name: str, backend: str, as_json: bool) -> None:
     if not rows:
         raise Usage(describe_unknown("case", name, suite.cases, "conformance list cases"))
     rows.sort(key=lambda row: row.type != "f32")  # most libraries have f32
-    library, in_c = backend.removesuffix(_IN_C), backend.endswith(_IN_C)
-    row, body = _write_script(rows, library, in_c)
-    text = _add_comment(_about(row, library, in_c), body, in_c)
+    row, body = _write_script(rows, backend)
+    text = _add_comment(_about(row, backend), body)
     if as_json:
-        emit({"row": row.id, "backend": library, "language": "c" if in_c else "python", "text": text})
+        emit({"row": row.id, "backend": backend, "language": "python", "text": text})
     else:
         say_raw(text)
 
 
-def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
+def _write_script(rows: list[Row], backend: str) -> tuple[Row, str]:
     """Return the first row that a script can be written for, and its script."""
     name, device = name_and_device(backend)
     if name not in bundled_backends():
@@ -47,13 +43,10 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
         raise Usage(f"--backend {name}: {name} {why}")
     if device is not None and name not in repro.WITH_DEVICE:
         raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
-    if in_c and name not in repro.WRITERS_IN_C:
-        raise Usage(f"--backend {name}{_IN_C}: {name} is called in Python; only onednn has an interface of C")
-    write = (repro.WRITERS_IN_C if in_c else repro.WRITERS)[name]
     facets = []
     for row in rows:
         try:
-            return row, write(row, backend)
+            return row, repro.WRITERS[name](row, backend)
         except Unsupported as unsupported:  # noqa: PERF203 - which row it has words for is seen by trying
             facets.append(unsupported.facet)
     raise Usage(
@@ -61,7 +54,7 @@ def _write_script(rows: list[Row], backend: str, in_c: bool) -> tuple[Row, str]:
     )
 
 
-def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
+def _about(row: Row, backend: str) -> Iterator[str]:
     """Write the head of the script: the calls, their expected answers, and how to run it."""
     yield f"{row.id} on {backend}: what the library does, without the conformance suite."
     yield "It is made from a case: run it only if you trust where the case comes from."
@@ -72,9 +65,7 @@ def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
             yield f"    due in {', '.join(documents)}: {want}"
     yield ""
     name = backend.partition("@")[0]
-    if in_c:
-        yield "Build: cc FILE.c -o FILE PATH/libdnnl.so.3 -Wl,-rpath,PATH; OMP_NUM_THREADS=1 ./FILE"
-    elif name == "onednn":
+    if name == "onednn":
         yield "Run: ONEDNN_LIBRARY=PATH/libdnnl.so.3 python3 FILE.py"
     else:
         needs = (bundled_backends()[name].install or "pip install numpy").removeprefix("pip install ")
@@ -82,13 +73,10 @@ def _about(row: Row, backend: str, in_c: bool) -> Iterator[str]:
         yield f"Run: pip install {needs}{bf16}; python3 FILE.py"
 
 
-def _add_comment(about: Iterator[str], body: str, in_c: bool) -> str:
+def _add_comment(about: Iterator[str], body: str) -> str:
     """Put the text before the script as a comment in ASCII; no text in it can end the comment."""
     ascii_ = (visible(line).replace("…", "...").encode("ascii", "backslashreplace").decode() for line in about)
     lines = [part for line in ascii_ for part in _fold(line)]
-    if in_c:
-        inside = [line.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /") for line in lines]
-        return "/* " + "\n * ".join(inside).rstrip() + "\n */\n" + body
     text = "\n".join(lines).rstrip().replace("\\", "\\\\").replace('"""', "'''")
     return f'"""{text}\n"""\n\n{body}'
 

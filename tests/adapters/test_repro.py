@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shutil
 import subprocess
 import sys
 from array import array
@@ -132,7 +131,6 @@ def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
         (["volume-too-smal", "--backend", "torch"], "did you mean 'volume-too-small'?"),
         (["volume-too-small", "--backend", "torhc"], "did you mean 'torch'?"),
         (["volume-too-small", "--backend", "reference"], "try numpy"),
-        (["volume-too-small", "--backend", "torch-c"], "only onednn has an interface of C"),
         (
             ["every-length-is-declared", "--backend", "torch"],
             "no script for torch can make the call of every-length-is-declared: it needs declared",
@@ -140,7 +138,6 @@ def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
         (["shape-entries-in-reverse", "--backend", "torch"], "it needs shape-strides"),
         (["two-nodes-take-one-src", "--backend", "torch"], "it needs shared-src"),
         (["shape-is-a-scalar", "--backend", "onednn"], "it needs form:shape-rank"),
-        (["shape-is-a-scalar", "--backend", "onednn-c"], "it needs form:shape-rank"),
         (["two-nodes-take-one-shape", "--backend", "torch"], "it needs shared-shape"),
         (["programs-run-at-the-same-time", "--backend", "torch"], "it needs threads"),
     ],
@@ -170,24 +167,6 @@ def test_a_script_shows_what_the_suite_saw(backend: str, tmp_path: Path) -> None
         assert steps(text) == seen[row.id], row.id
     for row, path in wild:
         assert steps(run_and_read([sys.executable, str(path)]))[-1:] == ["crash"], row.id
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_a_c_program_shows_what_the_suite_saw(tmp_path: Path) -> None:
-    library = os.environ.get("ONEDNN_LIBRARY")
-    if not library:
-        pytest.skip("needs ONEDNN_LIBRARY, to link with")
-    scripts = chosen("onednn")
-    seen = outcomes("onednn", list(scripts))
-    for number, row in enumerate(scripts):
-        source, program = tmp_path / f"{number}.c", tmp_path / str(number)
-        source.write_text(repro.WRITERS_IN_C["onednn"](row, "onednn"), encoding="utf-8")
-        rpath = f"-Wl,-rpath,{Path(library).parent}"
-        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", source, "-o", program, library, rpath], check=True)
-        told = steps(run_and_read([str(program)]))
-        assert told == seen[row.id][: len(told)], row.id
-        assert len(told) == len(seen[row.id]) or told[-1] == "crash"
 
 
 def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -22,56 +19,39 @@ from conformance.plan.rows import Row, rows_of
 
 from ..adapters.test_repro import BACKENDS
 
-CC = shutil.which("cc")
 FILE = "was-run"
 IN_PYTHON = f"__import__('os').system('touch {FILE}')"
-IN_C = f'", 1), system("touch {FILE}"), ("'
 TEXTS = (
     "", "0", '"', "'", "\\", '\\"', "\\\\'", '"""', "'''", "*/", "/*", "*/ int x; /*", "//", "??/", '??/"', "??",
     "%s{}{0}",
     "\n", "\r", "\r\n", "*\\\n/ int x; /*", "\x00", "\x0b\x0c\x1c\x85", "\u2028\u2029", "\u202e\u2066", "\x7f\x80\xff",
     "é 漢 \N{GRINNING FACE}", "laid_out(", "#define x", "x" * 5000, f"'); {IN_PYTHON}; ('", f"\\'); {IN_PYTHON}; (\\'",
-    f'"""\n{IN_PYTHON}\n"""', f"\n{IN_PYTHON}\n", IN_C, f"\\{IN_C}", f"*/ int f(void) {{ {IN_C} }} /*",
+    f'"""\n{IN_PYTHON}\n"""', f"\n{IN_PYTHON}\n",
 )  # fmt: skip
 """Texts of an attribute. Each would end a literal, a comment or a line of a script that does not escape it."""
 NAMES = ("a b", 'x"', "x'y", "x\n", "x;y", "é", "$(id)", "`id`", "../x", "a=1", "", "*/", f"axis={IN_PYTHON}")
 """What is no name."""
 
 
-class Script(NamedTuple):
-    """A backend and a language, for which a script can be written."""
-
-    backend: str
-    in_c: bool = False
-
-    def of(self, row: Row) -> str:
-        text: str = (repro.WRITERS_IN_C if self.in_c else repro.WRITERS)[self.backend](row, self.backend)
-        return text
-
-    @property
-    def words(self) -> list[str]:
-        return ["--backend", f"{self.backend}{'-c' * self.in_c}"]
-
-
-SCRIPTS = (*map(Script, BACKENDS), Script("onednn", in_c=True))
-NODES = tuple(each for each in SCRIPTS if re.match("onnx|openvino|onednn|tract|tvm", each.backend))
+NODES = tuple(each for each in BACKENDS if re.match("onnx|openvino|onednn|tract|tvm", each))
 """Those that say the attributes of a node; the others are function calls."""
 
 
-def name_of(script: Script) -> str:
-    return script.backend + ("-c" if script.in_c else "")
+def script_of(backend: str, row: Row) -> str:
+    text: str = repro.WRITERS[backend](row, backend)
+    return text
 
 
-def library_of(script: Script) -> object:
+def library_of(backend: str) -> object:
     """Return what all scripts of a library share: in the table, the function that reads an answer."""
-    template = functions.CONSTANT.get(script.backend)
-    return template.look if template else (repro.WRITERS[script.backend], script.in_c)
+    template = functions.CONSTANT.get(backend)
+    return template.look if template else repro.WRITERS[backend]
 
 
-WRITERS = tuple(each for each in NODES if each.backend in ("onnxruntime", "openvino", "onednn"))
+WRITERS = tuple(each for each in NODES if each in ("onnxruntime", "openvino", "onednn"))
 """One of each module that writes such scripts."""
-every_script = pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
-OF_EACH_LIBRARY = (*{library_of(each): each for each in reversed(SCRIPTS)}.values(),)
+every_script = pytest.mark.parametrize("backend", BACKENDS)
+OF_EACH_LIBRARY = (*{library_of(each): each for each in reversed(BACKENDS)}.values(),)
 """One of each library's template, and of each module that writes scripts."""
 
 
@@ -111,25 +91,8 @@ class Shape(ast.NodeTransformer):
         return node.operand if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Name) else visited
 
 
-TOKEN = re.compile(
-    r'/\*.*?\*/|//[^\n]*|(?P<string>"(?:\\.|[^"\\\n])*")|(?P<number>\d[\w.+]*(?:(?<=e)-\d+)?)|(?P<name>\w+)|(?P<other>\S)',
-    re.DOTALL,
-)
-
-
-@lru_cache(8)
-def tokens(program: str) -> list[tuple[str, str]]:
-    """The tokens of a C program, as a compiler with trigraphs sees it."""
-    program = program.replace("??/", "\\").replace("\\\n", "")
-    return [(match.lastgroup or "", match[0]) for match in TOKEN.finditer(program) if match.lastgroup]
-
-
-def shape(script: Script, program: str) -> object:
+def shape(program: str) -> object:
     """Return what a program does, without the values of its literals."""
-    if script.in_c:
-        plain = re.sub(r"INT64_C\((-?\d+)\)", r"\1", program).replace("INT64_MIN}", "0}")
-        plain = re.sub(r"(?<=[{ ])-(?=\d)", "", plain)
-        return [kind if kind in ("string", "number") else token for kind, token in tokens(plain)]
     return _parts(program)[0]
 
 
@@ -160,24 +123,9 @@ def _parts(program: str) -> tuple[list[str], list[object]]:
 _STATEMENTS: dict[str, tuple[str, list[object]]] = {}
 
 
-def bytes_of(literal: str) -> bytes:
-    """The bytes of a C string of plain characters and octal escapes."""
-    assert re.fullmatch(r'"(?:[ -!#->@-\[\]-~]|\?(?!\?)|\\[0-7]{3})*"', literal), literal
-    return re.sub(rb"\\(\d{3})", lambda octal: bytes([int(octal[1], 8)]), literal[1:-1].encode())
-
-
-def values(script: Script, program: str) -> list[object]:
+def values(program: str) -> list[object]:
     """The values of all literals."""
-    if script.in_c:
-        return [bytes_of(token) for kind, token in tokens(program) if kind == "string" and r"\n" not in token]
     return [each.encode() if isinstance(each, str) else each for each in _parts(program)[1]]
-
-
-def compile_c(program: str) -> None:
-    """Fails where a C compiler finds anything to say."""
-    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-S", "-o", os.devnull, "-x", "c", "-"]
-    done = subprocess.run(command, input=program, capture_output=True, text=True, timeout=60, check=False)
-    assert not done.returncode, done.stderr[:2000]
 
 
 def quote(value: str) -> str:
