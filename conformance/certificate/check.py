@@ -37,6 +37,8 @@ from .statement import (
 )
 
 _MAX_VALIDITY = timedelta(days=3 * 366)
+_ONE_DAY = timedelta(days=1)
+"""Clocks differ, and --at names a day and no hour."""
 _MAX_BYTES = 1 << 24
 """Bytes of a page, or of a list of what is revoked."""
 _DIGEST = re.compile(r"[0-9a-f]{64}\b")
@@ -55,6 +57,8 @@ class Trust:
     """The challenge that the issuer gave."""
     subject: Path | None = None
     """A file that must have been tested."""
+    at: datetime | None = None
+    """The day for which the certificate must hold; now if there is none."""
 
     @cached_property
     def revoked_digests(self) -> frozenset[str]:
@@ -104,8 +108,8 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
     own = statement.record["predicate"][EXTENSION]
     _check_revocation((statement, audit), trust)
-    signer = signer_of(statement, TESTER, trust.allowed, trust.revoked_keys) if trust.allowed else None
-    _check_times(statement.path, own)
+    signer = signer_of(statement, TESTER, trust.allowed, trust.revoked_keys, trust.at) if trust.allowed else None
+    _check_times(statement.path, own, trust)
     evidence, conclusion = _check_evidence(folder, plan, statement)
     _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
@@ -139,11 +143,12 @@ def _digests_in(path: Path) -> frozenset[str]:
     return found
 
 
-def _check_times(path: Path, own: Record) -> None:
+def _check_times(path: Path, own: Record, trust: Trust) -> None:
     now, started, until = datetime.now(timezone.utc), time_of(own["started"]), time_of(own["validUntil"])
-    if started > now + timedelta(days=1):
+    at = trust.at or now
+    if started > min(now, at) + _ONE_DAY:
         raise InvalidEvidence(f"{path}: began at {own['started']}, which is still to come")
-    if until < now:
+    if until < at:
         raise InvalidEvidence(f"{path}: expired on {until:%Y-%m-%d}; ask for a new run")
     if until - started > _MAX_VALIDITY:
         raise InvalidEvidence(f"{path}: is said to be valid for more than three years; no certificate is")
@@ -231,7 +236,7 @@ def _refuse_other_challenge(signed: RecordFile, given: RecordFile) -> None:
 def _check_issuer(file: RecordFile, signer: str | None, trust: Trust) -> str:
     """Return who signed a challenge or an audit: an issuer, who is not the signer of the statement."""
     assert trust.allowed is not None
-    issuer = signer_of(file, ISSUER, trust.allowed, trust.revoked_keys)
+    issuer = signer_of(file, ISSUER, trust.allowed, trust.revoked_keys, trust.at)
     if issuer == signer:
         raise InvalidEvidence(
             f"{file.path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else"
@@ -266,7 +271,10 @@ def called_rows(evidence: Evidence) -> int:
 def _check_audit(
     audit: RecordFile, statement: RecordFile, evidence: Evidence, signer: str | None, trust: Trust
 ) -> tuple[str | None, int]:
-    """Return who signed the audit, if the reader says which keys may sign, and its number of rows."""
+    """Return who signed the audit, if the reader says which keys may sign, and its number of rows.
+
+    An audit that is younger than the day that the reader asks about counts for nothing.
+    """
     own = audit.record["predicate"][EXTENSION]
     if own["statement"] != statement.sha256 or audit.record["subject"] != statement.record["subject"]:
         raise InvalidEvidence(f"{audit.path}: is the audit of another statement")
@@ -274,8 +282,11 @@ def _check_audit(
         raise InvalidEvidence(
             f"{audit.path}: is the audit of other evidence, with {own['called']:,} rows that were called"
         )
-    if time_of(own["validUntil"]) < datetime.now(timezone.utc):
+    at = trust.at or datetime.now(timezone.utc)
+    if time_of(own["validUntil"]) < at:
         raise InvalidEvidence(f"{audit.path}: has expired")
+    if time_of(audit.record["predicate"]["timeCreated"]) > at + _ONE_DAY:
+        return None, 0
     issuer = _check_issuer(audit, signer, trust) if trust.allowed is not None else None
     return issuer, own["rows"]
 

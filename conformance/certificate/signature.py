@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from ..evidence.journal import InvalidEvidence
@@ -32,16 +33,18 @@ def sign(file: RecordFile, key: Path, role: str) -> None:
     _run("sign", words, f"{key}: ssh-keygen cannot sign with it", asks=True)
 
 
-def signer_of(file: RecordFile, role: str, allowed: Path, revoked: Path | None = None) -> str:
+def signer_of(
+    file: RecordFile, role: str, allowed: Path, revoked: Path | None = None, at: datetime | None = None
+) -> str:
     """Return the name that `allowed` gives to the key that signed a file; InvalidEvidence if none of them did.
 
-    `allowed` has the form of allowed_signers in ssh-keygen(1), which can also say when a key is valid. `revoked` is a
-    revocation list or a file of public keys.
+    `allowed` has the form of allowed_signers in ssh-keygen(1), which can also say when a key is valid: it must be so
+    now, or `at` a day. `revoked` is a revocation list or a file of public keys.
     """
     signature = signature_of(file.path)
     if not signature.is_file():
         raise InvalidEvidence(f"{file.path}: is not signed; {signature.name} is not beside it")
-    found = ["-s", str(signature), "-f", str(allowed)]
+    found = ["-s", str(signature), "-f", str(allowed), *([f"-Overify-time={at:%Y%m%d}"] if at else ())]
     said = _run("find-principals", found, f"{signature}: is not by a key that {allowed} allows")
     names = list(dict.fromkeys(name for line in said.splitlines() for name in line.split(",")))
     for name in names:

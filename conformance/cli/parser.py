@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..system.json_forms import is_date
 from ..system.terminal import fold_lines
 from ..system.text import describe_unknown, quote
 from .arguments import Usage
@@ -102,6 +104,13 @@ def days(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= 1096 and len(text) <= 9):
         raise argparse.ArgumentTypeError(f"{quote(text)} is no number of days from 1 to 1096, which are three years")
     return int(text)
+
+
+def day(text: str) -> datetime:
+    """Read a day."""
+    if not is_date(text):
+        raise argparse.ArgumentTypeError(f"{quote(text)} is no day; write OPTION 2026-11-25")
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
 
 
 def nonce(text: str) -> str:

@@ -21,7 +21,7 @@ from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
-from .parser import Parser, path, positive
+from .parser import Parser, day, path, positive
 from .request import check_requirements, read_claims
 from .shared_options import add_suite, add_trust
 
@@ -59,6 +59,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--certificate", action="store_true", help=text)
     add_trust(parser)
     parser.path("--subject", "FILE", "a file that must have been tested, such as a library")
+    parser.once("--at", "DAY", "ask whether the certificate held on that day, such as 2026-11-25", type=day)
     add_suite(parser)
 
 
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             raise Usage("name what to verify: a report.html, a results.jsonl, or the folder of a run")
         path, conforms = Path(conforms), ""  # `--conforms PATH` names no document
     of_certificate = {"--allowed": args.allowed, "--revoked": args.revoked, "--challenge": args.challenge,
-                      "--subject": args.subject}  # fmt: skip
+                      "--subject": args.subject, "--at": args.at}  # fmt: skip
     of_report = {"--repeat": number, "--backend": backend, "--require": require, "--claims": claims}
     for option, value in (of_report if certificate else of_certificate).items():
         if value:  # it would check nothing
@@ -139,7 +140,7 @@ def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Tru
     elif certificate.audited_rows:
         say("  says that it was run again; nothing of that was checked (--allowed)")
     lacks = f"not shown: {', '.join(lacking)}" if lacking else certificate.conclusion.why
-    say(with_sign(good, f"the certificate is true; {lacks}"))
+    say(with_sign(good, f"the certificate is true{f' on {trust.at:%Y-%m-%d}' if trust.at else ''}; {lacks}"))
     return CONFORMS if good else FAILS
 
 

@@ -15,10 +15,19 @@ import numpy as np
 import pytest
 
 from conformance.adapter import digest_of_adapter
-from conformance.certificate.check import Trust, check_certificate
+from conformance.certificate.check import Trust, called_rows, check_certificate
 from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
-from conformance.certificate.signature import signature_of
-from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT
+from conformance.certificate.signature import ISSUER, sign, signature_of
+from conformance.certificate.statement import (
+    AUDIT,
+    CHALLENGE,
+    COMMITMENT,
+    EXTENSION,
+    STATEMENT,
+    audit_of,
+    in_days,
+    write_record,
+)
 from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
@@ -26,7 +35,7 @@ from conformance.site.publish import folders
 from conformance.system import files
 from tests import builders
 from tests.builders import REPORTS, Cli, Records, rewrite
-from tests.certificate.vendor_and_issuer import BACKEND, Lab, as_it_is
+from tests.certificate.vendor_and_issuer import BACKEND, Lab, as_it_is, day, put_own
 from tests.processes import run_command
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
@@ -140,6 +149,24 @@ def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
     (lab.folder / BADGE).write_text(render_badge(statement, audit))
     checked = check_certificate(lab.folder, lab.plan, lab.trust())
     assert (checked.level, checked.issuer, checked.audited_rows) == ("challenged", "lab@example.com", 50)
+
+
+@pytest.mark.parametrize(("at", "level"), [(None, "challenged"), (0, "challenged"), (15, "re-run"), (30, None)])
+def test_a_certificate_is_verified_for_a_day(lab: Lab, cli: Cli, at: int | None, level: str | None) -> None:
+    """It is run again in ten days, and expires in twenty."""
+    lab.change(put_own("validUntil", in_days(20)))
+    statement = as_it_is(lab.folder / STATEMENT)
+    called = called_rows(read(lab.folder / RESULTS))
+    record = audit_of(statement, lab.plan.suite.digest, called, called, "Lab")
+    record["predicate"]["timeCreated"] = in_days(10)
+    sign(write_record(lab.folder / AUDIT, record), lab.key("issuer"), ISSUER)
+    (lab.folder / PAGE).unlink()
+    (lab.folder / BADGE).unlink()
+    words = (*verify(lab), *(() if at is None else ("--at", f"{day(at):%Y-%m-%d}")), "--json")
+    if level:
+        assert cli(*words).expect(0).data["level"] == level
+    else:
+        cli(*words).expect(1, err="expired on ", lines=1)
 
 
 def test_the_level_with_a_challenge_beside_it_and_a_subject(lab: Lab) -> None:
@@ -328,6 +355,8 @@ def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) 
         (("--certificate", "--require", "large"), "--require does not go with --certificate"),
         (("--allowed", "signers"), "--allowed is about a certificate; add --certificate"),
         (("--subject", "lib.so"), "--subject is about a certificate; add --certificate"),
+        (("--at", "2026-11-25"), "--at is about a certificate; add --certificate"),
+        (("--certificate", "--at", "25.11.2026"), "--at: '25.11.2026' is no day; write --at 2026-11-25"),
     ],
 )
 def test_an_option_that_would_check_nothing_is_refused(lab: Lab, cli: Cli, words: tuple[str, ...], said: str) -> None:

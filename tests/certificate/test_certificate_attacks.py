@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +14,21 @@ import pytest
 from conformance.certificate import check as certificate
 from conformance.certificate.check import Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE
-from conformance.certificate.statement import AUDIT, CHALLENGE, COMMITMENT, EXTENSION, STATEMENT, digest_of_file
+from conformance.certificate.statement import (
+    AUDIT,
+    CHALLENGE,
+    COMMITMENT,
+    EXTENSION,
+    STATEMENT,
+    digest_of_file,
+    time_of,
+)
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.report.verify import Verified
 from conformance.verdict.conclude import conclude_evidence
 from tests.builders import Records, recount, rewrite
-from tests.certificate.vendor_and_issuer import Json, Lab, as_it_is, put_own
+from tests.certificate.vendor_and_issuer import Json, Lab, as_it_is, day, put_own
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 LONG_AGO, NEXT_YEAR = "2020-01-01T00:00:00+00:00", "2027-12-01T00:00:00+00:00"
@@ -106,9 +115,9 @@ def sign_by_vendor(name: str) -> Callable[[Lab], None]:
     return lambda lab: lab.sign(name, "vendor")
 
 
-def expire_key(lab: Lab) -> None:
+def expire_key(lab: Lab, on: datetime = datetime(2020, 1, 1)) -> None:
     keys = lab.home / "allowed"
-    keys.write_text(keys.read_text().replace("namespaces=", 'valid-before="20200101",namespaces='))
+    keys.write_text(keys.read_text().replace("namespaces=", f'valid-before="{on:%Y%m%d}",namespaces='))
 
 
 def revocation_list(lab: Lab, name: str) -> Path:
@@ -241,6 +250,14 @@ ATTACKS: dict[str, Attack] = {
     "it is valid for ever": Attack(
         state(put_own("validUntil", "2999-01-01T00:00:00+00:00")), "valid for more than three years", "_check_times"),
     "the run is of tomorrow": Attack(run_tomorrow, "is still to come", "_check_times"),
+    "the run is younger than the day that the reader asks about": Attack(
+        lambda lab: lab.trust(at=day(-2)), "is still to come", "_check_times"),
+    "the reader asks about a day on which the run of tomorrow is old": Attack(
+        in_order(run_tomorrow, lambda lab: lab.trust(at=time_of(NEXT_YEAR))), "is still to come", "_check_times"),
+    "it has expired on the day that the reader asks about": Attack(
+        in_order(Lab.finish, lambda lab: lab.trust(at=day(400))), "expired on ", "_check_times"),
+    "the key has expired on the day that the reader asks about": Attack(
+        in_order(lambda lab: expire_key(lab, day(20)), lambda lab: lab.trust(at=day(30))), "is not", "signer_of"),
     "the evidence is edited": Attack(
         edit_evidence, "is not the evidence that statement.json is about", "_check_digest"),
     "the evidence has a verdict that does not follow": Attack(forge(flatter_one), "where", "verify_content"),

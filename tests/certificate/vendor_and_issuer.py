@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,6 +135,11 @@ def as_it_is(path: Path) -> RecordFile:
 def make_key(home: Path, name: str) -> str:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", home / name], check=True)
     return (home / f"{name}.pub").read_text().strip()
+
+
+def day(number: int) -> datetime:
+    """Return the day so many days from today."""
+    return datetime.now(timezone.utc) + timedelta(days=number)
 
 
 def put_own(key: str, value: Any) -> Callable[[Json], None]:
