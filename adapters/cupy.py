@@ -15,7 +15,7 @@ class CuPy(ArrayLibrary):
     """cupy.reshape on a GPU."""
 
     name, version = "cupy", cupy.__version__
-    not_claimed = ("declared", "form", "rank:65", "type:bf16")
+    not_claimed = (*ArrayLibrary.not_claimed, "type:bf16")
 
     def __init__(self, device: str = "cuda") -> None:
         kind, _, number = device.partition(":")

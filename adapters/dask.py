@@ -21,7 +21,6 @@ class Dask(ArrayLibrary):
 
     name, version = "dask", metadata.version("dask")
     detail = (("numpy", np.__version__),)
-    not_claimed = ("declared", "form", "rank:65")
     # The last two come from its arithmetic: a 0 beside a -1, and a float that is no length.
     refusals = (*ArrayLibrary.refusals, ZeroDivisionError, IndexError)
 

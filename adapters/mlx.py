@@ -22,7 +22,7 @@ class Mlx(ArrayLibrary):
     name, version = "mlx", mx.__version__
     detail = (("device", str(mx.default_device())),)
     operations = ("StaticReshape", "Reshape-1")
-    not_claimed = ("declared", "form", "runtime-shape", "rank:65", "type:f64", "layout:reversed")
+    not_claimed = (*ArrayLibrary.not_claimed, "runtime-shape", "type:f64", "layout:reversed")
 
     def import_src(self, src: Tensor) -> Any:
         if any(stride < 0 for stride in src.strides):

@@ -10,9 +10,8 @@ import numpy as np
 from MNN import version  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import Array, Tensor, array_of
-from conformance.model.types import WIDTH
 
-from .shared import ArrayLibrary, NodeCalls, has_elements, without_elements
+from .shared import ArrayLibrary, NodeCalls, has_elements, types_except, without_elements
 
 TYPES = {"f32": mnn.float, "s32": mnn.int, "u8": mnn.uint8}
 NAMES = {dtype: name for name, dtype in TYPES.items()}
@@ -23,9 +22,7 @@ class Mnn(ArrayLibrary):
 
     name, version = "mnn", version()
     operations = ("StaticReshape", "Reshape-1")
-    not_claimed = (
-        "declared", "form", "runtime-shape", "rank:65", *(f"type:{name}" for name in WIDTH if name not in TYPES),
-    )  # fmt: skip
+    not_claimed = (*ArrayLibrary.not_claimed, "runtime-shape", *types_except(TYPES))
     answers_special_zero = False
 
     def import_src(self, src: Tensor) -> Any:

@@ -11,9 +11,8 @@ import numpy as np
 
 from conformance import Array, Rejected, Tensor, Unsupported, array_of
 from conformance.model import STRIDED_FACETS
-from conformance.model.types import WIDTH
 
-from .shared import ArrayLibrary, NodeCalls, has_elements, without_elements
+from .shared import ArrayLibrary, NodeCalls, has_elements, types_except, without_elements
 
 LENGTHS = {1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, 11, 1, 0)}
 """The numbers by which a layer knows the lengths of 1 to 4 axes: w is 0, h 1, d 11 and c 2."""
@@ -24,10 +23,7 @@ class Ncnn(ArrayLibrary):
 
     name, version = "ncnn", ncnn.__version__
     operations = ("StaticReshape", "Reshape-1")
-    not_claimed = (
-        "declared", "form", "runtime-shape", "rank", *STRIDED_FACETS,
-        *(f"type:{name}" for name in WIDTH if name != "f32"),
-    )  # fmt: skip
+    not_claimed = ("declared", "form", "runtime-shape", "rank", *STRIDED_FACETS, *types_except(["f32"]))
     answers_special_zero = False
 
     def import_src(self, src: Tensor) -> Any:

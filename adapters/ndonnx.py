@@ -19,7 +19,7 @@ class Ndonnx(ArrayLibrary):
     name, version = "ndonnx", ndx.__version__
     detail = (("onnxruntime", onnxruntime.__version__),)
     operations = ("StaticReshape", "Reshape-1")
-    not_claimed = ("declared", "form", "runtime-shape", "rank:65", "type:bf16")
+    not_claimed = (*ArrayLibrary.not_claimed, "runtime-shape", "type:bf16")
     refusals = (*ArrayLibrary.refusals, shape_inference.InferenceError)
 
     def import_src(self, src: Tensor) -> Any:

@@ -13,7 +13,6 @@ class NumPy(ArrayLibrary):
     """numpy.reshape with the shape unchanged; it takes any negative number for -1."""
 
     name, version = "numpy", np.__version__
-    not_claimed = ("declared", "form", "rank:65")
     answers_special_zero = False
 
     def reshape(self, src: Array, shape: tuple[int, ...]) -> Array:

@@ -10,7 +10,7 @@ import paddle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from conformance import Array, Tensor, Unsupported, array_of
 from conformance.model.types import WIDTH, dtype_of
 
-from .shared import ArrayLibrary, NodeCalls, read_answer
+from .shared import ArrayLibrary, NodeCalls, read_answer, types_except
 
 LACKING = ("u16", "u32", "u64")
 """Types that it lacks; it treats an array of u16 as one of bf16."""
@@ -23,12 +23,7 @@ class Paddle(ArrayLibrary):
 
     name, version = "paddle", paddle.__version__
     detail = (("build", paddle.version.commit),)
-    not_claimed = (
-        "declared",
-        "form",
-        "rank:65",
-        *(f"{what}:{name}" for what in ("type", "shape-type") for name in LACKING),
-    )
+    not_claimed = (*ArrayLibrary.not_claimed, *types_except(TYPES), *(f"shape-type:{name}" for name in LACKING))
     answers_special_zero = False
     refusals = (*ArrayLibrary.refusals, OSError)  # the last: its "Unimplemented error", past ten dims for one
 

@@ -75,6 +75,11 @@ def split_fork(calls: NodeCalls) -> list[NodeCalls]:
     return [calls[start:end] for start, end in zip(starts, [*starts[1:], len(calls)], strict=True)]
 
 
+def types_except(names: Collection[str]) -> tuple[str, ...]:
+    """Return the facets of the element types that a library lacks, if it has these."""
+    return tuple(f"type:{name}" for name in WIDTH if name not in names)
+
+
 def check_facets(graph: Graph, not_claimed: Collection[str]) -> None:
     """Raise Unsupported for a shape that arrives with run, a type of src or a fork, if it is not claimed."""
     if "runtime-shape" in not_claimed and any(node.shape and node.shape.values is None for node in graph.nodes):
@@ -110,7 +115,8 @@ class ArrayLibrary:
     version: str = ""
     detail: tuple[tuple[str, str], ...] = ()
     operations: tuple[str, ...] = EVERY
-    not_claimed: tuple[str, ...] = ("declared", "form")
+    not_claimed: tuple[str, ...] = ("declared", "form", "rank:65")
+    """Facets that a function of NumPy arrays cannot express; add what the library lacks."""
     answers_special_zero: bool = True
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
 

@@ -20,7 +20,6 @@ class Sparse(ArrayLibrary):
 
     name, version = "sparse", sparse.__version__
     detail = (("numpy", np.__version__),)
-    not_claimed = ("declared", "form", "rank:65")
 
     def import_src(self, src: Tensor) -> Any:
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these

@@ -28,7 +28,7 @@ class TensorFlow(ArrayLibrary):
     """tf.reshape, eager."""
 
     name, version = "tensorflow", tf.__version__
-    not_claimed = ("declared", "form", "rank:65", *OTHERS)
+    not_claimed = (*ArrayLibrary.not_claimed, *OTHERS)
     refusals = (*ArrayLibrary.refusals, tf.errors.OpError)
 
     def __init__(self, device: str = "cpu") -> None:

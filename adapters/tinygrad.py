@@ -27,7 +27,7 @@ class TinyGrad(ArrayLibrary):
 
     name, version = "tinygrad", metadata.version("tinygrad")
     operations = ("StaticReshape", "Reshape-1")
-    not_claimed = ("declared", "form", "runtime-shape", "rank:65", "threads")
+    not_claimed = (*ArrayLibrary.not_claimed, "runtime-shape", "threads")
     refusals = (*ArrayLibrary.refusals, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
 
     def __init__(self) -> None:

@@ -14,9 +14,9 @@ import tosa_reference_model as model  # type: ignore[import-not-found,unused-ign
 import tosa_serializer as serializer  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import Array, Tensor, array_of
-from conformance.model.types import WIDTH, dtype_of
+from conformance.model.types import dtype_of
 
-from .shared import ArrayLibrary, NodeCalls, check_31_bits, resolve_infer, resolve_zeros
+from .shared import ArrayLibrary, NodeCalls, check_31_bits, resolve_infer, resolve_zeros, types_except
 
 TYPES = {
     "f16": "FP16", "bf16": "BF16", "f32": "FP32", "bool": "BOOL", "s8": "INT8", "s16": "INT16", "s32": "INT32",
@@ -30,10 +30,7 @@ class Tosa(ArrayLibrary):
     name, version = "tosa", metadata.version("tosa-tools")
     detail = (("-1", "answered by the adapter"), ("level", "NONE"))
     operations = ("StaticReshape", "Reshape-1")
-    not_claimed = (
-        "declared", "form", "runtime-shape", "rank:65", "length:2^31", "threads",
-        *(f"type:{name}" for name in WIDTH if name not in TYPES),
-    )  # fmt: skip
+    not_claimed = (*ArrayLibrary.not_claimed, "runtime-shape", "length:2^31", "threads", *types_except(TYPES))
 
     def import_src(self, src: Tensor) -> tuple[str, Array]:
         array = array_of(src)

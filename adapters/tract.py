@@ -16,7 +16,7 @@ from conformance import Claims, Identity, Rejected, Tensor, array_of
 from conformance.model.types import WIDTH
 
 from .onnx_model import OnnxLibrary
-from .shared import strides_of
+from .shared import strides_of, types_except
 
 OLD = not hasattr(tract, "DatumType")
 """Up to 0.22, the binding has other names and reads each answer as f32."""
@@ -31,12 +31,8 @@ class Tract(OnnxLibrary):
 
     identity = Identity("tract", tract.version())
     claims = Claims(
-        ("StaticReshape", "Reshape-1"),
-        (
-            "runtime-shape", "form:attributes", "rank:65",
-            *(f"type:{name}" for name in WIDTH if name not in TYPES.values()),
-        ),
-    )  # fmt: skip
+        ("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65", *types_except(TYPES.values()))
+    )
     refusals = (tract.TractError,)
 
     def load(self, proto: Any) -> Any:
