@@ -16,6 +16,7 @@ import numpy as np
 
 from ..hunt.filed_rule import is_failure, rule_against
 from ..hunt.write_case import call_case, case_text
+from ..isolate.backend import as_remote
 from ..meaning.domain import Lengths
 from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut
 from ..model.types import WIDTH
@@ -154,8 +155,8 @@ class BlockRun:
             row_step.arriving = (calls.shapes[at],)
         outcome = conclude_call(row_step, answer, error)
         self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], calls.unclaimed))
-        if lost := getattr(adapter, "lost", None):
-            raise Lost(f"the backend was {lost}")
+        if (remote := as_remote(adapter)) and remote.given_up:
+            raise Lost(f"the backend was {remote.given_up}")
         if isinstance(error, TimedOut):
             self._limit_waiting(calls.first + number, way, call)
 

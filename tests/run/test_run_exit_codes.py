@@ -16,6 +16,7 @@ from conformance.system.progress import Progress
 from conformance.verdict.conclude import conclude_evidence
 
 from ..builders import Command, mini, spare_planted
+from ..misbehaving import GIVES_UP
 from ..verdict.test_waive import waivers
 from .run_output import never_conforms
 
@@ -126,23 +127,6 @@ def test_a_finished_run_concludes_the_same_again(command: Command) -> None:
     said = command.run("reference")
     again = conclude_evidence(command.plan, read(command.out / "results.jsonl"))
     assert said.last == f"exit {again.exit_code}: {again.why}"
-
-
-GIVES_UP = """
-import json, pathlib, sys
-begun = pathlib.Path(sys.argv[1])
-if begun.exists():
-    sys.exit("no device any more")
-for line in sys.stdin:
-    request = json.loads(line)
-    result = {"protocol": request.get("protocol")}
-    if request["do"] == "describe":
-        result = {"name": "gives up", "version": "1", "operations": ["StaticReshape"]}
-    if request["do"] in ("compile", "run"):
-        begun.touch()
-        sys.exit(1)
-    print(json.dumps({"id": request["id"], "result": result}), flush=True)
-"""
 
 
 def test_a_process_that_cannot_be_started_again(

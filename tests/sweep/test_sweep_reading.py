@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE, SweepWriter, read, salvage
 from conformance.sweep.tally import EMPTY, Tally, add
 
+from ..misbehaving import GIVES_UP
 from .sweeps import MEDDLING, PART, STATIC, Sweep, sweep, swept
 
 __all__ = ["sweep"]
@@ -179,6 +181,13 @@ def test_a_backend_that_hangs_now_and_then_is_swept_to_the_end(spec: Spec) -> No
     total = swept(spec, Late(lambda number: number % 400 < 9), Domain(1, 3, 3, -2, 3))
     assert total.calls == Domain(1, 3, 3, -2, 3).size
     assert {diagnosis for _, diagnosis in total.failures} == {"timeout"}
+
+
+def test_a_program_that_cannot_be_started_again_ends_the_sweep(tmp_path: Path, sweep: Sweep) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(GIVES_UP, encoding="utf-8")
+    backend = f"cmd:{sys.executable} -I -S {program} {tmp_path / 'begun'}"
+    sweep(tmp_path / "out", backend=backend).expect(3, lines=1, err="the backend was given up after 3 starts")
 
 
 @pytest.mark.slow
