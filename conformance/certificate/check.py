@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -11,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ..evidence.folder import RESULTS
+from ..evidence.journal import suite_record
 from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
 from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
 from ..system.files import read_bytes
-from ..verdict.conclude import Conclusion
+from ..system.terminal import count_noun
+from ..verdict.conclude import Conclusion, conclude_claims
 from .page import BADGE, PAGE, describe_scope, render_badge, render_certificate
-from .signature import ISSUER, TESTER, is_signed, signer_of
+from .signature import ISSUER, TESTER, Revoked, Signer, is_signed, read_revoked, signer_of
 from .statement import (
     AUDIT,
     AUDIT_FORM,
@@ -29,6 +30,7 @@ from .statement import (
     STATEMENT,
     STATEMENT_FORM,
     RecordFile,
+    audit_of,
     commitment_of,
     digest_of_file,
     read_record,
@@ -40,8 +42,7 @@ _MAX_VALIDITY = timedelta(days=3 * 366)
 _ONE_DAY = timedelta(days=1)
 """Clocks differ, and --at names a day and no hour."""
 _MAX_BYTES = 1 << 24
-"""Bytes of a page, or of a list of what is revoked."""
-_DIGEST = re.compile(r"[0-9a-f]{64}\b")
+"""Bytes of a page."""
 Record = Mapping[str, Any]
 
 
@@ -52,7 +53,7 @@ class Trust:
     allowed: Path | None = None
     """The keys that may sign, in the form of allowed_signers."""
     revoked: Path | None = None
-    """Revoked keys, or the digests of revoked statements."""
+    """Revoked keys, and the digests of revoked statements."""
     challenge: Path | None = None
     """The challenge that the issuer gave."""
     subject: Path | None = None
@@ -61,14 +62,9 @@ class Trust:
     """The day for which the certificate must hold; now if there is none."""
 
     @cached_property
-    def revoked_digests(self) -> frozenset[str]:
-        """The digests of statements that are revoked; none if keys are."""
-        return frozenset() if self.revoked is None else _digests_in(self.revoked)
-
-    @property
-    def revoked_keys(self) -> Path | None:
-        """The file of revoked keys, if it is one."""
-        return None if self.revoked_digests else self.revoked
+    def all_revoked(self) -> Revoked:
+        """The content of `revoked`."""
+        return read_revoked(self.revoked)
 
 
 @dataclass(frozen=True)
@@ -79,9 +75,9 @@ class Certificate:
     evidence: Evidence
     conclusion: Conclusion
     level: str
-    signer: str | None
-    """The name of the key that signed the statement; None if nobody asked."""
-    issuer: str | None
+    signer: Signer | None
+    """Who signed the statement; None if nobody asked."""
+    issuer: Signer | None
     """The same for the audit, if there is one."""
     audited_rows: int
     """The rows that the issuer called again."""
@@ -108,7 +104,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
     own = statement.record["predicate"][EXTENSION]
     _check_revocation((statement, audit), trust)
-    signer = signer_of(statement, TESTER, trust.allowed, trust.revoked_keys, trust.at) if trust.allowed else None
+    signer = signer_of(statement, TESTER, trust.allowed, trust.all_revoked, trust.at) if trust.allowed else None
     _check_times(statement.path, own, trust)
     evidence, conclusion = _check_evidence(folder, plan, statement)
     _check_challenge(folder, own, evidence, signer, trust)
@@ -121,26 +117,12 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
 
 
 def _check_revocation(files: Sequence[RecordFile | None], trust: Trust) -> None:
-    if trust.revoked_keys is not None and trust.allowed is None:
-        raise InvalidEvidence(
-            f"{trust.revoked_keys}: holds revoked keys, and no signature is checked without --allowed FILE"
-        )
+    revoked = trust.all_revoked
+    if (revoked.keys or revoked.is_krl) and trust.allowed is None:
+        raise InvalidEvidence(f"{revoked.source}: lists keys, and no signature is checked without --allowed FILE")
     for file in files:
-        if file is not None and file.sha256 in trust.revoked_digests:
-            raise InvalidEvidence(f"{file.path}: is revoked, says {trust.revoked}")
-
-
-def _digests_in(path: Path) -> frozenset[str]:
-    """Return the digests that a file lists at the beginnings of its lines; none if it is a list of keys."""
-    try:
-        lines = read_bytes(path, _MAX_BYTES).decode("ascii", "replace").lower().splitlines()
-    except OSError as error:
-        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}") from None
-    lines = [line for line in lines if line.strip() and not line.startswith("#")]
-    found = frozenset(match[0] for line in lines if (match := _DIGEST.match(line)))
-    if found and not all(map(_DIGEST.match, lines)):
-        raise InvalidEvidence(f"{path}: has digests of statements and other lines; keep revoked keys in another file")
-    return found
+        if file is not None and file.sha256 in revoked.digests:
+            raise InvalidEvidence(f"{file.path}: is revoked, says {revoked.source}")
 
 
 def _check_times(path: Path, own: Record, trust: Trust) -> None:
@@ -168,14 +150,25 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
         what = f"was certified, as it says, {describe_scope(predicate)}; {other.change}"
         other.args = (f"{statement.path}: {what}; verify it with that version, or ask for a new run",)
         raise
-    if verified.mismatches or verified.conclusion is None or verified.evidence is None:
+    evidence, conclusion = verified.evidence, verified.conclusion
+    if verified.mismatches or conclusion is None or evidence is None:
         raise InvalidEvidence(f"{folder}: {verified.mismatches[0]}")
-    own = predicate[EXTENSION]
-    due = statement_of(verified.evidence, results, verified.conclusion, 0, own["challenge"])
-    _refuse_difference(statement, due)
+    _refuse_other_suite(content.path, evidence.header["suite"], plan)
+    if evidence.target.is_part:
+        conclusion = conclude_claims(plan, evidence)
+    due = statement_of(evidence, results, conclusion, 0, predicate[EXTENSION]["challenge"])
+    _refuse_difference(statement, due, f"predicate.{EXTENSION}.validUntil", "the evidence")
     if why := why_not(verified, plan) if predicate["result"] != "FAILED" else None:
         raise InvalidEvidence(f"{folder}: {why}")
-    return verified.evidence, verified.conclusion
+    return evidence, conclusion
+
+
+def _refuse_other_suite(path: Path, said: Record, plan: Plan) -> None:
+    """Refuse a version, or digests of documents, that are not the suite's: its own digest covers no version."""
+    due = suite_record(plan.suite.spec, plan.suite.digest)
+    for key in due:
+        if said[key] != due[key]:
+            raise InvalidEvidence(f"{path}: the {key} of the suite there and here differ; verify it with that version")
 
 
 def _check_digest(content: FolderContent, due: str) -> None:
@@ -183,13 +176,12 @@ def _check_digest(content: FolderContent, due: str) -> None:
         raise InvalidEvidence(f"{content.path}: is not the evidence that {STATEMENT} is about; its SHA-256 is another")
 
 
-def _refuse_difference(statement: RecordFile, due: Record) -> None:
-    """Refuse a statement that says more or less than its evidence. Only the validity is chosen by the tester."""
-    said, wanted = (dict(_flatten(each)) for each in (statement.record, due))
-    free = f"predicate.{EXTENSION}.validUntil"
+def _refuse_difference(file: RecordFile, due: Record, free: str, source: str) -> None:
+    """Refuse a record that says more or less than its source. Only the field `free` is chosen by who signs."""
+    said, wanted = (dict(_flatten(each)) for each in (file.record, due))
     for key in dict.fromkeys((*said, *wanted)):
         if said.get(key) != wanted.get(key) and key != free:
-            raise InvalidEvidence(f"{statement.path}: {key} does not follow from the evidence")
+            raise InvalidEvidence(f"{file.path}: {key} does not follow from {source}")
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
@@ -198,7 +190,7 @@ def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
     return [(prefix, value)]
 
 
-def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: str | None, trust: Trust) -> None:
+def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: Signer | None, trust: Trust) -> None:
     """Check that the nonce is the issuer's, and that the commitment names what was tested."""
     path = trust.challenge or (folder / CHALLENGE if own["challenge"] and trust.allowed else None)
     if path is None:
@@ -233,15 +225,18 @@ def _refuse_other_challenge(signed: RecordFile, given: RecordFile) -> None:
         raise InvalidEvidence(f"{signed.path}: is not the challenge that was given; put it and its signature there")
 
 
-def _check_issuer(file: RecordFile, signer: str | None, trust: Trust) -> str:
-    """Return who signed a challenge or an audit: an issuer, who is not the signer of the statement."""
+def _check_issuer(file: RecordFile, signer: Signer | None, trust: Trust) -> Signer:
+    """Return who signed a challenge or an audit: an issuer, with another key than that of the statement."""
     assert trust.allowed is not None
-    issuer = signer_of(file, ISSUER, trust.allowed, trust.revoked_keys, trust.at)
-    if issuer == signer:
-        raise InvalidEvidence(
-            f"{file.path}: is signed by {issuer}, who signed the statement too; an issuer is somebody else"
-        )
+    issuer = signer_of(file, ISSUER, trust.allowed, trust.all_revoked, trust.at)
+    refuse_same_key(issuer, signer, f"{file.path}: is signed by {issuer.name}, whose key signed the statement too")
     return issuer
+
+
+def refuse_same_key(issuer: Signer, signer: Signer | None, what: str) -> None:
+    """Refuse an issuer who is the tester, also under another name."""
+    if signer is not None and issuer.key == signer.key:
+        raise InvalidEvidence(f"{what}; an issuer is somebody else")
 
 
 def refuse_uncommitted(commitment: RecordFile, evidence: Evidence) -> None:
@@ -263,29 +258,32 @@ def _check_subject(evidence: Evidence, trust: Trust) -> None:
             )
 
 
+def refuse_resumed(evidence: Evidence, what: object) -> None:
+    """Refuse to audit rows that the run did not call, and whose process nobody named the files of."""
+    if resumed := evidence.footer.get("resumed"):
+        rows = count_noun(resumed, "row")
+        raise InvalidEvidence(f"{what}: {rows} of the evidence are of an earlier run; only a whole run can be audited")
+
+
 def called_rows(evidence: Evidence) -> int:
     """Return the number of rows that were called; an audit of all of them is a re-run."""
     return sum(result.outcome.kind != "none" for result in evidence.results)
 
 
 def _check_audit(
-    audit: RecordFile, statement: RecordFile, evidence: Evidence, signer: str | None, trust: Trust
-) -> tuple[str | None, int]:
+    audit: RecordFile, statement: RecordFile, evidence: Evidence, signer: Signer | None, trust: Trust
+) -> tuple[Signer | None, int]:
     """Return who signed the audit, if the reader says which keys may sign, and its number of rows.
 
     An audit that is younger than the day that the reader asks about counts for nothing.
     """
     own = audit.record["predicate"][EXTENSION]
-    if own["statement"] != statement.sha256 or audit.record["subject"] != statement.record["subject"]:
+    if own["statement"] != statement.sha256:
         raise InvalidEvidence(f"{audit.path}: is the audit of another statement")
-    if own["called"] != called_rows(evidence):
-        raise InvalidEvidence(
-            f"{audit.path}: is the audit of other evidence, with {own['called']:,} rows that were called"
-        )
-    at = trust.at or datetime.now(timezone.utc)
-    if time_of(own["validUntil"]) < at:
-        raise InvalidEvidence(f"{audit.path}: has expired")
-    if time_of(audit.record["predicate"]["timeCreated"]) > at + _ONE_DAY:
+    refuse_resumed(evidence, audit.path)
+    due = audit_of(statement, evidence.header["suite"]["digest"], own["rows"], called_rows(evidence), own["by"])
+    _refuse_difference(audit, due, "predicate.timeCreated", "the statement")
+    if time_of(audit.record["predicate"]["timeCreated"]) > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY:
         return None, 0
     issuer = _check_issuer(audit, signer, trust) if trust.allowed is not None else None
     return issuer, own["rows"]

@@ -21,6 +21,7 @@ from ..model.backends import CLAIMS_FORM
 from ..system.exit_codes import CONFORMS
 from ..system.files import read_bytes, replace_bytes, sha256_of
 from ..system.json_forms import SHA256, MapOf, OrNull, decode, first_mismatch, is_time
+from ..verdict.sentences import note_resumed
 from ..verdict.standing import count_tests
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ def statement_of(
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "
                 f"{header['environment']['processor']}",
                 "notNamed": list(_describe_missing_names(evidence.footer)),
-                "summary": [conclusion.why, *_shorten(conclusion.sentences)], "challenge": challenge,
+                "summary": [conclusion.why, *_shorten(conclusion.sentences), *note_resumed(evidence.results)],
+                "challenge": challenge,
             },
         },
     }  # fmt: skip

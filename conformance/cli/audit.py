@@ -7,10 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..adapter import CannotStart, digest_of_adapter
-from ..certificate.check import Certificate, Trust, called_rows, check_certificate
+from ..certificate.check import (
+    Certificate,
+    Trust,
+    called_rows,
+    check_certificate,
+    refuse_resumed,
+    refuse_same_key,
+)
 from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
-from ..certificate.signature import ISSUER, is_signed, sign, signature_of
+from ..certificate.signature import ISSUER, is_signed, sign, signature_of, try_key
 from ..certificate.statement import AUDIT, audit_of, write_record
+from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject, in_record
 from ..report.verify import OtherSuite
@@ -49,6 +57,9 @@ def run(args: argparse.Namespace) -> int:
     trust = Trust(args.allowed, args.revoked, args.challenge)
     try:
         certificate = check_certificate(folder, plan, trust, audited=False)
+        refuse_resumed(certificate.evidence, folder / RESULTS)
+        if issuer := key and try_key(key, ISSUER, trust.allowed, trust.all_revoked):
+            refuse_same_key(issuer, certificate.signer, f"--key {key}: signed the statement")
         if (due := certificate.evidence.header["backend"]["digest"]) != digest_of_adapter(args.backend):
             raise InvalidEvidence(
                 f"{args.backend}: is another adapter than the one in the certificate, which has the SHA-256 {due}"

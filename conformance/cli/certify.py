@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage("the reference is part of the suite and gets no certificate; name the backend of a library")
     if args.commit and (args.challenge or args.key or args.tester):
         raise Usage("--commit names what will be tested; --challenge, --tester and --key are for the run after that")
-    check_key(args.key)
+    check_key(args.key, TESTER)
     out = (args.out or DEFAULT_OUT).resolve()
     try:
         with lock_folder(out, f"conformance certify {args.backend}"):

@@ -122,9 +122,10 @@ def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Tru
     types = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types if document else ()
     lacking = [f"{document}/{type_}" for type_ in types if f"{document}/{type_}" not in shown]
     good = predicate["result"] == "PASSED" and not lacking
+    signer, issuer = certificate.signer, certificate.issuer
     if as_json:
-        emit({"level": certificate.level, "signer": certificate.signer, "issuer": certificate.issuer, "good": good,
-              "result": predicate["result"], "valid_until": own["validUntil"], "lacking": lacking,
+        emit({"level": certificate.level, "signer": signer and signer.name, "issuer": issuer and issuer.name,
+              "good": good, "result": predicate["result"], "valid_until": own["validUntil"], "lacking": lacking,
               "suite": dict(certificate.evidence.header["suite"]), "started": own["started"],
               "cases_added": 0})  # fmt: skip
         return CONFORMS if good else FAILS
@@ -132,11 +133,13 @@ def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Tru
     say(paint("bold", f"{own['backend']['name']} {own['backend']['version']}: {run}"))
     for sentence in certificate.conclusion.sentences:
         say(wrap(sentence, 2, 4))
+    for note in certificate.conclusion.notes:
+        say(paint("yellow", wrap(f"note: {note}", 2, 4)))
     say(wrap(LEVELS[certificate.level], 2))
-    signer = certificate.signer or f"{own['by'] or 'a tester who gave no name'}; no signature was checked (--allowed)"
-    say(f"  tested by {signer}; valid until {own['validUntil'][:10]}")
-    if certificate.issuer:
-        say(f"  {count_noun(certificate.audited_rows, 'row')} run again by {certificate.issuer}")
+    by = f"{own['by'] or 'a tester who gave no name'}; no signature was checked (--allowed)"
+    say(f"  tested by {signer.name if signer else by}; valid until {own['validUntil'][:10]}")
+    if issuer:
+        say(f"  {count_noun(certificate.audited_rows, 'row')} run again by {issuer.name}")
     elif certificate.audited_rows:
         say("  says that it was run again; nothing of that was checked (--allowed)")
     lacks = f"not shown: {', '.join(lacking)}" if lacking else certificate.conclusion.why

@@ -75,11 +75,10 @@ def make_header(
 
     No other record holds the time at which the work began.
     """
-    documents = {document.id: document.sha256 for document in spec.documents.values()}
     return {
         "record": "header",
         "format": format_.name,
-        "suite": {"version": __version__, "digest": digest, "documents": documents},
+        "suite": suite_record(spec, digest),
         "backend": {
             "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
         },
@@ -88,6 +87,12 @@ def make_header(
         "environment": environment(),
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }  # fmt: skip
+
+
+def suite_record(spec: Spec, digest: str) -> dict[str, Any]:
+    """Return what a header says about the suite; `digest` is that of its files."""
+    documents = {document.id: document.sha256 for document in spec.documents.values()}
+    return {"version": __version__, "digest": digest, "documents": documents}
 
 
 BACKEND_FORM = {"name": str, "version": str, "adapter": str, "detail": MapOf(str)}

@@ -55,12 +55,12 @@ def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
     if (first := seen.setdefault(certificate.statement.sha256, folder.name)) != folder.name:
         return {**entry, "why": f"is the certificate of {first} again"}
-    own, predicate = certificate.own, certificate.predicate
+    own, predicate, signer, issuer = certificate.own, certificate.predicate, certificate.signer, certificate.issuer
     why = f"does not conform: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
     return {
         **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "level": certificate.level,
         "run": own["started"][:10], "suite": f"{own['version']} ({plan.suite.digest[:12]})", "why": why,
         "waived": predicate["warnedTests"],
-        "scope": predicate["passedTests"] + predicate["warnedTests"], "by": certificate.signer or own["by"],
-        "issuer": certificate.issuer, "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
+        "scope": predicate["passedTests"] + predicate["warnedTests"], "by": signer.name if signer else own["by"],
+        "issuer": issuer and issuer.name, "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
     }  # fmt: skip

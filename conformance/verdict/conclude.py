@@ -25,6 +25,7 @@ from .sentences import (
     describe_missing_cases,
     note_adapter_errors,
     note_failures_in_unlisted_types,
+    note_resumed,
     note_unclaimed_operations,
     note_unclaimed_passes,
     reach,
@@ -89,12 +90,17 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
         notes += overdue
     if ran_in_suite_process(header):
         notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
-    if resumed := sum(result.resumed for result in evidence.results):
-        notes.append(f"{resumed:,} of {len(evidence.results):,} rows are from an earlier run that was interrupted")
+    notes += note_resumed(evidence.results)
     conclusion = replace(conclusion, notes=tuple(notes))
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
+
+
+def conclude_claims(plan: Plan, evidence: Evidence) -> Conclusion:
+    """Conclude about all that is claimed, also if the run was asked for less: then rows are missing."""
+    target = {**evidence.header["target"], "operations": [], "documents": [], "types": []}
+    return conclude_evidence(plan, replace(evidence, header={**evidence.header, "target": target}))
 
 
 def _lacks_rows(plan: Plan, results: Mapping[str, Result], target: Target, claims: Claims) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, RIGHT, WAIVED, Blame, Claims, Result, Suite, Word, covers
@@ -108,6 +108,12 @@ def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
         if name.isidentifier():
             rows = f"{number:,} rows" if number > 1 else "one row"
             yield f"the adapter raised {name} in {rows}; if the library rejects calls so, add it to `refusals`"
+
+
+def note_resumed(results: Collection[Result]) -> Iterator[str]:
+    """Note that rows were called before the run began, if some were."""
+    if resumed := sum(result.resumed for result in results):
+        yield f"{resumed:,} of {len(results):,} rows are from an earlier run that was interrupted"
 
 
 def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:

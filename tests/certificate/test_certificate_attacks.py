@@ -14,17 +14,21 @@ import pytest
 from conformance.certificate import check as certificate
 from conformance.certificate.check import Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE
+from conformance.certificate.signature import ISSUER, NOTHING_REVOKED, Signer
 from conformance.certificate.statement import (
     AUDIT,
     CHALLENGE,
     COMMITMENT,
     EXTENSION,
     STATEMENT,
+    audit_of,
     digest_of_file,
     time_of,
+    write_record,
 )
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import InvalidEvidence, read
+from conformance.model.results import IDLE
 from conformance.report.verify import Verified
 from conformance.verdict.conclude import conclude_evidence
 from tests.builders import Records, recount, rewrite
@@ -32,17 +36,23 @@ from tests.certificate.vendor_and_issuer import Json, Lab, as_it_is, day, put_ow
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 LONG_AGO, NEXT_YEAR = "2020-01-01T00:00:00+00:00", "2027-12-01T00:00:00+00:00"
+ANYBODY = Signer("anybody", "SHA256:")
 NO_CHECK: dict[str, Callable[..., Any]] = {
     "_refuse_difference": lambda *_: None,
     "_check_times": lambda *_: None,
     "_check_challenge": lambda *_: None,
     "_check_revocation": lambda *_: None,
     "_check_subject": lambda *_: None,
-    "_check_issuer": lambda *_: "lab",
-    "_check_audit": lambda *_: ("anybody", 1 << 30),
+    "_check_issuer": lambda *_: ANYBODY,
+    "_check_audit": lambda *_: (ANYBODY, 1 << 30),
     "_check_pages": lambda *_: None,
     "_refuse_other_challenge": lambda *_: None,
-    "signer_of": lambda file, *_: file.path.name,
+    "signer_of": lambda file, *_: Signer(file.path.name, file.path.name),
+    "read_revoked": lambda path: NOTHING_REVOKED,
+    "refuse_same_key": lambda *_: None,
+    "refuse_resumed": lambda *_: None,
+    "conclude_claims": conclude_evidence,
+    "_refuse_other_suite": lambda *_: None,
     "read_record": lambda path, _: as_it_is(path),
     "_check_digest": lambda *_: None,
     "verify_content": lambda content, plan: Verified((), conclude_evidence(plan, read(content.path)),
@@ -78,6 +88,7 @@ def forge(act: Callable[[Records], object]) -> Callable[[Lab], None]:
 
     def change(lab: Lab) -> None:
         rewrite(lab.folder / RESULTS, act)
+        lab.command("report", lab.folder)
         lab.make_statement()
 
     return change
@@ -115,9 +126,46 @@ def sign_by_vendor(name: str) -> Callable[[Lab], None]:
     return lambda lab: lab.sign(name, "vendor")
 
 
+def sign_by_second_name(name: str) -> Callable[[Lab], None]:
+    """Let the vendor have an SSH certificate with another name, by an authority that is allowed for issuers."""
+
+    def act(lab: Lab) -> None:
+        with (lab.home / "allowed").open("a") as allowed:
+            authority = lab.key("stranger.pub").read_text()
+            allowed.write(f'second@example.com cert-authority,namespaces="{ISSUER}" {authority}')
+        words = ["ssh-keygen", "-q", "-s", "stranger", "-I", "second", "-n", "second@example.com", "vendor.pub"]
+        subprocess.run(words, cwd=lab.home, check=True)
+        (lab.folder / f"{name}.sig").unlink()
+        sign = f"ssh-add -q vendor && ssh-keygen -q -Y sign -f vendor-cert.pub -n {ISSUER} certificate/{name}"
+        subprocess.run(["ssh-agent", "sh", "-c", sign], cwd=lab.home, check=True)
+
+    return act
+
+
 def expire_key(lab: Lab, on: datetime = datetime(2020, 1, 1)) -> None:
     keys = lab.home / "allowed"
     keys.write_text(keys.read_text().replace("namespaces=", f'valid-before="{on:%Y%m%d}",namespaces='))
+
+
+def revoke(text: str) -> Callable[[Lab], Trust]:
+    """Give a list that revokes the vendor's key, with its name, type, base64 and fingerprint where `text` says."""
+
+    def act(lab: Lab) -> Trust:
+        type_, key = lab.key("vendor.pub").read_text().split()[:2]
+        listed = subprocess.run(
+            ["ssh-keygen", "-l", "-f", lab.key("vendor")], capture_output=True, text=True, check=True
+        )
+        fields = {"key": f"{type_} {key}", "cut": f"{type_} {key[:40]}", "fingerprint": listed.stdout.split()[1]}
+        (lab.home / "revoked").write_text(f"# withdrawn\n\n{'0' * 64}  a statement\n{text.format(**fields)}\n")
+        return lab.trust(revoked=lab.home / "revoked")
+
+    return act
+
+
+def cut_revocation_list(lab: Lab) -> Trust:
+    path = revocation_list(lab, "vendor")
+    path.write_bytes(path.read_bytes()[:-1])
+    return lab.trust(revoked=path)
 
 
 def revocation_list(lab: Lab, name: str) -> Path:
@@ -148,6 +196,35 @@ def flatter_one(records: Records) -> None:
     record = next(each for each in records[1:-1] if "not claimed" in each["verdicts"].values())
     record["verdicts"] = dict.fromkeys(record["verdicts"], "pass")
     recount(records)
+
+
+def run_one_type(records: Records) -> None:
+    """Let the backend claim f16 too, and ask it for f32 only, as --type does."""
+    records[0]["claims"]["leaves_out"].remove("type:f16")
+    records[0]["target"]["types"] = ["f32"]
+    for record in records[1:-1]:
+        if "-f16" in record["row"]:
+            record |= {"verdicts": dict.fromkeys(record["verdicts"], "not run"), "outcomes": [IDLE[0].to_json()]}
+            record.pop("content", None)
+    recount(records)
+
+
+def name_another(key: str, value: Any) -> Callable[[Records], None]:
+    return lambda records: records[0]["suite"].update({key: value})
+
+
+def resume(records: Records) -> None:
+    records[1]["resumed"] = True
+    records[-1]["resumed"] = 1
+
+
+def audit(lab: Lab) -> None:
+    """Let the issuer audit the statement, whatever it is."""
+    statement = as_it_is(lab.folder / STATEMENT)
+    called = certificate.called_rows(evidence := read(lab.folder / RESULTS))
+    write_record(lab.folder / AUDIT, audit_of(statement, evidence.header["suite"]["digest"], called, called, None))
+    lab.sign(AUDIT, "issuer")
+    remove(PAGE, BADGE)(lab)
 
 
 def drop_row(records: Records) -> None:
@@ -183,9 +260,11 @@ def keep_audit(lab: Lab) -> None:
     remove(PAGE, BADGE)(lab)
 
 
-def expire_audit(lab: Lab) -> None:
-    lab.change_record(AUDIT, lambda record: record["predicate"][EXTENSION].update(validUntil=LONG_AGO))
-    lab.sign(AUDIT, "issuer")
+def change_audit(act: Callable[[Json], object]) -> Callable[[Lab], object]:
+    """Let the issuer sign an audit that says something else than the statement."""
+    return in_order(
+        lambda lab: lab.change_record(AUDIT, act), lambda lab: lab.sign(AUDIT, "issuer"), remove(PAGE, BADGE)
+    )
 
 
 def praise(lab: Lab) -> None:
@@ -221,6 +300,14 @@ OTHERWISE: dict[str, Callable[[Json], object]] = {
     "is about another adapter": lambda s: s["predicate"]["configuration"][2]["digest"].update(sha256="0" * 64),
 }
 """Statements that say something else than the evidence."""
+AUDITS: dict[str, Callable[[Json], object]] = {
+    "is valid for longer": put_own("validUntil", NEXT_YEAR),
+    "shows another type": lambda a: a["predicate"]["properties"].append("RESHAPE_CONFORMS_static-oneapi/bf16"),
+    "is of another file": lambda a: a["subject"][0].update(name="libother.so"),
+    "is of fewer rows": put_own("called", 1),
+    "is of another suite": lambda a: a["predicate"]["verifier"]["policies"][0]["digest"].update(sha256="0" * 64),
+}
+"""Audits that say something else than the statement."""
 COMMITTED = {
     "files": {"lib.so": "0" * 64},
     "claims": {"operations": [], "leaves_out": [], "answers_special_zero": False},
@@ -242,9 +329,13 @@ ATTACKS: dict[str, Attack] = {
         "is not the signature of", "signer_of"),
     "the key has expired": Attack(expire_key, "is not", "signer_of"),
     "the key is revoked": Attack(
-        lambda lab: lab.trust(revoked=lab.key("vendor.pub")), "is not the signature of", "signer_of"),
+        lambda lab: lab.trust(revoked=lab.key("vendor.pub")), "of vendor@example.com is revoked, says", "signer_of"),
+    "a key and a statement are revoked": Attack(revoke("{key} left us"), "is revoked, says", "signer_of"),
     "a list of ssh-keygen revokes the key": Attack(
-        lambda lab: lab.trust(revoked=revocation_list(lab, "vendor")), "is not the signature of", "signer_of"),
+        lambda lab: lab.trust(revoked=revocation_list(lab, "vendor")), "is revoked, says", "signer_of"),
+    **{f"a key is revoked as {text}": Attack(revoke(text), "revoked:4: .* is neither", "read_revoked")
+       for text in ("{cut}", "{fingerprint}", "vendor@example.com {key}", "serial: 1", "0" * 63)},
+    "a list of ssh-keygen is cut": Attack(cut_revocation_list, "cannot be read in full", "read_revoked"),
     "the statement is revoked": Attack(revoke_statement, "is revoked, says", "_check_revocation"),
     "it has expired": Attack(state(put_own("validUntil", LONG_AGO)), "expired on 2020-01-01", "_check_times"),
     "it is valid for ever": Attack(
@@ -260,6 +351,16 @@ ATTACKS: dict[str, Attack] = {
         in_order(lambda lab: expire_key(lab, day(20)), lambda lab: lab.trust(at=day(30))), "is not", "signer_of"),
     "the evidence is edited": Attack(
         edit_evidence, "is not the evidence that statement.json is about", "_check_digest"),
+    "the evidence is of one type of two": Attack(
+        in_order(Lab.forget_the_challenge, forge(run_one_type), lambda lab: lab.trust(challenge=None)),
+        "result does not follow from", "conclude_claims"),
+    "the evidence hides that rows were resumed": Attack(
+        in_order(forge(resume), state(lambda s: s["predicate"][EXTENSION]["summary"].pop())),
+        "summary does not follow", "_refuse_difference"),
+    **{f"the evidence names another {key} of the suite": Attack(
+        forge(name_another(key, value)),
+        f"the {key} of the suite there and here differ", "_refuse_other_suite")
+       for key, value in {"version": "99 by ISO", "documents": {"static-oneapi": "0" * 64}}.items()},
     "the evidence has a verdict that does not follow": Attack(forge(flatter_one), "where", "verify_content"),
     "the evidence lacks a row": Attack(forge(drop_row), "lacks 1 row of the suite", "verify_content"),
     "the evidence has the answers of other calls": Attack(forge(swap_content), "makes it fail", "verify_content"),
@@ -269,7 +370,9 @@ ATTACKS: dict[str, Attack] = {
     "the vendor signed the challenge": Attack(sign_by_vendor(CHALLENGE), "is not the signature of", "_check_issuer"),
     "the vendor is allowed everything and signs the challenge": Attack(
         in_order(Lab.allow_the_vendor_everything, sign_by_vendor(CHALLENGE)),
-        "who signed the statement too", "_check_issuer"),
+        "whose key signed the statement too", "refuse_same_key"),
+    "the vendor has a second name and signs the challenge": Attack(
+        sign_by_second_name(CHALLENGE), "by second@example.com, whose key signed the statement too", "refuse_same_key"),
     "the run is older than the challenge": Attack(
         lambda lab: lab.change_challenge(issued=NEXT_YEAR), "began before", "_check_challenge"),
     "another challenge lies in the folder": Attack(
@@ -292,9 +395,14 @@ ATTACKS: dict[str, Attack] = {
     "the vendor signs the audit": Attack(sign_by_vendor(AUDIT), "is not the signature of", "_check_audit"),
     "the vendor is allowed everything and signs the audit": Attack(
         in_order(Lab.allow_the_vendor_everything, sign_by_vendor(AUDIT)),
-        "who signed the statement too", "_check_audit"),
+        "whose key signed the statement too", "refuse_same_key"),
+    "the vendor has a second name and signs the audit": Attack(
+        sign_by_second_name(AUDIT), "by second@example.com, whose key signed the statement too", "refuse_same_key"),
     "the audit is not signed": Attack(remove(f"{AUDIT}.sig"), "is not signed", "_check_audit"),
-    "the audit has expired": Attack(expire_audit, "has expired", "_check_audit"),
+    **{f"the audit {name}": Attack(change_audit(act), "does not follow from the statement", "_check_audit")
+       for name, act in AUDITS.items()},
+    "the audit is of resumed rows": Attack(
+        in_order(forge(resume), audit), "only a whole run can be audited", "refuse_resumed"),
     "the page says more": Attack(praise, "does not say what statement.json says", "_check_pages"),
     "the statement has a key twice": Attack(
         write_statement(lambda text: text.replace('"result"', '"result":"FAILED","result"', 1).encode()),
@@ -304,8 +412,8 @@ ATTACKS: dict[str, Attack] = {
 }  # fmt: skip
 
 
-def test_there_are_at_least_fifty_eight_attacks() -> None:
-    assert len(ATTACKS) >= 58
+def test_there_are_at_least_76_attacks() -> None:
+    assert len(ATTACKS) >= 76
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -320,7 +428,9 @@ def test_an_attack_is_refused_by_its_check_alone(lab: Lab, name: str, monkeypatc
 
 def test_a_revocation_list_of_another_key_refuses_nothing(lab: Lab) -> None:
     trust = lab.trust(revoked=revocation_list(lab, "stranger"))
-    assert check_certificate(lab.folder, lab.plan, trust).signer == "vendor@example.com"
+    signer = check_certificate(lab.folder, lab.plan, trust).signer
+    assert signer
+    assert signer.name == "vendor@example.com"
 
 
 @pytest.mark.parametrize("name", REPORTS)

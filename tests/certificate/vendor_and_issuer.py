@@ -115,6 +115,12 @@ class Lab(NamedTuple):
         self.sign(CHALLENGE, "issuer")
         self.change(put_own("challenge", digest_of_file(self.challenge)))
 
+    def forget_the_challenge(self) -> None:
+        """Make the certificate a self-tested one."""
+        for name in (COMMITMENT, CHALLENGE, f"{CHALLENGE}.sig"):
+            (self.folder / name).unlink()
+        self.change(lambda statement: statement["predicate"][EXTENSION].update(level="self-tested", challenge=None))
+
     def allow_the_vendor_everything(self) -> None:
         allowed = self.home / "allowed"
         allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
