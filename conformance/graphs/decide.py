@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Literal, NamedTuple
 
 from ..meaning.contract import Contract, contracts
-from ..meaning.partial import UNKNOWN_TYPE, PartialCall, PartialContract, only_length
+from ..meaning.partial import UNKNOWN_TYPE, PartialCall, decide, only_length
 from ..model import Form, Operation, Spec
 from .nodes import Dims, ReshapeNode, whole, without_names
 
@@ -31,7 +30,6 @@ class Judge:
     def __init__(self, spec: Spec, documents: tuple[str, ...]) -> None:
         self.spec, self.documents = spec, documents
         self._contracts = contracts(spec)
-        self._of_part = cache(self._make_part)
 
     def decide(self, node: ReshapeNode) -> dict[str, Decision]:
         """Return the decision in each document about the node's operation, or in all if none of them is about it."""
@@ -70,16 +68,10 @@ class Judge:
         if src is not None and shape is not None and node.special_zero is not None and not missing:
             meaning = self._contracts[document].meaning(src, shape, node.special_zero, form)
             return Decision(meaning.kind, meaning.rules, (), meaning.dst)
-        part = self._of_part(document).decide(PartialCall(node.src, node.shape, node.special_zero, form))
+        part = decide(self._contracts[document], PartialCall(node.src, node.shape, node.special_zero, form))
         if part.meaning is None or (part.meaning.kind != "illegal" and node.missing):
             return Decision("not decided", (), missing, part.dst)
         return Decision(part.meaning.kind, part.meaning.rules, (), part.dst)
-
-    def _make_part(self, document: str) -> PartialContract:
-        """Return the contract for calls with unknown parts."""
-        rules = [rule for rule in self.spec.rules.values() if document in rule.documents]
-        operation = self.spec.operations[self.spec.documents[document].operation]
-        return PartialContract(rules, self._contracts[document], operation.types, operation.shape_types)
 
 
 def _without_own_names(dst: Dims | None) -> Dims | None:

@@ -89,6 +89,7 @@ class Contract:
     """The compiled rules of one document: `meaning` says what a call means there."""
 
     def __init__(self, rules: Iterable[Rule], types: tuple[str, ...] = (), shape_types: tuple[str, ...] = ()) -> None:
+        rules = list(rules)
         compiled = compile_rules(rules)
         self.source = _source(compiled)
         of_answer = (*compiled.gives, *compiled.volumes, *compiled.agreements, *compiled.bounds)
@@ -104,6 +105,13 @@ class Contract:
         self.meaning: Callable[..., Meaning] = names["meaning"]  # type: ignore[assignment]
         """(src, shape, special_zero, form=None) → Meaning."""
         self._gives, self._names = compiled.gives, names
+        self._requires = [(rule.id, rule.requires.text) for rule in rules if rule.requires]
+
+    @cached_property
+    def requirements(self) -> tuple[tuple[str, Callable[..., bool]], ...]:
+        """The rules that require something of a call, and (src, shape, special_zero, form) → whether it has that."""
+        head = f"lambda src, shape, special_zero, form: (lambda {', '.join(Form._fields)}: bool"
+        return tuple((rule, eval(f"{head}({text}))(*form)", self._names)) for rule, text in self._requires)
 
     @cached_property
     def entries(self) -> Callable[..., tuple[Entry, ...]]:

@@ -1,26 +1,20 @@
-"""The meaning of a call with unknown lengths, decided only where no such length can change it.
+"""The meaning of a call with unknown parts: the function of its contract, run for each way that it can go.
 
 An unknown length is at least 1. A text such as `batch` is the name of a length; equal names mean equal lengths.
 """
 
 from __future__ import annotations
 
-import ast
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from ..model import Form, Meaning, Rule
-from .compiled_rules import INFERRED, parse_where
+from ..model import Form, Meaning
 from .contract import Contract
-from .expression import CALL_NAMES, FORM_NAMES, parse
-from .ranges import POSITIVE, Elements, Range, Value, evaluate
+from .symbols import Facts, Flag, Symbol, Text, Undecidable, runs
 
-Known = int | str
-"""A known length, or the name of one."""
-Length = Known | None
-"""A length; None if it is unknown and has no name."""
+Length = int | str | None
+"""A length, or the name of one; None if it is unknown and has no name."""
 Lengths = tuple[Length, ...]
 UNKNOWN_TYPE = ""
 """The type of src or dst in the form of a call, if it is unknown."""
@@ -34,191 +28,74 @@ class PartialCall(NamedTuple):
     special_zero: bool | None
     form: Form
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Names for everything that is not known: `src`, `src[0]`, `batch`."""
-        found: list[str] = []
-        for name, row in (("src", self.src), ("shape", self.shape)):
-            if row is None:
-                found.append(name)
-            else:
-                found += [n or f"{name}[{k}]" for k, n in enumerate(row) if not isinstance(n, int)]
-        found += ["special_zero"] if self.special_zero is None else []
-        found += ["type of src"] if self.form.src_type == UNKNOWN_TYPE else []
-        return tuple(dict.fromkeys(found))
-
 
 class PartialMeaning(NamedTuple):
-    """A meaning, or None if it depends on what is not known; `dst` as far as it is known."""
+    """A meaning, or None if it depends on what is not known; `dst` as far as it is known if the call is not illegal."""
 
     meaning: Meaning | None
     dst: Lengths | None = None
 
 
-class PartialContract:
-    """The rules of one document, for calls with unknown parts."""
+class _UnknownRow:
+    """A row of lengths of which not even the number is known."""
 
-    def __init__(
-        self, rules: Iterable[Rule], contract: Contract, types: tuple[str, ...], shape_types: tuple[str, ...]
-    ) -> None:
-        rules = list(rules)
-        names = CALL_NAMES | FORM_NAMES
-        self._contract = contract
-        self._names: Mapping[str, Value] = {"types": Elements(types), "shape_types": Elements(shape_types)}
-        self._requires = [(r.id, parse(r.requires.text, names)) for r in rules if r.requires]
-        self._silences = [(r.id, parse(r.when.text, names)) for r in rules if r.when and r.level != "capacity"]
-        self._gives = [_Gives(parse_where(r.where.text), r.gives.text) for r in rules if r.where and r.gives]
-        self._volumes = [r.id for r in rules if r.ensures and r.ensures.text == "product(dst) == product(src)"]
-        self._agreements = [r.id for r in rules if r.ensures and r.ensures.text == "agrees(dst, declared)"]
-        self._is_complete = len(self._volumes) + len(self._agreements) == sum(r.ensures is not None for r in rules)
+    def __iter__(self) -> Iterator[int]:
+        raise Undecidable
 
-    def decide(self, call: PartialCall) -> PartialMeaning:
-        """Return what the call means whatever the unknown lengths are; None if that depends on them."""
-        if not call.missing and call.src is not None and call.shape is not None and call.special_zero is not None:
-            src, shape = (tuple(int(n or 0) for n in row) for row in (call.src, call.shape))
-            meaning = self._contract.meaning(src, shape, call.special_zero, call.form)
-            return PartialMeaning(meaning, meaning.dst)
-        values = self._values(call)
-        truths = {rule: evaluate(tree, values) for rule, tree in self._requires}
-        broken = tuple(rule for rule, truth in truths.items() if truth is False)
-        if broken:
-            return PartialMeaning(Meaning("illegal", None, broken))
-        dst, broken = self._answer(call, values)
-        if broken:
-            return PartialMeaning(Meaning("illegal", None, broken))
-        silent = {rule: evaluate(tree, values) for rule, tree in self._silences}
-        if dst is None or None in (*truths.values(), *silent.values()):
-            return PartialMeaning(None, dst)
-        if silenced := tuple(rule for rule, truth in silent.items() if truth):
-            return PartialMeaning(Meaning("unspecified", _without_names(dst), silenced), dst)
-        return PartialMeaning(Meaning("legal", _without_names(dst), ()), dst)
-
-    def _values(self, call: PartialCall) -> dict[str, Value]:
-        values: dict[str, Value] = {**self._names, "special_zero": call.special_zero}
-        values["src"] = Elements(None if call.src is None else tuple(_range(n, POSITIVE) for n in call.src))
-        values["shape"] = Elements(None if call.shape is None else tuple(_range(n, Range()) for n in call.shape))
-        for name, value in call.form._asdict().items():
-            known = (
-                Elements(value) if isinstance(value, tuple) else Range(value, value) if type(value) is int else value
-            )
-            values[name] = None if value == UNKNOWN_TYPE else known
-        return values
-
-    def _answer(self, call: PartialCall, values: Mapping[str, Value]) -> tuple[Lengths | None, tuple[str, ...]]:
-        """Return dst if it is sure that there is one, and the rules that no dst can keep."""
-        if call.src is None or call.shape is None or not self._is_complete:
-            return None, ()
-        src = tuple(f"src[{k}]" if n is None else n for k, n in enumerate(call.src))
-        entries = [self._entry(k, n, src, values) for k, n in enumerate(call.shape)]
-        declared = call.form.declared
-        agreements = tuple(self._agreements)
-        if agreements and declared is not None and len(declared) != len(entries):
-            return None, agreements
-        if None in entries:
-            return None, ()
-        known = [entry for entry in entries if entry is not None]
-        if not self._volumes and INFERRED in known:
-            return None, ()
-        holds, inferred = _solve(src, [n for n in known if n != INFERRED], known.count(INFERRED))
-        if holds is False and self._volumes:
-            return None, tuple(self._volumes)
-        holds = holds if self._volumes else True
-        if holds is None:
-            return None, ()
-        dst = tuple(inferred if n == INFERRED else n for n in known)
-        if agreements and declared is not None:
-            pairs = [pair for pair in zip(dst, declared, strict=True) if pair[1] is not None and pair[0] != pair[1]]
-            if any(isinstance(length, int) for length, _ in pairs):
-                return None, agreements
-            if pairs:
-                return None, ()
-        return dst, ()
-
-    def _entry(self, index: int, entry: Length, src: Sequence[Known], values: Mapping[str, Value]) -> Length:
-        """Return the length that an entry means, INFERRED, or None if that is not known."""
-        scope = {**values, "i": Range(index, index), "d": _range(entry, Range())}
-        lengths: list[Length] = []
-        for rule in self._gives:
-            where = evaluate(rule.where, scope)
-            if where is None:
-                return None
-            if where:
-                lengths.append(rule.length(index, entry, src, scope))
-        return lengths[0] if len(lengths) == 1 else None
+    def __len__(self) -> int:
+        raise Undecidable
 
 
-class _Gives(NamedTuple):
-    """The entries that a rule is about, and what one means."""
-
-    where: ast.expr
-    text: str
-
-    def length(self, index: int, entry: Length, src: Sequence[Known], scope: Mapping[str, Value]) -> Length:
-        if self.text == INFERRED:
-            return INFERRED
-        if self.text == "d":
-            return entry
-        if self.text == "src[i]":
-            return src[index] if index < len(src) else None
-        number = evaluate(ast.parse(self.text, mode="eval").body, scope)
-        is_sure = isinstance(number, Range) and number.low == number.high
-        return int(number.low) if isinstance(number, Range) and is_sure else None
-
-
-def _range(length: Length, unknown: Range) -> Range:
-    return Range(length, length) if isinstance(length, int) else POSITIVE if isinstance(length, str) else unknown
-
-
-def _without_names(dst: Lengths) -> tuple[int | None, ...]:
-    return tuple(n if isinstance(n, int) else None for n in dst)
+def decide(contract: Contract, call: PartialCall) -> PartialMeaning:
+    """Return what a call means whatever its unknown parts are; no meaning if that depends on them."""
+    if call.src is None or call.shape is None:  # the contract needs both, some of its requirements do not
+        broken = tuple(
+            rule
+            for rule, holds in contract.requirements
+            if all(run.result is False for run in runs(lambda facts: holds(*_values(call, facts))))  # noqa: B023
+        )
+        return PartialMeaning(Meaning("illegal", None, broken) if broken else None)
+    found = [run.result for run in runs(lambda facts: meaning_with(facts, contract, call))]
+    if None in found:
+        return PartialMeaning(None)
+    answers = [meaning.dst for meaning in found if meaning.dst is not None]
+    dst = tuple(lengths[0] if len({*lengths}) == 1 else None for lengths in zip(*answers, strict=True))
+    kinds = {meaning.kind for meaning in found}
+    if len(kinds) > 1:
+        return PartialMeaning(None, dst)
+    common = tuple(rule for rule in found[0].rules if all(rule in meaning.rules for meaning in found))
+    rules = common or tuple(dict.fromkeys(rule for meaning in found for rule in meaning.rules))
+    if not answers:
+        return PartialMeaning(Meaning("illegal", None, rules))
+    return PartialMeaning(Meaning(kinds.pop(), tuple(n if isinstance(n, int) else None for n in dst), rules), dst)
 
 
-# ── the volume ────────────────────────────────────────────────────────────────────────────────────
+def meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:
+    """Return the meaning of a call in one run, with the texts of lengths that depend on names."""
+    meaning = contract.meaning(*_values(call, facts))
+    dst: Any = meaning.dst
+    return meaning._replace(dst=dst and tuple(str(n) if isinstance(n, Symbol) else n for n in dst))
 
 
-def _solve(src: Sequence[Known], dst: Sequence[Known], free: int) -> tuple[bool | None, Length]:
-    """Say whether dst can hold as many elements as src, and the length of its free entry.
-
-    True and False hold for all values of the names from 1; None: it depends on them.
-    """
-    (factor, names), (dst_factor, dst_names) = factors_of(src), factors_of(dst)
-    if free > 1 or factor <= 0 or dst_factor <= 0:
-        return None, None
-    rest, dst_rest = names - dst_names, dst_names - names
-    if not free:
-        if not rest and not dst_rest:
-            return factor == dst_factor, None
-        impossible = (not dst_rest and dst_factor % factor) or (not rest and factor % dst_factor)
-        return (False if impossible else None), None
-    if not dst_rest and factor % dst_factor == 0:
-        return True, _product(factor // dst_factor, rest)
-    return (False if not rest and factor % dst_factor else None), None
+def _values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
+    """Return src, shape, special_zero and the form as values that a contract takes."""
+    src, shape = (
+        _UnknownRow() if row is None else tuple(_value(n, f"{name}[{k}]", low, facts) for k, n in enumerate(row))
+        for name, row, low in (("src", call.src, 1), ("shape", call.shape, -math.inf))
+    )
+    zero = Flag(facts, "special_zero") if call.special_zero is None else call.special_zero
+    text: Any = Text(facts, "type of src")
+    of_types = {name: text for name in ("src_type", "dst_type") if getattr(call.form, name) == UNKNOWN_TYPE}
+    return src, shape, zero, call.form._replace(**of_types)
 
 
-def factors_of(lengths: Iterable[Known]) -> tuple[int, Counter[str]]:
-    """Return the product of lengths as a number and the names that it is multiplied by."""
-    factor, names = 1, Counter[str]()
-    for length in lengths:
-        for part in length.split("*") if isinstance(length, str) and _is_product(length) else [length]:
-            if isinstance(part, int) or part.isdecimal():
-                factor *= int(part)
-            else:
-                names[part] += 1
-    return factor, names
+def _value(length: Length, own_name: str, low: float, facts: Facts) -> Any:
+    if isinstance(length, int):
+        return length
+    return facts.length(own_name, low) if length is None else facts.length(length)
 
 
-def _is_product(text: str) -> bool:
-    return all(part.isidentifier() or part.isdecimal() for part in text.split("*"))
-
-
-def _product(factor: int, names: Counter[str]) -> Known:
-    parts = sorted(names.elements())
-    if not parts:
-        return factor
-    return "*".join([str(factor), *parts] if factor != 1 else parts)
-
-
-def only_length(src: Sequence[Length], shape: Sequence[Length]) -> int | None:
+def only_length(src: Lengths, shape: Lengths) -> int | None:
     """Return the one value that an unknown length of src can have if shape has only lengths; None if there are more."""
     unknown = [k for k, n in enumerate(src) if not isinstance(n, int)]
     numbers = [n for n in shape if isinstance(n, int) and n > 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -11,9 +11,8 @@ from .. import __version__
 from ..adapter import resolve_claims
 from ..isolate.backend import open_backend
 from ..load.spec import load_spec
-from ..meaning.compiled_rules import CompiledRules, compile_rules
 from ..meaning.contract import Contract, contracts
-from ..model import Adapter, Claims, Identity, Isolated, Operation, Spec
+from ..model import Adapter, Claims, Identity, Isolated, Operation
 from .blocks import SweepRequest
 
 
@@ -34,19 +33,20 @@ class Context:
         self.identity: Identity = adapter.identity
         self.claims = resolve_claims(adapter, self.spec.operations)
         self.contracts: dict[str, Contract] = contracts(self.spec)
-        self.readings = {operation.id: _readings(self.spec, operation) for operation in self.spec.operations.values()}
+        self.readings = {
+            operation.id: _readings(self.contracts, operation) for operation in self.spec.operations.values()
+        }
 
 
 _load_spec = lru_cache(2)(load_spec)
 
 
-def _readings(spec: Spec, operation: Operation) -> list[tuple[CompiledRules, tuple[str, ...]]]:
-    """Pair the different sets of rules of an operation with the documents that have them."""
-    readings: dict[CompiledRules, list[str]] = {}
+def _readings(compiled: Mapping[str, Contract], operation: Operation) -> list[tuple[Contract, tuple[str, ...]]]:
+    """Pair the different contracts of an operation with the documents that have them."""
+    readings: dict[str, list[str]] = {}
     for document in operation.documents:
-        of_document = compile_rules(rule for rule in spec.rules.values() if document in rule.documents)
-        readings.setdefault(of_document, []).append(document)
-    return [(rules, tuple(documents)) for rules, documents in readings.items()]
+        readings.setdefault(compiled[document].source, []).append(document)
+    return [(compiled[documents[0]], tuple(documents)) for documents in readings.values()]
 
 
 _LOCK = threading.Lock()

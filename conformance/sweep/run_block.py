@@ -81,7 +81,7 @@ class BlockRun:
         ways = self.context.request.ways
         for operation in dict.fromkeys(way.operation for way in ways):
             readings = self.context.readings[operation]
-            tables = [(tabulate(rules, *self.columns), documents) for rules, documents in readings]
+            tables = [(tabulate(contract, *self.columns), documents) for contract, documents in readings]
             wants = self.wants([table for table, _ in tables])
             for way in ways:
                 if way.operation == operation:

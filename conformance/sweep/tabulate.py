@@ -1,30 +1,29 @@
-"""The meaning of every call of a block at once: the contracts' own expressions on NumPy columns.
+"""The meaning of every call of a block at once: the function of a contract, rewritten for NumPy columns.
 
-No rule is written a second time here. A tuple such as `shape` becomes one column for each of its entries, and a loop
-over it is unrolled. Src, shape and special_zero have an axis each, so that a value that depends on one of them is
-computed once for each value of it, and not once a call.
+A tuple such as `shape` becomes a list with one column an entry. Src, shape and special_zero have an axis each, so that
+a value that depends on one of them is computed once for each value of it, and not once a call. Both branches of an `if`
+are run; a column tells which calls are in which.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..meaning.compiled_rules import CompiledRule, CompiledRules
-from ..meaning.contract import is_within
+from ..meaning.contract import Contract, is_within
 from ..model import Array
 
 LEGAL, ILLEGAL, UNSPECIFIED = 0, 1, 2
 KINDS = ("legal", "illegal", "unspecified")
-FREE = -1
-"""An entry of dst that no rule fixes."""
+FREE = int(np.iinfo(np.int64).min)
+"""The value None in a column: an entry of dst that no rule fixes."""
 Value = Any
-"""A Python number or bool if all calls share it, otherwise an array that broadcasts over the calls."""
+"""A Python value if all calls share it, otherwise an array that broadcasts over the calls."""
 
 
 class Table(NamedTuple):
@@ -43,231 +42,178 @@ def lengths(first: int, count: int, rank: int, lowest: int, highest: int) -> Arr
     return np.stack(columns) if columns else np.empty((0, count), np.int64)
 
 
-def tabulate(rules: CompiledRules, src: Array, shape: Array) -> Table:
-    """Compute the meaning of each src (a column) with each shape (a column) and either flag under these rules."""
+def tabulate(contract: Contract, src: Array, shape: Array) -> Table:
+    """Compute the meaning of each src (a column) with each shape (a column) and either flag under a contract."""
     size = (2, src.shape[1], shape.shape[1])
-    scope: dict[str, Value] = {
-        "src": [column[None, :, None] for column in src],
-        "shape": [column[None, None, :] for column in shape],
-        "special_zero": np.array([False, True])[:, None, None],
-        "rank": len(src),
-        "_volume": np.prod(src, axis=0)[None, :, None],
-    }
-    illegal = np.zeros(size, bool)
-    for rule in _about_calls(rules.requires):
-        illegal |= np.logical_not(_evaluate(rule.text, scope))
-    dst, known, free, unknown = _entries(rules.gives, scope, illegal)
-    many = _solve(rules.volumes, scope, dst, known, free, unknown, illegal)
-    _bound(rules, scope, dst, many, illegal)
-    silent = many
-    for rule in _about_calls(rules.silences):
-        silent = silent | _evaluate(rule.text, scope)
-    kinds = np.where(illegal, ILLEGAL, np.where(silent, UNSPECIFIED, LEGAL)).astype(np.uint8)
-    return Table(kinds, tuple(np.broadcast_to(entry, size) for entry in dst))
+    kinds, running = np.zeros(size, np.uint8), np.ones(size, bool)
+    flags = np.array([False, True])[:, None, None]
+    with np.errstate(divide="ignore"):
+        dst = _function(contract.source)([*src[:, None, :, None]], [*shape[:, None, None, :]], flags, kinds, running)
+    return Table(kinds, tuple(np.broadcast_to(_column(entry), size) for entry in dst))
 
 
-def _about_calls(rules: Iterable[CompiledRule]) -> Iterable[CompiledRule]:
-    return (rule for rule in rules if not rule.of_form)
+# ── the function for columns ──────────────────────────────────────────────────────────────────────
 
 
-def _entries(
-    rules: Sequence[CompiledRule], scope: Mapping[str, Value], illegal: Array
-) -> tuple[list[Array], Array, Array, Array]:
-    """Return the entries of dst, the product of those that a rule fixes, and how many are FREE.
-
-    The last array is true where no rule gives an entry a meaning.
-    """
-    dst, known, free = [], np.ones((1, 1, 1), np.int64), np.zeros((1, 1, 1), np.int64)
-    unknown = np.zeros((1, 1, 1), bool)
-    for i, d in enumerate(scope["shape"]):
-        entry = {**scope, "i": i, "d": d}
-        length = np.full((1, 1, 1), FREE)
-        meant: Value = False
-        for rule in rules:
-            holds = _evaluate(rule.where, entry)
-            meant = meant | holds
-            given = _evaluate(rule.text, entry)
-            if given is None or holds is False:
-                continue
-            illegal |= holds & ((np.asarray(given) < 0) | ((length != FREE) & (length != given)))
-            length = np.where(holds, given, length)
-        dst.append(length)
-        known = known * np.where(length == FREE, 1, length)
-        free = free + (length == FREE)
-        unknown = unknown | ((length == FREE) & np.logical_not(meant))
-    return dst, known, free, unknown
+@lru_cache(16)
+def _function(source: str) -> Callable[..., list[Value]]:
+    """Return the function (src, shape, special_zero, _kinds, _running) → dst."""
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    while not any(isinstance(node, ast.Return) for node in ast.walk(function.body[-2])):
+        del function.body[-2]  # the last return is of legal calls, which need no further facts
+    nodes = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    names = sorted({node.id for node in nodes if isinstance(node.ctx, ast.Store)})
+    lines = [f"{' = '.join(names)} = form = None", *_lines(function.body, "True"), "return dst"]
+    scope: dict[str, Any] = {
+        "product": math.prod, "divmod": np.divmod, "all": _all, "any": _any, "_truth": _truth, "_not": _not,
+        "_equal": _equal, "_choose": _choose, "_either": _either, "_is_within": _is_within, "_return": _return,
+    }  # fmt: skip
+    exec("\n    ".join(["def table(src, shape, special_zero, _kinds, _running):", *lines]), scope)
+    return scope["table"]  # type: ignore[no-any-return]
 
 
-def _solve(
-    rules: Sequence[CompiledRule], scope: Mapping[str, Value], dst: list[Array], known: Array, free: Array,
-    unknown: Array, illegal: Array,
-) -> Array:  # fmt: skip
-    """Fix free entries of dst by the volume, and return where more than one dst is left, or no rule means one."""
-    if not rules:
-        return (free > 0) | unknown
-    target, *others = (_evaluate(rule.text, scope) for rule in rules)
-    for other in others:
-        illegal |= np.asarray(other != target)
-    quotient, rest = np.divmod(target, np.maximum(known, 1))
-    stuck = (known == 0) | (free == 0)
-    illegal |= np.where(stuck, known != target, (rest != 0) | (quotient < 0))
-    fixed = ~stuck & ~unknown & ((free == 1) | (quotient == 1))
-    for at, entry in enumerate(dst):
-        dst[at] = np.where(fixed & (entry == FREE), quotient, entry)
-    many: Array = (free > 0) & ~fixed
-    return many
+def _lines(body: Sequence[ast.stmt], here: str) -> Iterator[str]:
+    """Yield statements for the calls that are `here`. What calls do after they have returned makes no difference."""
+    for statement in body:
+        match statement:
+            case ast.If(test=test, body=then, orelse=otherwise):
+                holds = f"_if_{statement.lineno}"
+                yield f"{holds} = _truth({_text(test)})"
+                for branch, condition in ((then, holds), (otherwise, f"_not({holds})")):
+                    if branch:
+                        taken = f"_line_{branch[0].lineno}"
+                        yield f"{taken} = all([{here}, {condition}])"
+                        yield f"if {taken} is True or {taken} is not False and {taken}.any():"
+                        yield from (f"    {line}" for line in _lines(branch, taken))
+            case ast.For(target=target, iter=over, body=inner):
+                yield f"for {ast.unparse(target)} in {ast.unparse(over)}:"
+                yield from (f"    {line}" for line in _lines(inner, here))
+            case ast.Return(value=ast.Call(args=[kind, *_])):
+                yield f"_return({here}, {ast.unparse(kind)}, _kinds, _running)"
+            case ast.AugAssign(target=ast.Name(id=name), value=ast.Tuple()):  # of rules: only if there are any counts
+                yield f"{name} = any([{name}, {here}])"
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                yield f"{name} = _choose({here}, {_text(ast.BinOp(target, op, value))}, {name})"
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield f"{name} = _choose({here}, {_text(value)}, {name})"
+            case ast.Assign(targets=[target], value=value):  # of names that nothing else sets
+                yield f"{ast.unparse(target)} = {_text(value)}"
+            case _:
+                yield ast.unparse(statement)
 
 
-def _bound(rules: CompiledRules, scope: Mapping[str, Value], dst: Sequence[Array], many: Array, illegal: Array) -> None:
-    """Make a call illegal if each dst has a length above the largest one, and look at calls with several dst singly."""
-    for rule in rules.bounds:
-        most = _evaluate(rule.text, scope)
-        for entry in dst:
-            illegal |= entry > most
-        targets = np.broadcast_to(_evaluate(rules.volumes[0].text, scope) if rules.volumes else 0, illegal.shape)
-        limits = np.broadcast_to(most, illegal.shape)
-        entries = [np.broadcast_to(entry, illegal.shape) for entry in dst]
-        for at in map(tuple, np.argwhere(np.broadcast_to(many, illegal.shape) & ~illegal)):
-            lengths_of_call = [None if entry[at] == FREE else int(entry[at]) for entry in entries]
-            illegal[at] = not is_within(lengths_of_call, int(limits[at]), int(targets[at]) if rules.volumes else None)
-
-
-# ── expressions ───────────────────────────────────────────────────────────────────────────────────
-
-
-@lru_cache(1024)
-def _tree(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
-
-
-def _evaluate(text: str, scope: Mapping[str, Value]) -> Value:
-    return _value(_tree(text), scope)
-
-
-_ARITHMETIC = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.FloorDiv: np.floor_divide,
-    ast.Mod: np.mod,
-}
-_ORDER = {ast.Lt: np.less, ast.LtE: np.less_equal, ast.Gt: np.greater, ast.GtE: np.greater_equal}
-
-
-def _value(node: ast.expr, scope: Mapping[str, Value]) -> Value:
-    """The value of an expression; conditions that all calls share are decided first, as they guard what follows."""
+def _text(node: ast.expr) -> str:
+    """Return an expression for columns. An operand is asked only if none before it decides for all calls."""
     match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.Name(id=name):
-            return scope[name]
-        case ast.Tuple(elts=elements):
-            return [_value(element, scope) for element in elements]
         case ast.BoolOp(op=op, values=operands):
-            return _logic(operands, scope, isinstance(op, ast.And))
+            asked = "".join(f"lambda: {_text(operand)}, " for operand in operands)
+            return f"{'all' if isinstance(op, ast.And) else 'any'}(ask() for ask in ({asked}))"
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _not(_value(operand, scope))
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, scope)
+            return f"_not({_text(operand)})"
         case ast.BinOp(left=left, op=op, right=right):
-            return _ARITHMETIC[type(op)](_value(left, scope), _value(right, scope))
-        case ast.Compare(left=left, ops=ops, comparators=comparators):
-            sides = [_value(side, scope) for side in (left, *comparators)]
-            pairs = zip(ops, sides, sides[1:], strict=False)
-            return _every([_compare(op, a, b) for op, a, b in pairs])
-        case ast.Subscript(value=row, slice=index):
-            return _value(row, scope)[_value(index, scope)]
-        case ast.IfExp(test=test, body=body, orelse=orelse):  # the guard of src[i], the same for all calls
-            return _value(body if _value(test, scope) else orelse, scope)
-        case ast.Call(func=ast.Name(id=function), args=[argument]):
-            return _call_function(function, argument, scope)
-    raise NotImplementedError(ast.unparse(node))
+            plain = ast.BinOp(ast.Name(_text(left)), op, ast.Name(_text(right)))
+            return f"({ast.unparse(plain)})"
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            sides = [_text(side) for side in (left, *others)]
+            pairs = [_comparison(op, *pair) for op, *pair in zip(ops, sides, sides[1:], strict=False)]
+            return pairs[0] if len(pairs) == 1 else f"all([{', '.join(pairs)}])"
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return f"_either({_text(test)}, lambda: {_text(body)}, lambda: {_text(orelse)})"
+        case ast.ListComp(elt=element, generators=[loop]):
+            return f"[{_text(element)} for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}]"
+        case ast.Call(func=ast.Name(id=function), args=[ast.GeneratorExp(elt=element, generators=[loop])]):
+            turn = _text(element)
+            for test in reversed(loop.ifs):
+                turn = f"_either({_text(test)}, lambda: {turn}, lambda: {_NEUTRAL[function]})"
+            return f"{function}({turn} for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)})"
+        case ast.Call(func=ast.Name(id="is_within"), args=arguments):
+            return f"_is_within(_running, {', '.join(map(_text, arguments))})"
+    return ast.unparse(node)
 
 
-def _logic(operands: Sequence[ast.expr], scope: Mapping[str, Value], is_and: bool) -> Value:
-    result: Value = is_and
-    for operand in operands:
-        value = _value(operand, scope)
-        if isinstance(value, bool | np.bool_) and bool(value) is not is_and:
-            return not is_and
-        result = value if result is is_and else (result & value if is_and else result | value)
-    return result
+_NEUTRAL = {"all": "True", "any": "False", "sum": "0", "product": "1"}
+
+
+def _comparison(op: ast.cmpop, a: str, b: str) -> str:
+    match op:
+        case ast.Is() | ast.Eq():
+            return f"_equal({a}, {b})"
+        case ast.IsNot() | ast.NotEq():
+            return f"_not(_equal({a}, {b}))"
+        case ast.In():
+            return f"any(_equal({a}, each) for each in {b})"
+        case ast.NotIn():
+            return f"all(_not(_equal({a}, each)) for each in {b})"
+    return f"({ast.unparse(ast.Compare(ast.Name(a), [op], [ast.Name(b)]))})"
+
+
+# ── columns ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _column(value: Value) -> Value:
+    return FREE if value is None else value
+
+
+def _truth(value: Value) -> Value:
+    """Return a value as a condition: a bool of Python if all calls share it."""
+    if isinstance(value, np.ndarray):
+        return value if value.dtype == bool else value != 0
+    return bool(value)
 
 
 def _not(value: Value) -> Value:
-    if isinstance(value, list):
-        return not value
-    return not value if isinstance(value, bool) else np.logical_not(value)
+    truth = _truth(value)
+    return not truth if isinstance(truth, bool) else ~truth
 
 
-def _every(conditions: Iterable[Value]) -> Value:
+def _all(values: Iterable[Value]) -> Value:
     result: Value = True
-    for condition in conditions:
-        if condition is False:
+    for value in values:
+        truth = _truth(value)
+        if truth is False:
             return False
-        result = condition if result is True else result & condition
+        result = truth if result is True else result if truth is True else result & truth
     return result
 
 
-def _compare(op: ast.cmpop, a: Value, b: Value) -> Value:
-    match op:
-        case ast.In():
-            return _not(_every(_not(_as_bool(element == a)) for element in b))
-        case ast.NotIn():
-            return _every(_not(_as_bool(element == a)) for element in b)
-        case ast.Eq():
-            return _equal(a, b)
-        case ast.NotEq():
-            return _not(_equal(a, b))
-    return _as_bool(_ORDER[type(op)](a, b))
+def _any(values: Iterable[Value]) -> Value:
+    return _not(_all(_not(value) for value in values))
 
 
 def _equal(a: Value, b: Value) -> Value:
-    if isinstance(a, list):
-        return len(a) == len(b) and _every(_as_bool(x == y) for x, y in zip(a, b, strict=True))
-    return _as_bool(a == b)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and _all(_equal(*pair) for pair in zip(a, b, strict=True))
+    return _column(a) == _column(b)
 
 
-def _as_bool(condition: Value) -> Value:
-    """Return a condition that all calls share as a bool of Python."""
-    return bool(condition) if isinstance(condition, np.bool_) else condition
+def _choose(where: Value, value: Value, other: Value) -> Value:
+    """Return the one value where a condition holds, and the other elsewhere."""
+    if isinstance(where, bool):
+        return value if where else other
+    if isinstance(value, list):
+        return [_choose(where, *pair) for pair in zip(value, other, strict=True)]
+    return np.where(where, _column(value), _column(other))
 
 
-def _call_function(function: str, argument: ast.expr, scope: Mapping[str, Value]) -> Value:
-    if function == "len":
-        return len(_value(argument, scope))
-    values = (
-        _loop(argument, scope)
-        if isinstance(argument, ast.GeneratorExp)
-        else [(True, x) for x in _value(argument, scope)]
-    )
-    if function == "all":
-        return _every(_not(_every([holds, _not(value)])) for holds, value in values)
-    if function == "any":
-        return _not(_every(_not(_every([holds, value])) for holds, value in values))
-    neutral = int(function == "product")
-    numbers = [value * 1 if holds is True else np.where(holds, value, neutral) for holds, value in values]
-    return math.prod(numbers) if function == "product" else sum(numbers)
+def _either(where: Value, value: Callable[[], Value], other: Callable[[], Value]) -> Value:
+    """Choose, but do not ask for what no call needs."""
+    truth = _truth(where)
+    return _choose(truth, value(), other()) if not isinstance(truth, bool) else value() if truth else other()
 
 
-def _loop(node: ast.GeneratorExp, scope: Mapping[str, Value]) -> list[tuple[Value, Value]]:
-    """List the turns of a loop: if a turn counts, and its value; turns that count for no call are left out."""
-    (loop,) = node.generators
-    turns: list[tuple[Value, Value]] = []
-    for bound in _bindings(loop, scope):
-        inner = {**scope, **bound}
-        holds = _logic(loop.ifs, inner, True) if loop.ifs else True
-        if holds is not False:
-            turns.append((holds, _value(node.elt, inner)))
-    return turns
+def _is_within(running: Array, dst: Sequence[Value], most: Value, target: Value) -> Array:
+    """Ask call by call, because the volume may have to be split."""
+    result = np.ones_like(running)
+    columns = [np.broadcast_to(_column(each), running.shape) for each in (*dst, most, target)]
+    for at in map(tuple, np.argwhere(running)):
+        *entries, limit, volume = (None if column[at] == FREE else int(column[at]) for column in columns)
+        result[at] = is_within(entries, limit or 0, volume)
+    return result
 
 
-def _bindings(loop: ast.comprehension, scope: Mapping[str, Value]) -> list[dict[str, Value]]:
-    names = [name.id for name in (loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target])]  # type: ignore[attr-defined]
-    match loop.iter:
-        case ast.Call(func=ast.Name(id="enumerate"), args=[row]):
-            return [dict(zip(names, pair, strict=True)) for pair in enumerate(_value(row, scope))]
-        case ast.Call(func=ast.Name(id="range"), args=[count]):
-            return [{names[0]: index} for index in range(_value(count, scope))]
-        case row:
-            return [{names[0]: element} for element in _value(row, scope)]
+def _return(here: Value, kind: str, kinds: Array, running: Array) -> None:
+    """Let calls that are here, and still run, mean something of this kind."""
+    returning = running & here
+    kinds[returning] = KINDS.index(kind)
+    running &= ~returning

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
+import random
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 import pytest
 
 from conformance.load.spec import load_spec
-from conformance.meaning.contract import contracts
-from conformance.meaning.partial import Length, Lengths, PartialCall, PartialContract, PartialMeaning
+from conformance.meaning import partial, symbols
+from conformance.meaning.contract import Contract, contracts
+from conformance.meaning.partial import Length, Lengths, PartialCall, PartialMeaning
+from conformance.meaning.symbols import Fact
 from conformance.model import Form
 
 SPEC = load_spec(None)
@@ -17,14 +22,8 @@ COMPILED = contracts(SPEC)
 FORM = Form("f32", "f32", "s64")
 
 
-def contract_of(document: str) -> PartialContract:
-    operation = SPEC.operations[SPEC.documents[document].operation]
-    rules = [rule for rule in SPEC.rules.values() if document in rule.documents]
-    return PartialContract(rules, COMPILED[document], operation.types, operation.shape_types)
-
-
 def decide(src: Lengths | None, shape: Lengths | None, zero: bool | None = True, form: Form = FORM) -> PartialMeaning:
-    return contract_of("static-graph-v0.9").decide(PartialCall(src, shape, zero, form))
+    return partial.decide(COMPILED["static-graph-v0.9"], PartialCall(src, shape, zero, form))
 
 
 def kind(result: PartialMeaning) -> str | None:
@@ -42,11 +41,11 @@ def completions(row: Lengths, unknown: tuple[int, ...], name: int) -> Iterator[t
 
 def count_decided(document: str, src: Iterable[Lengths], shapes: Iterable[Lengths]) -> int:
     """Compare each decision about partly known calls with the meanings of all completions; return their number."""
-    contract, whole = contract_of(document), COMPILED[document].meaning
+    whole = COMPILED[document].meaning
     decided = 0
     for call in (PartialCall(*each, FORM) for each in itertools.product(src, shapes, (True, False, None))):
-        meaning = contract.decide(call).meaning
-        if meaning is None or not call.missing or call.src is None or call.shape is None:
+        meaning = partial.decide(COMPILED[document], call).meaning
+        if meaning is None or call.src is None or call.shape is None:
             continue
         decided += 1
         zeros = (True, False) if call.special_zero is None else (call.special_zero,)
@@ -67,6 +66,63 @@ def test_a_decision_holds_for_every_completion(document: str) -> None:
     assert count_decided(document, rows((1, 2, None, "b"), 2), rows((-2, -1, 0, 2, None, "b"), 2)) > 900
 
 
+def value(text: str, names: dict[str, int]) -> Fraction:
+    """The value of a length such as `3*n/2`, or of what a division leaves."""
+    if text in names:
+        return Fraction(names[text])
+    if " mod " in text:
+        left, right = text[1:-1].split(" mod ")
+        return value(left, names) % value(right, names)
+    above, *below = text.split("/")
+    factors = [value(part, names) if part in names else Fraction(int(part)) for part in above.split("*")]
+    divisors = [value(part, names) if part in names else Fraction(int(part)) for part in below]
+    return Fraction(math.prod(factors)) / Fraction(math.prod(divisors))
+
+
+def holds(fact: Fact, names: dict[str, int]) -> bool:
+    left, right = value(fact.left, names), value(fact.right, names)
+    truths = {"=": left == right, "<": left < right, "is a multiple of": right != 0 and left % (right or 1) == 0}
+    return truths[fact.relation] == fact.holds
+
+
+def check_runs(document: str, call: PartialCall, most: int) -> None:
+    """For each value of the names, the facts of one run hold, and it means what the whole call means."""
+    assert call.src is not None
+    assert call.shape is not None
+    found = list(symbols.runs(lambda facts: partial.meaning_with(facts, COMPILED[document], call)))
+    own = [f"shape[{k}]" for k, n in enumerate(call.shape) if n is None]
+    for n, m, *unknown in itertools.product(*[range(1, most)] * 2, *[(-2, -1, 0, 1, 2, 6)] * len(own)):
+        names = {"n": n, "m": m, **dict(zip(own, unknown, strict=True))}
+        src = tuple(int(value(str(n), names)) for n in call.src)
+        texts = [f"shape[{k}]" if n is None else str(n) for k, n in enumerate(call.shape)]
+        shape = tuple(names[t] if t in names else int(t) if t[0] == "-" else int(value(t, names)) for t in texts)
+        (run,) = (run for run in found if all(holds(fact, names) for fact in run.facts))
+        assert run.result is not None
+        dst = run.result.dst and tuple(d if not isinstance(d, str) else value(d, names) for d in run.result.dst)
+        assert run.result._replace(dst=dst) == COMPILED[document].meaning(src, shape, call.special_zero, FORM), call
+
+
+def drawn_calls(seed: int) -> Iterator[tuple[str, PartialCall]]:
+    draw = random.Random(seed)
+    lengths = (0, 1, 2, 3, 4, 6, 12, "n", "m", "2*n", "3*m", "n*m")
+    while True:
+        src = tuple(draw.choice(lengths) for _ in range(draw.randint(0, 3)))
+        shape = tuple(draw.choice((*lengths, -1, -1, -1, 0, 0, None)) for _ in range(draw.randint(0, 3)))
+        yield draw.choice([*COMPILED]), PartialCall(src, shape, draw.random() < 0.5, FORM)
+
+
+def test_each_run_is_the_meaning_where_its_facts_hold() -> None:
+    for document, call in itertools.islice(drawn_calls(1), 150):
+        check_runs(document, call, 9)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+def test_the_runs_of_many_calls_are_their_meanings() -> None:
+    for document, call in itertools.islice(drawn_calls(2), 10_000):
+        check_runs(document, call, 51 if None not in (call.shape or ()) else 12)
+
+
 def test_lengths_with_one_name_cancel() -> None:
     assert decide(("batch", 256, 6, 6), (0, 9216)).dst == ("batch", 9216)
     assert decide(("batch", 3, 4), (-1, 12)).dst == ("batch", 12)
@@ -85,10 +141,9 @@ def test_what_no_length_can_mend_is_illegal() -> None:
 
 def test_without_a_volume_rule_another_volume_is_legal() -> None:
     rules = [rule for rule in SPEC.rules.values() if "static-graph-v0.9" in rule.documents and rule.id != "same-volume"]
-    contract = PartialContract(rules, COMPILED["static-graph-v0.9"], ("f32",), ("s64",))
-    assert contract.decide(PartialCall(("batch", 3), (7,), True, FORM)).dst == (7,)
-    assert kind(contract.decide(PartialCall(("batch", 3), (7,), True, FORM))) == "legal"
-    assert kind(contract.decide(PartialCall(("batch", 3), (-1,), True, FORM))) is None
+    contract = Contract(rules, ("f32",), ("s64",))
+    legal, many = (partial.decide(contract, PartialCall(("batch", 3), shape, True, FORM)) for shape in ((7,), (-1,)))
+    assert (kind(legal), legal.dst, kind(many), many.dst) == ("legal", (7,), "unspecified", (None,))
 
 
 def test_a_type_that_is_not_known_leaves_a_call_undecided() -> None:

@@ -17,7 +17,6 @@ from conformance.adapters.reference import Reference
 from conformance.hunt.write_case import call_case, case_text
 from conformance.load.cases import with_cases
 from conformance.load.folders import spec_folder
-from conformance.meaning.compiled_rules import compile_rules
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
@@ -43,11 +42,10 @@ def differences(spec: Spec, domain: Domain) -> list[Any]:
         if contract.source in sources:  # the same rules in other clothes
             continue
         sources[contract.source] = document
-        rules = compile_rules(rule for rule in spec.rules.values() if document in rule.documents)
         for rank, entries in itertools.product(range(domain.ranks + 1), range(domain.entries + 1)):
             src = lengths(0, (domain.longest + 1) ** rank, rank, 0, domain.longest)
             shape = lengths(0, (domain.highest - domain.lowest + 1) ** entries, entries, domain.lowest, domain.highest)
-            table = tabulate(rules, src, shape)
+            table = tabulate(contract, src, shape)
             kinds = table.kinds.tolist()
             dst = np.stack([np.zeros_like(table.kinds, np.int64), *table.dst], axis=-1)[..., 1:].tolist()
             for (a, one), (b, two) in itertools.product(
@@ -80,15 +78,15 @@ def test_the_tables_are_the_contracts_on_every_call(spec: Spec) -> None:
 def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: str) -> None:
     """Without a rule the tables say what the contracts say without it."""
     rest = [each for each in spec.rules.values() if each.id != rule and "static-graph-v0.9" in each.documents]
-    meaning = Contract(rest).meaning
+    contract = Contract(rest)
     src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
-    table = tabulate(compile_rules(rest), src, shape)
+    table = tabulate(contract, src, shape)
     whole = contracts(spec)["static-graph-v0.9"].meaning
     changed = 0
     for a, b, flag in itertools.product(range(16), range(36), (False, True)):
         call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), flag
-        assert KINDS[table.kinds[int(flag), a, b]] == meaning(*call).kind
-        changed += meaning(*call) != whole(*call)
+        assert KINDS[table.kinds[int(flag), a, b]] == contract.meaning(*call).kind
+        changed += contract.meaning(*call) != whole(*call)
     assert changed or rule == "rank-zero"
 
 
@@ -100,8 +98,9 @@ def test_the_tables_know_the_largest_length(spec: Spec, most: str) -> None:
     bound = Expression(f"all(n <= {most} for n in dst)", place)
     rules = [*rest, replace(spec.rules["same-volume"], id="longest", ensures=bound)]
     src, shape = lengths(0, 25, 2, 0, 4), lengths(0, 216, 3, -1, 4)
-    table = tabulate(compile_rules(rules), src, shape)
-    without, bounded = Contract(rest).meaning, Contract(rules).meaning
+    contract = Contract(rules)
+    table = tabulate(contract, src, shape)
+    without, bounded = Contract(rest).meaning, contract.meaning
     changed = 0
     for a, b in itertools.product(range(25), range(216)):
         call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), False
