@@ -195,9 +195,8 @@ def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: Sign
     path = trust.challenge or (folder / CHALLENGE if own["challenge"] and trust.allowed else None)
     if path is None:
         if own["level"] == "challenged":
-            raise InvalidEvidence(
-                f"{folder / STATEMENT}: is challenged, says the tester; give the issuer's --challenge FILE"
-            )
+            needs = "give the issuer's --challenge FILE, or the --allowed FILE with the issuer's key"
+            raise InvalidEvidence(f"{folder / STATEMENT}: is challenged, says the tester; {needs}")
         return
     given = read_record(path, CHALLENGE_FORM)
     if own["challenge"] != given.sha256:
@@ -261,8 +260,8 @@ def _check_subject(evidence: Evidence, trust: Trust) -> None:
 def refuse_resumed(evidence: Evidence, what: object) -> None:
     """Refuse to audit rows that the run did not call, and whose process nobody named the files of."""
     if resumed := evidence.footer.get("resumed"):
-        rows = count_noun(resumed, "row")
-        raise InvalidEvidence(f"{what}: {rows} of the evidence are of an earlier run; only a whole run can be audited")
+        rows = f"{count_noun(resumed, 'row')} of the evidence {'is' if resumed == 1 else 'are'}"
+        raise InvalidEvidence(f"{what}: {rows} of an earlier run; only a whole run can be audited")
 
 
 def called_rows(evidence: Evidence) -> int:

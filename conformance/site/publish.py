@@ -11,7 +11,7 @@ from ..adapter import is_reference
 from ..certificate import page as certificate_page
 from ..certificate.check import Trust, check_certificate
 from ..certificate.signature import signature_of
-from ..certificate.statement import AUDIT, STATEMENT
+from ..certificate.statement import AUDIT, CHALLENGE, COMMITMENT, STATEMENT
 from ..evidence.drawn import plan_of_run
 from ..evidence.folder import (
     PAGE,
@@ -45,10 +45,10 @@ from .register import REGISTER
 SPECIFICATION = f"spec/{INDEX}"
 """The first page of the annotated documents, to which the pages of all backends lead."""
 _CERTIFICATE = (
-    *(name for record in (STATEMENT, AUDIT) for name in (record, signature_of(Path(record)).name)),
-    certificate_page.PAGE, certificate_page.BADGE,
+    *(name for record in (STATEMENT, AUDIT, CHALLENGE) for name in (record, signature_of(Path(record)).name)),
+    COMMITMENT, certificate_page.PAGE, certificate_page.BADGE,
 )  # fmt: skip
-"""The files of a certificate, without the evidence. One that needs a challenge to be verified is not published."""
+"""The files of a certificate, without the evidence."""
 
 
 class Stale(NamedTuple):

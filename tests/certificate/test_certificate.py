@@ -35,7 +35,7 @@ from conformance.site.publish import folders
 from conformance.system import files
 from tests import builders
 from tests.builders import REPORTS, Cli, Records, rewrite
-from tests.certificate.vendor_and_issuer import BACKEND, Lab, as_it_is, day, put_own
+from tests.certificate.vendor_and_issuer import BACKEND, Lab, as_it_is, day, put_own, resume
 from tests.processes import run_command
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
@@ -232,19 +232,18 @@ def publish(lab: Lab, *words: object) -> int:
 
 def test_a_published_certificate_is_verified_when_packed(lab: Lab, cli: Cli) -> None:
     out, keys = lab.folder, ("--allowed", lab.home / "allowed")
-    lab.forget_the_challenge()
-    assert lab.command("audit", out, f"{lab.home / 'mine.py'}:Mine", *keys, "--key", lab.key("issuer")) == 0
-    assert publish(lab, out) == 0
+    cli("publish", lab.home / "reports", out, "--cases", lab.cases).expect(2, err="--challenge FILE, or the --allowed")
+    assert publish(lab, out, *keys) == 0
     (folder,) = folders(lab.home / "reports")
+    signed = [name for record in (STATEMENT, AUDIT, CHALLENGE) for name in (record, f"{record}.sig")]
     assert {path.name for path in folder.iterdir()} == {
-        "results.jsonl.xz", "report.html", "statement.json", "statement.json.sig", "audit.json", "audit.json.sig",
-        "certificate.html", "certificate.svg",
+        "results.jsonl.xz", "report.html", "certificate.html", "certificate.svg", COMMITMENT, *signed,
     }  # fmt: skip
     cli("verify", folder, "--certificate", *keys, "--cases", lab.cases).expect(0, out=": re-run ")
     assert publish(lab, *keys) == 0
     assert '<a href="register.html">Certificates</a>' in (lab.home / "reports" / "index.html").read_text()
     (out / PAGE).write_text("<p>We conform.</p>")
-    said = cli("publish", lab.home / "reports", out, "--cases", lab.cases)
+    said = cli("publish", lab.home / "reports", out, *keys, "--cases", lab.cases)
     said.expect(2, err="certificate.html: does not say what statement.json says")
     for path in (out / STATEMENT, out / f"{STATEMENT}.sig"):
         path.unlink()
@@ -327,6 +326,48 @@ def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
     (lab.home / "mine.py").write_text((lab.home / "mine.py").read_text() + "# the same\n")
     words = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
     cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err="is another adapter than the one")
+
+
+@pytest.mark.parametrize(
+    ("command", "key", "code", "says"),
+    [
+        ("certify", "mine.py", 2, "ssh-keygen cannot sign with it"),
+        ("certify", "", 2, "ssh-keygen is not installed"),
+        ("audit", "mine.py", 1, "ssh-keygen cannot sign with it"),
+        (
+            "audit",
+            "stranger",
+            1,
+            "stranger: would not be accepted for reshape-conformance-issuer: is not by a key that",
+        ),
+        ("audit", "vendor", 1, "vendor: signed the statement; an issuer is somebody else"),
+    ],
+)
+def test_a_key_is_tried_before_anything_is_run(
+    lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, key: str, code: int, says: str
+) -> None:
+    lab.allow_the_vendor_everything()
+    words: tuple[object, ...] = ("certify",) if command == "certify" else ("audit", lab.folder, *verify(lab)[3:5])
+    if not key:
+        monkeypatch.setenv("PATH", "")
+    key_words = ("--key", lab.key(key or "vendor"), "--cases", lab.cases)
+    cli(*words, "no_such_file.py:Mine", *key_words).expect(code, err=says, lines=1)
+
+
+def test_without_ssh_keygen_nothing_is_accepted(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    cli(*verify(lab)).expect(1, err="ssh-keygen is not installed", lines=1)
+
+
+def test_resumed_rows_are_said_and_not_audited(lab: Lab, cli: Cli) -> None:
+    words = audit_changed(lab, resume)
+    cli(*words).expect(1, err="1 row of the evidence is of an earlier run; only a whole run can be audited")
+    for text in (
+        cli(*verify(lab)).expect(0).out,
+        (lab.folder / PAGE).read_text(),
+        (lab.folder / STATEMENT).read_text(),
+    ):
+        assert "rows are from an earlier run that was interrupted" in text
 
 
 def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import itertools
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,15 +15,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from conformance.certificate import check as certificate
+from conformance.certificate import signature
 from conformance.certificate.check import Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE
-from conformance.certificate.signature import ISSUER, NOTHING_REVOKED, Signer
+from conformance.certificate.signature import ISSUER, NOTHING_REVOKED, TESTER, Signer, signature_of, signer_of
 from conformance.certificate.statement import (
     AUDIT,
     CHALLENGE,
     COMMITMENT,
     EXTENSION,
     STATEMENT,
+    RecordFile,
     audit_of,
     digest_of_file,
     time_of,
@@ -32,7 +37,7 @@ from conformance.model.results import IDLE
 from conformance.report.verify import Verified
 from conformance.verdict.conclude import conclude_evidence
 from tests.builders import Records, recount, rewrite
-from tests.certificate.vendor_and_issuer import Json, Lab, as_it_is, day, put_own
+from tests.certificate.vendor_and_issuer import Json, Lab, as_it_is, day, put_own, resume
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 LONG_AGO, NEXT_YEAR = "2020-01-01T00:00:00+00:00", "2027-12-01T00:00:00+00:00"
@@ -211,11 +216,6 @@ def run_one_type(records: Records) -> None:
 
 def name_another(key: str, value: Any) -> Callable[[Records], None]:
     return lambda records: records[0]["suite"].update({key: value})
-
-
-def resume(records: Records) -> None:
-    records[1]["resumed"] = True
-    records[-1]["resumed"] = 1
 
 
 def audit(lab: Lab) -> None:
@@ -424,6 +424,37 @@ def test_an_attack_is_refused_by_its_check_alone(lab: Lab, name: str, monkeypatc
         check_certificate(lab.folder, lab.plan, trust)
     monkeypatch.setattr(certificate, ATTACKS[name].check, NO_CHECK[ATTACKS[name].check])
     assert check_certificate(lab.folder, lab.plan, trust).level
+
+
+@pytest.mark.parametrize("number", range(14))
+def test_a_key_by_which_anybody_signs_is_refused(lab: Lab, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Of eight files, one of these points is the signature of about one; ssh-keygen accepts that."""
+    points = [bytes.fromhex(point) for point in signature._SMALL_ORDER]
+    points += [point[:-1] + bytes([point[-1] | 0x80]) for point in points]
+    key = b"".join(map(string, (b"ssh-ed25519", points[number])))
+    allowed = lab.home / "weak"
+    allowed.write_text(f"anybody ssh-ed25519 {base64.b64encode(key).decode()}\n")
+    weak = signature._WEAK_KEYS
+    monkeypatch.setattr(signature, "_WEAK_KEYS", frozenset())
+    for length, point in itertools.product(range(20), points):
+        file = RecordFile(lab.folder / STATEMENT, b" " * length, {})
+        signed = string(b"".join(map(string, (b"ssh-ed25519", point + bytes(32)))))
+        parts = b"".join(map(string, (key, TESTER.encode(), b"", b"sha512")))
+        blob = base64.encodebytes(b"SSHSIG\0\0\0\1" + parts + signed).decode()
+        signature_of(file.path).write_text(f"-----BEGIN SSH SIGNATURE-----\n{blob}-----END SSH SIGNATURE-----\n")
+        with contextlib.suppress(InvalidEvidence):
+            assert signer_of(file, TESTER, allowed).name == "anybody"
+            break
+    else:
+        pytest.skip("this ssh-keygen refuses such keys itself")
+    monkeypatch.setattr(signature, "_WEAK_KEYS", weak)
+    with pytest.raises(InvalidEvidence, match="is weak"):
+        signer_of(file, TESTER, allowed)
+
+
+def string(content: bytes) -> bytes:
+    """A string as SSH writes it: after its length."""
+    return len(content).to_bytes(4, "big") + content
 
 
 def test_a_revocation_list_of_another_key_refuses_nothing(lab: Lab) -> None:

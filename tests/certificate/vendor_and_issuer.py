@@ -38,7 +38,7 @@ from conformance.plan.rows import Plan, plan_of
 from conformance.report.verify import FolderContent, Verified, verify_content
 from conformance.verdict.conclude import conclude_evidence
 from tests import builders
-from tests.builders import spare_planted
+from tests.builders import Records, spare_planted
 
 BACKEND = """
 from adapters.reference import Reference
@@ -146,6 +146,12 @@ def make_key(home: Path, name: str) -> str:
 def day(number: int) -> datetime:
     """Return the day so many days from today."""
     return datetime.now(timezone.utc) + timedelta(days=number)
+
+
+def resume(records: Records) -> None:
+    """Make the first row one of an earlier run."""
+    records[1]["resumed"] = True
+    records[-1]["resumed"] = 1
 
 
 def put_own(key: str, value: Any) -> Callable[[Json], None]:
