@@ -17,7 +17,7 @@ from ..plan.rows import Plan
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from ..system.terminal import count_noun
-from ..system.text import suggest
+from ..system.text import join_names, suggest
 from . import planted, waive
 from .blame import Blamed, Blamer
 from .sentences import (
@@ -233,7 +233,11 @@ def _exit_code(
     if not any(standing.word == "conforms" for standing in standings):
         return INCOMPLETE, "incomplete: nothing was shown for any document and type"
     waived = tests[WAIVED]
-    return CONFORMS, "the whole target conforms" + (f", with {count_noun(waived, 'test')} waived" if waived else "")
+    asked = [*target.operations, *target.documents, *target.types]
+    only = f", asked for {join_names(asked)} only" if asked else ""
+    return CONFORMS, f"the whole target conforms{only}" + (
+        f", with {count_noun(waived, 'test')} waived" if waived else ""
+    )
 
 
 def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterator[str]:

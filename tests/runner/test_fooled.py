@@ -53,6 +53,7 @@ def test_a_target_of_one_type_does_not_read_as_all(reporting: Command, mine: Pat
     for sentence in said.data["sentences"]:
         assert "for f32" in sentence
         assert "no more than f32 was asked for" in sentence
+    assert said.data["why"].startswith("the whole target conforms, asked for f32 only")
     assert "for f32 only" in (tmp_path / "out" / "badge.svg").read_text()
 
 
