@@ -8,6 +8,7 @@ from typing import Any
 
 from ..meaning.contract import Contract
 from ..model import INTEGERS, Call, Document, Finding, Form, Meaning, Operation, Pointer, Rule, Spec
+from ..model.types import range_of
 
 FORMS = ("requires", "where", "gives", "ensures", "when")
 
@@ -160,11 +161,7 @@ def _form_options(form: Form) -> Iterator[str]:
 
 def _first_too_large(type_: str, shape: tuple[int, ...]) -> int | None:
     """Return the first entry that a type of integers cannot hold."""
-    if type_ not in INTEGERS:
-        return None
-    bits, is_signed = int(type_[1:]), type_[0] == "s"
-    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
-    return next((entry for entry in shape if not low <= entry <= high), None)
+    return next((entry for entry in shape if entry not in range_of(type_)), None) if type_ in INTEGERS else None
 
 
 def holding_type(operation: Operation, shape: tuple[int, ...]) -> str:

@@ -210,10 +210,8 @@ class _SpecReader:
     def rule(self, entry: Map, place: Place, layer: _Layer) -> Rule:
         levels = [level for level in LEVELS if level in entry]
         if len(levels) != 1:
-            here = _at(place, entry, levels[-1]) if levels else place
-            self.wrong(
-                here, f"rule {quote(entry['id'])} has the levels {levels}; write exactly one of {', '.join(LEVELS)}"
-            )
+            what = f"rule {quote(entry['id'])} has the levels {levels}; write exactly one of {', '.join(LEVELS)}"
+            self.wrong(_at(place, entry, levels[-1]) if levels else place, what)
         level = levels[0] if levels else "may"
         stated = self.pointers(entry.get("stated"), place)
         decided_for = dict(entry.get("decided_for", {}))
@@ -256,21 +254,17 @@ class _SpecReader:
         )  # fmt: skip
 
     def check_level(self, entry: Map, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
+        rule = f"rule {quote(entry['id'])}"
         if level == "must" and not stated:
-            what = "is a must that no document states; point at a line or make it decided"
-            self.wrong(place, f"rule {quote(entry['id'])} {what}")
+            self.wrong(place, f"{rule} is a must that no document states; point at a line or make it decided")
         if level == "decided" and "because" not in entry:
-            self.wrong(place, f"rule {quote(entry['id'])} is our ruling without a reason; add `because`")
+            self.wrong(place, f"{rule} is our ruling without a reason; add `because`")
         if level not in ("must", "may") and "decided_for" in entry:
-            self.wrong(
-                place, f"rule {quote(entry['id'])}: `decided_for` goes with must and may; write `documents` instead"
-            )
+            self.wrong(place, f"{rule}: `decided_for` goes with must and may; write `documents` instead")
         if level in ("must", "may") and "documents" in entry:
-            self.wrong(
-                place, f"rule {quote(entry['id'])}: `documents` goes with silent and decided; `stated` says it here"
-            )
+            self.wrong(place, f"{rule}: `documents` goes with silent and decided; `stated` says it here")
         for document in set(entry.get("decided_for", {})) & {pointer.document for pointer in stated}:
-            self.wrong(place, f"rule {quote(entry['id'])} is both stated in {document} and decided for it; keep one")
+            self.wrong(place, f"{rule} is both stated in {document} and decided for it; keep one")
 
     def check_reading(self, entry: Map, document: str, finding: str, stated: tuple[Pointer, ...], place: Place) -> None:
         """Check an entry of `as_read`: the document states the rule, and the finding is one."""

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, NoReturn
 
 from ..meaning.contract import Contract, contracts
-from ..model import Case, Given, Operation, Spec, Suite
-from ..model.types import WIDTH
+from ..model import INTEGERS, Case, Given, Operation, Spec, Suite
+from ..model.types import WIDTH, range_of
 from .facets import WITH_FUNCTION, facets_of_case, facets_of_way
 from .lower import lower
 from .steps import RowStep
@@ -175,8 +175,7 @@ def is_expressible(case: Case, operation: Operation, given: Given, shape_type: s
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
     if absent and (given, shape_type) != (operation.shape_passed_as[0], operation.shape_types[0]):
         return False  # there is only one way to leave shape out
-    if shape_type[0] in "su" and shape_type[1:].isdigit():
-        bits = 8 * WIDTH[shape_type]
-        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if shape_type[0] == "s" else (0, (1 << bits) - 1)
-        return all(low <= entry <= high for step in case.steps for shape in step.shapes for entry in shape)
-    return True
+    if shape_type not in INTEGERS:
+        return True
+    values = range_of(shape_type)
+    return all(entry in values for step in case.steps for shape in step.shapes for entry in shape)

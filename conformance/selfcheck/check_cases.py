@@ -224,11 +224,9 @@ def _shared(cases: Iterable[Case]) -> Iterator[Problem]:
 def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
     for case in cases:
         for step in case.steps:
-            if step.bits is None:
+            if step.bits in (None, "edges"):
                 continue
             volume = volume_of(step.src)
-            if step.bits == "edges":
-                continue
             if step.src_type == "T":
                 yield Problem(case.place, f"{case.id}: bits go with one element type, not with T; write it in src")
             elif step.bits == "all":
