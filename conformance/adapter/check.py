@@ -10,12 +10,15 @@ from typing import Any
 from ..model import EVERY, LAYOUT_FACETS, LAYOUTS, LIMITS, Adapter, Claims, Identity
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
+from ..system.exit_codes import CANNOT_START, CommandError
 from ..system.text import find_near, quote, suggest
 from .function import FunctionAdapter
 
 
-class CannotStart(Exception):
-    """The adapter cannot be started (exit code 3); the message says what is wrong and what to do."""
+class CannotStart(CommandError):
+    """The adapter cannot be started; the message says what is wrong and what to do."""
+
+    exit_code = CANNOT_START
 
 
 def check_adapter(adapter: Any, backend: str) -> Adapter:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..system.exit_codes import USAGE
+from ..system.exit_codes import USAGE, CommandError
 from ..system.terminal import say, say_raw
 from ..system.text import describe_unknown
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ..plan.rows import Plan
 
 
-class Usage(Exception):
+class Usage(CommandError):
     """The command line cannot be carried out; the message says in one line why and what to type instead."""
 
     def __init__(self, what: str, code: int = USAGE) -> None:
         super().__init__(what)
-        self.code = code
+        self.exit_code = code
 
 
 def check_folder(option: str, path: Path | None) -> Path | None:

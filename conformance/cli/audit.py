@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..adapter import CannotStart, digest_of_adapter
+from ..adapter import digest_of_adapter
 from ..certificate.check import (
     Certificate,
     Trust,
@@ -21,13 +21,13 @@ from ..certificate.statement import AUDIT, audit_of, write_record
 from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject, in_record
-from ..report.verify import OtherSuite
 from ..runner.repeat import Repetition, repeat
-from ..system.exit_codes import CANNOT_START, FAILS
+from ..system.exit_codes import FAILS
 from ..system.files import replace_text
 from ..system.terminal import say
-from .arguments import Usage, check_key, emit, load_plan
+from .arguments import check_key, emit, load_plan
 from .parser import Parser, one_line, path, positive
+from .request import refusals_fail
 from .shared_options import add_backend, add_key, add_suite, add_trust
 
 _MAX_DIFFERENCES_SHOWN = 10
@@ -49,28 +49,24 @@ def add_options(parser: Parser) -> None:
     add_suite(parser)
 
 
+@refusals_fail()
 def run(args: argparse.Namespace) -> int:
     """Check the certificate, call its rows again here, and write audit.json if every answer is the same."""
     folder, key = args.folder, args.key
     check_key(key)
     plan = load_plan(args.spec, args.cases)
     trust = Trust(args.allowed, args.revoked, args.challenge)
-    try:
-        certificate = check_certificate(folder, plan, trust, audited=False)
-        refuse_resumed(certificate.evidence, folder / RESULTS)
-        if issuer := key and try_key(key, ISSUER, trust.allowed, trust.all_revoked):
-            refuse_same_key(issuer, certificate.signer, f"--key {key}: signed the statement")
-        if (due := certificate.evidence.header["backend"]["digest"]) != digest_of_adapter(args.backend):
-            raise InvalidEvidence(
-                f"{args.backend}: is another adapter than the one in the certificate, which has the SHA-256 {due}"
-            )
-        rows = args.rows or called_rows(certificate.evidence)
-        repetition = repeat(certificate.evidence, plan, args.backend, rows)
-        _refuse_other_files(certificate.evidence.footer.get("subject", {}), repetition)
-    except (InvalidEvidence, OtherSuite) as refused:
-        raise Usage(str(refused), code=FAILS) from None
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
+    certificate = check_certificate(folder, plan, trust, audited=False)
+    refuse_resumed(certificate.evidence, folder / RESULTS)
+    if issuer := key and try_key(key, ISSUER, trust.allowed, trust.all_revoked):
+        refuse_same_key(issuer, certificate.signer, f"--key {key}: signed the statement")
+    if (due := certificate.evidence.header["backend"]["digest"]) != digest_of_adapter(args.backend):
+        raise InvalidEvidence(
+            f"{args.backend}: is another adapter than the one in the certificate, which has the SHA-256 {due}"
+        )
+    rows = args.rows or called_rows(certificate.evidence)
+    repetition = repeat(certificate.evidence, plan, args.backend, rows)
+    _refuse_other_files(certificate.evidence.footer.get("subject", {}), repetition)
     if not repetition.differences:
         _write(folder, certificate, repetition, args.issuer, key)
     if args.json:
@@ -115,11 +111,8 @@ def _write(
     called, statement = called_rows(certificate.evidence), certificate.statement
     signature_of(folder / AUDIT).unlink(missing_ok=True)
     audit = write_record(folder / AUDIT, audit_of(statement, suite, repetition.rows, called, issuer))
-    try:
-        if key is not None:
-            sign(audit, key, ISSUER)
-    except InvalidEvidence as refused:
-        raise Usage(str(refused), code=FAILS) from None
+    if key is not None:
+        sign(audit, key, ISSUER)
     replace_text(folder / PAGE, render_certificate(statement, audit, is_signed(statement.path)))
     replace_text(folder / BADGE, render_badge(statement, audit))
 

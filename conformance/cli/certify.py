@@ -31,8 +31,7 @@ from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
 from ..report.badge import describe_run
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
-from ..system.exit_codes import FAILS
-from ..system.files import InUse, lock_folder, replace_bytes, replace_text
+from ..system.files import lock_folder, replace_bytes, replace_text
 from ..system.late import go_on
 from ..system.progress import Progress
 from ..system.terminal import paint, say, wrap
@@ -40,7 +39,7 @@ from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, check_key, emit, load_plan, say_error
 from .parser import Parser, days
-from .request import add_request_options, read_request, report_mistakes
+from .request import add_request_options, read_request, refusals_fail
 from .run import conclude, write_reports
 from .run_summary import relative
 from .shared_options import add_key
@@ -68,6 +67,7 @@ def add_options(parser: Parser) -> None:
     parser.path("--out", "DIR", "where the certificate goes (conformance-certificate)")
 
 
+@refusals_fail()
 def run(args: argparse.Namespace) -> int:
     """Run the backend; write evidence, reports and certificate, or a commitment; return the exit code of the run."""
     if is_reference(args.backend):
@@ -76,28 +76,22 @@ def run(args: argparse.Namespace) -> int:
         raise Usage("--commit names what will be tested; --challenge, --tester and --key are for the run after that")
     check_key(args.key, TESTER)
     out = (args.out or DEFAULT_OUT).resolve()
-    try:
-        with lock_folder(out, f"conformance certify {args.backend}"):
-            asked = read_record(args.challenge, CHALLENGE_FORM) if args.challenge else None
-            commitment = _read_commitment(asked, args.backend, out) if asked else None  # before anything runs
-            plan = challenge(load_plan(args.spec, args.cases), asked.record["nonce"] if asked else None)
-            if plan.suite.lost:
-                raise Usage(describe_missing_cases(plan.suite))
-            request = replace(read_request(args, plan), with_subject=True)
-            with report_mistakes(args.claims):
-                evidence = _run_request(request, args.challenge, out)
-            if commitment is not None:
-                refuse_uncommitted(commitment, evidence)
-            conclusion = conclude(plan, evidence, out)
-            write_reports(out, plan, evidence, conclusion)
-            if args.commit:
-                write_record(out / COMMITMENT, commitment_of(evidence))
-            else:
-                _write_statement(evidence, conclusion, asked, out, args.days, args.key)
-    except InUse as in_use:
-        raise Usage(str(in_use)) from None
-    except InvalidEvidence as invalid:
-        raise Usage(str(invalid), code=FAILS) from None
+    with lock_folder(out, f"conformance certify {args.backend}"):
+        asked = read_record(args.challenge, CHALLENGE_FORM) if args.challenge else None
+        commitment = _read_commitment(asked, args.backend, out) if asked else None  # before anything runs
+        plan = challenge(load_plan(args.spec, args.cases), asked.record["nonce"] if asked else None)
+        if plan.suite.lost:
+            raise Usage(describe_missing_cases(plan.suite))
+        request = replace(read_request(args, plan), with_subject=True)
+        evidence = _run_request(request, args.challenge, out)
+        if commitment is not None:
+            refuse_uncommitted(commitment, evidence)
+        conclusion = conclude(plan, evidence, out)
+        write_reports(out, plan, evidence, conclusion)
+        if args.commit:
+            write_record(out / COMMITMENT, commitment_of(evidence))
+        else:
+            _write_statement(evidence, conclusion, asked, out, args.days, args.key)
     if args.json:
         files = evidence.footer.get("subject", {})
         emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files})

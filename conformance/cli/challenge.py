@@ -9,10 +9,10 @@ from pathlib import Path
 from ..certificate.signature import ISSUER, sign
 from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, read_record, write_record
 from ..evidence.results import InvalidEvidence
-from ..system.exit_codes import FAILS
 from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
 from .parser import Parser, days, path
+from .request import refusals_fail
 from .shared_options import add_key, add_suite
 
 EXAMPLES = """\
@@ -27,31 +27,29 @@ def add_options(parser: Parser) -> None:
     add_suite(parser)
 
 
+@refusals_fail()
 def run(args: argparse.Namespace) -> int:
     """Write the challenge; Usage if the commitment is of another suite."""
     path, key, out = args.commitment, args.key, args.out or Path(CHALLENGE)
     check_key(key)
     if out.exists():
         raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
-    try:
-        committed = read_record(path, COMMITMENT_FORM)
-        commitment = committed.record
-        suite = load_plan(args.spec, args.cases).suite.digest
-        if commitment["suite"] != suite:
-            theirs = commitment["suite"][:12]
-            raise InvalidEvidence(f"{path}: is for suite {theirs}, and this one is {suite[:12]}; use one version")
-        if not commitment["files"]:
-            raise InvalidEvidence(f"{path}: names no file that will be tested, so that a challenge shows nothing")
-        record = challenge_of(secrets.token_hex(32), committed, args.days)
-        challenge = write_record(out, record)
-        if key is not None:
-            try:
-                sign(challenge, key, ISSUER)
-            except InvalidEvidence:
-                challenge.path.unlink()  # a challenge that nobody signed is not given
-                raise
-    except InvalidEvidence as refused:
-        raise Usage(str(refused), code=FAILS) from None
+    committed = read_record(path, COMMITMENT_FORM)
+    commitment = committed.record
+    suite = load_plan(args.spec, args.cases).suite.digest
+    if commitment["suite"] != suite:
+        theirs = commitment["suite"][:12]
+        raise InvalidEvidence(f"{path}: is for suite {theirs}, and this one is {suite[:12]}; use one version")
+    if not commitment["files"]:
+        raise InvalidEvidence(f"{path}: names no file that will be tested, so that a challenge shows nothing")
+    record = challenge_of(secrets.token_hex(32), committed, args.days)
+    challenge = write_record(out, record)
+    if key is not None:
+        try:
+            sign(challenge, key, ISSUER)
+        except InvalidEvidence:
+            challenge.path.unlink()  # a challenge that nobody signed is not given
+            raise
     if args.json:
         emit(record)
         return 0

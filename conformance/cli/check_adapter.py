@@ -6,7 +6,6 @@ import argparse
 import shlex
 from collections.abc import Iterator
 
-from ..adapter import CannotStart
 from ..adapter_check.check import Check
 from ..adapter_check.check_adapter import check_adapter
 from ..adapter_check.check_program import check_program
@@ -15,9 +14,8 @@ from ..isolate.process.launch import Limits
 from ..load.cases import load_suite
 from ..plan.rows import Plan, plan_of
 from ..run.contain import quiet_backend
-from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, paint, say, wrap
-from .arguments import Usage, check_folder, emit
+from .arguments import check_folder, emit
 from .parser import Parser
 from .shared_options import add_backend, add_isolation, add_spec, add_timeout
 
@@ -41,23 +39,20 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_of(load_suite(check_folder("--spec", args.spec), check_folder("--cases", None)))
     checks: list[Check] = []
     printed = False
-    try:
-        running = _all(args, plan)
-        while True:
-            with quiet_backend() as notes:
-                check = next(running, None)
-            if notes and not printed:
-                printed = True
-                checks.append(Check("note", "output", f"{', '.join(notes)}; chatter belongs on the standard error"))
-                if not args.json:
-                    _show(checks[-1])
-            if check is None:
-                break
-            checks.append(check)
+    running = _all(args, plan)
+    while True:
+        with quiet_backend() as notes:
+            check = next(running, None)
+        if notes and not printed:
+            printed = True
+            checks.append(Check("note", "output", f"{', '.join(notes)}; chatter belongs on the standard error"))
             if not args.json:
-                _show(check)
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
+                _show(checks[-1])
+        if check is None:
+            break
+        checks.append(check)
+        if not args.json:
+            _show(check)
     return _conclude(args, checks)
 
 

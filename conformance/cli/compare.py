@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..evidence.folder import RESULTS, find_results
-from ..evidence.results import Evidence, InvalidEvidence, read
+from ..evidence.results import Evidence, read
 from ..model.verdicts import MARKS
 from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
@@ -15,7 +15,7 @@ from ..site.compare_page import differs, name_runs, one_fails, render
 from ..system.terminal import count_noun, say, table
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import refuse_unsound
-from .arguments import Usage, emit, load_plan
+from .arguments import emit, load_plan
 from .parser import Parser, path
 from .shared_options import add_suite
 
@@ -56,12 +56,9 @@ def results_path(path: Path) -> Path:
 def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
     """Read a run and judge every row again. With `any_suite`, a run of another suite keeps its verdicts."""
     results = results_path(path)
-    try:
-        evidence = read(results)
-        if not any_suite or evidence.header["suite"]["digest"] == plan.suite.digest:
-            refuse_unsound(evidence, plan, results)
-    except InvalidEvidence as refused:
-        raise Usage(str(refused)) from None
+    evidence = read(results)
+    if not any_suite or evidence.header["suite"]["digest"] == plan.suite.digest:
+        refuse_unsound(evidence, plan, results)
     return evidence
 
 

@@ -6,7 +6,6 @@ import argparse
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from ..adapter import CannotStart
 from ..hunt.hunt import Scope, hunt
 from ..isolate.backend import Isolation, isolation_of, use_backend
 from ..isolate.process.launch import Limits
@@ -14,9 +13,8 @@ from ..load.spec import load_spec
 from ..model import Adapter, Spec
 from ..report.wording import visible
 from ..run.contain import quiet_backend
-from ..system.exit_codes import CANNOT_START
 from ..system.terminal import count_noun, lines, paint, say
-from .arguments import Usage, check_folder, emit
+from .arguments import check_folder, emit
 from .parser import Parser, positive, whole
 from .request import check_names
 from .shared_options import add_backend, add_calls, add_isolation, add_limits, add_spec, read_limits
@@ -43,15 +41,12 @@ def run(args: argparse.Namespace) -> int:
     check_names(spec, args.operation, args.type)
     limits = read_limits(args)
     scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))
-    try:
-        with quiet_backend() as notes, ExitStack() as backends:
-            adapter = backends.enter_context(_open(args.backend, args.isolation, limits))
-            compared = args.differential
-            other = backends.enter_context(_open(compared, args.isolation, limits)) if compared else None
-            result = hunt(adapter, scope, args.examples, args.seed, other)
-            name = f"{adapter.identity.name} {adapter.identity.version}"
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
+    with quiet_backend() as notes, ExitStack() as backends:
+        adapter = backends.enter_context(_open(args.backend, args.isolation, limits))
+        compared = args.differential
+        other = backends.enter_context(_open(compared, args.isolation, limits)) if compared else None
+        result = hunt(adapter, scope, args.examples, args.seed, other)
+        name = f"{adapter.identity.name} {adapter.identity.version}"
     if args.json:
         emit({"backend": name, "seed": args.seed, **_data(result)})
     else:

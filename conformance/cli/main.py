@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from ..isolate.process.supervise import Terminated, install_signal_handlers, run_in_child
-from ..system.exit_codes import INCOMPLETE, USAGE
+from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
 from ..system.text import describe_unknown
 from .arguments import Usage, locate, say_error
 from .commands import COMMANDS, build_parsers, load_command
@@ -161,9 +161,9 @@ def _run(arguments: Sequence[str]) -> int:
         return int(load_command(args.command).run(args))
     except SystemExit as exit_:  # argparse's --help and --version
         return int(exit_.code or 0)
-    except Usage as usage:
-        say_error(str(usage))
-        return usage.code
+    except CommandError as error:
+        say_error(str(error))
+        return error.exit_code
     except Exception as error:
         from ..model import Malformed  # imports NumPy, which --help need not wait for
 

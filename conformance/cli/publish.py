@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Trust
-from ..evidence.results import InvalidEvidence
 from ..report.finished_run import FinishedRun
 from ..site.publish import COLUMNS, SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
 from ..site.register import REGISTER, write_register
-from ..system.files import InUse, lock_folder
+from ..system.files import lock_folder
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .compare import results_path
@@ -47,19 +46,14 @@ def run(args: argparse.Namespace) -> int:
     signers = site / SIGNERS
     is_there = signers.exists() or signers.is_symlink()  # one that cannot be read is refused, not passed over
     trust = Trust(args.allowed or (signers if is_there else None), args.revoked)
-    try:
-        with lock_folder(site, "conformance publish"):
-            refuse_foreign_pages(site)
-            for each in [prepare(results_path(folder), plan, site, trust) for folder in args.runs]:
-                publish(each)
-                note = f"; {each.replaces}" if each.replaces else ""
-                say(f"{each.folder}: {size(each.folder) // 1024:,} KiB{note}", sys.stderr)
-            certificates = write_register(site, plan, trust)
-            runs, stale = write_pages(site, plan)
-    except InUse as in_use:
-        raise Usage(str(in_use)) from None
-    except InvalidEvidence as invalid:
-        raise Usage(str(invalid)) from None
+    with lock_folder(site, "conformance publish"):
+        refuse_foreign_pages(site)
+        for each in [prepare(results_path(folder), plan, site, trust) for folder in args.runs]:
+            publish(each)
+            note = f"; {each.replaces}" if each.replaces else ""
+            say(f"{each.folder}: {size(each.folder) // 1024:,} KiB{note}", sys.stderr)
+        certificates = write_register(site, plan, trust)
+        runs, stale = write_pages(site, plan)
     if args.json:
         emit({
             "folder": str(site),

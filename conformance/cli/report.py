@@ -8,11 +8,10 @@ from pathlib import Path
 
 from .. import report
 from ..evidence.folder import REPORTS, RESULTS, clear
-from ..evidence.results import Evidence, InvalidEvidence, Tampered, Writer, read
+from ..evidence.results import Evidence, Writer, read
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
-from ..system.exit_codes import UNTRUSTED
-from ..system.files import InUse, lock_folder
+from ..system.files import lock_folder
 from ..system.terminal import say
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge, refuse_unsound
@@ -42,20 +41,13 @@ def run(args: argparse.Namespace) -> int:
         raise Usage("several folders are put together as the shards of one run; name a new folder with --out")
     plan = load_plan(args.spec, args.cases)
     folder = args.folders[0] if args.out is None else args.out.resolve()
-    try:
+    if args.out is None:
+        check_folder("DIR", folder)
+    with lock_folder(folder, "conformance report"):
         if args.out is None:
-            check_folder("DIR", folder)
-        with lock_folder(folder, "conformance report"):
-            if args.out is None:
-                return _write_again(folder, plan, args.json)
-            evidence = _put_together(args.folders, folder, plan)
-            return conclude_and_report(plan, evidence, folder, args.json)
-    except InvalidEvidence as refused:
-        raise Usage(str(refused)) from None
-    except InUse as in_use:
-        raise Usage(str(in_use)) from None
-    except Tampered as tampered:
-        raise Usage(str(tampered), code=UNTRUSTED) from None
+            return _write_again(folder, plan, args.json)
+        evidence = _put_together(args.folders, folder, plan)
+        return conclude_and_report(plan, evidence, folder, args.json)
 
 
 def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..adapter import FACETS, CannotStart
-from ..evidence.results import Tampered, Target
+from ..adapter import FACETS
+from ..evidence.results import InvalidEvidence, Target
 from ..isolate.backend import isolation_of
 from ..load.schema import read_file
 from ..load.strict_yaml import require
 from ..model import Claims, Place, Spec, covers
 from ..plan.rows import Plan
-from ..runner.run_suite import ClaimsDiffer, RunRequest
-from ..system.exit_codes import CANNOT_START, UNTRUSTED
+from ..report.verify import OtherSuite
+from ..runner.run_suite import RunRequest
+from ..system.exit_codes import FAILS
 from ..system.text import describe_unknown
 from .arguments import Usage
 from .parser import Parser, one_line
@@ -86,13 +87,9 @@ def read_claims(path: Path) -> Claims:
 
 
 @contextmanager
-def report_mistakes(claims: Path | None) -> Iterator[None]:
-    """Turn what a run raises into Usage: a backend that does not start or claims otherwise, results that changed."""
+def refusals_fail() -> Iterator[None]:
+    """Let evidence or a certificate that is refused end the command with FAILS: it was read, and says no."""
     try:
         yield
-    except CannotStart as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
-    except ClaimsDiffer as differs:
-        raise Usage(f"--claims {claims}: {differs}", code=CANNOT_START) from None
-    except Tampered as tampered:
-        raise Usage(str(tampered), code=UNTRUSTED) from None
+    except (InvalidEvidence, OtherSuite) as refused:
+        raise Usage(str(refused), code=FAILS) from None

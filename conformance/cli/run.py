@@ -21,14 +21,14 @@ from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..runner.shards import find_shard_gap
 from ..system import exit_codes
 from ..system.exit_codes import CONFORMS, INCOMPLETE, UNTRUSTED
-from ..system.files import InUse, lock_folder
+from ..system.files import lock_folder
 from ..system.late import describe_failure, go_on
 from ..system.progress import Progress
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, load_suite_of, say_error
 from .parser import Parser, nonce, positive, seconds, shard, whole
-from .request import add_request_options, check_names, read_request, report_mistakes
+from .request import add_request_options, check_names, read_request
 from .run_summary import data_of, relative, show, show_part
 from .shared_options import add_calls, add_jobs
 
@@ -123,10 +123,7 @@ class _Folder:
             path = Path(self._named or Path(DEFAULT_OUT) / _folder_name(backend)).resolve()
             if self._resume is not None and not path.is_dir():
                 raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
-            try:
-                self._locks.enter_context(lock_folder(path, f"conformance run {self._backend}"))
-            except InUse as in_use:
-                raise Usage(str(in_use)) from None
+            self._locks.enter_context(lock_folder(path, f"conformance run {self._backend}"))
             if self._resume is None:
                 clear(path)
             self.path = path
@@ -143,7 +140,7 @@ def _run(request: RunRequest, folder: _Folder, args: argparse.Namespace) -> int:
     evidence: Evidence | None = None
     keep = not request.target.filter or folder.is_named
     try:
-        with closing(progress), report_mistakes(args.claims):
+        with closing(progress):
             evidence = run_suite(request, folder.claim if keep else None, progress.at)
         every_row, partial_ok = args.verbose, args.partial_ok
         return conclude_and_report(request.plan, evidence, folder.path, args.json, every_row, partial_ok)

@@ -11,8 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..adapter import CannotStart
-from ..evidence.journal import InvalidEvidence, Tampered, check_can_resume, part_of
+from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.parallel.distribute import run_here, run_in_processes, run_on_dask
 from ..load.spec import load_spec
@@ -25,8 +24,8 @@ from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, Results, SweepWriter, clear, header_of, salvage
 from ..sweep.tabulate import KINDS
 from ..sweep.tally import EMPTY, Tally, add
-from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
-from ..system.files import InUse, lock_folder
+from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
+from ..system.files import lock_folder
 from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table
 from ..system.text import describe_unknown
@@ -75,14 +74,8 @@ def run(args: argparse.Namespace) -> int:
                 check_can_resume(how.folder / FILE, "sweep")
             clear(how.folder, how.resume)  # except what is to be resumed
             results = _sweep(request, how, spec)
-    except InUse as in_use:
-        raise Usage(str(in_use)) from None
-    except (CannotStart, Lost) as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
     except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
-    except Tampered as tampered:
-        raise Usage(str(tampered), code=UNTRUSTED) from None
     finally:
         close_backend()
     code, why = _conclude(how.shard, results)

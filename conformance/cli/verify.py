@@ -8,21 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..adapter import CannotStart
 from ..certificate.check import Trust, check_certificate
 from ..certificate.statement import LEVELS
-from ..evidence.results import Evidence, InvalidEvidence
+from ..evidence.results import Evidence
 from ..plan.rows import Plan
 from ..report.badge import describe_run
 from ..report.verify import OtherSuite, Verified, verify, why_not
 from ..runner.repeat import Repetition, repeat
 from ..runner.run_suite import describe_difference
-from ..system.exit_codes import CANNOT_START, CONFORMS, FAILS
+from ..system.exit_codes import CONFORMS, FAILS
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
 from .parser import Parser, day, path, positive
-from .request import check_requirements, read_claims
+from .request import check_requirements, read_claims, refusals_fail
 from .shared_options import add_suite, add_trust
 
 
@@ -84,18 +83,13 @@ def run(args: argparse.Namespace) -> int:
         return _verify_certificate(path, plan, document, Trust(*of_certificate.values()), args.json)
     if (number is None) != (backend is None):
         raise Usage("--repeat N and --backend BACKEND go together: so many rows are called again on that backend")
-    try:
-        report = verify(path, plan)
-        if report.evidence is None or report.mismatches:
-            verification = _Verification(report, document, "the evidence cannot be relied on", (), None)
-        else:
-            unmet = tuple(_list_unmet(require, claims, plan, report.evidence))
-            repeated = repeat(report.evidence, plan, backend, number) if number is not None else None
-            verification = _Verification(report, document, why_not(report, plan, document), unmet, repeated)
-    except (InvalidEvidence, OtherSuite) as cannot:
-        raise Usage(str(cannot)) from None
-    except CannotStart as cannot:
-        raise Usage(f"--backend: {cannot}", code=CANNOT_START) from None
+    report = verify(path, plan)
+    if report.evidence is None or report.mismatches:
+        verification = _Verification(report, document, "the evidence cannot be relied on", (), None)
+    else:
+        unmet = tuple(_list_unmet(require, claims, plan, report.evidence))
+        repeated = repeat(report.evidence, plan, backend, number) if number is not None else None
+        verification = _Verification(report, document, why_not(report, plan, document), unmet, repeated)
     if args.json:
         emit(_data(verification))
     else:
@@ -105,18 +99,17 @@ def run(args: argparse.Namespace) -> int:
     return 1 if wrong or (conforms is not None and verification.why_not) else 0
 
 
+@refusals_fail()
 def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Trust, as_json: bool) -> int:
     """Check a certificate, one line if it cannot be relied on; 0 only if it is good and says yes."""
     try:
         certificate = check_certificate(path, plan, trust)
     except OtherSuite as other:
-        if as_json:
-            emit({"good": False, "why": str(other), "suite": dict(other.suite), "cases_added": other.added,
-                  "cases_missing": other.missing})  # fmt: skip
-            return FAILS
-        raise Usage(str(other), code=FAILS) from None
-    except InvalidEvidence as refused:
-        raise Usage(str(refused), code=FAILS) from None
+        if not as_json:
+            raise
+        emit({"good": False, "why": str(other), "suite": dict(other.suite), "cases_added": other.added,
+              "cases_missing": other.missing})  # fmt: skip
+        return FAILS
     predicate, own = certificate.predicate, certificate.own
     shown = predicate["passedTests"]  # what the tester waived is the tester's word, and shows nothing to others
     types = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types if document else ()

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from .. import __version__
 from ..model import Claims, Identity, Spec
 from ..model.backends import CLAIMS_FORM
+from ..system.exit_codes import UNTRUSTED, CommandError
 from ..system.files import create, open_regular
 from ..system.json_forms import Form, MapOf, decode, first_mismatch, is_time
 from ..system.text import quote_json
@@ -36,7 +37,7 @@ _MAY_CHANGE = ("started", "folders", "limits")
 """Keys of a header that may differ when interrupted work is resumed."""
 
 
-class InvalidEvidence(Exception):
+class InvalidEvidence(CommandError):
     """A file proves nothing; the message says why."""
 
 
@@ -44,8 +45,10 @@ class OtherFormat(InvalidEvidence):
     """A file of another version of the suite, which only that version reads."""
 
 
-class Tampered(Exception):
+class Tampered(CommandError):
     """A file was changed while it was written, so nothing in it can be trusted."""
+
+    exit_code = UNTRUSTED
 
 
 @dataclass(frozen=True)

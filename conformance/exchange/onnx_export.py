@@ -12,6 +12,7 @@ from ..model import Declared, Graph, Node
 from ..plan.memory import patterns
 from ..plan.rows import Row
 from ..plan.steps import RowStep
+from ..system.exit_codes import CommandError
 from .choose import Choice, Chosen, GraphCalls, Reasons, choose, dims_of_outputs
 
 INSTALL = "pip install 'reshape-conformance[graphs]'"
@@ -33,7 +34,7 @@ _TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT"}
 _Dims = tuple[int | None, ...]
 
 
-class MissingOnnx(Exception):
+class MissingOnnx(CommandError):
     """The package onnx is not installed; the message says what to install."""
 
 

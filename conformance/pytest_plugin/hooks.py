@@ -33,7 +33,7 @@ from typing import Any
 
 import pytest
 
-from ..adapter import CannotStart, digest_of_adapter
+from ..adapter import digest_of_adapter
 from ..cli.arguments import Usage, locate
 from ..evidence.folder import clear
 from ..isolate.backend import open_backend, process_notes
@@ -44,8 +44,9 @@ from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline, pair_row
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend
-from ..runner.run_suite import BackendSetup, ClaimsDiffer, RunRequest, check_backend, load_waivers
-from ..system.files import InUse, lock_folder
+from ..runner.run_suite import BackendSetup, RunRequest, check_backend, load_waivers
+from ..system.exit_codes import CommandError
+from ..system.files import lock_folder
 from ..system.terminal import plain
 from ..verdict.standing import in_target
 from . import selection
@@ -79,9 +80,7 @@ def register(config: pytest.Config) -> None:
                 raise
     except Malformed as malformed:
         raise pytest.UsageError(*(plain(str(locate(problem, folders))) for problem in malformed.problems)) from None
-    except ClaimsDiffer as differs:
-        raise pytest.UsageError(plain(f"--conformance-claims {config.option.conformance_claims}: {differs}")) from None
-    except (CannotStart, Usage, InUse) as problem:
+    except CommandError as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
     if config.getoption("allure_report_dir", None):

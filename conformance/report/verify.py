@@ -29,7 +29,7 @@ from ..evidence.results import (
 )
 from ..model import Result
 from ..plan.rows import Plan, drawn_number
-from ..system.exit_codes import VOIDS_CERTIFICATES
+from ..system.exit_codes import VOIDS_CERTIFICATES, CommandError
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
 from ..verdict.conclude import Conclusion, conclude_evidence, ran_in_suite_process
@@ -81,7 +81,7 @@ def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | N
     return f"{document} is not shown for {', '.join(dict.fromkeys(lacking))}" if lacking else None
 
 
-class OtherSuite(Exception):
+class OtherSuite(CommandError):
     """The suite of the evidence is not installed here, so nothing can be derived again."""
 
     def __init__(self, path: Path, evidence: Evidence, plan: Plan) -> None:

@@ -83,10 +83,6 @@ class RunRequest:
     """Who is responsible for the run, for its header."""
 
 
-class ClaimsDiffer(Exception):
-    """The backend does not claim what a certifier pinned."""
-
-
 def run_suite(
     request: RunRequest, out: Callable[[str], Path] | None, tick: Tick = lambda ran, case, failed: None
 ) -> Evidence:
@@ -188,11 +184,12 @@ def load_waivers(request: RunRequest) -> list[waive.Waiver]:
 def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
     """Compare the backend's claims with those that are pinned, choose its waivers and make the header.
 
-    Raises ClaimsDiffer, or Malformed if a waiver cannot be compared with its version.
+    Raises CannotStart if the claims differ, or Malformed if a waiver cannot be compared with its version.
     """
     identity, claims = adapter.identity, resolve_claims(adapter, request.plan.suite.spec.operations)
     if request.pinned is not None and request.pinned != claims:
-        raise ClaimsDiffer(describe_difference(request.pinned, claims))
+        difference = describe_difference(request.pinned, claims)
+        raise CannotStart(f"{identity.name}: its claims are not those that are pinned: {difference}")
     chosen = waive.choose_for(waivers, identity, request.waivers) if request.waivers else ()
     folders = {"spec": request.spec, "cases": request.cases}
     header = header_of(request.plan.suite, identity, claims, request.target, request.backend, folders)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from .. import __version__
-from ..adapter import resolve_claims
+from ..adapter import CannotStart, resolve_claims
 from ..isolate.backend import open_backend
 from ..load.spec import load_spec
 from ..meaning.contract import Contract, contracts
@@ -16,7 +16,7 @@ from ..model import Adapter, Claims, Identity, Isolated, Operation
 from .blocks import SweepRequest
 
 
-class Lost(Exception):
+class Lost(CannotStart):
     """The backend cannot be called any more, or is another than the one that the sweep began with."""
 
 

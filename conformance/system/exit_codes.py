@@ -7,6 +7,12 @@ from typing import Literal, NamedTuple
 CONFORMS, FAILS, USAGE, CANNOT_START, INCOMPLETE, UNTRUSTED, OVERDUE = range(7)
 
 
+class CommandError(Exception):
+    """Ends a command with the message, which says in a line why and what to do, and with an exit code."""
+
+    exit_code = USAGE
+
+
 class ExitCode(NamedTuple):
     """The words of an exit code, and what it does to the verdicts of a run."""
 

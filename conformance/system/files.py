@@ -13,6 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from .exit_codes import CommandError
+
 if sys.platform != "win32":
     import fcntl
 
@@ -23,7 +25,7 @@ MAX_REMOVALS = 100
 """The removals of a folder by other runs that a run waits out while it locks the folder."""
 
 
-class InUse(Exception):
+class InUse(CommandError):
     """Another run writes into the folder; the message says which one."""
 
 

@@ -13,11 +13,11 @@ from conformance.cli.parser import Parser, positive
 from conformance.cli.shared_options import add_jobs, add_json, add_suite
 from conformance.load.folders import cases_folder, digest_of, spec_folder
 from conformance.model import Malformed
-from conformance.system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE, USAGE
+from conformance.system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE, USAGE, CommandError
 from conformance.system.terminal import count_noun, say, table
 
 from .certificates import audit_words, certify_words, make_keys
-from .environments import CannotMake, Installation, lacking, run_words, words_of_tests
+from .environments import Installation, lacking, run_words, words_of_tests
 from .read import Environment, LabFile, load_lab
 from .sentences import FILE, load_sentences
 from .sentences import check as check_sentences
@@ -50,9 +50,9 @@ def main(words: Sequence[str] | None = None) -> int:
     add_json(parser)
     try:
         return run(parser.parse_args(words))
-    except Usage as usage:
-        say_error(str(usage))
-        return usage.code
+    except CommandError as error:
+        say_error(str(error))
+        return error.exit_code
     except Malformed as malformed:
         for problem in malformed.problems:
             say_error(str(problem))
@@ -158,10 +158,7 @@ def _act(installation: Installation, args: argparse.Namespace) -> int:
     if args.action != "test" and (missing := lacking(environment)):  # tests skip what is not here
         say(f"{environment.name}: this machine lacks {', '.join(missing)}; {' '.join(environment.backends)}: untried")
         return CANNOT_START
-    try:
-        installation.make()
-    except CannotMake as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
+    installation.make()
     say(f"{environment.name}: installed in {installation.home.relative_to(installation.clone)}")
     if args.action == "test":
         return installation.run(words_of_tests(environment, installation.clone))
@@ -177,10 +174,7 @@ def _certify(installation: Installation, args: argparse.Namespace) -> int:
     if environment.target.keys() - {"large"}:
         say(f"{environment.name}: runs a part of the suite, and a certificate is about the whole; `run` is for it")
         return CANNOT_START
-    try:
-        make_keys(clone, reports)
-    except CannotMake as cannot:
-        raise Usage(str(cannot), code=CANNOT_START) from None
+    make_keys(clone, reports)
     failed = []
     for backend, out in _outs(installation):
         code = installation.run(certify_words(environment, backend, out, clone))

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 
 from conformance.adapter import bundled_backends
 from conformance.evidence.machine import environment as describe_machine
+from conformance.system.exit_codes import CANNOT_START, CommandError
 from conformance.system.files import replace_bytes, replace_text
 from conformance.system.temporary import temporary_folder
 
@@ -29,8 +30,10 @@ _INSTALLED = "installed"
 """A file of an environment that says what was installed, once all of it was."""
 
 
-class CannotMake(Exception):
+class CannotMake(CommandError):
     """An environment cannot be made or used here; the message says why."""
+
+    exit_code = CANNOT_START
 
 
 def lacking(environment: Environment) -> list[str]:
