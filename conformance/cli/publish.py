@@ -48,12 +48,13 @@ def run(args: argparse.Namespace) -> int:
     trust = Trust(args.allowed or (signers if is_there else None), args.revoked)
     with lock_folder(site, "conformance publish"):
         refuse_foreign_pages(site)
-        for each in [prepare(results_path(folder), plan, site, trust) for folder in args.runs]:
+        new = [prepare(results_path(folder), plan, site, trust) for folder in args.runs]
+        for each in new:
             publish(each)
             note = f"; {each.replaces}" if each.replaces else ""
             say(f"{each.folder}: {size(each.folder) // 1024:,} KiB{note}", sys.stderr)
         certificates = write_register(site, plan, trust)
-        runs, stale = write_pages(site, plan)
+        runs, stale = write_pages(site, plan, new)
     if args.json:
         emit({
             "folder": str(site),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +65,7 @@ class Publication(NamedTuple):
     files: Mapping[str, bytes]
     replaces: str | None
     """In words; None if the folder is new, or holds the same."""
+    run: FinishedRun
 
 
 def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publication:
@@ -81,14 +82,15 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
     packed = pack(data)
-    page = report.texts(plan, evidence, conclude_evidence(plan, evidence), (PAGE,), packed)[PAGE]
+    run = FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
+    page = report.texts(plan, evidence, run.conclusion, (PAGE,), packed)[PAGE]
     files = {PUBLISHED: packed, PAGE: page.encode("utf-8")}
     if (results.parent / STATEMENT).is_file():
         check_certificate(results.parent, plan, trust)
         present = (name for name in _CERTIFICATE if (results.parent / name).is_file())
         files |= {name: read_bytes(results.parent / name) for name in present}
     before = find_results(reports / name)
-    return Publication(reports / name, files, _describe_replacement(before[0], evidence) if before else None)
+    return Publication(reports / name, files, _describe_replacement(before[0], evidence) if before else None, run)
 
 
 def refuse_foreign_pages(site: Path) -> None:
@@ -149,12 +151,13 @@ def folders(reports: Path) -> list[Path]:
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
-def write_pages(reports: Path, plan: Plan) -> tuple[list[FinishedRun], list[Stale]]:
+def write_pages(reports: Path, plan: Plan, new: Iterable[Publication] = ()) -> tuple[list[FinishedRun], list[Stale]]:
     """Write the documents and the pages of all published results of this suite; return the runs.
 
-    Also return the folders that are of another suite. The link to the register needs the register to be there.
+    Also return the folders that are of another suite. The link to the register needs the register to be there. `new`:
+    what has just been published, and need not be judged again.
     """
-    found = list(read_runs(reports, plan))
+    found = list(read_runs(reports, plan, {each.folder: each.run for each in new}))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
@@ -205,8 +208,14 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
             replace_text(page, after)
 
 
-def read_runs(reports: Path, plan: Plan) -> Iterator[tuple[Path, FinishedRun | str]]:
+def read_runs(
+    reports: Path, plan: Plan, judged: Mapping[Path, FinishedRun]
+) -> Iterator[tuple[Path, FinishedRun | str]]:
+    """Yield each published run, judged again unless it is in `judged`, or why it is not on the page."""
     for folder in folders(reports):
+        if folder in judged:
+            yield folder, judged[folder]
+            continue
         if bad := explain_bad_name(folder):
             yield folder, bad
             continue
