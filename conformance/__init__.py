@@ -33,22 +33,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 DISTRIBUTION = "reshape-conformance"
 __all__ = [
-    "Adapter",
-    "Array",
-    "CannotStart",
-    "Claims",
-    "Declared",
-    "FunctionAdapter",
-    "Graph",
-    "Identity",
-    "Node",
-    "Operand",
-    "Program",
-    "Rejected",
-    "Tensor",
-    "Unsupported",
-    "array_of",
-]
+    "Adapter", "Array", "CannotStart", "Claims", "Declared", "FunctionAdapter", "Graph", "Identity", "Node", "Operand",
+    "Program", "Rejected", "Tensor", "Unsupported", "array_of",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..model import Case, Expected, Spec, Suite
+from ..hunt.write_case import write_expectation
+from ..model import Case, Spec, Suite
 from ..plan.rows import Row, plan_of
 from ..report.wording import format_step
 from ..system.terminal import label_paragraph, paint, say
-from ..system.text import format_dims
 from .facts import of_meaning
 from .layout import print_heading, print_meanings
 
@@ -59,15 +59,11 @@ def _of_step(suite: Suite, rows: list[Row], case: Case, number: int) -> dict[str
     return {
         "step": number + 1,
         "call": format_step(case, step),
-        "expect": {document: _format_expectation(each) for document, each in step.expect.items()},
+        "expect": {
+            document: write_expectation(step.src_type, each.kind, each.dims) for document, each in step.expect.items()
+        },
         "meanings": {document: meanings[document] for document in suite.spec.documents if document in meanings},
     }
-
-
-def _format_expectation(expected: Expected) -> str:
-    if expected.kind == "legal":
-        return f"{expected.type}{format_dims(expected.dims or ())}"
-    return "reject" if expected.kind == "illegal" else "unspecified"
 
 
 def print_case(spec: Spec, case: Mapping[str, Any]) -> None:

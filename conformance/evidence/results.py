@@ -36,29 +36,9 @@ from .journal import (
 from .subject import NO_SUBJECT, Subject
 
 __all__ = [
-    "FORMAT",
-    "MAX_BYTES",
-    "PACKED",
-    "PACKED_BEFORE",
-    "DrawnCounts",
-    "Evidence",
-    "InvalidEvidence",
-    "OtherFormat",
-    "Tampered",
-    "Target",
-    "Writer",
-    "find_miscounts",
-    "header_of",
-    "is_packed",
-    "pack",
-    "parse",
-    "part_of",
-    "read",
-    "read_content",
-    "refuse_incomplete",
-    "salvage",
-    "seal_of",
-    "unpack",
+    "FORMAT", "MAX_BYTES", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
+    "Tampered", "Target", "Writer", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read",
+    "read_content", "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 PACKED, PACKED_BEFORE = ".xz", ".gz"
 """The endings of packed evidence: the one that is written, and that of earlier versions, which is still read."""

@@ -10,6 +10,8 @@ from .rows import Row
 
 _TOKEN = re.compile(r"\s*(?:([()])|('[^']*'|\"[^\"]*\"|[^\s()]+))")
 Chooser = Callable[[Row], bool]
+_Parsed = tuple[Chooser, list[str]]
+"""A test, and the tokens behind its expression."""
 
 
 class BadExpression(Exception):
@@ -50,31 +52,27 @@ def nearest(expression: str, rows: Iterable[Row]) -> list[str]:
     return find_near(meant, names, 3, 0.7) or find_near(meant, words)
 
 
-def _either(tokens: list[str]) -> tuple[Chooser, list[str]]:
-    left, rest = _both(tokens)
-    while rest and rest[0] == "or":
-        right, rest = _both(rest[1:])
-        left = _any(left, right)
-    return left, rest
+def _either(tokens: list[str]) -> _Parsed:
+    return _joined(tokens, "or", any, _both)
 
 
-def _both(tokens: list[str]) -> tuple[Chooser, list[str]]:
-    left, rest = _one(tokens)
-    while rest and rest[0] == "and":
-        right, rest = _one(rest[1:])
-        left = _all(left, right)
-    return left, rest
+def _both(tokens: list[str]) -> _Parsed:
+    return _joined(tokens, "and", all, _one)
 
 
-def _any(a: Chooser, b: Chooser) -> Chooser:
-    return lambda row: a(row) or b(row)
+def _joined(
+    tokens: list[str], word: str, join: Callable[[Iterable[bool]], bool], read: Callable[[list[str]], _Parsed]
+) -> _Parsed:
+    """Read the parts that a word joins."""
+    test, rest = read(tokens)
+    tests = [test]
+    while rest[:1] == [word]:
+        test, rest = read(rest[1:])
+        tests.append(test)
+    return (lambda row: join(each(row) for each in tests)), rest
 
 
-def _all(a: Chooser, b: Chooser) -> Chooser:
-    return lambda row: a(row) and b(row)
-
-
-def _one(tokens: list[str]) -> tuple[Chooser, list[str]]:
+def _one(tokens: list[str]) -> _Parsed:
     if not tokens or tokens[0] in ("and", "or", ")"):
         raise BadExpression(f"a word is missing before {tokens[0]!r}" if tokens else "the expression ends too early")
     if tokens[0] == "not":

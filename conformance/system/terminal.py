@@ -8,7 +8,7 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 _KEY = os.urandom(6).hex()
 """Marks our own colours, line breaks and signs in a text. No text from a file can hold it."""
@@ -23,6 +23,8 @@ _COMMAND = re.compile(r"(?<=#)#(?=[a-z]*\[)", re.IGNORECASE)
 """`##[group]`, `##vso[…]` and `##teamcity[…]`, which some CI services obey anywhere in a line."""
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 MAX_COLUMNS = 100
+_BETWEEN_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
+"""Where lines are folded."""
 
 
 def printable(text: str) -> str:
@@ -153,16 +155,7 @@ def _pad(cell: str, wanted: int, right: bool) -> str:
 def wrap(text: str, indent: int = 0, hang: int | None = None) -> str:
     """Fold a paragraph to the width and indent it; `hang` indents the lines after the first."""
     later = " " * (indent if hang is None else hang)
-    return lines(
-        textwrap.wrap(
-            text,
-            width(),
-            initial_indent=" " * indent,
-            subsequent_indent=later,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    )
+    return lines(textwrap.wrap(text, width(), initial_indent=" " * indent, subsequent_indent=later, **_BETWEEN_WORDS))
 
 
 def fold_lines(text: str) -> str:
@@ -176,7 +169,7 @@ def _fold_line(line: str) -> str:
     indent = len(line) - len(line.lstrip())
     column = re.match(r" *\S(?:.*\S)? {2,}(?=\S)", line)
     hang = column.end() if column and column.end() <= width() - 24 else indent + 2
-    return textwrap.fill(line, width(), subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(line, width(), subsequent_indent=" " * hang, **_BETWEEN_WORDS)
 
 
 def with_sign(good: bool, text: str) -> str:

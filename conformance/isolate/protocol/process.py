@@ -268,7 +268,8 @@ class Process:
             self.send([messages.encode_line({"id": number, "do": "stop"})], deadline, "stop")
             self.read_reply(number, deadline, "stop")
             code = self._child.wait(max(0.05, deadline - time.monotonic()))
-            return None if code == 0 else f"stop: it ended with {_describe_code(code)}"
+            how = signal_name(-code) if code < 0 else f"exit code {code}"
+            return None if code == 0 else f"stop: it ended with {how}"
         except subprocess.TimeoutExpired:
             return f"stop: it answered, but did not end within {self.limits.stop_seconds:g} s; it was killed"
         except TimedOut:
@@ -298,7 +299,3 @@ def _describe_wrong_id(number: object, expected: int, latest: int) -> str:
         return f"a second or a late reply to request {number}, instead of one to {expected}"
     problem = "which comes later" if number <= latest else "which was never made"
     return f"a reply to request {number}, {problem}, instead of one to {expected}"
-
-
-def _describe_code(code: int) -> str:
-    return signal_name(-code) if code < 0 else f"exit code {code}"
