@@ -1,45 +1,39 @@
-"""The digest of an adapter and of the files it imports, and the modules that these import from elsewhere."""
+"""The digest of an adapter and of the files that it imports from its own folders."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import sys
+import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from .find import file_of, name_and_device
+from ..system.files import sha256_of
+from .find import command_of, file_of
 
 
 def digest_of_adapter(backend: str) -> str | None:
-    """Return the sha256 of an adapter or program, its files one after another; None if there is no such file."""
-    files = _files_of_adapter(backend)
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest() if files else None
+    """Return the SHA-256 of an adapter or program; None if there is no such file.
 
-
-def modules_of_adapter(backend: str) -> frozenset[str]:
-    """Return the first names of the modules that an adapter imports, and of its package.
-
-    Modules of Python itself and files beside the adapter are not among them. None for a program, which may run in
-    another Python than ours.
+    If there are several files, it is that of the lines that `sha256sum` prints for them. Those of a program are its own
+    and each that its command line names.
     """
-    if backend.startswith("cmd:"):
-        return frozenset()
-    files = [file for file in _files_of_adapter(backend) if file.suffix == ".py"]
-    names = {name for file in files for level, name in _imported_names(file.read_bytes()) if not level}
-    module = name_and_device(backend)[0].rpartition(":")[0]
-    if _is_file(backend):
-        names -= {file.parent.name if file.stem == "__init__" else file.stem for file in files}
-    elif module:
-        names.add(module.partition(".")[0])
-    return frozenset(names - sys.stdlib_module_names)
+    files = _files_of_adapter(backend)
+    digests = [sha256_of(file) for file in files]
+    if len(files) < 2:
+        return next(iter(digests), None)
+    names = [file.name if backend.startswith("cmd:") else os.path.relpath(file, files[0].parent) for file in files]
+    lines = [f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _files_of_adapter(backend: str) -> list[Path]:
     path = file_of(backend)
     if path is None or not path.is_file():
         return []
+    if backend.startswith("cmd:"):
+        return [file for file in map(Path, command_of(backend)) if file.is_file()]
     return _with_imports(path, _is_file(backend))
 
 

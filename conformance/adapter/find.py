@@ -67,12 +67,21 @@ def place_in(file: Path | str | None, error: BaseException) -> str:
     return f" ({os.path.basename(file)}:{line})" if file is not None and line else ""
 
 
+def command_of(backend: str) -> list[str]:
+    """Return the words of `cmd:PROGRAM ARGUMENTS`, the program with its path; none for another backend."""
+    import shutil  # slow to import, as is shlex, and only needed here
+    from shlex import split
+
+    try:
+        program, *arguments = split(backend.removeprefix("cmd:")) if backend.startswith("cmd:") else []
+    except ValueError:  # no words, or a quote without an end
+        return []
+    return [shutil.which(program) or program, *arguments]
+
+
 def file_of(backend: str) -> Path | None:
     if backend.startswith("cmd:"):
-        import shutil  # slow to import, and only needed here
-
-        program = next(iter(backend.removeprefix("cmd:").split()), "")
-        return Path(shutil.which(program) or program)
+        return next(map(Path, command_of(backend)), None)
     name, _ = name_and_device(backend)
     module = name.rpartition(":")[0]
     if not module and name in bundled_backends():

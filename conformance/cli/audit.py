@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ..adapter import digest_of_adapter
 from ..certificate.check import (
@@ -20,7 +21,7 @@ from ..certificate.signature import ISSUER, is_signed, sign, signature_of, try_k
 from ..certificate.statement import AUDIT, audit_of, write_record
 from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
-from ..evidence.subject import Subject, in_record
+from ..evidence.subject import Subject
 from ..runner.repeat import Repetition, repeat
 from ..system.exit_codes import FAILS
 from ..system.files import replace_text
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         )
     rows = args.rows or called_rows(certificate.evidence)
     repetition = repeat(certificate.evidence, plan, args.backend, rows)
-    _refuse_other_files(certificate.evidence.footer.get("subject", {}), repetition)
+    _refuse_other_files(certificate.evidence.footer, repetition.subject)
     if not repetition.differences:
         _write(folder, certificate, repetition, args.issuer, key)
     if args.json:
@@ -76,31 +77,33 @@ def run(args: argparse.Namespace) -> int:
     return FAILS if repetition.differences else 0
 
 
-def _refuse_other_files(certified: Mapping[str, str], repetition: Repetition) -> None:
+def _refuse_other_files(footer: Mapping[str, Any], here: Subject) -> None:
     """Refuse to speak of files that did not run here, or of others that did.
 
-    A package loads some of its files only when a call needs them. Such a file may be missing on either side, if the
-    RECORD that lists it is the same on both.
+    A package loads some of its files only when a call needs them. Such a file may be missing on either side, if all
+    files of the package are the same on both.
     """
+    certified: Mapping[str, str] = footer.get("subject", {})
     if not certified:
         raise InvalidEvidence("the certificate names no file under test, so that a re-run would show nothing")
-    here = repetition.subject.files
-    for name in dict.fromkeys((*certified, *here)):
-        if here.get(name) != certified.get(name) and not _is_of_the_same_package(name, certified, repetition.subject):
+    for name in dict.fromkeys((*certified, *here.files)):
+        if here.files.get(name) != certified.get(name) and not _is_of_the_same_package(name, certified, here):
             if name not in certified:
                 what = "was used here, and is not in the certificate"
             else:
-                what = "is another file here" if name in here else "was not used here"
+                what = "is another file here" if name in here.files else "was not used here"
             raise InvalidEvidence(f"{name}: {what}; install what was certified, then audit again")
+    if more := sorted({*here.not_named} - {*footer.get("not_named", ())}):
+        raise InvalidEvidence(f"{more[0]}: was used here and has no digest, which the certificate does not say")
 
 
 def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subject) -> bool:
-    """Ask whether a file was loaded on one side only, and their package lists the same file on both."""
+    """Ask whether a file was loaded on one side only, and their package has the same file on both."""
     if (name in here.files and name in certified) or name not in here.listed:
         return False
-    record, digest = here.listed[name]
-    same = record in here.files and here.files[record] == certified.get(record)
-    return same and (name not in certified or in_record(certified[name]) == digest)
+    package, digest = here.listed[name]
+    same = package in here.files and here.files[package] == certified.get(package)
+    return same and certified.get(name, digest) == digest
 
 
 def _write(

@@ -178,6 +178,7 @@ class Writer(Journal):
         optional = {
             "milliseconds": self._milliseconds, "resumed": self.resumed, "drawn": drawn and drawn._asdict(),
             "subject": dict(subject.files), "unnamed_code": subject.unnamed_code,
+            "not_named": subject.not_named,
         }  # fmt: skip
         facts |= {name: value for name, value in optional.items() if value}
         self.write_footer({"verdicts": {verdict: self._counts[verdict] for verdict in VERDICTS}}, facts)
@@ -200,6 +201,7 @@ _FOOTER_FORM = {
     "drawn?": {"calls": COUNT, "failures": COUNT},
     "subject?": MapOf(SHA256),
     "unnamed_code?": bool,
+    "not_named?": [str],
     "seal": str,
 }
 FORMAT = Format(

@@ -1,101 +1,178 @@
-"""The files under test: shared libraries that the backend's processes have mapped, and packages that it imports."""
+"""The files under test: what the backend's processes have mapped, and what the Python of its workers opened.
+
+A file is left out only if its place shows that it is of the system or of the suite. What should have a name and cannot
+get one is listed, too. docs/certify.md has the rules.
+"""
 
 from __future__ import annotations
 
-import base64
 import contextlib
+import ctypes
 import hashlib
-import importlib
+import mmap
 import os
 import re
+import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from ..adapter import bundled_folder, command_of
+from ..isolate.protocol.opened import OpenedFiles
 from ..system.files import sha256_of
-from .journal import InvalidEvidence
 
 _PROC = Path("/proc")
-_STANDARD_LIBRARY = Path(os.__file__).parent
+_STANDARD_LIBRARY, _BASE = Path(os.__file__).resolve().parent, Path(sys.base_prefix).resolve()
+_PACKAGES = {"site-packages", "dist-packages"}
+_SUITE, _SUITE_PACKAGE = Path(__file__).resolve().parents[1], "reshape_conformance-"
 _RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|gcc_s|z|uuid|nss_\w+))[-.].*")
 """The libraries of C and C++ that every program has or that the C library loads, which differ from system to system."""
-_NO_FILES = ("/memfd:", "/dev/", "/SYSV", "/proc/")
-"""Beginnings of names of memory that is no file, as compilers and shared memory make it."""
-_OF_SUITE = ("ml_dtypes/", "yaml/")
-"""Packages that our workers load when a row asks for them."""
-_MODULES_OF_SUITE = {"conformance", *(folder.rstrip("/") for folder in _OF_SUITE)}
-_LOADING = ("bz2", "ctypes", "dbm", "lzma", "readline", "sqlite3", "ssl", "uuid", "zlib")
-"""The modules of the standard library that load libraries of the system."""
-_PACKAGES = ("site-packages", "dist-packages")
+_LOAD_ALL = """
+for name in "bz2 ctypes dbm lzma readline sqlite3 ssl uuid zlib".split():
+    try: __import__(name)
+    except ImportError: pass
+print(open("/proc/self/maps").read())
+"""
+"""A program that loads what the standard library has of the system, and prints its own map."""
+_CODE = (".py", ".pyc", ".pth", ".so")
+_OF_MACHINE = re.compile(r"/(proc|sys|dev)/.*|/etc/ld\.so\.cache|/usr/lib\d*/(.*/)?(locale|gconv)/.*")
+"""Data that each machine makes for itself."""
+_TOOLS = {"uname", "ldconfig", "gcc", "cc", "ld", "objdump"}
+"""The programs that the standard library starts to ask about the system."""
 
 
 class Listed(NamedTuple):
-    """A line about one file in the RECORD of a package."""
+    """A file of a package that is named as a whole."""
 
-    record: str
-    """The name of the RECORD."""
+    package: str
     sha256: str
-    """As `in_record` writes it; empty if the line has none."""
 
 
 class Subject(NamedTuple):
     """The code under test, as far as it is known."""
 
     files: Mapping[str, str]
-    """The SHA-256 of each file, by a name without the places of this machine."""
+    """The SHA-256 of each file, or of the files of a package, by a name without the places of this machine."""
     unnamed_code: bool
-    """Whether there is also code that is in no file, as a compiler at run time makes it."""
+    """Whether there is also code that the named files made, as a compiler at run time does."""
+    not_named: tuple[str, ...]
+    """What else was used and has no digest."""
     listed: Mapping[str, Listed]
-    """By path, what the packages say of each of their files."""
+    """By name, each file of the packages, used or not."""
 
 
-NO_SUBJECT = Subject({}, False, {})
+NO_SUBJECT = Subject({}, False, (), {})
 
 
-def read_subject(pid: int, modules: Iterable[str] = ()) -> Subject:
-    """Return the files under test of a process with a backend that imports some modules.
-
-    These are the files with code that the process and its children have mapped, without those of Python, the system
-    and the suite. The packages that this process has loaded make no difference. For a package, its RECORD is added,
-    which lists all its files with their digests; the Python files are compared with it. Python files are not mapped,
-    so the RECORD of each package that has one of the modules is added, too. Nothing is found if the system has no
-    /proc.
-    """
+def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
+    """Return the files under test of a process of a backend and of its children; none on a system without /proc."""
+    _records_in.cache_clear()
     processes = list(_with_children(pid))
-    mapped = {path for process in processes for path in _mapped_files(process)}
-    of_python = _files_of_python()
-    tested = {path for path in mapped if _is_under_test(path, of_python)}
-    names: dict[str, str] = {}
-    listed: dict[str, Listed] = {}
-    for path in sorted({*tested, *_records(tested), *_records_of_modules(modules if mapped else ())}):
-        name = _free_name(_in_package(path) or path.name, names)
-        names[name] = _digest_of_package(path) if path.name == "RECORD" else sha256_of(path)
-        if path.name == "RECORD":
-            listed |= {file: Listed(name, digest) for file, digest in _lines_of(path)}
-    return Subject(dict(sorted(names.items())), any(map(_has_unnamed_code, processes)), listed)
+    mappings = [mapping for process in processes for mapping in _mappings_of(process)]
+    if not mappings:
+        return NO_SUBJECT
+    notes = {how: {path.resolve() for path in paths} for how, paths in opened.noted().items()}
+    names = _Names(opened.began, notes["written"])
+    mapped = _find_mapped(mappings, names)
+    read = {*notes["read"], *(file for process in processes for file in _open_files(process))} - notes["written"]
+    started = {
+        path for path in notes["started"] - notes["written"] if path.name not in _TOOLS or not _is_packaged(path)
+    }
+    command = [Path(word).resolve() for word in command_of(backend)]
+    if len(command) > 1 or (command and command[0] not in mapped):
+        started.add(command[0])
+    elif not command and not notes["read"]:
+        started.add(Path(sys.executable))
+    names.lost |= {f"the files that {path.name} read" for path in started}
+    tested = {path for path, is_code in mapped.items() if not _is_left_out(path, is_code)}
+    tested |= {path for path in read if not _is_left_out(path, path.suffix in _CODE)}
+    modules = defaultdict[_Package, set[str]](set)
+    for path in {*tested, *started, *filter(Path.is_file, command)}:
+        package = _package_of(path)
+        if package and package.name.startswith(_SUITE_PACKAGE):
+            continue
+        name = path.relative_to(package.folder).as_posix() if package else path.name
+        if package:
+            modules[package].add(name)
+        if path in mapped or not package:
+            names.give(name, path)
+    for package, files in modules.items():
+        names.give_package(package, files)
+    return names.subject()
 
 
-def _files_of_python() -> set[Path]:
-    """Return the files that Python and its standard library map outside of packages: the interpreter, OpenSSL, …"""
-    for name in _LOADING:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    return {path for path in _mapped_files(os.getpid()) if _in_package(path) is None}
+class _Names:
+    """The names that were given, and what could not get one."""
+
+    def __init__(self, began: float, written: Set[Path]) -> None:
+        self.lost, self.made, self._given = set[str](), False, set[tuple[str, str]]()
+        self._listed: dict[str, Listed] = {}
+        self._began, self._written, self._digests = began, written, dict[Path, str]()
+
+    def give(self, name: str, path: Path) -> None:
+        if digest := self._digest(name, path):
+            self._given.add((name, digest))
+
+    def give_package(self, package: _Package, used: Set[str]) -> None:
+        """Name all files that a package lists, or those that were used of a folder without a list, by one digest."""
+        files = [file for file in package.files if (package.folder / file).is_file()] or used
+        digests = {file: self._digest(file, package.folder / file) for file in files}
+        name = f"{package.name} ({len(digests):,} files)"
+        self._given.add((name, digest_of_subject(digests)))
+        if package.files:
+            self._listed |= {file: Listed(name, digest) for file, digest in digests.items()}
+
+    def subject(self) -> Subject:
+        files: dict[str, str] = {}
+        for name, digest in sorted(self._given):
+            files[next(free for free in _free_names(name) if free not in files)] = digest
+        return Subject(files, self.made, tuple(sorted(self.lost)), self._listed)
+
+    def _digest(self, name: str, path: Path) -> str:
+        """Return the SHA-256 of a file; nothing if it changed since the run began: the backend may have loaded both."""
+        if path not in self._digests:
+            self._digests[path] = ""
+            try:
+                digest = sha256_of(path)
+                if path.stat().st_ctime < self._began:
+                    self._digests[path] = digest
+                elif path in self._written:
+                    self.made = True
+                else:
+                    self.lost.add(f"{name} (changed during the run)")
+            except OSError:
+                self.lost.add(f"{name} (cannot be read)")
+        return self._digests[path]
 
 
-def _is_under_test(path: Path, of_python: Set[Path]) -> bool:
-    if name := _in_package(path):
-        return not name.startswith(_OF_SUITE)
-    is_of_system = path.is_relative_to(_STANDARD_LIBRARY) or _RUNTIME.fullmatch(path.name) is not None
-    return path not in of_python and not is_of_system
+def _free_names(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} ({number})" for number in count(2))
 
 
 def digest_of_subject(subject: Mapping[str, str]) -> str:
     """Return one SHA-256 for all files: of the lines that `sha256sum` would print for them."""
     lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(subject.items()))
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+# ── what a process uses ───────────────────────────────────────────────────────────────────────────
+
+
+class _Mapping(NamedTuple):
+    """A part of the memory of a process, as /proc/PID/maps describes it."""
+
+    pid: int
+    start: str
+    rights: str
+    offset: str
+    inode: tuple[str, str]
+    """The device and the number."""
+    name: str
 
 
 def _with_children(pid: int) -> Iterator[int]:
@@ -105,27 +182,70 @@ def _with_children(pid: int) -> Iterator[int]:
             yield from _with_children(int(child))
 
 
-def _mapped_files(pid: int) -> Iterator[Path]:
-    """Yield the files with code that a process has mapped; InvalidEvidence if one of them is gone."""
-    for name in _mapped_code(pid):
-        if name.startswith("/") and not name.startswith(_NO_FILES):
-            if not os.path.isfile(name):
-                gone = os.path.basename(name)
-                raise InvalidEvidence(f"{gone}: the backend runs code of this file, which is gone, so it has no digest")
-            yield Path(name)
-
-
-def _has_unnamed_code(pid: int) -> bool:
-    """Ask whether a process may run memory that is in no file. That of the kernel does not count, such as [vdso]."""
-    return any(not name or name.startswith(_NO_FILES) or name in ("[heap]", "[stack]") for name in _mapped_code(pid))
-
-
-def _mapped_code(pid: int) -> Iterator[str]:
-    """Yield the name of each part of a process's memory that holds code; it may be empty."""
+def _mappings_of(pid: int) -> Iterator[_Mapping]:
     for line in _read(_PROC / str(pid) / "maps").splitlines():
-        fields = line.split(maxsplit=5)
-        if len(fields) >= 5 and "x" in fields[1]:
-            yield fields[5] if len(fields) == 6 else ""
+        span, rights, offset, device, number, *name = line.split(maxsplit=5)
+        yield _Mapping(pid, span.partition("-")[0], rights, offset, (device, number), "".join(name))
+
+
+def _find_mapped(mappings: Iterable[_Mapping], names: _Names) -> dict[Path, bool]:
+    """Return the files that are mapped, and whether as code; tell `names` of code that is in none."""
+    files = dict[Path, bool]()
+    of_file = defaultdict[tuple[tuple[str, str], str], list[_Mapping]](list)
+    for mapping in mappings:
+        of_file[mapping.inode, mapping.name].append(mapping)
+    for (inode, name), parts in of_file.items():
+        is_code = any("x" in part.rights for part in parts)
+        if inode[1] == "0":
+            names.made |= is_code and name not in ("[vdso]", "[vsyscall]")
+        elif path := _find_file(parts[0]):
+            files[path] = is_code
+        elif is_code and any(map(_begins_library, parts)):
+            names.lost.add(f"{os.path.basename(name)} (not at its path any more)")
+        else:
+            names.made |= is_code
+    return files
+
+
+def _find_file(mapping: _Mapping) -> Path | None:
+    """Return a path of the very file that is mapped; by its name there may be another by now, or none."""
+    seen_by_it = f"{_PROC}/{mapping.pid}/root{mapping.name}"  # a container may have other files at its paths
+    return next((Path(path) for path in (mapping.name, seen_by_it) if _inode_of(path) == mapping.inode), None)
+
+
+def _inode_of(path: str) -> tuple[str, str] | None:
+    """Return device and number of a regular file as maps have them, which on some file systems are not those of stat.
+
+    To see them, map it here.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        if os.path.isfile(path):
+            with open(path, "rb") as file, mmap.mmap(file.fileno(), 1, access=mmap.ACCESS_COPY) as memory:
+                start = f"{ctypes.addressof(ctypes.c_char.from_buffer(memory)):x}"
+                return next(each.inode for each in _mappings_of(os.getpid()) if each.start == start)
+    return None
+
+
+def _begins_library(mapping: _Mapping) -> bool:
+    """Ask whether the beginning of a file may be that of a library; a compiler's memory has a file without a name."""
+    if int(mapping.offset, 16):
+        return False
+    try:
+        with open(_PROC / str(mapping.pid) / "mem", "rb", 0) as memory:
+            memory.seek(int(mapping.start, 16))
+            return memory.read(4) == b"\x7fELF"
+    except OSError:
+        return True
+
+
+def _open_files(pid: int) -> Iterator[Path]:
+    """Yield the files that a process has open for reading alone."""
+    for link in _PROC.glob(f"{pid}/fd/*"):
+        flags = re.search(r"flags:\s+(\d+)", _read(_PROC / str(pid) / "fdinfo" / link.name))
+        with contextlib.suppress(OSError):
+            path = os.readlink(link)
+            if flags and not int(flags[1], 8) & os.O_ACCMODE and os.path.isfile(path) and os.path.samefile(link, path):
+                yield Path(path)
 
 
 def _read(path: Path) -> str:
@@ -135,60 +255,87 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _in_package(path: Path) -> str | None:
-    """Return the path within the folder of packages; None for a file elsewhere."""
-    for at, part in enumerate(path.parts):
-        if part in _PACKAGES:
-            return "/".join(path.parts[at + 1 :])
-    return None
+# ── what is left out ──────────────────────────────────────────────────────────────────────────────
 
 
-def _records(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the RECORD of each package that has one of these files."""
-    wanted: dict[Path, set[str]] = {}
-    for path in paths:
-        if name := _in_package(path):
-            wanted.setdefault(Path(str(path)[: -len(name)]), set()).add(name)
-    for folder, names in wanted.items():
-        for record in folder.glob("*.dist-info/RECORD"):
-            if names & {name for name, _ in _lines_of(record)}:
-                yield record
+def _is_left_out(path: Path, is_code: bool) -> bool:
+    """Ask whether a file is of the system or of the suite, or data that says nothing about the backend."""
+    if path.is_relative_to(_SUITE):
+        return not path.is_relative_to(bundled_folder().resolve())
+    if path.is_relative_to(_STANDARD_LIBRARY) and _PACKAGES.isdisjoint(path.parts):
+        return True
+    if is_code:
+        by_python = path in _mapped_by_python()
+        if path.suffix == ".pth" and not re.search(r"^import\s", _read(path), re.MULTILINE):
+            return True  # it only names folders
+        return (by_python and path.is_relative_to(_BASE)) or (
+            (by_python or _RUNTIME.fullmatch(path.name) is not None) and _is_packaged(path)
+        )
+    is_metadata = path.parent.suffix in (".dist-info", ".egg-info") or path == Path(sys.prefix, "pyvenv.cfg").resolve()
+    return is_metadata or _OF_MACHINE.fullmatch(str(path)) is not None or _is_packaged(path)
 
 
-def _records_of_modules(modules: Iterable[str]) -> Iterator[Path]:
-    """Yield the RECORD of each package that has one of these modules, except the suite's own."""
-    wanted = {*modules} - _MODULES_OF_SUITE
-    for folder in {Path(path).resolve() for path in sys.path if path} if wanted else ():
-        for record in folder.glob("*.dist-info/RECORD"):
-            if not wanted.isdisjoint(re.split("[/.]", name, maxsplit=1)[0] for name, _ in _lines_of(record)):
-                yield record
+@cache
+def _mapped_by_python() -> frozenset[Path]:
+    """Return the files that our Python and its standard library map, in a process that has loaded nothing else."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
+    command = [sys.executable, "-I", "-S", "-c", _LOAD_ALL]
+    lines = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+    return frozenset(Path(fields[5]) for line in lines if len(fields := line.split(maxsplit=5)) == 6)
 
 
-def _lines_of(record: Path) -> Iterator[tuple[str, str]]:
-    """Yield each file of a RECORD and its SHA-256 as written there, empty if it has none."""
-    for line in _read(record).splitlines():
-        name, digest, _ = [*line.rsplit(",", 2), "", ""][:3]
-        method, _, encoded = digest.partition("=")
-        yield name, encoded if method == "sha256" else ""
+def _is_packaged(path: Path) -> bool:
+    """Ask whether a package of Debian's kind has this file at this path, and it was not changed."""
+    sums = _md5_sums()
+    for name in {str(path)[1:], str(path)[1:].removeprefix("usr/")}:  # many systems moved all to /usr
+        at = sums.find(f"  {name}\n".encode(errors="surrogateescape"))
+        if at >= 0:
+            digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+            return sums.endswith(digest.encode(), 0, at)
+    return False
 
 
-def in_record(sha256: str) -> str:
-    """Return a SHA-256 as a RECORD writes it."""
-    return base64.urlsafe_b64encode(bytes.fromhex(sha256)).rstrip(b"=").decode()
+@cache
+def _md5_sums() -> bytes:
+    return b"".join(path.read_bytes() for path in Path("/var/lib/dpkg/info").glob("*.md5sums"))
 
 
-def _digest_of_package(record: Path) -> str:
-    """Return the SHA-256 of a RECORD; another one if a Python file of the package is not as it lists it."""
-    changed = ""
-    for name, due in _lines_of(record):
-        if name.endswith(".py") and due:
-            path = record.parent.parent / name
-            digest = sha256_of(path) if path.is_file() else ""
-            if in_record(digest) != due:
-                changed += f"{digest}  {name}\n"
-    return hashlib.sha256(record.read_bytes() + changed.encode()).hexdigest()
+# ── packages ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _free_name(name: str, taken: Mapping[str, str]) -> str:
-    """Return the name, or if it is taken the name with a number."""
-    return next(free for number in count(1) if (free := name if number == 1 else f"{name} ({number})") not in taken)
+class _Package(NamedTuple):
+    """An installed package, or a folder of modules that no package lists."""
+
+    name: str
+    folder: Path
+    """The folder to which the names of its files belong."""
+    files: tuple[str, ...]
+    """Those that its RECORD lists; none without a RECORD."""
+
+
+def _package_of(path: Path) -> _Package | None:
+    adapters = bundled_folder().resolve()  # installed, or in a working copy of the suite: the name is the same
+    if path.is_relative_to(adapters):
+        return _Package("adapters", adapters.parent, ())
+    for folder in path.parents:
+        if package := _records_in(folder).get(path.relative_to(folder).as_posix()):
+            return package
+    top = path.parent
+    while (top / "__init__.py").is_file() and (top.parent / "__init__.py").is_file():
+        top = top.parent
+    return _Package(top.name, top.parent, ()) if (top / "__init__.py").is_file() else None
+
+
+@lru_cache(None)
+def _records_in(folder: Path) -> Mapping[str, _Package]:
+    """Return the package that lists each file below a folder.
+
+    Not listed are what the installer writes, which differs from machine to machine, and byte code, which is not read.
+    """
+    packages = dict[str, _Package]()
+    for record in folder.glob("*.dist-info/RECORD"):
+        names = (line.rsplit(",", 2)[0] for line in _read(record).splitlines())
+        files = tuple(sorted(name for name in names if not re.match(r"\.\./|/|[^/]*\.dist-info/", name)))
+        files = tuple(name for name in files if not name.endswith(".pyc"))
+        packages |= dict.fromkeys(files, _Package(record.parent.stem, folder, files))
+    return packages

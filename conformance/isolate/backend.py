@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,14 +16,17 @@ from ..plan.rows import Row
 from ..run.call import arguments_of
 from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
+from ..system.temporary import temporary_folder
 from .process.launch import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from .protocol.opened import OpenedFiles
     from .protocol.remote import Remote
 
 Isolation = Literal["worker", "case", "none"]
 _MAX_CALLS_AHEAD, _MAX_BYTES_AHEAD = 32, 1 << 13
 """Calls that are sent together to a process, and the bytes that each may have. This saves 15 % CPU time with numpy."""
+_JUDGE_TOO = ("LD_PRELOAD", "LD_AUDIT", "PYTHONHOME")
 SmallCall = tuple[Graph, tuple[Tensor, ...], bool]
 _MIN_CHUNK_ROWS = 16
 """Few enough to share evenly, many enough to be worth a thread's turn."""
@@ -34,15 +39,20 @@ def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
     return "none" if is_own(backend) else "worker"
 
 
-def open_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS) -> Adapter:
-    """Start a backend, so that it can be called; CannotStart if it cannot be started."""
+def open_backend(
+    backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
+) -> Adapter:
+    """Start a backend, so that it can be called; CannotStart if it cannot be started.
+
+    `opened`: where its processes note the files that they open.
+    """
     if isolation == "none" and not backend.startswith("cmd:"):
         return load_adapter(backend)
     from .protocol import remote  # not needed for a backend in this process
 
     if backend.startswith("cmd:"):
-        return remote.program(backend.removeprefix("cmd:"), limits)
-    return remote.worker(backend, limits)
+        return remote.program(backend.removeprefix("cmd:"), limits, opened=opened)
+    return remote.worker(backend, limits, opened=opened)
 
 
 def as_remote(adapter: Adapter) -> Remote | None:
@@ -55,9 +65,23 @@ def as_remote(adapter: Adapter) -> Remote | None:
 
 
 @contextmanager
-def use_backend(backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS) -> Iterator[Adapter]:
+def note_opened_files() -> Iterator[OpenedFiles]:
+    """Make a folder for `opened`; CannotStart if a variable has brought foreign code into the suite's own process."""
+    from .protocol.opened import OpenedFiles
+
+    for name in _JUDGE_TOO:
+        if os.environ.get(name):
+            raise CannotStart(f"{name} is set, and its code would judge too; unset it, or set it for the backend alone")
+    with temporary_folder() as folder:
+        yield OpenedFiles(folder, time.time())
+
+
+@contextmanager
+def use_backend(
+    backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
+) -> Iterator[Adapter]:
     """Open a backend, and close it at the end of the `with` block, with every process that it started."""
-    adapter = open_backend(backend, isolation, limits)
+    adapter = open_backend(backend, isolation, limits, opened)
     try:
         yield adapter
     finally:

@@ -11,7 +11,7 @@ from ..evidence.command import limits_again
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..evidence.subject import Subject
-from ..isolate.backend import isolation_of, run_rows, use_backend
+from ..isolate.backend import isolation_of, note_opened_files, run_rows, use_backend
 from ..model import Claims, Identity, Result
 from ..plan.rows import Plan
 from .run_suite import read_subject_of
@@ -40,12 +40,15 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
     rows = [row for row in plan_of_run(plan, evidence).rows if row.id in drawn]
     isolation = isolation_of(backend, evidence.header.get("isolation"))
-    with use_backend(backend, isolation, limits_again(evidence.header)) as adapter:
+    with (
+        note_opened_files() as opened,
+        use_backend(backend, isolation, limits_again(evidence.header), opened) as adapter,
+    ):
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
         again = run_rows(rows, adapter, claims, isolation)
         differences = tuple(_differences(called, again))
-        subject = read_subject_of(adapter, backend)
+        subject = read_subject_of(adapter, backend, opened)
     return Repetition(backend, len(rows), differences, subject)
 
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from functools import partial
@@ -14,12 +15,21 @@ from itertools import chain, compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..adapter import CannotStart, modules_of_adapter, resolve_claims
+from ..adapter import CannotStart, resolve_claims
 from ..evidence.command import limits_of
 from ..evidence.folder import RESULTS, remove_reports
 from ..evidence.results import Evidence, InvalidEvidence, Target, Writer, header_of, part_of, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
-from ..isolate.backend import Isolation, as_remote, open_backend, process_notes, run_in_parallel, run_rows, use_backend
+from ..isolate.backend import (
+    Isolation,
+    as_remote,
+    note_opened_files,
+    open_backend,
+    process_notes,
+    run_in_parallel,
+    run_rows,
+    use_backend,
+)
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.rows import Plan, Row, drawn_number
@@ -38,6 +48,7 @@ from .shards import in_shard
 
 if TYPE_CHECKING:
     from ..isolate.parallel.dask_run import WorkerSetup
+    from ..isolate.protocol.opened import OpenedFiles
 
 Tick = Callable[[int, str, int], None]
 """Called with the number of rows that ran, the case of the last one, and the number that failed in the target."""
@@ -94,8 +105,8 @@ def run_suite(
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
     waivers = load_waivers(request)  # before anything is started
     here, me = os.getcwd(), os.getpid()
-    with quiet_backend() as notes:
-        with use_backend(request.backend, request.isolation, request.limits) as adapter:
+    with quiet_backend() as notes, note_opened_files() if request.with_subject else nullcontext() as opened:
+        with use_backend(request.backend, request.isolation, request.limits, opened) as adapter:
             stay_in(here, notes)
             planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, out is None)
             setup = check_backend(request, adapter, waivers)
@@ -136,7 +147,7 @@ def run_suite(
                     writer.row(result_without_call(row, NOT_RUN))
         notes.extend(map(remove_places, drawn.notes if drawn else ()))
         notes.extend(note_after_hangs(+uncalled, request.limits.seconds, request.hangs.max_hangs))
-        subject = read_subject_of(adapter, request.backend) if request.with_subject else NO_SUBJECT
+        subject = read_subject_of(adapter, request.backend, opened) if opened else NO_SUBJECT
         process = process_notes(adapter)
     all_notes = (*setup.notes, *notes, *map(remove_places, process))
     return writer.close(
@@ -149,11 +160,11 @@ def _fails_in_target(row: Row, result: Result, target: Target, claims: Claims) -
     return any(result.verdicts.get(document) in BAD for document in judged_documents(row, target, claims))
 
 
-def read_subject_of(adapter: Adapter, backend: str) -> Subject:
+def read_subject_of(adapter: Adapter, backend: str, opened: OpenedFiles) -> Subject:
     """Name the files under test of a running backend; none if its process ended and does not start again."""
     try:
         remote = as_remote(adapter)
-        return read_subject(remote.session().process.pid if remote else os.getpid(), modules_of_adapter(backend))
+        return read_subject(remote.session().process.pid if remote else os.getpid(), backend, opened)
     except CannotStart:
         return NO_SUBJECT
 

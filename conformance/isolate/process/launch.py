@@ -111,7 +111,7 @@ def start(
             resource.prlimit(popen.pid, resource.RLIMIT_CORE, (0, 0))
             if limits.memory:
                 resource.prlimit(popen.pid, resource.RLIMIT_AS, (limits.memory, limits.memory))
-    is_worker = list(command[:2]) == [sys.executable, "-c"]
+    is_worker = command[0] == sys.executable and "-c" in command[1:3]
     return ProcessHandle(command[-1] if is_worker else shlex.join(command), popen, our_end, mark)
 
 

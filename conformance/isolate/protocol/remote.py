@@ -20,6 +20,7 @@ from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.shared_memory import MMAP, TRIM, SharedMemory
 from .calls import CompiledGraph, PendingReply, UnreportedChange
 from .messages import Fault
+from .opened import BEGIN, OpenedFiles
 from .prefork import FRESH, Prefork
 from .process import Process
 from .session import FAILURES, SHARED_FROM, Run, Session
@@ -311,16 +312,23 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """Without it NumPy starts threads when it is imported, and a process with threads is not copied."""
 
 
-def worker(backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) -> Remote:
-    """Start a process for a Python adapter."""
+def worker(
+    backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
+) -> Remote:
+    """Start a process for a Python adapter, which notes the files that it opens if told where."""
     path = os.pathsep.join(p for p in sys.path if p)
-    env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path}
-    worker, prefork = ([sys.executable, "-c", import_code() + _START.format(name)] for name in ("worker", "prefork"))
+    env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path, **(opened.env if opened else {})}
+    options, begin = (["-S"], BEGIN) if opened else ([], "")
+    worker, prefork = (
+        [sys.executable, *options, "-c", import_code() + begin + _START.format(name)] for name in ("worker", "prefork")
+    )
     fork_server = ForkServer([*prefork, backend], [*prefork, FRESH, backend], limits, env)
     return Remote([*worker, backend], limits, env, share, fork_server)
 
 
-def program(command_line: str, limits: Limits = DEFAULT_LIMITS, share: bool = True) -> Remote:
+def program(
+    command_line: str, limits: Limits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
+) -> Remote:
     """Start `cmd:PROGRAM ARGS`: any program that speaks the protocol."""
     try:
         words = shlex.split(command_line)
@@ -328,4 +336,4 @@ def program(command_line: str, limits: Limits = DEFAULT_LIMITS, share: bool = Tr
         raise CannotStart(f"cmd:{command_line}: {error}; write it as for a shell") from None
     if not words:
         raise CannotStart("cmd: names no program; write cmd:./program")
-    return Remote(words, limits, None, share)
+    return Remote(words, limits, {**os.environ, **opened.env} if opened else None, share)

@@ -1,0 +1,84 @@
+"""The files that the Python of a backend's workers opens, noted from before start-up files of packages are read.
+
+Nothing else shows a module, which no process maps, or a library that is loaded and closed within a call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+_FOLDER = "RESHAPE_CONFORMANCE_OPENED"
+BEGIN = "import site, conformance.isolate.protocol.opened as opened; opened.note(); site.main(); import ml_dtypes; "
+"""What a worker of Python's option -S does first, so that start-up files of packages are noted too.
+
+The suite loads ml_dtypes for some rows: now, so that a run of a part of the rows uses the same files.
+"""
+_LOG = "opened"
+_STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system")
+"""Events with the program and its arguments, or the command line of a shell."""
+How = Literal["read", "written", "started"]
+
+
+class OpenedFiles(NamedTuple):
+    """A folder in which workers note what they open."""
+
+    folder: Path
+    began: float
+    """The time before any of them was started."""
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Variables for a worker. Byte code is made again from its source, once a run, so that no other is read."""
+        cache = str(self.folder / "pycache")
+        return {_FOLDER: str(self.folder), "PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
+
+    def noted(self) -> Mapping[How, set[Path]]:
+        """Return the files that were read or written, and those in the command lines of programs that were started."""
+        try:
+            entries = os.fsdecode((self.folder / _LOG).read_bytes()).split("\0")
+        except OSError:
+            entries = []
+        found: dict[How, set[Path]] = {"read": set(), "written": set(), "started": set()}
+        for how, files in found.items():
+            files |= {Path(entry[len(how) + 1 :]) for entry in entries if entry.startswith(f"{how} ")}
+        return found
+
+
+# ── in the worker ──
+
+
+def note() -> None:
+    """From here on note each file that this process opens or loads and that is there, once."""
+    folder = os.environ[_FOLDER]
+    log, noted = os.path.join(folder, _LOG), set[str]()
+
+    def write(how: How, path: Any) -> None:
+        name = os.path.abspath(os.fsdecode(path))
+        if name.startswith(folder) and name != log:
+            with contextlib.suppress(ValueError):
+                name = importlib.util.source_from_cache(name)
+        entry = f"{how} {name}\0"
+        if name != log and entry not in noted and os.path.isfile(name):
+            noted.add(entry)
+            with open(log, "ab", 0) as file:  # not kept open: a backend may close what it does not know
+                file.write(os.fsencode(entry))
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        with contextlib.suppress(OSError, TypeError, ValueError):  # what is opened may be a descriptor, or no path
+            if event == "open":
+                write("written" if arguments[2] & (os.O_WRONLY | os.O_RDWR) else "read", arguments[0])
+            elif event == "import" or (event == "ctypes.dlopen" and os.sep in arguments[0]):
+                write("read", arguments[event == "import"])
+            elif event in _STARTS:
+                for words in arguments[:2]:
+                    for word in (words if isinstance(words, str) else " ".join(map(os.fsdecode, words))).split():
+                        write("started", shutil.which(word) or word)
+
+    sys.addaudithook(hook)
