@@ -33,6 +33,7 @@ from .statement import (
     audit_of,
     commitment_of,
     digest_of_file,
+    level_of,
     read_record,
     statement_of,
     time_of,
@@ -110,7 +111,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
     issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
-    level = "re-run" if issuer and rows >= called_rows(evidence) else own["level"]
+    level = level_of(evidence.footer, own["challenge"], issuer is not None and rows >= called_rows(evidence))
     if audited:
         _check_pages(folder, statement, audit)
     return Certificate(statement, evidence, conclusion, level, signer, issuer, rows)
@@ -280,7 +281,7 @@ def _check_audit(
     if own["statement"] != statement.sha256:
         raise InvalidEvidence(f"{audit.path}: is the audit of another statement")
     refuse_resumed(evidence, audit.path)
-    due = audit_of(statement, evidence.header["suite"]["digest"], own["rows"], called_rows(evidence), own["by"])
+    due = audit_of(statement, evidence, own["rows"], called_rows(evidence), own["by"])
     _refuse_difference(audit, due, "predicate.timeCreated", "the statement")
     if time_of(audit.record["predicate"]["timeCreated"]) > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY:
         return None, 0

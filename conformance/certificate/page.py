@@ -50,15 +50,14 @@ def render_badge(statement: RecordFile, audit: RecordFile | None) -> str:
         parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MOST_DOCUMENTS)} for {types}"
     if own["leavesOut"] or len(set(scope.values())) > 1:
         parts.append("with limits")
-    parts.append(describe_run(level_of(own, audit), own["started"], own["version"], _suite_of(predicate)))
+    parts.append(describe_run(_level_of(own, audit), own["started"], own["version"], _suite_of(predicate)))
     name = f"{own['backend']['name']} {own['backend']['version']}"
     return draw(name, _COLOURS[predicate["result"]], "; ".join(parts))
 
 
-def level_of(own: Record, audit: RecordFile | None) -> str:
+def _level_of(own: Record, audit: RecordFile | None) -> str:
     """Return the level that the records name. Signatures are not checked here."""
-    audited = audit.record["predicate"][EXTENSION] if audit else None
-    return "re-run" if audited and audited["rows"] >= audited["called"] else str(own["level"])
+    return str((audit.record["predicate"][EXTENSION] if audit else own)["level"])
 
 
 def _suite_of(predicate: Record) -> str:
@@ -74,6 +73,6 @@ def render_certificate(statement: RecordFile, audit: RecordFile | None, signed: 
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
-        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level_of(own, audit), levels=LEVELS,
+        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=_level_of(own, audit), levels=LEVELS,
         audit=audit and audit.record["predicate"][EXTENSION], digest=statement.sha256, signed=signed,
     )  # fmt: skip

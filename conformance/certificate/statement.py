@@ -21,6 +21,7 @@ from ..model.backends import CLAIMS_FORM
 from ..system.exit_codes import CONFORMS
 from ..system.files import read_bytes, replace_bytes, sha256_of
 from ..system.json_forms import SHA256, MapOf, OrNull, decode, first_mismatch, is_time
+from ..system.text import name_first
 from ..verdict.sentences import note_resumed
 from ..verdict.standing import count_tests
 
@@ -86,7 +87,7 @@ AUDIT_FORM = {
     "predicate": {
         "verifier": {"id": _NAME, "policies": [_FILE]}, "timeCreated": _is_timestamp, "properties": [str],
         EXTENSION: {
-            "level": frozenset(("re-run", "re-run in part")), "by": OrNull(_NAME), "validUntil": _is_time,
+            "level": frozenset(LEVELS), "by": OrNull(_NAME), "validUntil": _is_time,
             "statement": SHA256, "rows": range(1, 1 << 31), "called": range(1, 1 << 31), "differences": range(1),
         },
     },
@@ -197,7 +198,7 @@ def statement_of(
             "configuration": _files(configuration),
             "passedTests": tests[_PASSED], "warnedTests": tests[_WARNED], "failedTests": tests[_FAILED],
             EXTENSION: {
-                "level": "challenged" if challenge else "self-tested", "backend": _backend_of(header),
+                "level": level_of(evidence.footer, challenge), "backend": _backend_of(header),
                 "by": header.get("by"),
                 "operations": list(evidence.claims.operations), "leavesOut": list(evidence.claims.not_claimed),
                 "started": header["started"], "validUntil": in_days(days, started),
@@ -212,10 +213,21 @@ def statement_of(
     }  # fmt: skip
 
 
+def level_of(footer: Record, challenge: object, all_ran_again: bool = False) -> str:
+    """Return the level that follows from the facts. It is no higher than what could be named allows."""
+    if not footer.get("subject"):
+        return "self-tested"
+    if all_ran_again and not footer.get("not_named"):
+        return "re-run"
+    return "challenged" if challenge else "self-tested"
+
+
 def _describe_missing_names(footer: Record) -> Iterator[str]:
     """Say what was tested and has no digest."""
     if not footer.get("subject"):
         yield "No file of the library is named: this system, unlike Linux, does not say what a process has loaded."
+    if lost := footer.get("not_named"):
+        yield f"Used, and not named: {name_first(tuple(lost), 4)}. No audit raises this certificate to re-run."
     if footer.get("unnamed_code"):
         yield (
             "The process also held code that is in no file, as a compiler at run time (JIT) makes it. No digest "
@@ -232,7 +244,7 @@ def _shorten(sentences: Sequence[str]) -> list[str]:
     return [*(head for head, _, _ in parts), *limits]
 
 
-def audit_of(statement: RecordFile, suite: str, rows: int, called: int, by: str | None) -> dict[str, Any]:
+def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, by: str | None) -> dict[str, Any]:
     """Make an audit: the issuer called so many rows again, on the files of a statement, and no result differed."""
     predicate = statement.record["predicate"]
     own = predicate[EXTENSION]
@@ -242,11 +254,11 @@ def audit_of(statement: RecordFile, suite: str, rows: int, called: int, by: str 
         "subject": statement.record["subject"],
         "predicateType": _SUMMARY,
         "predicate": {
-            "verifier": {"id": f"{EXTENSION}/audit", "policies": _files({"suite": suite})},
+            "verifier": {"id": f"{EXTENSION}/audit", "policies": _files({"suite": evidence.header["suite"]["digest"]})},
             "timeCreated": in_days(0),
             "properties": [f"RESHAPE_{name}" for name in conforming],
             EXTENSION: {
-                "level": "re-run" if rows >= called else "re-run in part", "by": by,
+                "level": level_of(evidence.footer, own["challenge"], rows >= called), "by": by,
                 "validUntil": own["validUntil"], "statement": statement.sha256, "rows": rows,
                 "called": called, "differences": 0,
             },

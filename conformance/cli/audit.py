@@ -18,7 +18,7 @@ from ..certificate.check import (
 )
 from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
 from ..certificate.signature import ISSUER, is_signed, sign, signature_of, try_key
-from ..certificate.statement import AUDIT, audit_of, write_record
+from ..certificate.statement import AUDIT, audit_of, level_of, write_record
 from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(repetition.record())
     else:
-        _show(folder, repetition, called_rows(certificate.evidence), key is not None)
+        _show(folder, repetition, certificate, key is not None)
     return FAILS if repetition.differences else 0
 
 
@@ -110,23 +110,29 @@ def _write(
     folder: Path, certificate: Certificate, repetition: Repetition, issuer: str | None, key: Path | None
 ) -> None:
     """Write the audit, and page and badge again."""
-    suite = certificate.evidence.header["suite"]["digest"]
     called, statement = called_rows(certificate.evidence), certificate.statement
     signature_of(folder / AUDIT).unlink(missing_ok=True)
-    audit = write_record(folder / AUDIT, audit_of(statement, suite, repetition.rows, called, issuer))
+    audit = write_record(folder / AUDIT, audit_of(statement, certificate.evidence, repetition.rows, called, issuer))
     if key is not None:
         sign(audit, key, ISSUER)
     replace_text(folder / PAGE, render_certificate(statement, audit, is_signed(statement.path)))
     replace_text(folder / BADGE, render_badge(statement, audit))
 
 
-def _show(folder: Path, repetition: Repetition, called: int, is_signed: bool) -> None:
+def _show(folder: Path, repetition: Repetition, certificate: Certificate, is_signed: bool) -> None:
     if number := len(repetition.differences):
         say(f"{number:,} of {repetition.rows:,} rows gave other answers here; nothing is signed")
         for difference in repetition.differences[:_MAX_DIFFERENCES_SHOWN]:
             say(f"  {difference}")
         return
-    whole = "the certificate is now at level re-run" if repetition.rows >= called else "without --rows it is a re-run"
+    called = called_rows(certificate.evidence)
+    level = level_of(certificate.evidence.footer, certificate.own["challenge"], all_ran_again=True)
+    stays = "" if level == "re-run" else ", because it does not name all that ran"
+    whole = (
+        f"the certificate is now at level {level}{stays}"
+        if repetition.rows >= called
+        else "without --rows it is a re-run"
+    )
     say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; {whole}")
     say(f"audit: {folder / AUDIT}{'' if is_signed else ' (not signed; sign with --key FILE)'}")
     say(f"next: conformance verify {folder} --certificate --allowed FILE")

@@ -22,6 +22,7 @@ from ..certificate.statement import (
     RecordFile,
     commitment_of,
     digest_of_file,
+    level_of,
     read_record,
     statement_of,
     write_record,
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"commitment: {relative(out / COMMITMENT)}; send it to the issuer, who answers with a challenge")
         say(f"next: conformance certify {args.backend} --challenge FILE --out {relative(out)}")
         return conclusion.exit_code
-    suite, level = evidence.header["suite"], "self-tested" if args.challenge is None else "challenged"
+    suite, level = evidence.header["suite"], level_of(evidence.footer, args.challenge)
     described = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])
     signed = "" if args.key else "; not signed; sign with --key FILE"
     say(f"certificate: {relative(out / PAGE)} ({described}{signed})")
@@ -166,5 +167,7 @@ def _show(evidence: Evidence, conclusion: Conclusion) -> None:
     say(f"files under test: {len(files)}" + ("" if files else "; this system does not name them"))
     for name, digest in files.items():
         say(f"  {digest[:16]}…  {name}")
+    for what in evidence.footer.get("not_named", ()):
+        say(f"  no digest          {what}")
     say()
     say(f"exit {conclusion.exit_code}: {conclusion.why}")

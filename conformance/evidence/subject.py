@@ -76,12 +76,10 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     if not mappings:
         return NO_SUBJECT
     notes = {how: {path.resolve() for path in paths} for how, paths in opened.noted().items()}
-    names = _Names(opened.began, notes["written"])
+    names = _Names(opened.began, notes["made"])
     mapped = _find_mapped(mappings, names)
-    read = {*notes["read"], *(file for process in processes for file in _open_files(process))} - notes["written"]
-    started = {
-        path for path in notes["started"] - notes["written"] if path.name not in _TOOLS or not _is_packaged(path)
-    }
+    read = {*notes["read"], *(file for process in processes for file in _open_files(process))}
+    started = {path for path in notes["started"] - notes["made"] if path.name not in _TOOLS or not _is_packaged(path)}
     command = [Path(word).resolve() for word in command_of(backend)]
     if len(command) > 1 or (command and command[0] not in mapped):
         started.add(command[0])
@@ -108,10 +106,10 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
 class _Names:
     """The names that were given, and what could not get one."""
 
-    def __init__(self, began: float, written: Set[Path]) -> None:
+    def __init__(self, began: float, made: Set[Path]) -> None:
         self.lost, self.made, self._given = set[str](), False, set[tuple[str, str]]()
         self._listed: dict[str, Listed] = {}
-        self._began, self._written, self._digests = began, written, dict[Path, str]()
+        self._began, self._made, self._digests = began, made, dict[Path, str]()
 
     def give(self, name: str, path: Path) -> None:
         if digest := self._digest(name, path):
@@ -120,9 +118,9 @@ class _Names:
     def give_package(self, package: _Package, used: Set[str]) -> None:
         """Name all files that a package lists, or those that were used of a folder without a list, by one digest."""
         files = [file for file in package.files if (package.folder / file).is_file()] or used
-        digests = {file: self._digest(file, package.folder / file) for file in files}
+        digests = {file: digest for file in files if (digest := self._digest(file, package.folder / file))}
         name = f"{package.name} ({len(digests):,} files)"
-        self._given.add((name, digest_of_subject(digests)))
+        self._given |= {(name, digest_of_subject(digests))} if digests else set()
         if package.files:
             self._listed |= {file: Listed(name, digest) for file, digest in digests.items()}
 
@@ -138,14 +136,14 @@ class _Names:
             self._digests[path] = ""
             try:
                 digest = sha256_of(path)
-                if path.stat().st_ctime < self._began:
-                    self._digests[path] = digest
-                elif path in self._written:
+                if path in self._made:
                     self.made = True
+                elif path.stat().st_ctime < self._began:
+                    self._digests[path] = digest
                 else:
                     self.lost.add(f"{name} (changed during the run)")
             except OSError:
-                self.lost.add(f"{name} (cannot be read)")
+                self.lost |= set() if path in self._made else {f"{name} (cannot be read)"}
         return self._digests[path]
 
 

@@ -222,7 +222,7 @@ def audit(lab: Lab) -> None:
     """Let the issuer audit the statement, whatever it is."""
     statement = as_it_is(lab.folder / STATEMENT)
     called = certificate.called_rows(evidence := read(lab.folder / RESULTS))
-    write_record(lab.folder / AUDIT, audit_of(statement, evidence.header["suite"]["digest"], called, called, None))
+    write_record(lab.folder / AUDIT, audit_of(statement, evidence, called, called, None))
     lab.sign(AUDIT, "issuer")
     remove(PAGE, BADGE)(lab)
 

@@ -154,7 +154,7 @@ STATEMENTS: dict[str, Callable[[], Json]] = {
 
 
 def audit(tmp_path: Path, statement: Json) -> Json:
-    return audit_of(write_record(tmp_path / "statement.json", statement), DIGEST, 10, 10, "Lab")
+    return audit_of(write_record(tmp_path / "statement.json", statement), evidence_of(), 10, 10, "Lab")
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -1,87 +1,266 @@
-"""The code under test, as the map of memory of a process names it."""
+"""The files under test are named, or it is said that they are not: ways in which another file may run unnoticed."""
 
 from __future__ import annotations
 
 import os
+import py_compile
 import shutil
-import subprocess
 import sys
-from importlib import import_module
+import venv
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.adapter import bundled_backends, modules_of_adapter
-from conformance.evidence.subject import Subject, read_subject
+from conformance.evidence import subject
+from conformance.evidence.subject import Subject
+from conformance.isolate.backend import note_opened_files, use_backend
+from conformance.isolate.process.launch import import_code
+from conformance.isolate.protocol.opened import OpenedFiles
+from conformance.runner.run_suite import read_subject_of
+from tests.builders import some_slow
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the map of memory of Linux")
-WAITS = "print(flush=True); import sys; sys.stdin.read()"
+ADAPTER = """
+from conformance.adapters.reference import Reference
+class Mine(Reference): pass
+"""
+WORKER = f"{import_code()}\nfrom conformance.isolate.protocol.worker import main; sys.exit(main(['reference']))\n"
 MAKES_CODE = "import mmap; code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)"
+IN_MEMORY = """
+import ctypes, os
+file = os.memfd_create("mine")
+os.write(file, open({0!r}, "rb").read())
+ctypes.CDLL(f"/proc/self/fd/{{file}}")
+"""
 
 
-def subject_of(program: str) -> Subject:
-    """The files under test of a process that runs a program."""
-    with subprocess.Popen(
-        [sys.executable, "-c", f"{program}; {WAITS}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            return read_subject(process.pid)
-        finally:
-            process.kill()
+def subject_of(backend: str) -> Subject:
+    with note_opened_files() as opened, use_backend(backend, "worker", opened=opened) as adapter:
+        return read_subject_of(adapter, backend, opened)
+
+
+def adapter(folder: Path, code: str) -> str:
+    """Write an adapter that runs some code when it is imported."""
+    (folder / "mine.py").write_text(f"{code}\n{ADAPTER}")
+    return f"{folder / 'mine.py'}:Mine"
+
+
+def library(path: Path, number: int) -> Path:
+    """Write a library that needs nothing of Python, and differs by its end."""
+    model = next(path for path in subject._mapped_by_python() if path.name.startswith("libffi"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(model.read_bytes() + bytes([number]))
+    return path
+
+
+def program(folder: Path, number: int = 0) -> Path:
+    (folder / "prog.py").write_text(f"# {number}\n{WORKER}")
+    return folder / "prog.py"
+
+
+def environment(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> None:
+    """Let workers run in an environment with these files in its folder of packages."""
+    venv.create(folder / "env", symlinks=True)
+    (packages,) = (folder / "env").glob("lib/python*/site-packages")
+    for name, text in files.items():
+        (packages / name.replace("_py", ".py").replace("_pth", ".pth")).write_text(text)
+    monkeypatch.setattr(sys, "executable", str(folder / "env" / "bin" / "python"))
+
+
+class Attack(NamedTuple):
+    """Something that runs another file the second time."""
+
+    make: Callable[[Path, int, pytest.MonkeyPatch], str]
+    """Prepares the first or second time, and returns the backend."""
+    name: str
+    """What then has another digest, or none and is said."""
+    broken: str = ""
+    """The function without which nobody sees it; empty if the map of memory alone shows it."""
+
+
+def loads(name: str, code: str = "import ctypes; ctypes.CDLL({0!r})") -> Callable[..., str]:
+    """The adapter loads a library with this name."""
+    return lambda folder, number, _: adapter(folder, code.format(str(library(folder / name, number))))
+
+
+def editable(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+    (folder / "code" / "vendor").mkdir(parents=True, exist_ok=True)
+    for name in ("__init__.py", "core.py"):
+        (folder / "code" / "vendor" / name).write_text(f"number = {number}\n")
+    finder = f"import sys; sys.path.append({str(folder / 'code')!r})\n"
+    environment(folder, patch, vendor_pth="import vendor_finder\n", vendor_finder_py=finder)
+    return adapter(folder, "import vendor.core")
+
+
+def on_the_path(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+    (folder / "path").mkdir(exist_ok=True)
+    (folder / "path" / "vendor.py").write_text(f"number = {number}\n")
+    patch.syspath_prepend(str(folder / "path"))
+    return adapter(folder, "import vendor")
+
+
+def at_start(**files: str) -> Callable[..., str]:
+    def make(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+        environment(folder, patch, **{name: text.format(number) for name, text in files.items()})
+        return adapter(folder, "")
+
+    return make
+
+
+def in_a_container(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    seen, hidden = library(folder / "seen" / "libmine.so", 0), library(folder / "hidden" / "libmine.so", number)
+    (folder / "prog.py").write_text(f"import ctypes; ctypes.CDLL({str(seen)!r})\n{WORKER}")
+    sees = f"--bind / / --dev /dev --proc /proc --bind {hidden.parent} {seen.parent}"
+    return f"cmd:bwrap {sees} {sys.executable} {folder / 'prog.py'}"
+
+
+def preloaded(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    return f"cmd:env LD_PRELOAD={library(folder / 'libmine.so', number)} {sys.executable} {program(folder)}"
+
+
+def in_our_process_too(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+    import ctypes
+
+    path = library(Path(mkdtemp(dir=folder)) / "libmine.so", number)
+    ctypes.CDLL(str(path))
+    return adapter(folder, f"import ctypes; ctypes.CDLL({str(path)!r})")
+
+
+def with_data(code: str) -> Callable[..., str]:
+    def make(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+        (folder / "data").write_text(f"number = {number}\n")
+        return adapter(folder, code.format(str(folder / "data")))
+
+    return make
+
+
+def with_helper(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    helper = folder / "helper"
+    helper.write_text(f"#!/bin/sh\nexit {number}\n")
+    helper.chmod(0o755)
+    return adapter(folder, f"import subprocess; subprocess.run([{str(helper)!r}])")
+
+
+def in_a_package(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+    """Its RECORD is never true, and what it lists is closed again when it is looked at."""
+    packages = folder / "site-packages"
+    library(packages / "vendor" / "libmine.so", number)
+    (packages / "vendor" / "__init__.py").touch()
+    (packages / "vendor-1.0.dist-info").mkdir(exist_ok=True)
+    lines = "vendor/__init__.py,sha256=x,0\nvendor/libmine.so,sha256=x,1\n../../bin/vendor,sha256=x,1\n"
+    (packages / "vendor-1.0.dist-info" / "RECORD").write_text(lines)
+    patch.syspath_prepend(str(packages))
+    return adapter(folder, "import vendor")
+
+
+CLOSES = "import ctypes, _ctypes; _ctypes.dlclose(ctypes.CDLL({0!r})._handle)"
+OVERWRITES = (
+    "import ctypes; ctypes.CDLL({0!r}); file = open({0!r}, 'r+b'); file.seek(0, 2); file.write(b'2'); file.close()"
+)
+OVERWRITES_AS_A_HELPER = "import ctypes, os; ctypes.CDLL({0!r}); os.truncate({0!r}, os.path.getsize({0!r}) - 1)"
+ATTACKS = {
+    "a library with a name of the system": Attack(loads("libm-mine.so"), "libm-mine.so", "_is_packaged"),
+    "an editable package": Attack(editable, "vendor (2 files)", "noted"),
+    "a module on PYTHONPATH": Attack(on_the_path, "vendor.py", "noted"),
+    "a program for an interpreter": Attack(
+        lambda folder, number, _: f"cmd:{sys.executable} {program(folder, number)}", "prog.py", "command_of"),
+    "a file that only a container sees": Attack(in_a_container, "libmine.so", "_find_file"),
+    "a preloaded library": Attack(preloaded, "libmine.so"),
+    "a start-up module": Attack(at_start(sitecustomize_py="number = {}\n"), "sitecustomize.py", "noted"),
+    "a line of a .pth file": Attack(at_start(mine_pth="import sys; sys.number = {}\n"), "mine.pth", "noted"),
+    "a library that our process has, too": Attack(in_our_process_too, "libmine.so"),
+    "a library that is closed again": Attack(loads("libmine.so", CLOSES), "libmine.so", "noted"),
+    "a program that has ended": Attack(with_helper, "helper", "noted"),
+    "a data file": Attack(with_data("open({0!r}).read()"), "data", "noted"),
+    "code that is no module": Attack(with_data("exec(open({0!r}).read())"), "data", "noted"),
+    "a library inside a package of the suite": Attack(loads("site-packages/ml_dtypes/libmine.so"), "libmine.so"),
+    "a package that is not as its RECORD says": Attack(in_a_package, "vendor-1.0 (2 files)", "noted"),
+    "a file with a name like one deleted": Attack(loads("x.so (deleted)"), "x.so (deleted)"),
+}  # fmt: skip
+
+
+def break_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a function answer as if the check were not there."""
+    nothing: dict[str, Any] = {
+        "_is_packaged": lambda path: True,
+        "command_of": lambda backend: [],
+        "_find_file": lambda mapping: Path(mapping.name) if os.path.isfile(mapping.name) else None,
+    }
+    if name == "noted":
+        none = {"read": {Path(__file__)}, "made": set[Path](), "started": set[Path]()}
+        monkeypatch.setattr(OpenedFiles, name, lambda self: none)
+    elif name:
+        monkeypatch.setattr(subject, name, nothing[name])
+
+
+def is_noticed(attack: Attack, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    first, second = (subject_of(attack.make(folder, number, monkeypatch)) for number in (1, 2))
+    return first.files.get(attack.name) != second.files.get(attack.name)
+
+
+@pytest.mark.parametrize("name", some_slow(ATTACKS, ("an editable package", "a library with a name of the system")))
+def test_another_file_is_noticed_by_its_check_alone(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "container" in name and shutil.which("bwrap") is None:
+        pytest.skip("needs bwrap")
+    attack = ATTACKS[name]
+    assert is_noticed(attack, tmp_path, monkeypatch)
+    if attack.broken:
+        break_check(attack.broken, monkeypatch)
+        assert not is_noticed(attack, tmp_path, monkeypatch)
+
+
+LOST = {
+    "a file that is overwritten": (loads("libmine.so", OVERWRITES), "libmine.so (changed during the run)"),
+    "a library that is unlinked": (
+        loads("libmine.so", "import ctypes, os; ctypes.CDLL({0!r}); os.unlink({0!r})"),
+        "libmine.so (deleted) (not at its path any more)"),
+    "a library in memory": (loads("libmine.so", IN_MEMORY), "memfd:mine (deleted) (not at its path any more)"),
+    "a file that nobody may read": (
+        loads("libmine.so", "import ctypes, os; ctypes.CDLL({0!r}); os.chmod({0!r}, 0)"),
+        "libmine.so (changed during the run)"),
+    "what a helper reads": (with_helper, "the files that helper read"),
+    "what an interpreter reads": (ATTACKS["a program for an interpreter"].make, "the files that python"),
+    "what a shell starts": (
+        lambda folder, *_: adapter(folder, "import os; os.system('true')"), "the files that dash read"),
+}  # fmt: skip
+"""What gets no digest, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", some_slow(LOST, ("a file that is overwritten", "what an interpreter reads")))
+def test_what_cannot_be_named_is_said(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, says = LOST[name]
+    found = subject_of(make(tmp_path, 1, monkeypatch))
+    assert [each for each in found.not_named if each.startswith(says)], found.not_named
 
 
 @pytest.mark.parametrize("makes_code", [False, True])
-def test_code_that_is_in_no_file_is_seen(makes_code: bool) -> None:
-    assert subject_of(MAKES_CODE if makes_code else "pass").unnamed_code is makes_code
+def test_code_that_is_in_no_file_is_seen(tmp_path: Path, makes_code: bool) -> None:
+    found = subject_of(adapter(tmp_path, MAKES_CODE if makes_code else ""))
+    assert (found.unnamed_code, found.not_named) == (makes_code, ())
 
 
-def test_python_and_its_standard_library_are_not_under_test() -> None:
-    assert set(subject_of("import bz2, ctypes, lzma, sqlite3, ssl, uuid, zlib, yaml").files) == set()
+def test_python_and_its_standard_library_are_not_under_test(tmp_path: Path) -> None:
+    code = "import bz2, ctypes, lzma, sqlite3, ssl, uuid, zlib, platform, json; platform.processor()"
+    names = {name.partition("-")[0].partition("/")[0] for name in subject_of(adapter(tmp_path, code)).files}
+    assert names <= {"adapters (2 files)", "mine.py", "numpy", "numpy.libs", "ml_dtypes", "setuptools"}
 
 
-def test_a_package_of_compiled_files_is_under_test(tmp_path: Path) -> None:
-    """Otherwise a second run of the same packages may name other files, and would count as a run of something else."""
-    compiled = str(import_module("numpy._core._multiarray_umath").__file__)
-    library = tmp_path / "libmine.so"
-    shutil.copy(compiled, library)
-    files = subject_of(f"import ctypes, numpy; ctypes.CDLL({str(library)!r})").files
-    assert {"libmine.so", "numpy/_core/" + Path(compiled).name} < set(files)
-
-
-def test_a_package_that_the_adapter_imports_is_under_test(tmp_path: Path) -> None:
-    """No process maps Python files, so the adapter says which packages it uses."""
-    (tmp_path / "pluggy.py").write_text("import json\n\nfrom jinja2 import Template\n")
-    (tmp_path / "mine.py").write_text("import os, yaml\n\ndef load():\n    import pluggy, iniconfig.exceptions\n")
-    modules = modules_of_adapter(f"{tmp_path / 'mine.py'}:Mine")
-    assert modules == {"iniconfig", "jinja2", "yaml"}, "a file beside the adapter is not the package of that name"
-    records = {name.partition("-")[0] for name in read_subject(os.getpid(), modules).files if name.endswith("RECORD")}
-    assert {"iniconfig", "jinja2"} <= records
-    assert not {"pyyaml", "PyYAML"} & records, "it belongs to the suite"
-
-
-def test_an_adapter_in_a_package_and_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "vendor").mkdir()
-    (tmp_path / "vendor" / "__init__.py").touch()
-    (tmp_path / "vendor" / "adapter.py").write_text("from .core import reshape\n")
+def test_byte_code_from_elsewhere_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as that of another source, which says that nobody shall compare it."""
+    source, mode = tmp_path / "vendor.py", py_compile.PycInvalidationMode.UNCHECKED_HASH
+    source.write_text("VERSION = '2'\n")
+    py_compile.compile(str(source), invalidation_mode=mode)
+    source.write_text("VERSION = '1'\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert modules_of_adapter("vendor.adapter:Mine") == {"vendor"}
-    program = tmp_path / "program.py"
-    program.write_text("import jinja2\n")
-    assert modules_of_adapter(f"cmd:{program}") == frozenset()
-
-
-def test_a_package_without_its_metadata_does_not_disturb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broken removal of a package leaves such a folder."""
-    packages = tmp_path / "site-packages"
-    (packages / "left-1.0.dist-info").mkdir(parents=True)
-    (packages / "left-1.0.dist-info" / "RECORD").write_text("left/__init__.py,,\nleft-1.0.dist-info/RECORD,,\n")
-    monkeypatch.syspath_prepend(str(packages))
-    assert "left-1.0.dist-info/RECORD" in read_subject(os.getpid(), ["left"]).files
-
-
-@pytest.mark.parametrize("name", sorted(bundled_backends()))
-def test_a_bundled_adapter_names_its_library(name: str) -> None:
-    alone = {"reference", "numpy", "onednn"}  # the first two are NumPy itself, the last is one file that is mapped
-    assert modules_of_adapter(name) - {"conformance", "numpy"} or name in alone
+    backend = adapter(tmp_path, "import vendor")
+    with open(tmp_path / "mine.py", "a") as file:
+        file.write("Mine.identity = Reference.identity._replace(version=vendor.VERSION)\n")
+    versions = []
+    for noted in (nullcontext, note_opened_files):
+        with noted() as opened, use_backend(backend, "worker", opened=opened) as started:
+            versions.append(started.identity.version)
+    assert versions == ["2", "1"]

@@ -21,6 +21,7 @@ from conformance.evidence.results import InvalidEvidence, part_of, read
 from conformance.isolate.backend import run_rows
 from conformance.model import IDLE, Result
 from conformance.plan.rows import Row
+from conformance.system.files import sha256_of
 from conformance.verdict import waive
 
 from .. import builders
@@ -83,8 +84,8 @@ def test_an_adapter_is_pinned_with_the_files_beside_it(tmp_path: Path) -> None:
         file.write_text(f"{file.read_text()}# changed\n")
         digests.append(digest_of_adapter(f"{adapter}:It"))
     assert len(set(digests)) == 5, "each counts, also the one that is imported by its name alone"
-    files = (adapter, deeper, other, shared)
-    assert digests[4] == hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    lines = "".join(f"{sha256_of(path)}  {path.name}\n" for path in (adapter, deeper, other, shared))
+    assert digests[4] == hashlib.sha256(lines.encode()).hexdigest()
 
 
 def test_an_adapter_in_one_file_is_pinned_by_its_digest(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ The suite loads ml_dtypes for some rows: now, so that a run of a part of the row
 _LOG = "opened"
 _STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system")
 """Events with the program and its arguments, or the command line of a shell."""
-How = Literal["read", "written", "started"]
+How = Literal["read", "made", "started"]
 
 
 class OpenedFiles(NamedTuple):
@@ -40,12 +40,14 @@ class OpenedFiles(NamedTuple):
         return {_FOLDER: str(self.folder), "PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
 
     def noted(self) -> Mapping[How, set[Path]]:
-        """Return the files that were read or written, and those in the command lines of programs that were started."""
+        """Return the files that were read, those that were not there before they were written, and those in the command
+        lines of programs that were started.
+        """
         try:
             entries = os.fsdecode((self.folder / _LOG).read_bytes()).split("\0")
         except OSError:
             entries = []
-        found: dict[How, set[Path]] = {"read": set(), "written": set(), "started": set()}
+        found: dict[How, set[Path]] = {"read": set(), "made": set(), "started": set()}
         for how, files in found.items():
             files |= {Path(entry[len(how) + 1 :]) for entry in entries if entry.startswith(f"{how} ")}
         return found
@@ -65,20 +67,24 @@ def note() -> None:
             with contextlib.suppress(ValueError):
                 name = importlib.util.source_from_cache(name)
         entry = f"{how} {name}\0"
-        if name != log and entry not in noted and os.path.isfile(name):
+        if name != log and entry not in noted and os.path.isfile(name) == (how != "made"):
             noted.add(entry)
             with open(log, "ab", 0) as file:  # not kept open: a backend may close what it does not know
                 file.write(os.fsencode(entry))
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         with contextlib.suppress(OSError, TypeError, ValueError):  # what is opened may be a descriptor, or no path
-            if event == "open":
-                write("written" if arguments[2] & (os.O_WRONLY | os.O_RDWR) else "read", arguments[0])
-            elif event == "import" or (event == "ctypes.dlopen" and os.sep in arguments[0]):
-                write("read", arguments[event == "import"])
+            if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+                if f"read {arguments[0]}\0" not in noted:
+                    write("made", arguments[0])
+            elif event == "open" or (event == "ctypes.dlopen" and os.sep in arguments[0]):
+                write("read", arguments[0])
+            elif event == "import":
+                write("read", arguments[1])
             elif event in _STARTS:
-                for words in arguments[:2]:
-                    for word in (words if isinstance(words, str) else " ".join(map(os.fsdecode, words))).split():
-                        write("started", shutil.which(word) or word)
+                program, words = arguments[:2] if len(arguments) > 1 else ("sh", [arguments[0]])
+                write("started", shutil.which(program) or program)
+                for word in " ".join(map(os.fsdecode, [words] if isinstance(words, str) else words)).split():
+                    write("started", word)
 
     sys.addaudithook(hook)
