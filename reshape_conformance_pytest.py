@@ -89,15 +89,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "N",
         "help": "with --adapter: number of processes of the backend at once (1), without -n of pytest-xdist",
     },
-    "--conformance-spec": {
-        "dest": "conformance_spec",
+    "--conformance-suite": {
+        "dest": "conformance_suite",
         "metavar": "DIR",
-        "help": "with --adapter: a folder instead of the bundled spec/, or beside it if it says `extends`",
-    },
-    "--conformance-cases": {
-        "dest": "conformance_cases",
-        "metavar": "DIR",
-        "help": "with --adapter: a folder instead of the bundled cases/, or beside it if it says `extends`",
+        "help": "with --adapter: a folder with spec/ or cases/, which replace the bundled, or extend it if they say so",
     },
     "--conformance-out": {
         "dest": "conformance_out",

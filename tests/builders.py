@@ -224,9 +224,14 @@ def write_cases(folder: Path, *files: str) -> Path:
     return path
 
 
+def write_suite(folder: Path, *files: str) -> Path:
+    """A folder of a suite with such cases, for `--suite`."""
+    return write_cases(folder, *files).parent
+
+
 def plan_of_cases(folder: Path, *files: str) -> Plan:
-    """The plan of such a folder."""
-    return plan_of(load_suite(None, write_cases(folder, *files)))
+    """The plan of such a suite."""
+    return plan_of(load_suite(write_suite(folder, *files)))
 
 
 bundled_plan = cache(lambda: plan_of(load_suite()))
@@ -296,7 +301,7 @@ class Command(Cli):
 
     @property
     def plan(self) -> Plan:
-        return plan_of(load_suite(None, self.cases))
+        return plan_of(load_suite(self.folder))
 
     def run(self, backend: str, *words: object, out: Path | None = None) -> CommandOutput:
         """`conformance run`, in this process, on the few cases; without drawn rows, unless it asks for them."""
@@ -306,7 +311,7 @@ class Command(Cli):
             words = ("--isolation", "none", *words)
         if "--resume" not in words:
             words = ("--out", out or self.out, *words)
-        return self("run", backend, "--cases", self.cases, *words)
+        return self("run", backend, "--suite", self.folder, *words)
 
 
 def spare_planted(monkeypatch: pytest.MonkeyPatch) -> None:

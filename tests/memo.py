@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +17,7 @@ from conformance.cli import sweep
 from conformance.draw import challenge
 from conformance.load import cases as load_cases
 from conformance.load import spec as load_spec
-from conformance.load.folders import layers, spec_folder
+from conformance.load.folders import find_folders, layers, spec_folder
 from conformance.model import Malformed, Spec, Suite
 from conformance.plan import rows as plan_rows
 from conformance.plan.rows import Plan, Row
@@ -33,17 +34,22 @@ def install() -> None:
     """Put the remembering functions in place, before other modules import them by name."""
     _remember(load_spec, "load_spec", _key_of_spec)
     setattr(load_cases, "load_spec", load_spec.load_spec)  # noqa: B010  # mypy knows no such name
-    _remember(load_cases, "with_cases", _key_of_suite)
-    _remember(plan_rows, "plan_of", _identify)
+    _remember(load_cases, "with_cases", _key_of_suite, lambda suite, _, folder: replace(suite, folder=folder))
+    _remember(plan_rows, "plan_of", _identify, lambda plan, suite: replace(plan, suite=suite))
     _free_steps_of_large_plans(plan_rows.plan_of)
     _remember(challenge, "fresh_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
     _remember(planted_backends, "_run_planted_backend", _key_of_planted)
-    _remember(sweep, "_count_failures", lambda r, name: (name, r.ways[:1], r.spec, r.digest, r.version))
+    _remember(sweep, "_count_failures", lambda r, name: (name, r.ways[:1], r.suite, r.digest, r.version))
     _remember(mutants, "reference_mutants", lambda: ())
 
 
-def _remember(module: ModuleType, name: str, key_of: Callable[..., Any]) -> None:
-    """Let a function return its first value again if the key of its arguments is equal; if there is no key, call it."""
+def _remember(
+    module: ModuleType, name: str, key_of: Callable[..., Any], fit: Callable[..., Any] = lambda value, *_: value
+) -> None:
+    """Let a function return its first value again if the key of its arguments is equal; if there is no key, call it.
+
+    `fit` makes of that value the one for arguments that differ in what the key does not have.
+    """
     plain, memory = getattr(module, name), dict[Any, Any]()
 
     @wraps(plain)
@@ -55,15 +61,15 @@ def _remember(module: ModuleType, name: str, key_of: Callable[..., Any]) -> None
             while len(memory) >= MAX_VALUES:
                 del memory[next(iter(memory))]
             memory[key] = arguments, value if isinstance(value, int | Spec | Suite | Plan) else list(value)
-        return memory[key][1]  # the arguments are kept too, so that no others get their ids
+        return fit(memory[key][1], *arguments)  # the arguments are kept too, so that no others get their ids
 
     setattr(module, name, remembering)
 
 
-def _contents(folder: Path | None, bundled: Path) -> Any:
+def _contents(folder: Path, bundled: Path) -> Any:
     """The folders that one is made of, with the names and bytes of their YAML files; None if they cannot be read."""
     try:
-        folders = layers(folder and Path(os.path.abspath(folder)), bundled)
+        folders = layers(Path(os.path.abspath(folder)), bundled)
         return tuple(
             (each.name, each == bundled, tuple((path.name, path.read_bytes()) for path in sorted(each.glob("*.yaml"))))
             for each in folders
@@ -73,14 +79,15 @@ def _contents(folder: Path | None, bundled: Path) -> Any:
 
 
 def _key_of_spec(folder: Path | None = None) -> Any:
-    return _contents(folder, spec_folder())
+    return _contents(folder or spec_folder(), spec_folder())
 
 
-def _key_of_suite(spec: Spec, spec_path: Path, cases_path: Path) -> Any:
+def _key_of_suite(spec: Spec, folder: Path | None) -> Any:
     bundled = load_cases.cases_folder()  # type: ignore[attr-defined]  # tests replace this name
     try:
-        files = _contents(cases_path, bundled)
-        return files and (id(spec), layers(spec_path, spec_folder())[0] == spec_folder(), files,
+        found = find_folders(folder)
+        files = _contents(found.cases, bundled)
+        return files and (id(spec), layers(found.spec, spec_folder())[0] == spec_folder(), files,
                           tuple(load_cases.read_lock(bundled)))  # fmt: skip
     except (OSError, Malformed):
         return None
@@ -103,7 +110,7 @@ def _free_steps_of_large_plans(plan_of: Callable[[Suite], Plan]) -> None:
     @wraps(plan_of)
     def freeing(suite: Suite) -> Plan:
         plan = plan_of(suite)
-        if large and large[0] is not plan:
+        if large and large[0].rows is not plan.rows:
             for row in large.pop().rows:
                 row.free_steps()
         if len(plan.rows) > MIN_LARGE_ROWS and not large:

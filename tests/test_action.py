@@ -114,7 +114,7 @@ class Runner:
 
 @pytest.fixture
 def few(tmp_path: Path) -> str:
-    return f"--cases {builders.write_cases(tmp_path)} --isolation none --drawn-rows 0"
+    return f"--suite {builders.write_suite(tmp_path)} --isolation none --drawn-rows 0"
 
 
 Rehearse = Callable[[Runner, str], builders.CommandOutput]
@@ -139,7 +139,7 @@ def test_a_backend_that_conforms_passes_through_every_step(tmp_path: Path, few: 
     assert_every_step_passes(runner)
     kept = (tmp_path / ".reshape-conformance-last" / "results.jsonl").read_bytes()
     assert kept == (tmp_path / "conformance-report" / "results.jsonl").read_bytes()
-    rehearse(runner, "diff .reshape-conformance-last conformance-report --format markdown").expect(0)
+    rehearse(runner, "diff .reshape-conformance-last conformance-report --out conformance-report/diff.md").expect(0)
     assert "::warning" not in assert_compared(runner).out
 
 
@@ -189,8 +189,9 @@ def test_a_run_worse_than_the_last_is_a_warning(tmp_path: Path, rehearse: Rehear
     for folder in ("conformance-report", ".reshape-conformance-last"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "results.jsonl").touch()
-    words = "diff .reshape-conformance-last conformance-report --format markdown"
-    runner.rehearse(words, builders.CommandOutput(1, "some rows are worse\n", ""))
+    words = "diff .reshape-conformance-last conformance-report --out conformance-report/diff.md"
+    (tmp_path / "conformance-report" / "diff.md").write_text("some rows are worse\n", encoding="utf-8")
+    runner.rehearse(words, builders.CommandOutput(1, "", ""))
     compared = runner.run("compare")
     assert (compared.code, compared.summary) == (0, "some rows are worse\n")
     assert compared.out.startswith("::warning title=reshape conformance::worse than the run before")
@@ -256,8 +257,8 @@ def test_the_predicate_names_the_digests_of_all_files(tmp_path: Path, many: bool
 @pytest.mark.slow
 def test_an_attested_run_names_the_predicate_and_the_files(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(RIGHT, encoding="utf-8")
-    backend, cases = f"{tmp_path / 'mine.py'}:Mine", builders.write_cases(tmp_path)
-    runner = Runner(tmp_path, backend=backend, arguments=f"--cases {cases}", attest="true")
+    backend, suite = f"{tmp_path / 'mine.py'}:Mine", builders.write_suite(tmp_path)
+    runner = Runner(tmp_path, backend=backend, arguments=f"--suite {suite}", attest="true")
     assert runner.run("run").outputs["exit-code"] == "0"
     out = runner.folder / "conformance-report"
     statement = json.loads((out / "statement.json").read_text(encoding="utf-8"))
@@ -336,9 +337,9 @@ def test_the_scripts_of_the_docs_run_as_they_stand(name: str, tmp_path: Path) ->
     runner = Runner(tmp_path)
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci" / "mine.py").write_text(RIGHT, encoding="utf-8")
-    few = shlex.quote(str(builders.write_cases(tmp_path)))
+    few = shlex.quote(str(builders.write_suite(tmp_path)))
     runner.stand_in(
-        "conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@" --cases {few} --drawn-rows 0'
+        "conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@" --suite {few} --drawn-rows 0'
     )
     for command in ("pip", "python3"):
         runner.stand_in(command)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .builders import ROOT, write_cases
+from .builders import ROOT, write_suite
 
 PAGE = ROOT / "docs" / "threats.md"
 HERE = pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is not beside an installed suite")
@@ -58,7 +58,7 @@ def test_a_worker_in_the_sandbox_of_the_page_cannot_write(tmp_path: Path) -> Non
     command = command.replace("$PWD", str(tmp_path))
     command = command.replace("--unshare", f"--ro-bind {ROOT} {ROOT} --unshare", 1)  # it may be in /tmp
     words = [sys.executable, "-m", "conformance", "run", f"cmd:{command}"]
-    words += ["--cases", str(write_cases(tmp_path)), "--out", str(tmp_path / "out")]
+    words += ["--suite", str(write_suite(tmp_path)), "--out", str(tmp_path / "out")]
     done = subprocess.run(words, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (tmp_path / "written").exists()

@@ -14,7 +14,7 @@ from ..system.terminal import say, say_raw
 from ..system.text import describe_unknown
 
 if TYPE_CHECKING:
-    from ..model import Problem, Spec, Suite
+    from ..model import Problem, Spec
     from ..plan.rows import Plan
 
 
@@ -49,34 +49,27 @@ def check_key(path: Path | None, role: str | None = None) -> None:
             raise Usage(f"--key {cannot}") from None
 
 
-def load_spec_of(folder: Path | None) -> Spec:
-    """Load the bundled specification, or that of --spec."""
+def load_spec_of(suite: Path | None) -> Spec:
+    """Load the specification of --suite."""
+    from ..load.folders import find_folders
     from ..load.spec import load_spec
 
-    return load_spec(check_folder("--spec", folder))
+    return load_spec(find_folders(suite).spec)
 
 
-def load_suite_of(spec: Path | None, cases: Path | None) -> Suite:
-    """Load the suite, with the folders of --spec and --cases."""
+def load_plan(suite: Path | None) -> Plan:
+    """Load the suite of --suite as a plan of rows."""
     from ..load.cases import load_suite
-
-    return load_suite(check_folder("--spec", spec), check_folder("--cases", cases))
-
-
-def load_plan(spec: Path | None, cases: Path | None) -> Plan:
-    """Load the suite, with the folders of --spec and --cases, as a plan of rows."""
     from ..plan.rows import plan_of
 
-    return plan_of(load_suite_of(spec, cases))
+    return plan_of(load_suite(suite))
 
 
-def locate(problem: Problem, folders: Iterable[Path | None]) -> Problem:
-    """Return the problem with a path that can be opened, if its folder was named on the command line."""
-    first, _, rest = problem.place.path.partition("/")
-    for folder in folders:
-        if folder is not None and rest and folder.name == first and (folder / rest).exists():
-            return problem._replace(place=problem.place._replace(path=str(folder / rest)))
-    return problem
+def locate(problem: Problem, suite: Path | None) -> Problem:
+    """Return the problem with a path that can be opened, if its file is in the folder of --suite."""
+    if suite is None or not (path := suite / problem.place.path).exists():
+        return problem
+    return problem._replace(place=problem.place._replace(path=str(path)))
 
 
 def pick(what: str, name: str, names: Iterable[str], else_type: str = "") -> str:
@@ -97,10 +90,9 @@ def find_alike(name: str, names: Iterable[str]) -> list[str]:
     return [other for other in names if plain(other) == plain(name)]
 
 
-def folder_options(spec: Path | None, cases: Path | None, option: str = "--") -> str:
-    """Return the folders of --spec and --cases as options, with a space before each, for commands that people paste."""
-    given = (("spec", spec), ("cases", cases))
-    return "".join(f" {option}{name} {shlex.quote(str(path))}" for name, path in given if path is not None)
+def suite_option(suite: Path | None, option: str = "--suite") -> str:
+    """Return the option with the folder of a suite, after a space, for commands that people paste; "" for ours."""
+    return "" if suite is None else f" {option} {shlex.quote(str(suite))}"
 
 
 def say_error(what: str) -> None:

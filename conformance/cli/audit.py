@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     """Check the certificate, call its rows again here, and write audit.json if every answer is the same."""
     folder, key = args.folder, args.key
     check_key(key)
-    plan = load_plan(args.spec, args.cases)
+    plan = load_plan(args.suite)
     trust = Trust(args.allowed, args.revoked, args.challenge)
     certificate = check_certificate(folder, plan, trust, audited=False)
     refuse_resumed(certificate.evidence, folder / RESULTS)

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     with lock_folder(out, f"conformance certify {args.backend}"):
         asked = read_record(args.challenge, CHALLENGE_FORM) if args.challenge else None
         commitment = _read_commitment(asked, args.backend, out) if asked else None  # before anything runs
-        plan = challenge(load_plan(args.spec, args.cases), asked.record["nonce"] if asked else None)
+        plan = challenge(load_plan(args.suite), asked.record["nonce"] if asked else None)
         if plan.suite.lost:
             raise Usage(describe_missing_cases(plan.suite))
         request = replace(read_request(args, plan), with_subject=True)

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
     committed = read_record(path, COMMITMENT_FORM)
     commitment = committed.record
-    suite = load_plan(args.spec, args.cases).suite.digest
+    suite = load_plan(args.suite).suite.digest
     if commitment["suite"] != suite:
         theirs = commitment["suite"][:12]
         raise InvalidEvidence(f"{path}: is for suite {theirs}, and this one is {suite[:12]}; use one version")

@@ -11,7 +11,7 @@ from ..adapter import load_adapter
 from ..load.cases import load_suite, with_cases
 from ..load.cells import load_cells
 from ..load.faults import load_faults
-from ..load.folders import cases_folder, spec_folder
+from ..load.folders import cases_folder, find_folders, spec_folder
 from ..load.schema import bundled_problems
 from ..load.spec import load_spec
 from ..load.strict_yaml import require
@@ -32,7 +32,7 @@ from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance check                                   the bundled suite
-  conformance check --cases my/cases --lock           vectors of yours, and lock the ids of new ones
+  conformance check --suite my --lock                 vectors of yours in my/cases; lock the ids of new ones
   conformance check --mutants zero                    wrong backends, rules and lines with zero in their name
   conformance check --sources DIR                     hold it against the documents themselves"""
 
@@ -49,17 +49,16 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check everything and print each problem and a summary; 0 if there is no problem."""
-    folders = [check_folder("--spec", args.spec), check_folder("--cases", args.cases)]
     if args.mutants is not None:
         if args.lock or args.sources or args.evidence:
             raise Usage("--mutants checks nothing else; drop --lock, --sources and --evidence")
-        return try_mutants(load_suite(*folders), args.mutants, args.json)
+        return try_mutants(load_suite(args.suite), args.mutants, args.json)
     sources = check_folder("--sources", args.sources)
-    findings = _check(folders[0], folders[1], sources, args.lock)
+    findings = _check(args.suite, sources, args.lock)
     if args.evidence is not None and findings.plan is not None:
         compared = compare_faults(find_evidence(args.evidence), findings.plan)
         findings = findings._replace(compared=compared, problems=[*findings.problems, *compared.problems])
-    findings = findings._replace(problems=[locate(problem, folders) for problem in sorted(findings.problems)])
+    findings = findings._replace(problems=[locate(problem, args.suite) for problem in sorted(findings.problems)])
     if args.json:
         emit(_data(findings))
     else:
@@ -82,30 +81,31 @@ class _Findings(NamedTuple):
     """The known faults beside the evidence, if some was named."""
 
 
-def _check(folder: Path | None, cases: Path | None, sources: Path | None, lock: bool) -> _Findings:
+def _check(suite: Path | None, sources: Path | None, lock: bool) -> _Findings:
+    folders = find_folders(suite)
     try:
-        require(bundled_problems() if folder is None or cases is None else [])
-        spec = load_spec(folder)
+        require(bundled_problems() if {spec_folder(), cases_folder()} & {*folders} else [])
+        spec = load_spec(folders.spec)
         compile_rules(spec.rules.values())  # every expression, where `contracts` would stop at one document's
         contracts(spec)
         KnownFaults(load_faults())
     except Malformed as malformed:
         return _Findings(None, 0, None, None, list(malformed.problems))
-    findings = _check_cases(spec, folder, cases, lock)
+    findings = _check_cases(spec, suite, lock)
     if sources is None:
         return findings
     more, coverage = verify(spec, sources)
     return findings._replace(coverage=coverage, problems=findings.problems + more)
 
 
-def _check_cases(spec: Spec, folder: Path | None, cases: Path | None, lock: bool) -> _Findings:
-    path = cases or cases_folder()
+def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _Findings:
+    spec_path, path = find_folders(folder)
     try:
-        suite = with_cases(spec, folder or spec_folder(), path)
+        suite = with_cases(spec, folder)
         require([problem for name in suite.cases for problem in _reading_problems(suite, name)])
         plan = plan_of(suite)
         own = check_cases.own_part(plan)
-        about_cells = load_cells(folder, spec) if own is plan else None
+        about_cells = load_cells(spec_path, spec) if own is plan else None
         cells = table_of(plan, about_cells) if about_cells else None
     except Malformed as malformed:
         return _Findings(spec, 0, None, None, list(malformed.problems))

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 from ..adapter_check.check import Check
 from ..adapter_check.check_adapter import check_adapter
+from ..adapter_check.check_claims import is_plain
 from ..adapter_check.check_program import check_program
 from ..isolate.backend import isolation_of
 from ..isolate.process.launch import Limits
-from ..load.cases import load_suite
-from ..plan.rows import Plan, plan_of
+from ..plan.rows import Plan
 from ..run.contain import quiet_backend
 from ..system.terminal import count_noun, paint, say, wrap
-from .arguments import check_folder, emit
+from .arguments import Usage, emit, load_plan
 from .parser import Parser
-from .shared_options import add_backend, add_isolation, add_spec, add_timeout
+from .shared_options import add_backend, add_isolation, add_suite, add_timeout
 
 _STYLES = {"ok": "green", "mend": "red", "note": "cyan"}
 
@@ -28,7 +28,7 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    add_spec(parser)
+    add_suite(parser)
     add_backend(parser)
     add_isolation(parser)
     add_timeout(parser)
@@ -36,7 +36,9 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each check; 1 if the adapter must be corrected."""
-    plan = plan_of(load_suite(check_folder("--spec", args.spec), check_folder("--cases", None)))
+    plan = load_plan(args.suite)
+    if not any(map(is_plain, plan.rows)):
+        raise Usage(f"{args.suite} has no case with one call that is legal in every document; add one")
     checks: list[Check] = []
     printed = False
     running = _all(args, plan)

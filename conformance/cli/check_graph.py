@@ -18,6 +18,7 @@ from ..graphs.page import FileSection, make_entry, render_graphs
 from ..graphs.read import read_model
 from ..graphs.write_cases import PREFIX, Written, write_cases
 from ..load.faults import load_faults
+from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
 from ..model import Spec
 from ..model.faults import KnownFault
@@ -33,7 +34,7 @@ from .layout import KIND_STYLES, print_rules
 from .parser import Parser, path
 from .run import DEFAULT_OUT
 from .run import run as run_suite
-from .shared_options import BACKEND, add_spec
+from .shared_options import BACKEND, add_suite
 
 _MAX_INPUTS_NAMED = 8
 _MAX_PLACES_NAMED = 4
@@ -58,14 +59,14 @@ exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 
 
 
 def add_options(parser: Parser) -> None:
-    add_spec(parser)
+    add_suite(parser)
     text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR), .pt2 (PyTorch) or .tflite"
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
     parser.many("--input", "NAME=DIMS", "dims of an input; 1..8 tries each length from 1 to 8: x=1..8,3,320,320")
     parser.add_argument("--trace", action="store_true", help="run an ONNX model once, for shapes that it computes")
     parser.once("--document", "ID", "only in that document")
     parser.path("--out", "PAGE", "write a page with a picture of each reshape")
-    parser.path("--cases", "FILE", "write the calls as cases, for `conformance run BACKEND --cases DIR`")
+    parser.path("--cases", "FILE", "write the calls as cases: DIR/cases/NAME.yaml for `run BACKEND --suite DIR`")
     parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {BACKEND}")
 
 
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     page, cases, backend, stream = args.out, args.cases, args.run, sys.stderr if args.json else None
     if args.json and backend is not None:
         raise Usage("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
-    spec = load_spec_of(args.spec)
+    spec = load_spec_of(args.suite)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
     trials = trials_of(args.input or ())
@@ -95,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     if cases is not None:
         replace_text(cases, written.text)
         say(f"wrote {count_noun(written.number, 'case')} to {cases}; {_describe_left_out(written)}", stream)
-    return _run_backend(backend, args.spec, written) or code if backend is not None else code
+    return _run_backend(backend, args.suite, written) or code if backend is not None else code
 
 
 def _section(file: CheckedFile, trials: Sequence[Trial], judge: Judge) -> FileSection:
@@ -118,16 +119,18 @@ def _describe_left_out(written: Written) -> str:
     return f"{count_noun(written.left_out, 'call')} left out: not decided, too large, or of a type without a width"
 
 
-def _run_backend(backend: str, spec: Path | None, written: Written) -> int:
+def _run_backend(backend: str, suite: Path | None, written: Written) -> int:
     """Run the calls on a backend and print the verdict of `conformance run`; 0 unless it fails or cannot start."""
     if not written.number:
         say(f"nothing to run on {backend}: {_describe_left_out(written)}")
         return INCOMPLETE
     out = Path(DEFAULT_OUT) / "check-graph"
-    cases = Path(DEFAULT_OUT) / "check-graph-cases"
-    replace_text(cases / "calls.yaml", written.text)
-    words = ["run", backend, "--cases", str(cases), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
-    words += ["--spec", str(spec)] if spec else []
+    own = Path(DEFAULT_OUT) / "check-graph-suite"
+    replace_text(own / "cases" / "calls.yaml", written.text)
+    (own / "spec").unlink(missing_ok=True)
+    if suite is not None:
+        (own / "spec").symlink_to(find_folders(suite).spec.resolve())
+    words = ["run", backend, "--suite", str(own), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
     code = run_suite(build_parsers(["run"])[0].parse_args(words))
     return 0 if code == INCOMPLETE else code
 

@@ -35,7 +35,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page; 0 whatever the verdicts are."""
-    plan = load_plan(args.spec, args.cases)
+    plan = load_plan(args.suite)
     evidence = [read_and_judge(path, plan) for path in args.folders]
     runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
     out = args.out or DEFAULT_OUT

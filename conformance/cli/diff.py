@@ -11,73 +11,67 @@ from urllib.parse import quote
 from ..evidence.folder import PAGE
 from ..report import diff_report
 from ..report.diff import Difference, difference
-from ..system.terminal import lines, say, with_sign
-from .arguments import Usage, emit, folder_options, load_plan, load_spec_of, pick
+from ..system.terminal import say, with_sign
+from .arguments import Usage, emit, load_plan, load_spec_of, pick, suite_option
 from .compare import read_and_judge
 from .diff_documents import diff_documents, print_document_diff
 from .parser import Parser, path
 from .shared_options import add_suite
 
-_BY_NAME = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text"}
+_FORMS = {".txt": diff_report.render_text, ".md": diff_report.render_markdown}
 
 
 EXAMPLES = """\
   conformance diff build/before build/after           1 where something got worse
-  conformance diff build/before build/after --format markdown
+  conformance diff build/before build/after --out diff.md      for a merge request; .html for a page
   conformance diff static-graph-v0.9 static-oneapi    two documents: rules, signature, and a call that shows it"""
 
 
 def add_options(parser: Parser) -> None:
     parser.add_argument("old", type=path, metavar="OLD", help="the folder of a run, its results.jsonl, or a document")
     parser.add_argument("new", type=path, metavar="NEW", help="those of a later run, or another document")
-    text = "text, markdown or html (by the name of --out, else text)"
-    parser.add_argument("--format", choices=("text", "markdown", "html"), help=text)
-    parser.path("--out", "FILE", "write to a file instead of the terminal")
+    parser.path("--out", "FILE", "write a file, text, Markdown or a page as its name ends in .txt, .md or .html")
     add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare two runs or documents and print or write the difference; 1 if a run got worse."""
     if not (args.old.exists() and args.new.exists()):
-        spec = load_spec_of(args.spec)
+        spec = load_spec_of(args.suite)
         names = [str(args.old), str(args.new)]
         if not spec.documents.keys().isdisjoint(names):
             a, b = (pick("document", name, spec.documents) for name in names)
-            data = diff_documents(spec, a, b, folder_options(args.spec, args.cases))
+            data = diff_documents(spec, a, b, suite_option(args.suite))
             if args.json:
                 emit(data)
             else:
                 print_document_diff(spec, data)
             return 0
-    plan = load_plan(args.spec, args.cases)
+    plan = load_plan(args.suite)
     old, new = (read_and_judge(path, plan, any_suite=True) for path in (args.old, args.new))
     change = difference(old, new, plan)
     if args.json:
         emit(_data(change))
     else:
-        _write(change, (args.old, args.new), args.format, args.out)
+        _write(change, (args.old, args.new), args.out)
     return 1 if change.worse else 0
 
 
-def _write(change: Difference, runs: Sequence[Path], form: str | None, out: Path | None) -> None:
-    form = form or (_BY_NAME.get(out.suffix, "") if out else "text")
-    if not form:
-        raise Usage(f"--out {out}: what to write does not follow from the name; add --format text, markdown or html")
-    if out is None and form == "text":
+def _write(change: Difference, runs: Sequence[Path], out: Path | None) -> None:
+    if out is None:
         say(diff_report.format_changes(change))
         say()
         say(with_sign(not change.worse, f"exit {int(change.worse)}: {diff_report.format_verdict(change)}"))
         return
-    if form == "html":
-        text = diff_report.render_html(change, *(_link(path, out or Path("page")) for path in runs))
+    if out.suffix == ".html":
+        text = diff_report.render_html(change, *(_link(path, out) for path in runs))
+    elif render := _FORMS.get(out.suffix):
+        text = render(change)
     else:
-        text = (diff_report.render_text if form == "text" else diff_report.render_markdown)(change)
-    if out is None:
-        say(lines(text.rstrip("\n").split("\n")))
-    else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8", newline="\n")
-        say(f"{diff_report.format_verdict(change)}; see {out}")
+        raise Usage(f"--out {out}: the name must end in .txt, .md or .html, which says what to write")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8", newline="\n")
+    say(f"{diff_report.format_verdict(change)}; see {out}")
 
 
 def _link(run: Path, page: Path) -> str | None:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..load.cases import with_cases
-from ..load.folders import cases_folder, spec_folder
 from ..meaning.contract import contracts
 from ..model import Spec
 from ..system.terminal import label_paragraph, lines, paint, say, table, wrap
 from ..system.text import describe_unknown, format_call
-from .arguments import Usage, check_folder, emit, find_alike, folder_options, load_spec_of
+from .arguments import Usage, emit, find_alike, load_spec_of, suite_option
 from .explain_case import find_case, print_case
 from .explain_repro import print_script
 from .facts import of_document, of_finding, of_operation, of_rule
@@ -51,19 +50,19 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print everything that has the name."""
-    name, backend, options = args.name or "", args.backend, folder_options(args.spec, args.cases)
+    name, backend, options = args.name or "", args.backend, suite_option(args.suite)
     if not name.strip():
         raise Usage(
             "say what to explain: a rule, a finding, a document, an operation or a case; `conformance list rules`"
         )
-    spec = load_spec_of(args.spec)
+    spec = load_spec_of(args.suite)
     things = _find_things(spec, name, options) if backend is None else []
     if not things:
-        suite = with_cases(spec, args.spec or spec_folder(), check_folder("--cases", args.cases) or cases_folder())
+        suite = with_cases(spec, args.suite)
         if backend is not None:
             print_script(suite, name, backend, args.json)
             return 0
-        things = find_case(suite, name, options, folder_options(args.spec, args.cases, "--conformance-"))
+        things = find_case(suite, name, options, suite_option(args.suite, "--conformance-suite"))
         if not things:
             names = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]
             raise Usage(describe_unknown("name", name, names, "conformance list rules"))

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--out {str(out)!r} is no folder; name a new or an empty one")
     if out.is_dir() and any(out.iterdir()):
         raise Usage(f"--out {str(out)!r} is not empty and is left as it is; name a new or an empty folder")
-    rows = load_plan(args.spec, args.cases).rows
+    rows = load_plan(args.suite).rows
     if is_onnx:
         onnx_export.load_onnx()
         choice, lost = onnx_export.choose_node_tests(rows), onnx_export.LOST

@@ -9,22 +9,21 @@ from typing import Any
 from ..hunt.hunt import Scope, hunt
 from ..isolate.backend import Isolation, isolation_of, use_backend
 from ..isolate.process.launch import Limits
-from ..load.spec import load_spec
 from ..model import Adapter, Spec
 from ..report.wording import visible
 from ..run.contain import quiet_backend
 from ..system.terminal import count_noun, lines, paint, say
-from .arguments import check_folder, emit
+from .arguments import emit, load_spec_of
 from .parser import Parser, positive, whole
 from .request import check_names
-from .shared_options import add_backend, add_calls, add_isolation, add_limits, add_spec, read_limits
+from .shared_options import add_backend, add_calls, add_isolation, add_limits, add_suite, read_limits
 
 EXAMPLES = """\
   conformance hunt reference --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails"""
 
 
 def add_options(parser: Parser) -> None:
-    add_spec(parser)
+    add_suite(parser)
     add_backend(parser)
     add_calls(parser)
     parser.add_argument("--examples", type=positive, default=2000, metavar="N", help="calls to try (2000)")
@@ -36,8 +35,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Hunt, and show the counterexample; return 1 if there is one."""
-    check_folder("--spec", args.spec)
-    spec = load_spec(args.spec)
+    spec = load_spec_of(args.suite)
     check_names(spec, args.operation, args.type)
     limits = read_limits(args)
     scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from ..adapter import bundled_backends
 from ..load.cases import load_cases, with_cases
 from ..load.cells import DIMENSIONS, load_cells
-from ..load.folders import cases_folder, spec_folder
+from ..load.folders import find_folders
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
 from ..system.terminal import columns, count_noun, cut_columns, is_terminal, paint, say, table, width
 from ..system.text import describe_unknown, shorten
-from .arguments import Usage, check_folder, emit, find_alike, folder_options, load_spec_of, pick
+from .arguments import Usage, emit, find_alike, load_spec_of, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
 from .shared_options import add_suite
@@ -41,11 +41,10 @@ def add_options(parser: Parser) -> None:
 
 
 class _Scope(NamedTuple):
-    """The specification, the folders of --spec and --cases, and the one document, rule, level or kind to list."""
+    """The specification, the folder of --suite, and the one document, rule, level or kind to list."""
 
     spec: Spec
-    spec_folder: Path | None
-    cases_folder: Path | None
+    suite: Path | None
     chosen: Mapping[str, str]
 
 
@@ -68,9 +67,8 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"say what to list: {', '.join(_LISTINGS)}; for example `conformance list rules`")
     plural = f"{args.what}s"
     what = plural.lower() if plural.lower() in _LISTINGS else pick("list", args.what, _LISTINGS)
-    spec = load_spec_of(args.spec)
-    cases = check_folder("--cases", args.cases)
-    entries = list(_LISTINGS[what].entries(_Scope(spec, args.spec, cases, _read_words(spec, what, args.words))))
+    spec = load_spec_of(args.suite)
+    entries = list(_LISTINGS[what].entries(_Scope(spec, args.suite, _read_words(spec, what, args.words))))
     if args.json:
         emit({what: entries})
     else:
@@ -139,7 +137,7 @@ def _operations(scope: _Scope) -> Iterator[dict[str, Any]]:
 
 
 def _findings(scope: _Scope) -> Iterator[dict[str, Any]]:
-    compiled, options = contracts(scope.spec), folder_options(scope.spec_folder, scope.cases_folder)
+    compiled, options = contracts(scope.spec), suite_option(scope.suite)
     for finding in sorted(scope.spec.findings.values(), key=lambda finding: WEIGHTS.index(finding.weight)):
         document = scope.chosen.get("document")
         is_concerned = document is None or pointers_in(finding.at, document)
@@ -148,7 +146,7 @@ def _findings(scope: _Scope) -> Iterator[dict[str, Any]]:
 
 
 def _cases(scope: _Scope) -> Iterator[dict[str, Any]]:
-    for case in load_cases(scope.cases_folder or cases_folder(), scope.spec).values():
+    for case in load_cases(find_folders(scope.suite).cases, scope.spec).values():
         if scope.chosen.get("rule", case.rule) == case.rule:
             calls = [
                 f"{step.src_type}{list(step.src)} by {' then '.join(str(list(shape)) for shape in step.shapes)}"
@@ -163,10 +161,10 @@ def _cells(scope: _Scope) -> Iterator[dict[str, Any]]:
     from ..plan.rows import plan_of  # NumPy is slow to import, and no other list needs it
     from ..selfcheck.cells import table_of
 
-    about = load_cells(scope.spec_folder, scope.spec)
+    about = load_cells(find_folders(scope.suite).spec, scope.spec)
     if about is None:
         return
-    suite = with_cases(scope.spec, scope.spec_folder or spec_folder(), scope.cases_folder or cases_folder())
+    suite = with_cases(scope.spec, scope.suite)
     table = table_of(plan_of(suite), about)
     counts = {cell: None if cell in table.exempt else len(cases) for cell, cases in table.cases.items()}
     for cell in counts:

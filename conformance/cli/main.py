@@ -170,7 +170,7 @@ def _run(arguments: Sequence[str]) -> int:
         if not isinstance(error, Malformed):
             raise
         for problem in error.problems:
-            say_error(str(locate(problem, (getattr(args, "spec", None), getattr(args, "cases", None)))))
+            say_error(str(locate(problem, getattr(args, "suite", None))))
         return USAGE
 
 

@@ -17,7 +17,7 @@ from .facts import holding_type, meaning_in, of_call
 from .layout import print_meanings
 from .parser import Parser
 from .reading import read_boolean, read_lengths, read_names, read_partial_lengths, read_type, read_typed_lengths
-from .shared_options import add_spec
+from .shared_options import add_suite
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
 _TYPES = (*WIDTH, "string")
@@ -34,7 +34,7 @@ declared (dims of dst, such as 3,?), missing (shape, special_zero, src, dst), ex
 
 
 def add_options(parser: Parser) -> None:
-    add_spec(parser)
+    add_suite(parser)
     parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or 'f32[3, 4, 5]'; () for rank 0")
     parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1")
     parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         if text is None:
             raise Usage(f"{option} is missing; {_EXAMPLE}")
     typed = _TypedCall(args.src, args.shape, args.special_zero, args.form or ())
-    spec = load_spec_of(args.spec)
+    spec = load_spec_of(args.suite)
     compiled = contracts(spec)
     meanings = {}
     for name in spec.documents:

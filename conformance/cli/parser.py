@@ -38,8 +38,8 @@ class Parser(argparse.ArgumentParser):
         """Every long option."""
         return [option for action in self._actions for option in action.option_strings if option.startswith("--")]
 
-    def once(self, option: str, metavar: str, help_: str, **more: Any) -> None:
-        """Add an option with one value."""
+    def once(self, option: str, metavar: str | tuple[str, ...], help_: str, **more: Any) -> None:
+        """Add an option that is given at most once."""
         self.add_argument(option, action=_Once, metavar=metavar, help=help_, **more)
 
     def path(self, option: str, metavar: str, help_: str, short: str | None = None, **more: Any) -> None:

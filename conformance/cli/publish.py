@@ -38,7 +38,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the site; 1 if a folder is of another suite, or a certificate is refused or says no."""
-    plan = load_plan(args.spec, args.cases)
+    plan = load_plan(args.suite)
     site: Path = args.folder
     if not site.is_dir() and (site.exists() or not args.runs):
         what = "is no folder" if site.exists() else "does not exist"

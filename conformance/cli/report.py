@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the reports of one run, or put shards together; Usage if the evidence cannot be relied on."""
     if args.out is None and len(args.folders) > 1:
         raise Usage("several folders are put together as the shards of one run; name a new folder with --out")
-    plan = load_plan(args.spec, args.cases)
+    plan = load_plan(args.suite)
     folder = args.folders[0] if args.out is None else args.out.resolve()
     if args.out is None:
         check_folder("DIR", folder)

@@ -47,8 +47,6 @@ def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         limits=read_limits(args),
         waivers=args.waivers,
         pinned=None if args.claims is None else read_claims(args.claims),
-        spec=args.spec,
-        cases=args.cases,
         drawn_rows=0 if args.waivers else ROWS_DRAWN,  # a waiver cannot name a call that nobody wrote
         tester=args.tester,
     )

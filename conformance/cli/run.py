@@ -13,6 +13,7 @@ from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.process.supervise import Terminated
+from ..load.cases import load_suite
 from ..model import Suite, fails
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, ids, parse_selection
@@ -26,7 +27,7 @@ from ..system.late import describe_failure, go_on
 from ..system.progress import Progress
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Usage, emit, load_suite_of, say_error
+from .arguments import Usage, emit, say_error
 from .parser import Parser, nonce, positive, seconds, shard, whole
 from .request import add_request_options, check_names, read_request
 from .run_summary import data_of, relative, show, show_part
@@ -39,7 +40,7 @@ EXAMPLES = f"""\
   conformance run cmd:./reshape --jobs 2                       a program in any language
   conformance run onednn --document static-oneapi --type bf16    a part of the target
   conformance run mine.py:Mine -k copies-by-index              some cases only; never conforms
-  conformance run reference --spec my/spec --cases my/cases    with rules and cases of yours beside ours
+  conformance run reference --suite my                         rules and cases of yours, in my/spec and my/cases
 exit codes: {exit_codes.SUMMARY}"""
 
 
@@ -76,7 +77,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run, write, and print the conclusion; return its exit code."""
-    suite = load_suite_of(args.spec, args.cases)
+    suite = load_suite(args.suite)
     if suite.lost:
         raise Usage(describe_missing_cases(suite))
     plan = _plan_of_one_case(args, suite) or challenge(plan_of(suite), args.nonce)

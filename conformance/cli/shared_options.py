@@ -21,13 +21,9 @@ def add_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
 
-def add_spec(parser: Parser) -> None:
-    parser.path("--spec", "DIR", "a folder instead of the bundled spec/, or beside it if it says `extends`")
-
-
 def add_suite(parser: Parser) -> None:
-    add_spec(parser)
-    parser.path("--cases", "DIR", "a folder instead of the bundled cases/, or beside it if it says `extends`")
+    text = "a folder with spec/ or cases/, which replace the bundled, or extend it if they say so"
+    parser.path("--suite", "DIR", text)
 
 
 def add_timeout(parser: Parser) -> None:

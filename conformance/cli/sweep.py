@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.parallel.distribute import run_here, run_in_processes, run_on_dask
-from ..load.spec import load_spec
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import quiet_backend
@@ -30,10 +29,10 @@ from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table
 from ..system.text import describe_unknown
 from ..verdict import planted
-from .arguments import Usage, check_folder, emit
+from .arguments import Usage, emit, load_spec_of
 from .parser import Parser, shard, whole
 from .request import check_names
-from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, add_spec, read_limits
+from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, add_suite, read_limits
 
 DEFAULT_OUT = Path("conformance-sweep")
 _PLANTED_DOMAIN = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
@@ -44,7 +43,7 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    add_spec(parser)
+    add_suite(parser)
     add_backend(parser)
     add_calls(parser)
     parser.add_argument(
@@ -64,8 +63,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Sweep, write the results and show them; return 1 if a call failed, 4 if only a shard was swept."""
-    check_folder("--spec", args.spec)
-    spec = load_spec(args.spec)
+    spec = load_spec_of(args.suite)
     request = _read_request(args, spec)
     how = _Work(args.out or DEFAULT_OUT, args.resume, args.shard, args.jobs, args.dask, not args.json)
     try:
@@ -183,7 +181,7 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     return SweepRequest(
         args.backend, domain, ways_of(spec, args.operation or (), args.type or (), args.layout or ("dense",)),
         isolation_of(args.backend, args.isolation), read_limits(args),
-        args.spec.resolve() if args.spec else None, spec.digest,
+        args.suite and args.suite.resolve(), spec.digest,
     )  # fmt: skip
 
 

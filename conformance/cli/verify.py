@@ -42,7 +42,7 @@ EXAMPLES = """\
   conformance verify report.html                      a page that somebody sent: is it true to its evidence?
   conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
   conformance verify report.html --conforms static-graph-v0.9
-  conformance verify report.html --repeat 50 --backend ./mine.py:Mine   calls some rows again and compares"""
+  conformance verify report.html --repeat 50 ./mine.py:Mine   calls some rows again and compares"""
 
 
 def add_options(parser: Parser) -> None:
@@ -52,8 +52,8 @@ def add_options(parser: Parser) -> None:
     parser.once("--conforms", "DOCUMENT", text, nargs="?", const="")
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
     parser.path("--claims", "FILE", "what the backend must have claimed, exactly")
-    parser.once("--repeat", "N", "call N rows again, drawn at random, and compare; with --backend", type=positive)
-    parser.once("--backend", "BACKEND", "the backend to call them on, which you trust to be the one of the report")
+    text = "call N rows again, drawn at random, on the backend that you trust to be the one of the report, and compare"
+    parser.once("--repeat", ("N", "BACKEND"), text, nargs=2)
     text = "the path is the folder of a certificate; check all of it"
     parser.add_argument("--certificate", action="store_true", help=text)
     add_trust(parser)
@@ -65,30 +65,32 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Verify a report; 0 if everything follows from the evidence and it meets the options, else 1."""
     path, conforms, certificate = args.path, args.conforms, args.certificate
-    require, claims, number, backend = args.require, args.claims, args.repeat, args.backend
+    require, claims = args.require, args.claims
     if path is None:
         if not conforms:
             raise Usage("name what to verify: a report.html, a results.jsonl, or the folder of a run")
         path, conforms = Path(conforms), ""  # `--conforms PATH` names no document
     of_certificate = {"--allowed": args.allowed, "--revoked": args.revoked, "--challenge": args.challenge,
                       "--subject": args.subject, "--at": args.at}  # fmt: skip
-    of_report = {"--repeat": number, "--backend": backend, "--require": require, "--claims": claims}
+    of_report = {"--repeat": args.repeat, "--require": require, "--claims": claims}
     for option, value in (of_report if certificate else of_certificate).items():
         if value:  # it would check nothing
             what = "does not go with --certificate" if certificate else "is about a certificate; add --certificate"
             raise Usage(f"{option} {what}")
-    plan = load_plan(args.spec, args.cases)
+    plan = load_plan(args.suite)
     document = pick("document", conforms, plan.suite.spec.documents) if conforms else None
     if certificate:
         return _verify_certificate(path, plan, document, Trust(*of_certificate.values()), args.json)
-    if (number is None) != (backend is None):
-        raise Usage("--repeat N and --backend BACKEND go together: so many rows are called again on that backend")
+    try:
+        number, backend = (positive(args.repeat[0]), args.repeat[1]) if args.repeat else (0, "")
+    except argparse.ArgumentTypeError:
+        raise Usage(f"--repeat {args.repeat[0]!r} is not a whole number from 1; write --repeat 50 BACKEND") from None
     report = verify(path, plan)
     if report.evidence is None or report.mismatches:
         verification = _Verification(report, document, "the evidence cannot be relied on", (), None)
     else:
         unmet = tuple(_list_unmet(require, claims, plan, report.evidence))
-        repeated = repeat(report.evidence, plan, backend, number) if number is not None else None
+        repeated = repeat(report.evidence, plan, backend, number) if number else None
         verification = _Verification(report, document, why_not(report, plan, document), unmet, repeated)
     if args.json:
         emit(_data(verification))
@@ -196,7 +198,7 @@ def _show(verification: _Verification, demanded: bool) -> None:
 
 def _show_repetition(repeated: Repetition | None) -> None:
     if repeated is None:
-        say("  --repeat N --backend BACKEND calls N rows again and compares")
+        say("  --repeat N BACKEND calls N rows again and compares")
         return
     for difference in repeated.differences:
         say(paint("red", with_sign(False, difference)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -16,9 +17,11 @@ from ..plan.rows import Row, drawn_number
 _MAX_SECONDS = 600.0
 
 
-def folder_words(header: Mapping[str, Any], option: str = "--") -> list[str]:
-    """Return the folders that a run was given, as words of a command."""
-    return [str(word) for name, path in header.get("folders", {}).items() for word in (f"{option}{name}", path)]
+def suite_words(header: Mapping[str, Any], option: str = "--suite") -> list[str]:
+    """Return the folder of the suite that a run was given, as words of a command."""
+    folders = header.get("folders", {}).items()  # of older evidence: the spec and the cases, not the folder above them
+    suites = [path if name == "suite" else os.path.dirname(path) or "." for name, path in folders]
+    return [option, suites[0]] if suites else []
 
 
 def limits_of(limits: Limits) -> dict[str, Any]:
@@ -35,9 +38,9 @@ def limits_again(header: Mapping[str, Any]) -> Limits:
 
 
 def run_words(header: Mapping[str, Any]) -> list[str]:
-    """Return the command that runs the backend again, with the folders, isolation and limits of the run."""
+    """Return the command that runs the backend again, with the suite, isolation and limits of the run."""
     backend, isolation = header["backend"]["adapter"], header.get("isolation")
-    words = ["conformance", "run", backend, *folder_words(header)]
+    words = ["conformance", "run", backend, *suite_words(header)]
     if isolation not in (None, isolation_of(backend)):
         words += ["--isolation", isolation]
     if "nonce" in header:
@@ -49,7 +52,7 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
 
 def explain_words(header: Mapping[str, Any]) -> list[str]:
     """Return the command that explains a row of the run, without the row."""
-    return ["conformance", "explain", *folder_words(header)]
+    return ["conformance", "explain", *suite_words(header)]
 
 
 def script_command(row: Row, backend: str) -> str | None:

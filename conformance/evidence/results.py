@@ -117,18 +117,13 @@ class DrawnCounts(NamedTuple):
 
 
 def header_of(
-    suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str,
-    folders: Mapping[str, Path | None] | None = None, digest: bool = True,
-) -> dict[str, Any]:  # fmt: skip
-    """Make the header of a run.
-
-    `folders`: those of `--spec` and `--cases` as they were given, for the commands that repeat a row. `digest`: whether
-    to compute the digest of the adapter, which takes a while.
-    """
+    suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str, digest: bool = True
+) -> dict[str, Any]:
+    """Make the header of a run. `digest`: whether to compute the digest of the adapter, which takes a while."""
     header = make_header(FORMAT, suite.spec, suite.digest, identity, claims, backend, target=target.to_json())
     header["backend"]["digest"] = digest_of_adapter(backend) if digest else None
-    if paths := {name: str(path) for name, path in (folders or {}).items() if path is not None}:
-        header["folders"] = paths
+    if suite.folder is not None:
+        header["folders"] = {"suite": str(suite.folder)}
     return header
 
 

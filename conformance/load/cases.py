@@ -15,26 +15,27 @@ from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
 from .each import Unusable, first_name, format_values, write_out
 from .entries import YamlEntry, split_entries
-from .folders import cases_folder, content_of, digest_of, layers, spec_folder
+from .folders import cases_folder, content_of, digest_of, find_folders, layers, spec_folder
 from .schema import explained_by_schema, is_printable, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
 from .strict_yaml import Map, parse, read_text, require
 
 
-def load_suite(spec: Path | None = None, cases: Path | None = None) -> Suite:
-    """Load spec and cases from two folders; the bundled ones if none is given."""
-    return with_cases(load_spec(spec), spec or spec_folder(), cases or cases_folder())
+def load_suite(folder: Path | None = None) -> Suite:
+    """Load a suite from a folder with spec/, cases/ or both in it; the bundled suite if none is given."""
+    return with_cases(load_spec(find_folders(folder).spec), folder)
 
 
-def with_cases(spec: Spec, spec_path: Path, cases_path: Path) -> Suite:
-    """Load a folder of cases into the suite of a spec that is already loaded."""
-    folders = layers(cases_path, cases_folder())
-    digest = digest_of([*layers(spec_path, spec_folder()), *folders])
+def with_cases(spec: Spec, folder: Path | None) -> Suite:
+    """Load the cases of the folder of a suite, with a spec that is already loaded."""
+    found = find_folders(folder)
+    folders = layers(found.cases, cases_folder())
+    digest = digest_of([*layers(found.spec, spec_folder()), *folders])
     cases, own = _load(folders, spec)
     bundled = [spec_folder(), cases_folder()]
-    whole = [layers(spec_path, bundled[0])[0], folders[0]] == bundled or digest == digest_of(bundled)
+    whole = [layers(found.spec, bundled[0])[0], folders[0]] == bundled or digest == digest_of(bundled)
     lost = tuple(name for name in read_lock(cases_folder()) or [LOCK] if name not in cases) if whole else ()
-    return Suite(spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost)
+    return Suite(spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost, folder)
 
 
 LOCK = "ids.lock"

@@ -51,7 +51,7 @@ class CellRules(NamedTuple):
     exempt: tuple[Exemption, ...]
 
 
-def load_cells(folder: Path | None, spec: Spec) -> CellRules | None:
+def load_cells(folder: Path, spec: Spec) -> CellRules | None:
     """Return what the specification says about cells; None if it has no cells.yaml. Malformed, if it has problems."""
     first = layers(folder, spec_folder())[0]
     path = first / f"{CELLS}.yaml"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from ..model import Malformed, Place, Problem
 from ..system.files import read_bytes
@@ -27,9 +29,28 @@ def adapters_folder() -> Path:
     return Path(import_module("conformance.adapters").__path__[0])
 
 
-def layers(folder: Path | None, bundled: Path) -> list[Path]:
+class Folders(NamedTuple):
+    """The folders of specification and cases of a suite."""
+
+    spec: Path
+    cases: Path
+
+
+def find_folders(suite: Path | None) -> Folders:
+    """Return spec/ and cases/ of a suite, and the bundled one if one is missing; Malformed if both are."""
+    bundled = Folders(spec_folder(), cases_folder())
+    if suite is None:
+        return bundled
+    spec, cases = (folder if os.path.lexists(folder) else None for folder in (suite / "spec", suite / "cases"))
+    if spec is None and cases is None:
+        what = "has neither spec/ nor cases/ in it" if suite.is_dir() else "is not a folder"
+        raise Malformed((Problem(Place(str(suite), 1), f"{what}; name a folder that holds spec/, cases/ or both"),))
+    return Folders(spec or bundled.spec, cases or bundled.cases)
+
+
+def layers(folder: Path, bundled: Path) -> list[Path]:
     """Return the folders to read: the bundled one or another; both if the other says `extends: bundled`."""
-    if folder is None:
+    if folder == bundled:
         return [bundled]
     extends = any(b"\nextends:" in b"\n" + content_of(path) for path in folder.glob("*.yaml"))
     return [bundled, folder] if extends else [folder]

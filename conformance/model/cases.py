@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from .calls import Kind
@@ -196,3 +197,5 @@ class Suite:
     """Whether the bundled specification and cases are part of the suite, perhaps with additions."""
     lost: tuple[str, ...] = ()
     """Ids that bundled cases once had and that are missing now."""
+    folder: Path | None = None
+    """The folder that --suite names, for the commands that repeat a row."""

@@ -28,17 +28,17 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..adapter import digest_of_adapter
 from ..cli.arguments import Usage, locate
+from ..evidence.command import suite_words
 from ..evidence.folder import clear
 from ..isolate.backend import open_backend, process_notes
 from ..load.cases import load_suite
-from ..load.folders import cases_folder, layers
+from ..load.folders import cases_folder, find_folders, layers
 from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline, pair_row
@@ -60,16 +60,15 @@ from .settings import limit_words, read_request
 
 def register(config: pytest.Config) -> None:
     """Load suite and backend and join the session. UsageError says in one line what is wrong."""
-    folders: tuple[Path | None, ...] = ()
+    folder = selection.suite_folder(config)
     try:
         locks = ExitStack()
         config.add_cleanup(locks.close)
         _lock_out(config, locks)
-        folders = spec, cases = selection.folders(config)
-        plan = plan_of(load_suite(spec, cases))
+        plan = plan_of(load_suite(folder))
         target = selection.target(plan, config.option)
-        named = selection.select_named_rows(plan, config, layers(cases, cases_folder()))
-        request = read_request(config, plan, target, (spec, cases))
+        named = selection.select_named_rows(plan, config, layers(find_folders(folder).cases, cases_folder()))
+        request = read_request(config, plan, target)
         waivers = load_waivers(request)  # before anything is started
         with quiet_backend():
             adapter = open_backend(request.backend, request.isolation, request.limits)
@@ -79,7 +78,7 @@ def register(config: pytest.Config) -> None:
                 close_backend(adapter)
                 raise
     except Malformed as malformed:
-        raise pytest.UsageError(*(plain(str(locate(problem, folders))) for problem in malformed.problems)) from None
+        raise pytest.UsageError(*(plain(str(locate(problem, folder))) for problem in malformed.problems)) from None
     except CommandError as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
@@ -224,7 +223,8 @@ class ConformanceSession:
 
     def repeat_command(self, row: Row) -> str:
         """Return the command that calls a row again."""
-        words = ["pytest", "--adapter", self.backend, *selection.words(self.config.option), *limit_words(self.request)]
+        suite = suite_words(self.setup.header, "--conformance-suite")
+        words = ["pytest", "--adapter", self.backend, *suite, *limit_words(self.request)]
         for document in self.target.documents:
             words += ["--document", document]
         if "large" in row.facets:

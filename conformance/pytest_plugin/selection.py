@@ -10,32 +10,22 @@ from typing import Any
 
 import pytest
 
-from ..cli.arguments import Usage, check_folder
+from ..cli.arguments import Usage
 from ..cli.request import check_names
 from ..evidence.results import Target
 from ..plan.rows import Plan
 from ..system.text import describe_unknown
 
 _FOLDER = "cases"
-_OPTIONS = {"spec": "--conformance-spec", "cases": "--conformance-cases"}
 
 
-def folders(config: pytest.Config) -> tuple[Path | None, Path | None]:
-    """Return the folders of specification and cases; in the options they become absolute, for workers of xdist."""
-    folders: list[Path | None] = []
-    for what, option in _OPTIONS.items():
-        value = getattr(config.option, f"conformance_{what}")
-        folders.append(None if value is None else check_folder(option, config.invocation_params.dir / value))
-        if value is not None:
-            setattr(config.option, f"conformance_{what}", str(folders[-1]))
-    spec, cases = folders
-    return spec, cases
-
-
-def words(option: Any) -> list[str]:
-    """Write the options for the folders as on a command line."""
-    options = ((name, getattr(option, f"conformance_{what}")) for what, name in _OPTIONS.items())
-    return [word for name, value in options if value is not None for word in (name, value)]
+def suite_folder(config: pytest.Config) -> Path | None:
+    """Return the folder of --conformance-suite; in the option it becomes absolute, for workers of xdist."""
+    if config.option.conformance_suite is None:
+        return None
+    folder: Path = config.invocation_params.dir / config.option.conformance_suite
+    config.option.conformance_suite = str(folder)
+    return folder
 
 
 def target(plan: Plan, option: Any) -> Target:

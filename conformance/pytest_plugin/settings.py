@@ -33,9 +33,7 @@ from ..system.text import describe_unknown
 Value = TypeVar("Value")
 
 
-def read_request(
-    config: pytest.Config, plan: Plan, target: Target, folders: tuple[Path | None, Path | None]
-) -> RunRequest:
+def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunRequest:
     """Return the request of the session; Usage if an option or the configuration cannot be carried out."""
     backend = config.option.conformance_adapter
     claims = _read_file_name(config, "claims")
@@ -52,8 +50,6 @@ def read_request(
         jobs=_read_jobs(config, backend, isolation),
         waivers=_read_file_name(config, "waivers"),
         pinned=None if claims is None else read_claims(claims),
-        spec=folders[0],
-        cases=folders[1],
         drawn_rows=config.option.conformance_drawn_rows or 0,
     )
 

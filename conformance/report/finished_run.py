@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..evidence.command import folder_words, run_words
+from ..evidence.command import run_words, suite_words
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
@@ -246,7 +246,7 @@ class FinishedRun:
             rest = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
         return (
             shlex.join([*run_words(header), *rest]),
-            shlex.join(["pytest", "--adapter", self.backend, *folder_words(header, "--conformance-"), *rest]),
+            shlex.join(["pytest", "--adapter", self.backend, *suite_words(header, "--conformance-suite"), *rest]),
         )
 
     @cached_property

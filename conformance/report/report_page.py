@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..evidence.command import folder_words
+from ..evidence.command import suite_words
 from ..evidence.folder import PAGE, PUBLISHED, RESULTS
 from ..model.verdicts import TABLE
 from ..plan.rows import drawn_number
@@ -85,7 +85,7 @@ def render(run: FinishedRun, packed: bytes = b"") -> str:
         facts=_head_facts(run),
         evidence_file=PUBLISHED if brief else RESULTS,
         digest=sha256[:DIGEST_START],
-        verify=shlex.join(["conformance", "verify", PAGE, *folder_words(run.evidence.header)]),
+        verify=shlex.join(["conformance", "verify", PAGE, *suite_words(run.evidence.header)]),
         sections=sections,
         **(_LINKS if brief else _NO_LINKS),
         standings=list(_merge_documents(run.standings)),

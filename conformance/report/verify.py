@@ -94,7 +94,7 @@ class OtherSuite(CommandError):
         """Cases of the evidence that this suite does not have."""
         super().__init__(
             f"{path}: is of suite {self.suite['version']} with digest {self.suite['digest'][:12]}, and this one has "
-            f"{plan.suite.digest[:12]}; {self.change}; install that one, or name its folders with --spec and --cases"
+            f"{plan.suite.digest[:12]}; {self.change}; install that one, or name its folder with --suite"
         )
 
     @property

@@ -74,10 +74,7 @@ class RunRequest:
     jobs: int = 1
     """Processes that call rows at the same time."""
     dask: str | None = None
-    """The address of a scheduler with workers that take the rows. They need the folders of the suite too."""
-    spec: Path | None = None
-    cases: Path | None = None
-    """The folders of --spec and --cases, for the commands that repeat a row."""
+    """The address of a scheduler with workers that take the rows. They need the folder of the suite too."""
     waivers: Path | None = None
     """The file of known failures."""
     pinned: Claims | None = None
@@ -202,8 +199,7 @@ def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive
         difference = describe_difference(request.pinned, claims)
         raise CannotStart(f"{identity.name}: its claims are not those that are pinned: {difference}")
     chosen = waive.choose_for(waivers, identity, request.waivers) if request.waivers else ()
-    folders = {"spec": request.spec, "cases": request.cases}
-    header = header_of(request.plan.suite, identity, claims, request.target, request.backend, folders)
+    header = header_of(request.plan.suite, identity, claims, request.target, request.backend)
     header |= {"isolation": request.isolation, "waivers": [waiver.to_json() for waiver in chosen]}
     optional = {"limits": limits_of(request.limits), "by": request.tester, "nonce": request.plan.nonce}
     header |= {name: value for name, value in optional.items() if value}
@@ -261,10 +257,10 @@ def _run_in_order(
 def _worker_setup(request: RunRequest, adapter: Adapter, claims: Claims) -> WorkerSetup:
     from ..isolate.parallel.dask_run import WorkerSetup
 
+    suite = request.plan.suite
     return WorkerSetup(
-        request.backend, request.isolation, adapter.identity, claims, request.plan.suite.digest, request.limits,
-        request.hangs, request.spec and request.spec.resolve(), request.cases and request.cases.resolve(),
-        request.plan.nonce,
+        request.backend, request.isolation, adapter.identity, claims, suite.digest, request.limits, request.hangs,
+        suite.folder and suite.folder.resolve(), request.plan.nonce,
     )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ class SweepRequest(NamedTuple):
     ways: tuple[CallVariant, ...]
     isolation: Isolation = "none"
     limits: Limits = DEFAULT_LIMITS
-    spec: Path | None = None
+    suite: Path | None = None
     digest: str = ""
     """The digest of the specification, which every process must have."""
     version: str = __version__

@@ -10,6 +10,7 @@ from functools import lru_cache
 from .. import __version__
 from ..adapter import CannotStart, resolve_claims
 from ..isolate.backend import open_backend
+from ..load.folders import find_folders
 from ..load.spec import load_spec
 from ..meaning.contract import Contract, contracts
 from ..model import Adapter, Claims, Identity, Isolated, Operation
@@ -25,7 +26,7 @@ class Context:
 
     def __init__(self, request: SweepRequest, adapter: Adapter) -> None:
         self.request, self.adapter = request, adapter
-        self.spec = _load_spec(request.spec)
+        self.spec = _load_spec(find_folders(request.suite).spec)
         if request.digest and request.digest != self.spec.digest:
             raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {request.digest[:12]}")
         if request.version != __version__:

@@ -135,7 +135,7 @@ def test_a_class_is_checked_and_not_only_its_looks(part: object) -> None:
 
 
 def test_the_command_says_it_from_a_shell(tmp_path: Path) -> None:
-    few = ["--cases", builders.write_cases(tmp_path), "--isolation", "none"]
+    few = ["--suite", builders.write_suite(tmp_path), "--isolation", "none"]
     done = run_command("run", "nmupy", *few, "--out", tmp_path / "out", cwd=builders.ROOT)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("conformance: unknown backend 'nmupy'; did you mean 'numpy'?; or give ")

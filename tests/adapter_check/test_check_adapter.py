@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter import Bundled, bundled_backends, load_adapter
+from conformance.cli.arguments import load_plan
 from conformance.cli.main import main
 from conformance.isolate.process.launch import Limits
 from conformance.load.cases import load_suite
@@ -24,7 +25,7 @@ from conformance.plan.rows import Plan, Row, plan_of
 from conformance.plan.steps import RowStep
 from conformance.run.call import make_call
 from conformance.run.row import run
-from tests.builders import Cli
+from tests.builders import Cli, write_suite
 from tests.processes import works
 
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
@@ -43,8 +44,7 @@ class Mine(FunctionAdapter):
 @pytest.fixture(autouse=True)
 def _one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """To lower the suite again for each test would be most of the time."""
-    monkeypatch.setattr("conformance.cli.check_adapter.plan_of", lambda suite: _plan())
-    monkeypatch.setattr("conformance.cli.check_adapter.load_suite", lambda *folders: None)
+    monkeypatch.setattr("conformance.cli.check_adapter.load_plan", lambda suite: load_plan(suite) if suite else _plan())
 
 
 @cache
@@ -99,6 +99,19 @@ def test_a_sound_adapter_is_sound(what: str, tmp_path: Path, capsys: pytest.Capt
     assert {"identity", "claims", "answer", "rejection", "state", "round trip", "restart"} <= {
         f["check"] for f in found
     }
+
+
+WIDE = "src: 'T[0, 8589934592]', shape: [8589934592, 0], special_zero: false, expect: 'T[8589934592, 0]'"
+REJECTED = "src: 'T[4]', shape: [-1, -1], special_zero: false, expect: reject"
+
+
+@pytest.mark.parametrize(("call", "code"), [(WIDE, 0), (REJECTED, 2)])
+def test_a_suite_needs_one_legal_call(tmp_path: Path, cli: Cli, call: str, code: int) -> None:
+    """WIDE is no call of DynamicReshape-1, with a shape of s32, which the adapter does not claim."""
+    suite = write_suite(tmp_path, f"about: One.\ncases:\n  - {{id: it, rule: one-infer, {call}}}\n")
+    mine = adapter(tmp_path, "    operations = ('StaticReshape',)\n")
+    said = cli("check-adapter", mine, "--suite", suite, "--isolation", "none").expect(code)
+    assert ("has no case with one call that is legal in every document" in said.err) == (code == 2)
 
 
 @pytest.mark.parametrize("answer", ["np.resize(src, [n for n in shape if abs(n) < 9])", "np.exp('no number')"])

@@ -86,7 +86,7 @@ def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.M
 
 
 def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) -> None:
-    builders.write_cases(lab.home, builders.CASES, builders.IN_PLACE)
+    builders.write_cases(lab.suite, builders.CASES, builders.IN_PLACE)
     words = verify(lab)
     said = cli(*words).expect(1, lines=1)
     started = read(lab.folder / RESULTS).header["started"][:10]
@@ -95,23 +95,23 @@ def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) 
     assert "; 1 case was added since; verify it with that version, or ask for a new run" in said.err
     data = cli(*words, "--json").expect(1).data
     assert (data["good"], data["cases_added"], data["cases_missing"]) == (False, 1, 0)
-    cli("publish", lab.home, "--cases", lab.cases).expect(1)
+    cli("publish", lab.home, "--suite", lab.suite).expect(1)
     (entry,) = json.loads((lab.home / "register.json").read_text())
     assert "1 case was added since" in entry["why"]
 
 
 def test_an_earlier_suite_says_how_many_cases_it_lacks(lab: Lab, cli: Cli) -> None:
-    builders.write_cases(lab.home, builders.CASES.partition("  - id: without-special-zero")[0])
+    builders.write_cases(lab.suite, builders.CASES.partition("  - id: without-special-zero")[0])
     cli(*verify(lab)).expect(1, err="0 cases were added since, and 1 case of it is not in this suite")
 
 
 def verify(lab: Lab) -> tuple[object, ...]:
     """The command that verifies the certificate."""
-    return ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--cases", lab.cases)
+    return ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--suite", lab.suite)
 
 
 def test_each_text_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
-    cli("publish", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(0)
+    cli("publish", lab.home, "--allowed", lab.home / "allowed", "--suite", lab.suite).expect(0)
     words = verify(lab)
     header = read(lab.folder / RESULTS).header
     version, digest = header["suite"]["version"], header["suite"]["digest"]
@@ -203,7 +203,7 @@ def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None
 def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> None:
     shutil.copytree(lab.folder, lab.home / "other")
     (lab.home / "other" / PAGE).write_text("<p>We conform.</p>")
-    said = cli("publish", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(1)
+    said = cli("publish", lab.home, "--allowed", lab.home / "allowed", "--suite", lab.suite).expect(1)
     entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
     assert entries["certificate"]["level"] == "re-run"
     assert entries["other"].keys() == entries["certificate"].keys()
@@ -222,7 +222,7 @@ def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> Non
 )
 def test_a_register_lists_a_certificate_once_under_a_safe_name(lab: Lab, cli: Cli, name: str, why: str) -> None:
     shutil.copytree(lab.folder, lab.home / name)
-    cli("publish", lab.home, "--allowed", lab.home / "allowed", "--cases", lab.cases).expect(1)
+    cli("publish", lab.home, "--allowed", lab.home / "allowed", "--suite", lab.suite).expect(1)
     entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
     assert why in entries[name]["why"]
     assert (entries[name]["link"], entries["certificate"]["why"]) == (None, None)
@@ -235,18 +235,18 @@ def publish(lab: Lab, *words: object) -> int:
 
 def test_a_published_certificate_is_verified_when_packed(lab: Lab, cli: Cli) -> None:
     out, keys = lab.folder, ("--allowed", lab.home / "allowed")
-    cli("publish", lab.home / "reports", out, "--cases", lab.cases).expect(2, err="--challenge FILE, or the --allowed")
+    cli("publish", lab.home / "reports", out, "--suite", lab.suite).expect(2, err="--challenge FILE, or the --allowed")
     assert publish(lab, out, *keys) == 0
     (folder,) = folders(lab.home / "reports")
     signed = [name for record in (STATEMENT, AUDIT, CHALLENGE) for name in (record, f"{record}.sig")]
     assert {path.name for path in folder.iterdir()} == {
         "results.jsonl.xz", "report.html", "certificate.html", "certificate.svg", COMMITMENT, *signed,
     }  # fmt: skip
-    cli("verify", folder, "--certificate", *keys, "--cases", lab.cases).expect(0, out=": re-run ")
+    cli("verify", folder, "--certificate", *keys, "--suite", lab.suite).expect(0, out=": re-run ")
     assert publish(lab, *keys) == 0
     assert '<a href="register.html">Certificates</a>' in (lab.home / "reports" / "index.html").read_text()
     (out / PAGE).write_text("<p>We conform.</p>")
-    said = cli("publish", lab.home / "reports", out, *keys, "--cases", lab.cases)
+    said = cli("publish", lab.home / "reports", out, *keys, "--suite", lab.suite)
     said.expect(2, err="certificate.html: does not say what statement.json says")
     for path in (out / STATEMENT, out / f"{STATEMENT}.sig"):
         path.unlink()
@@ -257,7 +257,7 @@ def test_a_published_certificate_is_verified_when_packed(lab: Lab, cli: Cli) -> 
 
 
 def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli) -> None:
-    out, reports, words = lab.folder, lab.home / "reports", ("--cases", lab.cases)
+    out, reports, words = lab.folder, lab.home / "reports", ("--suite", lab.suite)
     lab.forget_the_challenge()
     reports.mkdir()
     shutil.copy(lab.home / "allowed", reports / "signers")
@@ -279,7 +279,7 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     badge = (out / BADGE).read_text()
     assert "not shown to conform to static-oneapi, static-graph-v0.9 and 1 more for " in badge
     assert "; with limits; self-tested " in badge
-    cli("publish", out.parent, "--cases", lab.cases).expect(1, out="does not conform: ")
+    cli("publish", out.parent, "--suite", lab.suite).expect(1, out="does not conform: ")
     (entry,) = json.loads((out.parent / "register.json").read_text())
     assert entry["level"] == "self-tested"
     assert entry["why"].startswith("does not conform: ")
@@ -292,7 +292,7 @@ def audit_changed(lab: Lab, change: Callable[[Records], object]) -> tuple[object
     lab.forget_the_challenge()
     lab.make_statement()
     assert lab.command("report", lab.folder) == 0
-    return ("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", "--rows", 1, "--cases", lab.cases)
+    return ("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", "--rows", 1, "--suite", lab.suite)
 
 
 PACKAGE, MODULE, LIBRARY = "vendor-2.0 (9 files)", "vendor/core.so", "libvendor.so"
@@ -330,14 +330,14 @@ def test_an_audit_is_of_the_files_of_the_certificate(
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
 def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "/tmp/libmine.so")
-    backend, words = f"{lab.home / 'mine.py'}:Mine", ("--cases", lab.cases)
+    backend, words = f"{lab.home / 'mine.py'}:Mine", ("--suite", lab.suite)
     cli("certify", backend, "--out", lab.home / "out", *words).expect(3, err=f"{name} is set", lines=1)
     cli("audit", lab.folder, backend, "--allowed", lab.home / "allowed", *words).expect(3, err=f"{name} is set")
 
 
 def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
     (lab.home / "mine.py").write_text((lab.home / "mine.py").read_text() + "# the same\n")
-    words = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
+    words = ("--allowed", lab.home / "allowed", "--suite", lab.suite)
     cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err="is another adapter than the one")
 
 
@@ -363,7 +363,7 @@ def test_a_key_is_tried_before_anything_is_run(
     words: tuple[object, ...] = ("certify",) if command == "certify" else ("audit", lab.folder, *verify(lab)[3:5])
     if not key:
         monkeypatch.setenv("PATH", "")
-    key_words = ("--key", lab.key(key or "vendor"), "--cases", lab.cases)
+    key_words = ("--key", lab.key(key or "vendor"), "--suite", lab.suite)
     cli(*words, "no_such_file.py:Mine", *key_words).expect(code, err=says, lines=1)
 
 
@@ -390,7 +390,7 @@ def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeyp
     monkeypatch.setattr(audit, "digest_of_adapter", lambda backend: due)
     monkeypatch.setattr(audit, "_refuse_other_files", lambda *_: None)
     (lab.folder / AUDIT).unlink()
-    trust = ("--allowed", lab.home / "allowed", "--cases", lab.cases)
+    trust = ("--allowed", lab.home / "allowed", "--suite", lab.suite)
     said = cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *trust).expect(1)
     assert "gave other answers here; nothing is signed" in said.out
     assert not (lab.folder / AUDIT).exists()
@@ -415,7 +415,7 @@ def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) 
     ],
 )
 def test_an_option_that_would_check_nothing_is_refused(lab: Lab, cli: Cli, words: tuple[str, ...], said: str) -> None:
-    cli("verify", lab.folder, *words, "--cases", lab.cases).expect(2, err=said)
+    cli("verify", lab.folder, *words, "--suite", lab.suite).expect(2, err=said)
 
 
 def test_revoked_keys_need_those_that_are_allowed(lab: Lab) -> None:
@@ -432,7 +432,7 @@ def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> N
     out = lab.home / "waived"
     words = (f"{lab.home / 'wrong.py'}:Mine", "--waivers", waivers, "--out", out)
     lab.command("certify", *words)
-    said = cli("verify", out, "--certificate", "--cases", lab.cases).expect(1)
+    said = cli("verify", out, "--certificate", "--suite", lab.suite).expect(1)
     assert "the certificate is true" in said.out
 
 

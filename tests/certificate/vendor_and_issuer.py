@@ -57,14 +57,14 @@ class Lab(NamedTuple):
 
     @property
     def plan(self) -> Plan:
-        return plan_of(load_suite(None, self.cases))
+        return plan_of(load_suite(self.suite))
 
     @property
-    def cases(self) -> Path:
-        return self.home / "cases"
+    def suite(self) -> Path:
+        return self.home / "suite"
 
     def command(self, *words: object) -> int:
-        return main([*map(str, words), "--cases", str(self.cases)])
+        return main([*map(str, words), "--suite", str(self.suite)])
 
     @property
     def folder(self) -> Path:
@@ -172,7 +172,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     (home / "allowed").write_text(
         f'vendor@example.com namespaces="{TESTER}" {vendor}\nlab@example.com namespaces="{ISSUER}" {issuer}\n'
     )
-    builders.write_cases(home)
+    builders.write_suite(lab.suite)
     backend, trust = f"{home / 'mine.py'}:Mine", ("--allowed", home / "allowed", "--challenge", lab.challenge)
     issuer_key, out = ("--key", lab.key("issuer")), ("--out", lab.folder)
     more = ("--key", lab.key("vendor"), "--tester", "Mine Ltd", "--challenge", lab.challenge)

@@ -52,7 +52,8 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "unknown-option": (["check", "--source", "x"], "did you mean '--sources'"),
     "abbreviated-option": (["run", "reference", "--doc", "static-oneapi"], "did you mean '--document'"),
     "extra-argument": (["check", "spec"], "unknown argument 'spec'"),
-    "no-such-folder": (["check", "--spec", "/no/such/folder"], "does not exist"),
+    "no-such-folder": (["check", "--suite", "/no/such/folder"], "folder:1: is not a folder; name"),
+    "suite-of-nothing": (["check", "--suite", str(ROOT / "docs")], "docs:1: has neither spec/ nor cases/"),
     "a-file-for-a-folder": (["check", "--sources", __file__], "is not a folder"),
     "no-such-sources": (["check", "--sources", "no such"], "does not exist"),
     "no-value": (["check", "--sources"], "a value is missing"),
@@ -101,7 +102,7 @@ MISTYPED |= {
         ("--form", "shape_rank=x"): "not a number", ("--form", "shape_rank=65"): "0 to 64",
         ("--form", "declared=3,a"): "not a whole number", ("--form", "declared=-3"): "not below 0",
         ("--form", "missing=sape"): "'shape'",
-        ("--form", "document=x"): "unknown key", ("--spec", "/dev/null"): "is not a folder",
+        ("--form", "document=x"): "unknown key", ("--suite", "/dev/null"): "is not a folder",
         ("--special-zeros", "1"): "did you mean '--special-zero'",
     }.items()
 }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.load.folders import cases_folder
 
-from ..builders import Cli, copy_bundled_spec
+from ..builders import Cli, copy_bundled_spec, write_suite
 from .spec_commands import DOCUMENTS, MEANING, ROOT, answer, run
 
 __all__ = ["run"]
@@ -82,12 +82,12 @@ def test_a_spoiled_file_is_named_with_its_line(run: Cli, spec: Path, file: str, 
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    out = run("check", "--spec", spec).expect(1, lines=0, out=said).out
+    out = run("check", "--suite", spec.parent).expect(1, lines=0, out=said).out
     assert str(spec) in out.splitlines()[0], "the path can be opened from here"
-    problem = run("check", "--spec", spec, "--json").expect(1).data["problems"][0]
+    problem = run("check", "--suite", spec.parent, "--json").expect(1).data["problems"][0]
     assert Path(problem["path"]).is_file()
     assert problem["line"] >= 1
-    code, out, err = run(*MEANING, "--spec", spec)
+    code, out, err = run(*MEANING, "--suite", spec.parent)
     assert (code, out) == (2, "")
     assert err.startswith(f"conformance: {spec}")
 
@@ -96,12 +96,12 @@ def test_a_spoiled_file_is_named_with_its_line(run: Cli, spec: Path, file: str, 
 @pytest.mark.parametrize("file", ["rules", "sources"])
 def test_any_content_of_a_file_gets_a_message(run: Cli, spec: Path, file: str, content: bytes) -> None:
     (spec / f"{file}.yaml").write_bytes(content)
-    run("check", "--spec", spec).expect(1, lines=0, out=f"{file}.yaml:1: ")
+    run("check", "--suite", spec.parent).expect(1, lines=0, out=f"{file}.yaml:1: ")
 
 
 def test_a_missing_file_gets_a_message(run: Cli, spec: Path) -> None:
     (spec / "findings.yaml").unlink()
-    run("check", "--spec", spec).expect(1, out="findings.yaml:1: cannot be read")
+    run("check", "--suite", spec.parent).expect(1, out="findings.yaml:1: cannot be read")
 
 
 def test_check_names_the_line_of_a_bad_case(run: Cli, tmp_path: Path) -> None:
@@ -115,12 +115,12 @@ cases:
     special_zero: true
     expect: T[3, 2, 5]
 """
-    (tmp_path / "zero.yaml").write_text(text, encoding="utf-8")
-    run("check", "--cases", tmp_path).expect(1, out=f"{tmp_path}/zero.yaml:3: copies-by-index: expects [3, 2, 5]")
-    (tmp_path / "zero.yaml").write_text(text.replace("zero-copies", "zero-copeis"), encoding="utf-8")
-    assert f"{tmp_path}/zero.yaml:4: " in run("check", "--cases", tmp_path)[1]
-    (tmp_path / "zero.yaml").unlink()
-    run("check", "--cases", tmp_path).expect(1, out="holds no *.yaml")
+    suite, file = write_suite(tmp_path, text), tmp_path / "cases" / "few0.yaml"
+    run("check", "--suite", suite).expect(1, out=f"{file}:3: copies-by-index: expects [3, 2, 5]")
+    write_suite(tmp_path, text.replace("zero-copies", "zero-copeis"))
+    assert f"{file}:4: " in run("check", "--suite", suite)[1]
+    file.unlink()
+    run("check", "--suite", suite).expect(1, out="holds no *.yaml")
 
 
 ADDED = """\
@@ -130,25 +130,25 @@ ADDED = """\
 """
 
 
-def check_locks(run: Cli, folder: Path, ids: list[str]) -> None:
-    run("check", "--cases", folder).expect(1, out="add --lock to lock it")
-    assert not (folder / "ids.lock").exists()
-    run("check", "--cases", folder, "--lock").expect(0)
-    assert (folder / "ids.lock").read_text(encoding="utf-8").split() == ids
-    run("check", "--cases", folder).expect(0)
+def check_locks(run: Cli, suite: Path, ids: list[str]) -> None:
+    lock = suite / "cases" / "ids.lock"
+    run("check", "--suite", suite).expect(1, out="add --lock to lock it")
+    assert not lock.exists()
+    run("check", "--suite", suite, "--lock").expect(0)
+    assert lock.read_text(encoding="utf-8").split() == ids
+    run("check", "--suite", suite).expect(0)
 
 
 def test_check_writes_the_ids_of_new_cases_only_with_lock(run: Cli, tmp_path: Path) -> None:
     """Only the cases that the folder adds are checked, and locked there."""
-    (tmp_path / "added.yaml").write_text(f"extends: bundled\nabout: Added.\ncases:\n{ADDED}", encoding="utf-8")
-    check_locks(run, tmp_path, ["added-one", "added-two"])
+    suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{ADDED}")
+    check_locks(run, suite, ["added-one", "added-two"])
 
 
 @pytest.mark.slow
 def test_check_locks_all_ids_of_a_folder_that_extends_none(run: Cli, tmp_path: Path) -> None:
-    folder = tmp_path / "cases"
-    shutil.copytree(cases_folder(), folder, ignore=shutil.ignore_patterns("__pycache__", "ids.lock"))
-    check_locks(run, folder, (cases_folder() / "ids.lock").read_text(encoding="utf-8").split())
+    shutil.copytree(cases_folder(), tmp_path / "cases", ignore=shutil.ignore_patterns("__pycache__", "ids.lock"))
+    check_locks(run, tmp_path, (cases_folder() / "ids.lock").read_text(encoding="utf-8").split())
 
 
 # ── list ──────────────────────────────────────────────────────────────────────────────────────────

@@ -33,15 +33,12 @@ def dialect(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def private(dialect: Path) -> Path:
-    """The cases of the example, about a bundled rule."""
-    cases = dialect / "cases"
-    spoil(cases / "acme.yaml", "acme-six-entries", "dst-has-shape-rank")
-    spoil(cases / "acme.yaml", '{acme-2026: reject, "*": "T[1, 2, 1, 3, 1, 4, 1]"}', "T[1, 2, 1, 3, 1, 4, 1]")
-    return cases
-
-
-def folders(dialect: Path) -> list[str]:
-    return ["--spec", str(dialect / "spec"), "--cases", str(dialect / "cases")]
+    """The example without its specification; its cases are about a bundled rule."""
+    file = dialect / "cases" / "acme.yaml"
+    spoil(file, "acme-six-entries", "dst-has-shape-rank")
+    spoil(file, '{acme-2026: reject, "*": "T[1, 2, 1, 3, 1, 4, 1]"}', "T[1, 2, 1, 3, 1, 4, 1]")
+    shutil.rmtree(dialect / "spec")
+    return dialect
 
 
 def spoil(path: Path, old: str, new: str) -> None:
@@ -52,7 +49,7 @@ def spoil(path: Path, old: str, new: str) -> None:
 
 def problems_of(dialect: Path) -> list[str]:
     with pytest.raises(Malformed) as malformed:
-        load_suite(dialect / "spec", dialect / "cases")
+        load_suite(dialect)
     return [str(problem) for problem in malformed.value.problems]
 
 
@@ -63,7 +60,7 @@ def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
 
 @pytest.mark.slow
 def test_the_dialect_is_whole_and_true_to_its_manual(cli: Cli) -> None:
-    cli("check", *folders(DIALECT), "--sources", DIALECT).expect(0, out=["acme-2026", "100 %"])
+    cli("check", "--suite", DIALECT, "--sources", DIALECT).expect(0, out=["acme-2026", "100 %"])
 
 
 @pytest.mark.slow
@@ -84,18 +81,18 @@ def test_users_can_copy_the_waivers_and_claims_of_the_docs(tmp_path: Path, cli: 
 @pytest.mark.slow
 def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli: Cli) -> None:
     backend = f"{DIALECT / 'acme.py'}:Acme"
-    words = ["run", backend, *folders(DIALECT), "--document", "acme-2026", "--isolation", "none"]
+    words = ["run", backend, "--suite", DIALECT, "--document", "acme-2026", "--isolation", "none"]
     said = cli(*words, "--out", tmp_path).expect(0).out
     assert "conforms to acme-2026" in said
     assert "added to the bundled suite: acme-2026, 2 cases" in said
     assert "note: not counted: 327 failures outside the target; the report has all" in said
     assert "\nfailures" not in said
-    cli("verify", tmp_path, *folders(DIALECT)).expect(0)
+    cli("verify", tmp_path, "--suite", DIALECT).expect(0)
 
 
 @pytest.mark.slow
 def test_the_reference_conforms_to_all_but_the_dialect(tmp_path: Path, cli: Cli) -> None:
-    words = ["run", "reference", *folders(DIALECT), "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
+    words = ["run", "reference", "--suite", DIALECT, "--operation", "StaticReshape", "--json", "--out", str(tmp_path)]
     standings = cli(*words).expect(1).data["standings"]
     assert {s["document"] for s in standings if s["verdict"] != "conforms" and s["type"] == "f32"} == {"acme-2026"}
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
@@ -108,14 +105,14 @@ def test_the_command_that_repeats_a_failure_names_the_folders(
 ) -> None:
     monkeypatch.setattr("conformance.report.write", lambda *_: ())
     said = cli(
-        "run", "reference", *folders(DIALECT), "-k", "acme-refuses-seven-entries", "--drawn-rows", 0, "--out", tmp_path
+        "run", "reference", "--suite", DIALECT, "-k", "acme-refuses-seven-entries", "--drawn-rows", 0, "--out", tmp_path
     )
-    said.expect(1, out=f"conformance run reference --spec {DIALECT / 'spec'} --cases {DIALECT / 'cases'} -k")
+    said.expect(1, out=f"conformance run reference --suite {DIALECT} -k")
 
 
 def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
-    said = cli("diff", "static-graph-v0.9", "acme-2026", "--spec", DIALECT / "spec").expect(0, out="acme-six-entries")
-    command = f"conformance meaning --src 1 --shape=1,1,1,1,1,1,1 --special-zero false --spec {DIALECT / 'spec'}"
+    said = cli("diff", "static-graph-v0.9", "acme-2026", "--suite", DIALECT).expect(0, out="acme-six-entries")
+    command = f"conformance meaning --src 1 --shape=1,1,1,1,1,1,1 --special-zero false --suite {DIALECT}"
     assert command in said.out
     words = shlex.split(command)[1:]
     cli(*words).expect(0, out="acme-six-entries")
@@ -132,7 +129,7 @@ def add_longest(dialect: Path) -> None:
 
 def test_a_dialect_may_have_a_largest_length(dialect: Path, cli: Cli) -> None:
     add_longest(dialect)
-    call = ("meaning", "--shape=-1", "--special-zero", "true", "--spec", dialect / "spec", "--src")
+    call = ("meaning", "--shape=-1", "--special-zero", "true", "--suite", dialect, "--src")
     cli(*call, 65535).expect(0, out="acme-2026          legal")
     cli(*call, 65536).expect(0, out="breaks acme-longest")
 
@@ -145,82 +142,81 @@ def test_check_locks_a_case_past_a_largest_length(dialect: Path, cli: Cli) -> No
             "  - id: acme-refuses-a-length-of-65536\n    rule: acme-longest\n    src: T[65536]\n    shape: [-1]\n"
             '    special_zero: false\n    expect: {acme-2026: reject, "*": "T[65536]"}\n'
         )
-    cli("check", "--spec", dialect / "spec", "--cases", dialect / "cases", "--lock").expect(0)
+    cli("check", "--suite", dialect, "--lock").expect(0)
 
 
 def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
-    said = cli("explain", "acme-refuses-seven-entries", *folders(DIALECT)).expect(0)
-    given = " ".join(folders(DIALECT))
-    assert f"conformance run BACKEND {given} -k acme-refuses-seven-entries" in said.out
-    assert f"pytest --adapter BACKEND {given.replace('--', '--conformance-')} -k acme-refuses" in said.out
-    finding = cli("explain", "zero-past-the-rank", "--spec", DIALECT / "spec").expect(0)
-    assert f" --spec {DIALECT / 'spec'}\n" in finding.out
+    said = cli("explain", "acme-refuses-seven-entries", "--suite", DIALECT).expect(0)
+    assert f"conformance run BACKEND --suite {DIALECT} -k acme-refuses-seven-entries" in said.out
+    assert f"pytest --adapter BACKEND --conformance-suite {DIALECT} -k acme-refuses" in said.out
+    finding = cli("explain", "zero-past-the-rank", "--suite", DIALECT).expect(0)
+    assert f" --suite {DIALECT}\n" in finding.out
 
 
 @pytest.mark.slow
 def test_the_added_operation_is_whole_and_true_to_its_manual(cli: Cli) -> None:
-    cli("check", "--spec", OPERATION / "spec", "--sources", OPERATION).expect(0, out="6  of 4 operations")
+    cli("check", "--suite", OPERATION, "--sources", OPERATION).expect(0, out="6  of 4 operations")
 
 
 @pytest.mark.slow
 def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli) -> None:
-    spec = ["--spec", str(OPERATION / "spec")]
+    suite = ["--suite", OPERATION]
     backend = f"{OPERATION / 'acme_reshape.py'}:AcmeReshape"
-    cli("run", backend, *spec, "--isolation", "none", "--out", tmp_path).expect(0, out="conforms to acme-reshape-2026")
+    cli("run", backend, *suite, "--isolation", "none", "--out", tmp_path).expect(0, out="conforms to acme-reshape-2026")
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
     assert rows["volume-too-small[AcmeReshape-1-f16-s64]"].verdicts == {"acme-reshape-2026": "pass"}
     assert rows["volume-too-small[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "not claimed"
-    cli("verify", tmp_path, *spec).expect(0)
+    cli("verify", tmp_path, *suite).expect(0)
 
 
 @pytest.fixture
-def types_spec(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def types_suite(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The specification of the added operation, with types that no bundled operation has."""
     spec = Path(shutil.copytree(OPERATION / "spec", tmp_path / "spec"))
     spoil(spec / "operations.yaml", "types: [f32, f16]", f"types: {request.param}")
-    return spec
+    return tmp_path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "types_spec",
+    "types_suite",
     ["[s8, u8, bool]", *(pytest.param(types, marks=pytest.mark.exhaustive) for types in ("[f32, f64]", "[s32, u64]"))],
     indirect=True,
 )
-def test_a_specification_of_other_types_is_whole(types_spec: Path, cli: Cli) -> None:
-    cli("check", "--spec", types_spec).expect(0, out="the specification is whole")
+def test_a_specification_of_other_types_is_whole(types_suite: Path, cli: Cli) -> None:
+    cli("check", "--suite", types_suite).expect(0, out="the specification is whole")
 
 
 @pytest.mark.parametrize(
-    "types_spec", some_slow(("[f32, f64]", "[s8, u8, bool]", "[s32, u64]"), ("[s8, u8, bool]",)), indirect=True
+    "types_suite", some_slow(("[f32, f64]", "[s8, u8, bool]", "[s32, u64]"), ("[s8, u8, bool]",)), indirect=True
 )
-def test_an_added_operation_may_have_other_types(types_spec: Path, cli: Cli) -> None:
-    words = ["--spec", types_spec, "--isolation", "none", "-k", "AcmeReshape and content.yaml"]
+def test_an_added_operation_may_have_other_types(types_suite: Path, cli: Cli) -> None:
+    words = ["--suite", types_suite, "--isolation", "none", "-k", "AcmeReshape and content.yaml"]
     said = cli("run", f"{OPERATION / 'acme_reshape.py'}:AcmeReshape", *words).expect(4)
     assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
     assert "fail" not in said.out
 
 
 def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(private: Path, cli: Cli) -> None:
-    own = private / "acme.yaml"
+    own = private / "cases" / "acme.yaml"
     bundled = (
         "  - {id: mine, rule: literal-lengths, src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'}"
     )
     own.write_text(f"{own.read_text(encoding='utf-8')}{bundled}\n", encoding="utf-8")
-    said = cli("check", "--cases", private, "--lock").expect(1).text
+    said = cli("check", "--suite", private, "--lock").expect(1).text
     assert said.count("the same call as") == 1
     assert re.search(r"mine: the same call as swaps-two-lengths \(.*\); drop mine, which is yours", said)
 
 
 def test_private_vectors_need_no_specification(private: Path) -> None:
-    assert main(["check", "--cases", str(private)]) == 0
-    assert load_suite(None, private).cases.keys() > load_suite().cases.keys()
+    assert main(["check", "--suite", str(private)]) == 0
+    assert load_suite(private).cases.keys() > load_suite().cases.keys()
 
 
 def test_a_file_that_only_mentions_extends_adds_to_nothing(private: Path) -> None:
-    assert load_suite(None, private).added
-    spoil(private / "acme.yaml", "extends: bundled\nabout: ", "# No extends: bundled here.\nabout: ")
-    assert not load_suite(None, private).added
+    assert load_suite(private).added
+    spoil(private / "cases" / "acme.yaml", "extends: bundled\nabout: ", "# No extends: bundled here.\nabout: ")
+    assert not load_suite(private).added
 
 
 # ── what is added cannot change what is there ─────────────────────────────────────────────────────

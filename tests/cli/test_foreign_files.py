@@ -15,7 +15,7 @@ import pytest
 from conformance.load.cases import LOCK, load_cases, load_suite
 from conformance.model import Malformed
 from conformance.selfcheck import check_cases
-from tests.builders import FOUR_CASES, Cli, copy_bundled_spec, some_slow, spec
+from tests.builders import FOUR_CASES, Cli, copy_bundled_spec, some_slow, spec, write_suite
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes, devices and links")
 LINUX = sys.platform == "linux"
@@ -63,13 +63,13 @@ WHY = {
     "a file of 64 GiB": re.compile("it has more than 16,777,216 bytes"),
 }
 WHERE: dict[str, tuple[str, tuple[str, ...]]] = {
-    "a file of cases": ("cases/bad.yaml", ("list", "cases", "--cases", "{cases}")),
-    "the lock of the ids": (f"cases/{LOCK}", ("check", "--cases", "{cases}")),
-    "a file of a specification": ("spec/rules.yaml", ("list", "rules", "--spec", "{spec}")),
-    "another file there": ("spec/bad.yaml", ("list", "rules", "--spec", "{spec}")),
-    "claims": ("claims.yaml", ("run", "reference", "--cases", "{cases}", "--out", "{out}", "--claims", "{bad}")),
-    "waivers": ("waivers.yaml", ("run", "reference", "--cases", "{cases}", "--out", "{out}", "--waivers", "{bad}")),
-    "a document": ("sources/page.txt", ("check", "--cases", "{cases}", "--sources", "{sources}")),
+    "a file of cases": ("cases/bad.yaml", ("list", "cases", "--suite", "{suite}")),
+    "the lock of the ids": (f"cases/{LOCK}", ("check", "--suite", "{suite}")),
+    "a file of a specification": ("spec/rules.yaml", ("list", "rules", "--suite", "{suite}")),
+    "another file there": ("spec/bad.yaml", ("list", "rules", "--suite", "{suite}")),
+    "claims": ("claims.yaml", ("run", "reference", "--suite", "{suite}", "--out", "{out}", "--claims", "{bad}")),
+    "waivers": ("waivers.yaml", ("run", "reference", "--suite", "{suite}", "--out", "{out}", "--waivers", "{bad}")),
+    "a document": ("sources/page.txt", ("check", "--suite", "{suite}", "--sources", "{sources}")),
 }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
         bad = tmp_path / "sources" / text.partition("file: ")[2].splitlines()[0]
     bad.unlink(missing_ok=True)
     UNREADABLE[kind](bad)
-    given = {"cases": tmp_path / "cases", "spec": tmp_path / "spec", "sources": tmp_path / "sources", "bad": bad}
+    given = {"suite": tmp_path, "sources": tmp_path / "sources", "bad": bad}
     code, out, err = with_limits(*(word.format(**given, out=tmp_path / "out") for word in words))
     if where == "a document":  # its problem is one of several: other documents are missing too
         assert code == 1
@@ -144,7 +144,7 @@ def test_the_target_of_a_link_to_another_folder_stays_secret(tmp_path: Path, cli
     bad = tmp_path / place
     bad.unlink(missing_ok=True)
     bad.symlink_to(tmp_path / "home" / "id")
-    given = {"cases": tmp_path / "cases", "spec": tmp_path / "spec", "bad": bad, "out": tmp_path / "out"}
+    given = {"suite": tmp_path, "bad": bad, "out": tmp_path / "out"}
     said = cli(*[word.format(**given) for word in words]).expect(2)
     assert said.out == ""
     assert len(said.err.splitlines()) == 1, said.err
@@ -162,7 +162,7 @@ def test_a_linked_lock_or_document_stays_secret(tmp_path: Path, cli: Cli) -> Non
     (tmp_path / "sources").mkdir()
     for document in spec().documents.values():
         (tmp_path / "sources" / document.file).symlink_to(tmp_path / "home" / "id")
-    said = cli("check", "--cases", folder, "--sources", tmp_path / "sources").expect(1)
+    said = cli("check", "--suite", tmp_path, "--sources", tmp_path / "sources").expect(1)
     assert f"cases/{LOCK}:1: is a symbolic link to another folder" in said.out
     assert "is a symbolic link to another folder and not the text that is pinned" in said.out
     assert SECRET not in said.out + said.err
@@ -173,7 +173,7 @@ def test_a_good_file_behind_a_link_is_read(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "store").mkdir()
     (folder / "few.yaml").rename(tmp_path / "store" / "few.yaml")
     (folder / "few.yaml").symlink_to(tmp_path / "store" / "few.yaml")
-    cli("list", "cases", "--cases", folder).expect(0, out="flattens")
+    cli("list", "cases", "--suite", tmp_path).expect(0, out="flattens")
 
 
 def test_a_link_within_the_folder_is_explained_like_any_file(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
     other = tmp_path / "precious"
     other.write_text("", encoding="utf-8")
     (folder / LOCK).symlink_to(other)
-    assert check_cases.lock(load_suite(None, folder), folder) == 4
+    assert check_cases.lock(load_suite(tmp_path), folder) == 4
     assert other.read_text(encoding="utf-8") == ""
     assert "flattens" in (folder / LOCK).read_text(encoding="utf-8")
 
@@ -198,14 +198,19 @@ def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
 def test_a_file_name_that_looks_like_output_is_an_error(tmp_path: Path, cli: Cli, name: str) -> None:
     folder = cases(tmp_path)
     (folder / "few.yaml").rename(folder / name)
-    cli("list", "cases", "--cases", folder).expect(2, err="has more than letters, digits, _, . and -; rename the file")
+    cli("list", "cases", "--suite", tmp_path).expect(
+        2, err="has more than letters, digits, _, . and -; rename the file"
+    )
 
 
 @pytest.mark.parametrize("name", ["x\n::error::y", "::error::y"])
-def test_a_folder_name_that_looks_like_output_is_an_error(tmp_path: Path, cli: Cli, name: str) -> None:
-    cli("list", "cases", "--cases", cases(tmp_path).rename(tmp_path / name)).expect(
-        2, err="could be taken for output; rename it"
-    )
+def test_the_name_of_a_suite_does_not_look_like_output(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_suite(Path(name), case().replace("same-volume", "same-volmue"))
+    said = cli("check", "--suite", name).expect(1, out="few0.yaml:4: unknown rule")
+    assert not [line for line in said.out.splitlines() if line.startswith("::")]
 
 
 # ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
@@ -276,7 +281,7 @@ def test_hostile_yaml_is_refused_in_short_lines(tmp_path: Path, with_limits: Cli
     folder = tmp_path / "cases"
     folder.mkdir()
     (folder / "few.yaml").write_bytes(HOSTILE[name])
-    code, out, err = with_limits("list", "cases", "--cases", folder)
+    code, out, err = with_limits("list", "cases", "--suite", tmp_path)
     assert (code, out) == (2, ""), err[-2000:]
     lines = err.splitlines()
     assert 0 < len(lines) < 1100

@@ -20,7 +20,7 @@ from conformance.load.cases import load_cases, load_suite
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
 
-from ..builders import Cli, write_tiny_spec
+from ..builders import Cli, write_suite, write_tiny_spec
 from .hostile import (
     BAD,
     FILE,
@@ -39,14 +39,12 @@ from .hostile import (
 
 
 def case_file(folder: Path, **changed: str) -> list[str]:
-    """Write one case with these keys, and return the options that name its folder."""
+    """Write one case with these keys, and return the option that names its suite."""
     keys = {"id": "a-case", "rule": "extra-attributes", "src": "f32[2, 3]", "shape": "[6]", "special_zero": "false"}
     keys |= {"attributes": "{axis: {type: s64, values: 1}}", "expect": "unspecified"}
     keys |= changed
-    folder.mkdir(exist_ok=True)
     inside = "\n".join(f"    {key}: {value}" for key, value in keys.items() if value)
-    (folder / "a.yaml").write_text(f"about: One.\ncases:\n  -\n{inside}\n", encoding="utf-8")
-    return ["--cases", str(folder)]
+    return ["--suite", str(write_suite(folder, f"about: One.\ncases:\n  -\n{inside}\n"))]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +109,7 @@ TO_RUN = (*TEXTS[:8], *TEXTS[-4:], *TEXTS[17:26])
 def test_a_script_hands_on_the_text_and_does_nothing_else(library: Path, tmp_path: Path, cli: Cli) -> None:
     paths = []
     for number, each in enumerate(TO_RUN):
-        words = case_file(tmp_path / "cases", attributes=f"{{axis: {{type: string, values: {quote(each)}}}}}")
+        words = case_file(tmp_path, attributes=f"{{axis: {{type: string, values: {quote(each)}}}}}")
         out = cli("explain", "a-case", "--backend", "onednn", *words).expect(0).out
         paths.append(tmp_path / f"{number}.py")
         paths[-1].write_text(out, encoding="utf-8")
@@ -149,7 +147,7 @@ def test_a_command_in_a_case_is_not_run(backend: str, tmp_path: Path, cli: Cli) 
             subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
             assert not (tmp_path / FILE).exists(), out
         assert code == 2, attack
-        assert re.search(r"a\.yaml:\d+: ", err), err
+        assert re.search(r"few0\.yaml:\d+: ", err), err
         assert err.count("\n") == 1, err
 
 
@@ -165,18 +163,18 @@ def test_a_backend_or_device_that_there_is_not_makes_no_script(backend: str, tmp
 
 @pytest.mark.parametrize(("key", "value"), BAD)
 def test_a_name_that_is_none_is_refused_with_its_line(key: str, value: str, tmp_path: Path, cli: Cli) -> None:
-    words = case_file(tmp_path / "cases", **{key: value})
+    words = case_file(tmp_path, **{key: value})
     err = cli("explain", "a-case", *words).expect(2).err
-    lines = (tmp_path / "cases" / "a.yaml").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "cases" / "few0.yaml").read_text(encoding="utf-8").splitlines()
     number = next(number for number, line in enumerate(lines, 1) if line.startswith(f"    {key}:"))
-    assert re.search(rf"a\.yaml:{number}: ", err), err
-    assert all("a.yaml:" in line for line in err.splitlines()), err
+    assert re.search(rf"few0\.yaml:{number}: ", err), err
+    assert all("few0.yaml:" in line for line in err.splitlines()), err
 
 
 @pytest.mark.parametrize("name", ["a b.yaml", "a;b.yaml", "a\nb.yaml", "é.yaml", "$(id).yaml", "a'b.yaml"])
 def test_a_case_file_of_another_name_is_an_error(name: str, tmp_path: Path, cli: Cli) -> None:
     words = case_file(tmp_path)
-    (tmp_path / "a.yaml").rename(tmp_path / name)
+    (tmp_path / "cases" / "few0.yaml").rename(tmp_path / "cases" / name)
     err = cli("list", "cases", *words).expect(2, err=[repr(name), "rename the file"]).err
     assert err.count("\n") == 1
 

@@ -9,7 +9,6 @@ from conformance.draw.calls import Draw
 from conformance.draw.cases import draw_case
 from conformance.hunt.write_case import case_text
 from conformance.load.cases import with_cases
-from conformance.load.folders import spec_folder
 from conformance.meaning.contract import contracts
 from conformance.model import Case
 from conformance.plan.rows import Row, rows_of
@@ -61,7 +60,7 @@ def test_every_drawn_case_can_be_written_and_read(tmp_path: Path) -> None:
             written.append((case_text(case, "same-volume", row, f"n{number}"), row))
     text = "about: Drawn.\ncases:\n" + "".join(text for text, _ in written)
     (tmp_path / "cases" / "drawn.yaml").write_text(text, encoding="utf-8")
-    read = with_cases(spec(), spec_folder(), tmp_path / "cases")
+    read = with_cases(spec(), tmp_path)
     assert len(read.cases) == len(written)
     for (_, row), case in zip(written, read.cases.values(), strict=True):
         again = next(iter(rows_of([case], spec(), compiled)))

@@ -12,7 +12,7 @@ from conformance.evidence.results import Target, Writer, header_of
 from conformance.load.cases import load_suite
 from conformance.model import Claims, Identity, Outcome, Result
 
-from ..builders import Command, CommandOutput, Records, mini, write_cases
+from ..builders import Command, CommandOutput, Records, mini, write_suite
 
 READERS = ("verify", "report", "compare", "diff", "publish")
 
@@ -42,11 +42,11 @@ def read_by(command: Command, reader: str, folder: Path) -> CommandOutput:
         "verify": [folder], "report": [folder], "compare": [folder, "--out", command.folder / "compare.html"],
         "diff": [folder, folder], "publish": [command.folder / "reports", folder],
     }  # fmt: skip
-    return command(reader, *words[reader], "--cases", command.cases)
+    return command(reader, *words[reader], "--suite", command.folder)
 
 
 def verify(command: Command, *words: object) -> CommandOutput:
-    return command("verify", command.out, "--cases", command.cases, *words)
+    return command("verify", command.out, "--suite", command.folder, *words)
 
 
 def remove(key: str) -> Callable[[Records], None]:
@@ -60,7 +60,7 @@ def remove(key: str) -> Callable[[Records], None]:
 
 
 def merge(command: Command, *folders: Path) -> CommandOutput:
-    return command("report", *folders, "--cases", command.cases, "--out", command.folder / "merged")
+    return command("report", *folders, "--suite", command.folder, "--out", command.folder / "merged")
 
 
 WAIVER = {"number": 1, "place": "w.yaml:2", "reason": "x", "link": "x", "owner": "x", "expires": "2099-01-01"}
@@ -87,7 +87,7 @@ ROWS = [f"row-{number}[StaticReshape-f32]" for number in range(8)]
 
 def write(path: Path, backend: str = "it", rows: list[str] = ROWS, close: bool = True) -> dict[str, Any]:
     """A results file of a few rows, and its header."""
-    suite = load_suite(None, write_cases(path.parent / "suite"))
+    suite = load_suite(write_suite(path.parent / "suite"))
     header = header_of(suite, Identity(backend, "1"), Claims(("StaticReshape",)), Target(), backend)
     writer = Writer(path, header)
     for row in rows:

@@ -1,10 +1,10 @@
-"""The limits under which rows are called again."""
+"""The folder and the limits with which rows are called again."""
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.evidence.command import limits_again
+from conformance.evidence.command import limits_again, suite_words
 from conformance.isolate.process.launch import DEFAULT_LIMITS
 
 
@@ -13,3 +13,15 @@ from conformance.isolate.process.launch import DEFAULT_LIMITS
 )
 def test_rows_are_called_again_under_the_limit_of_their_run(limits: dict[str, float], seconds: float) -> None:
     assert limits_again({"limits": limits}) == DEFAULT_LIMITS._replace(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("folders", "suite"),
+    [
+        ({}, []), ({"suite": "mine"}, ["mine"]), ({"spec": "mine/spec", "cases": "mine/cases"}, ["mine"]),
+        ({"cases": "cases"}, ["."]),
+    ],
+)  # fmt: skip
+def test_a_command_names_the_suite_of_its_run(folders: dict[str, str], suite: list[str]) -> None:
+    """Older evidence names spec and cases, each by itself."""
+    assert suite_words({"folders": folders})[1:] == suite

@@ -115,7 +115,7 @@ def test_evidence_that_no_run_writes_does_no_harm(command: Command, reader: str,
         reports = command.folder / "reports"
         reports.mkdir(exist_ok=True)
         (reports / "README.md").write_text("<!-- counts -->\n<!-- /counts -->\nthe end\n", encoding="utf-8")
-        again = command("publish", reports, "--cases", command.cases)
+        again = command("publish", reports, "--suite", command.folder)
         assert again.code in (0, 1)
         assert (reports / "README.md").read_text(encoding="utf-8").count("<!-- /counts -->\n") == 1
 
@@ -145,7 +145,7 @@ def test_a_page_that_unpacks_to_too_much_is_refused(reporting: Command, monkeypa
     page = reporting.out / "report.html"
     page.write_text(f"{embedded.BEGIN}{base64.b64encode(pack(bytes(1001))).decode()}{embedded.END}", encoding="utf-8")
     monkeypatch.setattr("conformance.evidence.results.MAX_BYTES", 1000)
-    said = reporting("verify", page, "--cases", reporting.cases).expect(2)
+    said = reporting("verify", page, "--suite", reporting.folder).expect(2)
     assert "unpacks to more than 1,000 bytes" in said.err
 
 
@@ -178,7 +178,7 @@ def test_what_nobody_could_read_is_one_line(command: Command, reader: str, what:
 def test_a_page_in_which_nothing_can_be_read_is_one_line(command: Command, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text(f"{embedded.BEGIN}{DEEP}{embedded.END}", encoding="utf-8")
-    said = command("verify", page, "--cases", command.cases).expect(2)
+    said = command("verify", page, "--suite", command.folder).expect(2)
     assert one_line(said)
 
 

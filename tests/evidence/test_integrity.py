@@ -82,7 +82,7 @@ def test_a_backend_that_writes_modules_does_not_conform(tmp_path: Path, isolatio
     (tmp_path / "here").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(builders.ROOT)}
     words = "run", "../mine.py:Zeros", "--isolation", isolation, "--type", "f32", "--drawn-rows", "0"
-    done = run_command(*words, "--cases", builders.write_cases(tmp_path), cwd=tmp_path / "here", env=environment)
+    done = run_command(*words, "--suite", builders.write_suite(tmp_path), cwd=tmp_path / "here", env=environment)
     assert (tmp_path / "here" / "html.py").is_file()
     assert done.returncode == 1, done.stdout + done.stderr
     assert "does not conform" in done.stdout
@@ -107,7 +107,7 @@ class Zeros(Reference):
 """
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     done = Done(
-        tmp_path, "-q", "--tb=no", f"--conformance-cases={command.cases}", "--conformance-out=out",
+        tmp_path, "-q", "--tb=no", f"--conformance-suite={command.folder}", "--conformance-out=out",
         adapter="./mine.py:Zeros",
     )  # fmt: skip
     assert done.code == 1
@@ -152,10 +152,10 @@ def test_a_second_run_in_the_same_folder_is_told_who_holds_it(command: Command) 
 
 @pytest.mark.slow
 def test_two_runs_in_one_folder_never_mix_their_verdicts(tmp_path: Path) -> None:
-    cases, out = builders.write_cases(tmp_path), tmp_path / "out"
+    suite, out = builders.write_suite(tmp_path), tmp_path / "out"
 
     def start(*words: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "conformance", "run", *words, "--cases", str(cases), "--out", str(out)]
+        command = [sys.executable, "-m", "conformance", "run", *words, "--suite", str(suite), "--out", str(out)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=builders.ROOT)
 
     for _ in range(3):

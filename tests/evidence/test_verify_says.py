@@ -69,7 +69,7 @@ def test_verify_holds_the_claims_against_those_that_are_pinned(command: Command,
 def test_rows_called_again_come_to_what_true_evidence_says(command: Command) -> None:
     backend = mini("Bent")
     run_once(command, backend)
-    again = ("verify", command.out, "--cases", command.cases, "--repeat", "30", "--backend", backend)
+    again = ("verify", command.out, "--suite", command.folder, "--repeat", "30", backend)
     command(*again).expect(0, text=f"30 rows called again on {backend}: 30 gave what the evidence says")
     repeated = command(*again, "--json").data["repeated"]
     assert (repeated["backend"], repeated["rows"], repeated["differences"]) == (backend, 30, [])
@@ -79,17 +79,17 @@ def test_rows_called_again_show_evidence_of_another_backend(command: Command) ->
     """Rows copied from the reference are sound in themselves; the backend that they are said to be of is wrong."""
     change = impersonate(command, FLUSHES, "claims")
     rewrite(run_once(command), change)
-    verify = ("verify", command.out, "--cases", command.cases, "--conforms")
+    verify = ("verify", command.out, "--suite", command.folder, "--conforms")
     assert command(*verify).code == 0, "alone, evidence tells nobody who wrote it"
-    said = command(*verify, "--repeat", 1000, "--backend", FLUSHES).expect(1)
+    said = command(*verify, "--repeat", 1000, FLUSHES).expect(1)
     assert "patterns[StaticReshape-f32]: the evidence says f32[8], now f32[8] (subnormals flushed)" in said.text
 
 
 def test_rows_are_called_again_on_the_same_backend_only(command: Command) -> None:
     run_once(command)
-    verify(command, "--repeat", 3, "--backend", mini("Bent")).expect(3, err="the evidence is of reference")
-    for words in (("--repeat", 3), ("--backend", "reference")):
-        assert verify(command, *words).code == 2
+    verify(command, "--repeat", 3, mini("Bent")).expect(3, err="the evidence is of reference")
+    for words in (("--repeat", 3), ("--repeat", 0, "reference"), ("--repeat", "reference", 3)):
+        verify(command, *words).expect(2, err="--repeat")
 
 
 # ── publishing ────────────────────────────────────────────────────────────────────────────────────

@@ -25,7 +25,7 @@ def dump_all() -> None:
     if not any(Path().glob("graph-*.json")):
         return
     _keep_as(None)
-    for group in choose_graphs(plan_of(load_suite(None, None)).rows).chosen:
+    for group in choose_graphs(plan_of(load_suite()).rows).chosen:
         for program in group.programs:
             with suppress(Rejected, Unsupported):
                 adapter.compile(_declare_outputs(group, program))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.builders import Cli, CommandOutput, plan_of_cases, write_cases
+from tests.builders import Cli, CommandOutput, plan_of_cases, write_suite
 
 CHAIN = """about: One.
 cases:
@@ -28,7 +28,7 @@ cases:
 
 
 def export(cli: Cli, folder: Path, *texts: str, code: int = 0) -> CommandOutput:
-    return cli("export", "benchdnn", "--cases", write_cases(folder, *texts), "--out", folder / "out").expect(code)
+    return cli("export", "benchdnn", "--suite", write_suite(folder, *texts), "--out", folder / "out").expect(code)
 
 
 def graph(folder: Path) -> Any:
@@ -85,7 +85,7 @@ def test_the_checker_of_models_finds_every_graph_legal(cli: Cli, tmp_path: Path)
 
 
 def test_every_row_is_written_or_left_out_for_a_reason(cli: Cli, tmp_path: Path) -> None:
-    said = cli("export", "benchdnn", "--cases", write_cases(tmp_path), "--out", tmp_path / "out", "--json").expect(0)
+    said = cli("export", "benchdnn", "--suite", write_suite(tmp_path), "--out", tmp_path / "out", "--json").expect(0)
     facts = said.data
     assert facts["tests"] == len(list((tmp_path / "out").iterdir()))
     assert facts["left_out"]["strides that repeat or reverse elements"] == 3

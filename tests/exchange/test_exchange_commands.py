@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import Cli, write_cases
+from tests.builders import Cli, write_suite
 
 
 @pytest.mark.parametrize("form", ["benchdnn", "onnx"])
@@ -24,6 +24,6 @@ def test_without_onnx_the_package_to_install_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     monkeypatch.setitem(sys.modules, "onnx.numpy_helper", None)
-    said = cli("export", "onnx", "--cases", write_cases(tmp_path), "--out", tmp_path / "out").expect(2, lines=1)
+    said = cli("export", "onnx", "--suite", write_suite(tmp_path), "--out", tmp_path / "out").expect(2, lines=1)
     assert "pip install 'reshape-conformance[graphs]'" in said.err
     assert not (tmp_path / "out").exists()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.load.folders import cases_folder
-from tests.builders import Cli, plan_of_cases, write_cases
+from tests.builders import Cli, plan_of_cases, write_suite
 from tests.exchange.node_runner import EvaluatorBackend, run_node_tests
 
 onnx = pytest.importorskip("onnx")
@@ -23,7 +23,7 @@ cases:
 def export(cli: Cli, folder: Path, *texts: str) -> Any:
     """Export cases, and return the facts."""
     return (
-        cli("export", "onnx", "--cases", write_cases(folder, *texts), "--out", folder / "out", "--json").expect(0).data
+        cli("export", "onnx", "--suite", write_suite(folder, *texts), "--out", folder / "out", "--json").expect(0).data
     )
 
 
@@ -124,7 +124,7 @@ def test_onnxs_own_runner_passes_what_the_bundled_cases_become(
     folder.mkdir()
     for path in (path for name in names for path in cases_folder().glob(f"{name}.yaml")):
         shutil.copy(path, folder)
-    facts = cli("export", "onnx", "--cases", folder, "--out", out, "--json").expect(0).data
+    facts = cli("export", "onnx", "--suite", tmp_path, "--out", out, "--json").expect(0).data
     assert facts["rows"] > at_least
     assert run_node_tests(out, EvaluatorBackend, monkeypatch) == {"passed": facts["tests"]}
     backend = pytest.importorskip("onnxruntime.backend")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from conformance.load.cases import load_cases
-from tests.builders import Cli, spec, write_cases
+from tests.builders import ROOT, Cli, spec, write_cases
 from tests.graphs.graph_files import dump, static, tensor
 from tests.without_planted import count_failures
 
+DIALECT = ROOT / "examples" / "dialect"
 RESIZES = """
 import numpy as np
 from conformance.adapter import FunctionAdapter
@@ -49,7 +50,7 @@ def test_each_call_is_written_once_with_what_is_expected(model: str, tmp_path: P
     all_cases = load_cases(path.parent, spec())
     ours = [case for name, case in all_cases.items() if name.startswith("graph-call-")]
     assert [case.steps[0].src for case in ours] == [(1, 3, 4), (2, 3, 4), (3, 3, 4)]
-    cli("run", "reference", "--cases", str(path.parent), "-k", "graph-call-").expect(4)
+    cli("run", "reference", "--suite", tmp_path, "-k", "graph-call-").expect(4)
 
 
 def test_calls_that_no_case_can_hold_are_counted(tmp_path: Path, cli: Cli) -> None:
@@ -75,6 +76,15 @@ def test_a_backend_that_answers_otherwise_fails(tmp_path: Path, cli: Cli, monkey
 def test_a_backend_that_is_right_changes_no_exit_code(model: str, cli: Cli) -> None:
     cli("check-graph", model, "--run", "reference").expect(0)
     cli("check-graph", model, "--input", "0=2,3,4", "--run", "reference").expect(1)
+
+
+@pytest.mark.usefixtures("beside_few")
+@pytest.mark.skipif(not DIALECT.is_dir(), reason="the examples stay in the clone")
+def test_the_calls_are_judged_by_the_specification_of_a_suite(model: str, cli: Cli) -> None:
+    for _ in range(2):
+        cli("check-graph", model, "--suite", DIALECT, "--run", "reference").expect(0, out="acme-2026")
+    said = cli("check-graph", model, "--run", "reference").expect(0)
+    assert "acme-2026" not in said.out
 
 
 def test_json_and_run_are_not_mixed(model: str, cli: Cli) -> None:

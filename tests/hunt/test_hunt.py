@@ -20,7 +20,6 @@ from conformance.hunt.hunt import HuntResult, Scope, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
-from conformance.load.folders import spec_folder
 from conformance.model import Case, Claims, Layout, Rejected
 from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Row, plan_of
@@ -49,7 +48,7 @@ def paste_row(hunted: HuntResult, folder: Path) -> Row:
     text = f"about: Found.\ncases:\n{hunted.counterexample.text}"
     (folder / "cases" / "found.yaml").write_text(text, encoding="utf-8")
     found = hunted.counterexample.row
-    rows = plan_of(with_cases(spec(), spec_folder(), folder / "cases")).rows
+    rows = plan_of(with_cases(spec(), folder)).rows
     same = [r for r in rows if (r.operation, r.given, r.shape_type) == (found.operation, found.given, found.shape_type)]
     return next(row for row in same if row.type == found.type)
 

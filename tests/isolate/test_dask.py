@@ -30,7 +30,7 @@ from conformance.plan.rows import plan_of
 from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
 from conformance.sweep.context import Lost
 from conformance.sweep.run_block import run_block
-from tests.builders import Cli, write_cases
+from tests.builders import Cli, write_suite
 from tests.processes import run_command, wait
 
 if find_spec("distributed") is None:  # imported by the tests that need it, since that takes long
@@ -135,7 +135,7 @@ def test_a_cluster_writes_what_this_machine_writes(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("conformance.report.write", lambda *_: ())
-    run = ["run", "broken:any-negative-infers", "--cases", str(write_cases(tmp_path))]
+    run = ["run", "broken:any-negative-infers", "--suite", str(write_suite(tmp_path))]
     for words, file in ((["sweep", "broken:last-infer-wins", *SWEEP], "sweep.jsonl"), (run, "results.jsonl")):
         here, there = tmp_path / "here", tmp_path / "there"
         assert main([*words, "--out", str(here)]) == 1

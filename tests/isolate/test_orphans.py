@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
-from tests.builders import ROOT
+from tests.builders import ROOT, write_suite
 
-from ..builders import write_cases
 from ..processes import run_command, running, wait
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
@@ -66,7 +65,7 @@ def backend(folder: Path, act: str) -> tuple[str, Path]:
 def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
     name, pids = backend(folder, act)
     only = ["-k", "stays or flattens", "--type", "f32", "--operation", "StaticReshape"]
-    only += ["--cases", str(write_cases(folder)), "--drawn-rows", "0"]
+    only += ["--suite", str(write_suite(folder)), "--drawn-rows", "0"]
     return ["run", name, "--isolation", "worker", *only, "--out", str(folder / "out"), *words], pids
 
 

@@ -27,7 +27,7 @@ class Mine(Reference):
 
 def run_words(folder: Path, act: str) -> list[str]:
     (folder / "mine.py").write_text(BACKEND.format(act))
-    few = ["--cases", str(builders.write_cases(folder)), "--drawn-rows", "0"]
+    few = ["--suite", str(builders.write_suite(folder)), "--drawn-rows", "0"]
     only = ["--isolation", "none", *few, "-k", "there-and-back", "--type", "f32"]
     return ["run", f"{folder / 'mine.py'}:Mine", *only, "--out", str(folder / "out")]
 

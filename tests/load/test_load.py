@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.load.cases import load_cases
-from conformance.load.folders import digest_of, spec_folder
+from conformance.load.cases import load_cases, load_suite
+from conformance.load.folders import Folders, cases_folder, digest_of, find_folders, spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec, parse_tensor
 from conformance.model import Malformed, Operand, Problem
 from tests.builders import TINY, copy_bundled_spec, one_rule, problems_of, write_tiny_spec
@@ -429,3 +429,20 @@ def test_each_bundled_document_says_where_it_is_published() -> None:
         assert document.origin, document.id
         assert document.origin.added <= document.origin.last_changed, document.id
         assert document.licence, document.id
+
+
+# ── the folder of a suite ─────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("parts", [("spec",), ("cases",), ("spec", "cases")])
+def test_what_a_suite_lacks_is_bundled(tmp_path: Path, parts: tuple[str, ...]) -> None:
+    for part in parts:
+        (tmp_path / part).mkdir()
+    bundled = Folders(spec_folder(), cases_folder())
+    assert find_folders(tmp_path) == bundled._replace(**{part: tmp_path / part for part in parts})
+    assert find_folders(None) == bundled
+
+
+@pytest.mark.parametrize(("part", "said"), [("spec", "spec:1: is not a folder"), ("cases", "cases:1: holds no")])
+def test_a_part_of_a_suite_that_is_no_folder_is_named(tmp_path: Path, part: str, said: str) -> None:
+    (tmp_path / part).symlink_to("nowhere")
+    with pytest.raises(Malformed, match=said):
+        load_suite(tmp_path)

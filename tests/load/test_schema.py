@@ -34,7 +34,7 @@ def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the bundled cases that is taken for them."""
     folder = tmp_path / "cases"
     shutil.copytree(cases_folder(), folder)
-    for module in ("cli.check", "load.cases", "load.schema"):
+    for module in ("cli.check", "load.cases", "load.folders", "load.schema"):
         monkeypatch.setattr(f"conformance.{module}.cases_folder", lambda: folder)
     return folder
 

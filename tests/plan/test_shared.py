@@ -16,7 +16,7 @@ from conformance.model import Array
 from conformance.plan.rows import plan_of
 from conformance.run.row import run
 
-from ..builders import Cli
+from ..builders import Cli, write_suite
 
 SUITE = load_suite()
 ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.file in ("cases/shared.yaml", "cases/form.yaml")}
@@ -117,6 +117,6 @@ LACKING = [
 
 def test_keys_without_what_they_need(tmp_path: Path, cli: Cli) -> None:
     cases = "".join(CASE.format(number=number, more=more) for number, (more, _) in enumerate(LACKING))
-    (tmp_path / "mine.yaml").write_text(f'extends: bundled\nabout: "Mine."\ncases:\n{cases}', encoding="utf-8")
+    suite = write_suite(tmp_path, f'extends: bundled\nabout: "Mine."\ncases:\n{cases}')
     problems = [f"mine-{number}: {problem}" for number, (_, problem) in enumerate(LACKING)]
-    cli("check", "--cases", tmp_path, "--lock").expect(1, text=problems)
+    cli("check", "--suite", suite, "--lock").expect(1, text=problems)

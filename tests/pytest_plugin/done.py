@@ -33,7 +33,7 @@ CAN_COPY = sys.platform == "linux"
 SECONDS = 300
 ISOLATIONS: tuple[Isolation, ...] = ("none", "worker")
 """In these the planted backends fail on the few cases before any session begins: their failures are remembered."""
-SUITE = ("--conformance-cases", "cases")
+SUITE = ("--conformance-suite", ".")
 """The options of a session on the few cases of the fixture `few`."""
 HERE = ("--conformance-isolation", "none")
 """The option that spares a process, for tests where the process of the backend does not matter."""
@@ -144,17 +144,17 @@ def main() -> None:
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
     from conformance.runner import planted_backends as canary
-    from tests.builders import write_cases
+    from tests.builders import write_suite
 
     bundled = plan_of(
         load_suite()
     )  # before the few: the next session frees the steps of the last plan, and writes to its memory
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
-        few = str(write_cases(Path(folder)))  # they are remembered by the texts and names of their files
-        call_command(["run", "reference", "--cases", few, "--drawn-rows", "0", "--out", f"{folder}/out"])
+        few = write_suite(Path(folder))  # they are remembered by the texts and names of their files
+        call_command(["run", "reference", "--suite", str(few), "--drawn-rows", "0", "--out", f"{folder}/out"])
         spare_processes(canary)
         for isolation in ISOLATIONS:
-            canary.count_failures(plan_of(load_suite(None, Path(few))), isolation, Limits())
+            canary.count_failures(plan_of(load_suite(few)), isolation, Limits())
     import_module("conformance.pytest_plugin.hooks")
     for name, module in sys.modules.items():
         if name == "conformance" or name.partition(".")[0] == "xdist":

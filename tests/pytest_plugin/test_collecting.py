@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from tests.builders import CASES, plan_of_cases, some_slow, write_cases
+from tests.builders import CASES, plan_of_cases, some_slow, write_suite
 from tests.pytest_plugin.done import FILE, HERE, ROOT, ROW, STATIC, SUITE, Done, DoneInCopy, DoneInNewPython
 
 BUNDLED = "cases/zero.yaml"
@@ -47,9 +48,9 @@ def test_node_ids_are_the_same_everywhere(here: Path) -> None:
         ([ROW, "--document", "static-2o22"], "reference", "unknown document 'static-2o22'; did you mean 'static-oneap"),
         ([ROW, "--type", "f23"], "reference", "unknown type 'f23'"),
         ([ROW, "--adapter", "numpy"], "reference", "--adapter names reference and numpy; a session"),
-        (["--conformance-spec", "nowhere"], "reference", "--conformance-spec '{here}/nowhere' does not exist; "),
+        (["--conformance-suite", "nowhere"], "reference", "{here}/nowhere:1: is not a folder; "),
     ],
-    ids=["case", "backend", "operation", "document", "type", "two adapters", "specification"],
+    ids=["case", "backend", "operation", "document", "type", "two adapters", "suite"],
 )  # fmt: skip
 def test_an_unknown_name(few: Path, words: list[str], adapter: str, error: str) -> None:
     Done(few, *SUITE, *words, adapter=adapter).expect(4, f"ERROR: {error.format(here=few)}", never="Traceback")
@@ -98,24 +99,21 @@ cases:
 
 @pytest.fixture
 def private(here: Path) -> Path:
-    """A folder of cases that extend the bundled ones."""
-    folder = here / "private"
-    folder.mkdir()
-    (folder / "ours.yaml").write_text(PRIVATE, encoding="utf-8")
-    return folder
+    """A folder with cases that extend the bundled ones."""
+    return write_suite(here / "private", PRIVATE)
 
 
 def test_private_cases_beside_the_bundled_ones(here: Path, private: Path, backend: str) -> None:
-    options = ["--conformance-cases", "private", *STATIC]
+    options = ["--conformance-suite", "private", *STATIC]
     collected = Done(here, *options, "--collect-only", "-q")
-    collected.says("private/ours.yaml::our-batch-of-one[StaticReshape-f32]", one_row())
-    failing = [*options, "-q", "-p", "no:cacheprovider", *HERE, "private/ours.yaml"]
+    collected.says("cases/few0.yaml::our-batch-of-one[StaticReshape-f32]", one_row())
+    failing = [*options, "-q", "-p", "no:cacheprovider", *HERE, "private/cases/few0.yaml"]
     done = Done(here, *failing, adapter=f"{backend}:Refuses")
-    done.says("failed", f"--conformance-cases {private}", "incomplete", "the arguments name some cases")
+    done.says("failed", f"--conformance-suite {private}", "incomplete", "the arguments name some cases")
     assert one_row() not in done.text
     again = next(line for line in done.text.splitlines() if line.startswith("      pytest ")).split("'")[1]
     (below := here / "below").mkdir()
-    Done(below, "--conformance-cases", str(private), again, "-q").says("1 passed")
+    Done(below, "--conformance-suite", str(private), again, "-q").says("1 passed")
 
 
 def test_the_argument_cases(here: Path) -> None:
@@ -133,22 +131,23 @@ def test_the_argument_cases(here: Path) -> None:
     assert set(node_ids(Done(here, "cases", *options))) == {*everything, "cases/test_theirs.py::test_theirs"}
 
 
-PATHS = ("private", "./private/", "{here}/private", "private/ours.yaml", "other/../private/ours.yaml")
-WRONG_PATHS = ("other/ours.yaml", "private/others.yaml")
+OURS = "private/cases/few0.yaml"
+PATHS = ("private/cases", "./private/cases/", "{here}/private/cases", OURS, f"other/../{OURS}", "cases/few0.yaml")
+WRONG_PATHS = ("other/few0.yaml", "private/cases/others.yaml")
 
 
 @pytest.mark.parametrize(
     "path",
-    some_slow((*PATHS, "{here}/private/ours.yaml", *WRONG_PATHS), ("./private/", PATHS[-1], "other/ours.yaml")),
+    some_slow((*PATHS, f"{{here}}/{OURS}", *WRONG_PATHS), (PATHS[1], PATHS[-2], WRONG_PATHS[0])),
 )
 def test_paths_of_private_cases(here: Path, private: Path, path: str) -> None:
     (here / "other").mkdir()
-    (here / "other" / "ours.yaml").write_text(PRIVATE, encoding="utf-8")
-    done = Done(here, path.format(here=here), "--conformance-cases", "private", "--type", "f32", "--collect-only", "-q")
+    (here / "other" / "few0.yaml").write_text(PRIVATE, encoding="utf-8")
+    done = Done(here, path.format(here=here), "--conformance-suite", "private", "--type", "f32", "--collect-only", "-q")
     if path in WRONG_PATHS:
         done.expect(4)
     else:
-        rows = plan_of(load_suite(None, private)).rows
+        rows = plan_of(load_suite(private)).rows
         ours = {row.node_id for row in rows if row.case.id == "our-batch-of-one" and row.type == "f32"}
         assert set(node_ids(done)) == ours != set()
 
@@ -157,20 +156,20 @@ def test_paths_of_private_cases(here: Path, private: Path, path: str) -> None:
 @pytest.mark.parametrize("which", ["few", pytest.param("all", marks=pytest.mark.slow)])
 def test_a_dialect_is_judged_by_its_own_document(here: Path, which: str) -> None:
     dialect = ROOT / "examples" / "dialect"
-    folder = dialect / "cases"
+    suite = dialect
     if which == "few":
-        own = (folder / "acme.yaml").read_text(encoding="utf-8").replace("extends: bundled\n", "")
-        folder = write_cases(here, CASES, own)
-    folders = ["--conformance-spec", str(dialect / "spec"), "--conformance-cases", str(folder)]
+        own = (dialect / "cases" / "acme.yaml").read_text(encoding="utf-8").replace("extends: bundled\n", "")
+        suite = write_suite(here, CASES, own)
+        shutil.copytree(dialect / "spec", suite / "spec")
     part = "--type", "f32", "--document", "acme-2026"
-    done = Done(here, *folders, *part, *HERE, "-q", adapter=f"{dialect / 'acme.py'}:Acme")
+    done = Done(here, "--conformance-suite", str(suite), *part, *HERE, "-q", adapter=f"{dialect / 'acme.py'}:Acme")
     done.expect(0, "conforms to acme-2026", "the whole target conforms")
 
 
 def test_a_private_case_with_an_unknown_rule(here: Path, private: Path) -> None:
-    (private / "ours.yaml").write_text(PRIVATE.replace("same-volume", "same-volum"), encoding="utf-8")
-    wrong = f"ERROR: {private / 'ours.yaml'}:5: unknown rule 'same-volum'"
-    Done(here, "--conformance-cases", "private").expect(4, wrong, never="Traceback")
+    write_suite(private, PRIVATE.replace("same-volume", "same-volum"))
+    wrong = f"ERROR: {private}/cases/few0.yaml:5: unknown rule 'same-volum'"
+    Done(here, "--conformance-suite", "private").expect(4, wrong, never="Traceback")
 
 
 def test_collect_only_runs_nothing(few: Path, backend: str) -> None:
@@ -188,7 +187,7 @@ def test_the_suite_runs_alone_unless_an_argument_names_tests(few: Path, workers:
     (few / "theirs").mkdir()
     (few / "theirs" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
     part = *STATIC, "-k", "test_theirs or zero-meets-infer"
-    options = ("--conformance-cases", str(few / "cases"), *part, "-v", *(["-n", workers] if workers != "0" else []))
+    options = ("--conformance-suite", str(few), *part, "-v", *(["-n", workers] if workers != "0" else []))
     alone, below = Done(few, *options), Done(few / "theirs", *options)
     named = Done(few, *options, "theirs")
     for done in (alone, below, named):

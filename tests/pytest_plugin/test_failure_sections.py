@@ -18,7 +18,7 @@ class Flat(FunctionAdapter):
     def reshape(self, src, shape, special_zero):
         return src.reshape(-1).copy()
 """
-OPTIONS = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases", *STATIC, *HERE)
+OPTIONS = ("-q", "-p", "no:cacheprovider", "--conformance-suite", ".", *STATIC, *HERE)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def lines_of_rows(text: str) -> list[str]:
 def test_failing_rows_have_the_groups_of_a_run(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(here)
     monkeypatch.setattr("conformance.report.write", lambda *_: ())  # the command's own reports
-    words = ("--cases", "cases", *STATIC, "--drawn-rows", "0", "--isolation", "none", "--out", "out")
+    words = ("--suite", ".", *STATIC, "--drawn-rows", "0", "--isolation", "none", "--out", "out")
     said = cli("run", "flat.py:Flat", *words).expect(1)
     done = call(here, "cases").expect(1, "failures:", never="= FAILURES =")
     assert kinds(done.text) == kinds(said.out)

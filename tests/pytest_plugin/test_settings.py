@@ -51,7 +51,7 @@ CLAIMS = (
     "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
     "leaves_out: [declared, form]\nanswers_special_zero: false\n"
 )
-QUIET = ("-q", "-p", "no:cacheprovider", "--conformance-cases", "cases")
+QUIET = ("-q", "-p", "no:cacheprovider", "--conformance-suite", ".")
 F32 = ("--type", "f32")
 WAIVED = (*QUIET, "--conformance-waivers", "waivers.yaml", *HERE)
 
@@ -101,7 +101,7 @@ def test_the_evidence_equals_that_of_a_run(complete: Path, cli: Cli, monkeypatch
     (complete / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
     settings = SAME | ({"jobs": "2"} if way == "jobs" else {"isolation": "none"})
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
-    cli("run", "mine.py:Keeps", "--cases", "cases", "--drawn-rows", "0", *F32, *words, "--out", "run").expect(0)
+    cli("run", "mine.py:Keeps", "--suite", ".", "--drawn-rows", "0", *F32, *words, "--out", "run").expect(0)
     options = [word.replace("--", "--conformance-") for word in words]
     if way == "configuration":
         ini = "".join(f"conformance_{name} = {value}\n" for name, value in settings.items())

@@ -195,7 +195,7 @@ def test_the_name_of_a_folder_leads_only_into_it(reporting: Command, monkeypatch
     name = "javascript:alert(1)"
     reporting.run("broken:zero-flag-ignored", out=reporting.folder / name)
     monkeypatch.chdir(reporting.folder)
-    reporting("diff", name, name, "--out", "page.html", "--cases", reporting.cases).expect(0)
+    reporting("diff", name, name, "--out", "page.html", "--suite", reporting.folder).expect(0)
     page = (reporting.folder / "page.html").read_text(encoding="utf-8")
     assert "javascript%3Aalert%281%29/report.html" in page
     assert "javascript:" not in page
@@ -222,7 +222,7 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
     right, wrong = command.folder / "right", command.folder / "wrong"
     command.run("reference", out=right).expect(0)
     command.run("broken:refuses-everything", out=wrong).expect(1)
-    few = ("--cases", command.cases)
+    few = ("--suite", command.folder)
     command("diff", right, wrong, *few).expect(1, out="✗ worse")
     command("diff", wrong, right, *few).expect(0)
     command("diff", right, right, *few, "--json").expect(0)

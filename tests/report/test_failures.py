@@ -19,7 +19,7 @@ from conformance.report.failure_section import IN_FULL, FailureGroup, collect_fa
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import ShownElements, format_number, show_elements
 
-from ..builders import Right, Wrong, finish_run, plan_as_bundled, write_cases
+from ..builders import Right, Wrong, finish_run, plan_as_bundled, write_suite
 from .page import Page
 from .shown_numbers import read_first_failures
 
@@ -96,10 +96,9 @@ def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, group
 def test_a_card_has_the_command_without_the_suite_and_it_works(
     run: FinishedRun, groups: list[FailureGroup], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    cases = write_cases(tmp_path, CASES)
     words = shlex.split(groups[0].full[0].commands["without the suite"])
     assert words[-2:] == [">", "repeat.py"]
-    assert main([*words[1:-2], "--cases", str(cases)]) == 0
+    assert main([*words[1:-2], "--suite", str(write_suite(tmp_path, CASES))]) == 0
     compile(capsys.readouterr().out, "repeat.py", "exec")
 
 

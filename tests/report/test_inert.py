@@ -64,7 +64,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of a suite of four cases, and two finished runs with hostile text in their evidence."""
     folder = tmp_path_factory.mktemp("runs")
     plan_as_bundled(folder)
-    plan = plan_of(load_suite(None, folder / "cases"))
+    plan = plan_of(load_suite(folder))
     for name, adapter in (("a", NamePoses()), ("b", NameAndTextPose())):
         with contextlib.redirect_stdout(io.StringIO()):
             finish_run(plan, adapter, folder / name)
@@ -74,20 +74,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 F32, ALONE = ("--type", "f32"), ("--isolation", "none")
 DRAWN = ("--drawn-rows", "3")
 COMMANDS = {
-    "verify": ("verify", "{a}", "--cases", "{cases}"),
-    "verify of what fails": ("verify", "{b}", "--cases", "{cases}"),
-    "verify --json": ("verify", "{b}", "--cases", "{cases}", "--json"),
-    "compare": ("compare", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/page.html"),
-    "compare --json": ("compare", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/page.html", "--json"),
-    "diff": ("diff", "{a}", "{b}", "--cases", "{cases}"),
-    "diff --json": ("diff", "{a}", "{b}", "--cases", "{cases}", "--json"),
-    "diff in Markdown": ("diff", "{a}", "{b}", "--cases", "{cases}", "--format", "markdown"),
-    "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--cases", "{cases}"),
-    "report of shards": ("report", "{a}", "{b}", "--cases", "{cases}", "--out", "{out}/merged"),
-    "publish": ("publish", "{out}", "{a}", "--cases", "{cases}"),
-    "run": ("run", f"{__file__}:TextPoses", "--cases", "{cases}", *DRAWN, *ALONE, "--out", "{out}"),
-    "run in a process": ("run", f"{__file__}:TextPoses", "--cases", "{cases}", *DRAWN, *F32, "--out", "{out}/2"),
-    "run under that name": ("run", f"{__file__}:NamePoses", "--cases", "{cases}", *DRAWN, "--out", "{out}/3"),
+    "verify": ("verify", "{a}", "--suite", "{suite}"),
+    "verify of what fails": ("verify", "{b}", "--suite", "{suite}"),
+    "verify --json": ("verify", "{b}", "--suite", "{suite}", "--json"),
+    "compare": ("compare", "{a}", "{b}", "--suite", "{suite}", "--out", "{out}/page.html"),
+    "compare --json": ("compare", "{a}", "{b}", "--suite", "{suite}", "--out", "{out}/page.html", "--json"),
+    "diff": ("diff", "{a}", "{b}", "--suite", "{suite}"),
+    "diff --json": ("diff", "{a}", "{b}", "--suite", "{suite}", "--json"),
+    "diff to a file": ("diff", "{a}", "{b}", "--suite", "{suite}", "--out", f"{{out}}/{HOSTILE}.md"),
+    "diff of a file that is not there": ("diff", f"{{a}}{HOSTILE}", "{b}", "--suite", "{suite}"),
+    "report of shards": ("report", "{a}", "{b}", "--suite", "{suite}", "--out", "{out}/merged"),
+    "publish": ("publish", "{out}", "{a}", "--suite", "{suite}"),
+    "run": ("run", f"{__file__}:TextPoses", "--suite", "{suite}", *DRAWN, *ALONE, "--out", "{out}"),
+    "run in a process": ("run", f"{__file__}:TextPoses", "--suite", "{suite}", *DRAWN, *F32, "--out", "{out}/2"),
+    "run under that name": ("run", f"{__file__}:NamePoses", "--suite", "{suite}", *DRAWN, "--out", "{out}/3"),
     "sweep under that name": (
         "sweep", f"{__file__}:NamePoses", *ALONE, "--rank", "1", "--max-dim", "2", "--out", "{out}/sweep",
     ),
@@ -103,7 +103,7 @@ COMMANDS = {
     "explain": ("explain", HOSTILE),
     "list": ("list", HOSTILE),
     "an option": ("list", "rules", f"--{HOSTILE}"),
-    "a folder": ("list", "rules", "--spec", HOSTILE),
+    "a folder": ("list", "rules", "--suite", HOSTILE),
 }  # fmt: skip
 
 
@@ -117,7 +117,7 @@ COMMANDS = {
 def test_no_command_lets_a_name_pose_as_its_own_output(
     words: tuple[str, ...], runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    places = {"a": runs / "a", "b": runs / "b", "cases": runs / "cases", "out": tmp_path}
+    places = {"a": runs / "a", "b": runs / "b", "suite": runs, "out": tmp_path}
     main([re.sub(r"\{(\w+)\}", lambda match: str(places[match[1]]), word) for word in words])
     said = capsys.readouterr()
     assert said.out + said.err
@@ -145,13 +145,13 @@ def test_pytest_prints_no_text_of_a_backend_as_it_is(tmp_path: Path, runs: Path)
         encoding="utf-8",
     )
     for manner in (("-v",), ("--junitxml", "x.xml", "-rA", "--show-capture=all")):
-        done = Done(tmp_path, *manner, "--conformance-cases", str(runs / "cases"), adapter=f"{adapter}:It")
+        done = Done(tmp_path, *manner, "--conformance-suite", str(runs), adapter=f"{adapter}:It")
         assert done.code == 1, done.text
         done.says("flattens", "::stop-commands::tok")
         assert list_obeyed(done.text) == [], done.text
-    done = Done(tmp_path, "--conformance-cases", str(runs / "cases"), adapter=f"{adapter}:Named")
+    done = Done(tmp_path, "--conformance-suite", str(runs), adapter=f"{adapter}:Named")
     assert list_obeyed(done.text) == [], done.text
-    done = Done(tmp_path, f"--conformance-cases={HOSTILE}", adapter=f"{adapter}:It")
+    done = Done(tmp_path, f"--conformance-suite={HOSTILE}", adapter=f"{adapter}:It")
     assert list_obeyed(done.text) == [], done.text
 
 

@@ -32,8 +32,9 @@ def folder(request: pytest.FixtureRequest, reporting: Command) -> Callable[[str]
         reporting.run(backend)
         if request.param == "local":
             return reporting.out
-        reporting("publish", reporting.folder, reporting.out, "--cases", reporting.cases).expect(0)
-        return next(reporting.folder.glob(f"*/{PUBLISHED}")).parent
+        site = reporting.folder / "site"
+        reporting("publish", site, reporting.out, "--suite", reporting.folder).expect(0)
+        return next(site.glob(f"*/{PUBLISHED}")).parent
 
     return make
 
@@ -86,7 +87,7 @@ def test_each_sentence_of_a_page_about_itself_is_so(
     page = folder(backend) / PAGE
     text = " ".join(Page(page.read_text(encoding="utf-8")).text.split())
     sentences = [sentence for sentence in text.split(".") if CLAIMS.search(sentence)]
-    cases = set(load_suite(None, reporting.cases).cases)
+    cases = set(load_suite(reporting.folder).cases)
     assert len(sentences) >= 2
     for sentence in sentences:
         assert holds(sentence, page, cases), sentence
@@ -116,6 +117,6 @@ def test_a_page_without_its_evidence_says_what_is_missing(folder: Callable[[str]
     page = folder("broken:eight-buffers-in-turn") / PAGE
     if evidence_of(page).suffix == ".xz":
         evidence_of(page).unlink()
-        reporting("verify", "--cases", reporting.cases, page).expect(2, err="is not beside it")
+        reporting("verify", "--suite", reporting.folder, page).expect(2, err="is not beside it")
     else:
-        reporting("verify", "--cases", reporting.cases, page).expect(0)
+        reporting("verify", "--suite", reporting.folder, page).expect(0)

@@ -35,14 +35,14 @@ def test_lf_runs_the_rows_that_failed_and_no_other(command: Command) -> None:
 
 def test_lf_takes_the_file_of_the_results_too(command: Command) -> None:
     command.run(FLUSHES)
-    said = command("run", FLUSHES, *HERE, "--cases", command.cases, "--lf", command.out / "results.jsonl")
+    said = command("run", FLUSHES, *HERE, "--suite", command.folder, "--lf", command.out / "results.jsonl")
     assert said.code == 1
 
 
 def test_lf_on_a_backend_that_is_mended_shows_nothing_whole(command: Command) -> None:
     command.run(FLUSHES)
     before = (command.out / "results.jsonl").read_bytes()
-    said = command("run", "reference", "--cases", command.cases, "--lf", command.out)
+    said = command("run", "reference", "--suite", command.folder, "--lf", command.out)
     assert said.code == 4
     assert f"--last-failed {command.out} chose some cases, and only the whole suite shows conformity" in said.out
     assert (command.out / "results.jsonl").read_bytes() == before
@@ -59,13 +59,13 @@ def test_lf_and_k_run_what_both_choose(command: Command) -> None:
 
 def test_lf_says_when_no_row_failed(command: Command) -> None:
     command.run("reference")
-    said = command("run", "reference", "--cases", command.cases, "--lf", command.out)
+    said = command("run", "reference", "--suite", command.folder, "--lf", command.out)
     assert said.code == 4
     assert f"--last-failed {command.out}: no row failed in that run; run all rows" in said.err
 
 
 def test_lf_of_a_folder_without_results_is_one_line(command: Command) -> None:
-    said = command("run", "reference", "--cases", command.cases, "--lf", command.folder / "none")
+    said = command("run", "reference", "--suite", command.folder, "--lf", command.folder / "none")
     assert said.code == 2
     path = command.folder / "none"
     assert said.err == f"conformance: --last-failed: {path}: cannot be read: No such file or directory\n"
@@ -120,7 +120,7 @@ def test_one_case_prints_what_it_prints_beside_all_others(
     command: Command, monkeypatch: pytest.MonkeyPatch, select: str
 ) -> None:
     """Neither the other cases nor their rows are looked at, which nobody may notice."""
-    asked = ("run", FLUSHES, *HERE, "--cases", command.cases, "-k", select)
+    asked = ("run", FLUSHES, *HERE, "--suite", command.folder, "-k", select)
     alone = command(*asked)
     with monkeypatch.context() as patch:
         patch.setattr("conformance.cli.run.plan_of", None)  # nobody calls it
@@ -132,5 +132,5 @@ def test_one_case_prints_what_it_prints_beside_all_others(
 
 def test_a_case_without_a_row_to_run(command: Command) -> None:
     """Its name is still compared with all names."""
-    said = command("run", "reference", "--cases", command.cases, "-k", "patterns[StaticReshape-f33]").expect(4)
+    said = command("run", "reference", "--suite", command.folder, "-k", "patterns[StaticReshape-f33]").expect(4)
     assert "nothing ran" in said.last or "nothing ran" in said.out

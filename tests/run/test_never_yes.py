@@ -34,7 +34,7 @@ def test_a_full_disk_is_one_line_that_names_the_file(tmp_path: Path) -> None:
     limited = (
         "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
         "from conformance.cli.main import main\n"
-        "raise SystemExit(main('run reference --cases cases --drawn-rows 0 --out out'.split()))"
+        "raise SystemExit(main('run reference --suite . --drawn-rows 0 --out out'.split()))"
     )
     builders.write_cases(tmp_path)
     done = subprocess.run([sys.executable, "-c", limited], cwd=tmp_path, capture_output=True, text=True, check=False)

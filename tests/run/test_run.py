@@ -56,18 +56,18 @@ def test_no_output_takes_other_cases_for_the_suite(reporting: Command) -> None:
 
 def test_every_report_repeats_a_row_with_the_folders_of_the_run(reporting: Command) -> None:
     reporting.run("broken:any-negative-infers")
-    assert f"--cases {reporting.cases}" in (reporting.out / "summary.md").read_text(encoding="utf-8")
+    assert f"--suite {reporting.folder}" in (reporting.out / "summary.md").read_text(encoding="utf-8")
     for name in ("junit.xml", "report.html"):
         text = (reporting.out / name).read_text(encoding="utf-8")
-        assert f"conformance run broken:any-negative-infers --cases {reporting.cases} -k" in text, name
-    in_pytest = f"pytest --adapter broken:any-negative-infers --conformance-cases {reporting.cases} -k"
+        assert f"conformance run broken:any-negative-infers --suite {reporting.folder} -k" in text, name
+    in_pytest = f"pytest --adapter broken:any-negative-infers --conformance-suite {reporting.folder} -k"
     assert in_pytest in (reporting.out / "junit.xml").read_text(encoding="utf-8")
 
 
 def test_a_suite_that_lost_cases_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     cut = shutil.copytree(cases_folder(), tmp_path / "cases")
     (cut / "zero.yaml").unlink()
-    for module in ("load.cases", "verdict.conclude"):
+    for module in ("load.cases", "load.folders", "verdict.conclude"):
         monkeypatch.setattr(f"conformance.{module}.cases_folder", lambda: cut)
     suite = load_suite()
     conclusion = conclude(plan_of(suite), {}, Claims(("StaticReshape",)), Target())
@@ -101,7 +101,7 @@ def test_results_go_to_a_folder_named_after_the_backend(
     reporting: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = reporting("run", "reference", "--cases", reporting.cases, "--type", "f32")
+    said = reporting("run", "reference", "--suite", reporting.folder, "--type", "f32")
     assert "report: conformance-report/reference/report.html" in said.out
     assert (tmp_path / "conformance-report" / "reference" / "results.jsonl").is_file()
 
@@ -111,16 +111,16 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    said = command("run", "reference", "--cases", command.cases, "-k", "flattens[StaticReshape-f32]").expect(4)
+    said = command("run", "reference", "--suite", command.folder, "-k", "flattens[StaticReshape-f32]").expect(4)
     assert "  pass  flattens[StaticReshape-f32]\n" in said.out
     assert said.out.endswith("\nnothing is written; add --out FOLDER to keep the evidence and its reports\n")
-    said = command("run", "reference", "--cases", command.cases, "-k", "flattens or eight").expect(4)
+    said = command("run", "reference", "--suite", command.folder, "-k", "flattens or eight").expect(4)
     assert re.search(r"^  pass +[0-9]+ rows$", said.out, re.MULTILINE)
     words = ("--isolation", "none", "-k", "seven-of-six")
-    said = command("run", mini("Accepts"), "--cases", command.cases, *words).expect(1, text="breaks same-volume")
-    again = f"conformance run {mini('Accepts')} --cases {command.cases} --isolation none -k 'seven-of-six["
+    said = command("run", mini("Accepts"), "--suite", command.folder, *words).expect(1, text="breaks same-volume")
+    again = f"conformance run {mini('Accepts')} --suite {command.folder} --isolation none -k 'seven-of-six["
     assert again in said.out
-    assert command("run", "reference", "--cases", command.cases, "-k", "flattens", "--json").data["out"] is None
+    assert command("run", "reference", "--suite", command.folder, "-k", "flattens", "--json").data["out"] is None
     assert not list(Path().iterdir())
 
 
@@ -128,7 +128,7 @@ def test_the_command_to_repeat_a_row_has_the_same_options(command: Command, monk
     spare_planted(monkeypatch)
     options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")
     said = command.run("broken:one-nan", *options, "-k", "patterns").expect(1)
-    assert f"conformance run broken:one-nan --cases {command.cases} {' '.join(options)} -k " in said.out
+    assert f"conformance run broken:one-nan --suite {command.folder} {' '.join(options)} -k " in said.out
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, mo
 def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
     path = command.folder / "results.jsonl"
     path.write_text("", encoding="utf-8")
-    said = command("run", "reference", "--cases", command.cases, option, path).expect(2)
+    said = command("run", "reference", "--suite", command.folder, option, path).expect(2)
     assert f"{option} '{path}' is a file; name a folder" in said.err
 
 

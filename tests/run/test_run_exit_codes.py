@@ -198,7 +198,7 @@ def test_a_failure_names_the_commands_that_repeat_and_explain_it(command: Comman
     said = command.run(mini("Accepts"), "--isolation", "none").expect(1)
     lines = said.out.splitlines()
     repeat = next(number for number, line in enumerate(lines) if " -k " in line)
-    assert lines[repeat + 1].startswith(f"      conformance explain --cases {command.cases} ")
+    assert lines[repeat + 1].startswith(f"      conformance explain --suite {command.folder} ")
 
 
 class Screen(io.StringIO):

@@ -18,7 +18,6 @@ from conformance.evidence.results import Evidence, InvalidEvidence, Target, part
 from conformance.hunt.filed_rule import is_failure
 from conformance.hunt.write_drawn import write_drawn
 from conformance.load.cases import load_suite, with_cases
-from conformance.load.folders import spec_folder
 from conformance.model import Claims, Graph, Program
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.report.verify import verify
@@ -135,7 +134,7 @@ def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_p
     assert result.case.count("src:") < len(row.case.steps) / 2
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{result.case}", encoding="utf-8")
-    rows = plan_of(with_cases(SUITE.spec, spec_folder(), tmp_path / "cases")).rows
+    rows = plan_of(with_cases(SUITE.spec, tmp_path)).rows
     again = next(r for r in rows if (r.operation, r.given, r.shape_type) == (row.operation, row.given, row.shape_type))
     assert is_failure(next(run([again], load_adapter(RING))))
     assert not is_failure(next(run([again], load_adapter("reference"))))

@@ -15,7 +15,7 @@ from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import part_of, read
 from conformance.hunt import write_drawn as writing
 
-from ..builders import Command, interrupt, write_cases
+from ..builders import Command, interrupt, write_suite
 
 FAILS_WHEN_DRAWN = "broken:eight-buffers-in-turn"
 """It passes the few cases."""
@@ -26,7 +26,7 @@ def fail(*_: Any, **__: Any) -> NoReturn:
 
 
 def verify(command: Command) -> int:
-    return command("verify", command.out, "--cases", command.cases).code
+    return command("verify", command.out, "--suite", command.folder).code
 
 
 # ── cases that are made smaller ───────────────────────────────────────────────────────────────────
@@ -52,7 +52,7 @@ def test_a_program_whose_products_wrap_is_reported(tmp_path: Path, whole: bool) 
     (tmp_path / "mine.c").write_text(text.replace(line, line.replace("= volume", "= (uint32_t)volume")))
     subprocess.run([compiler, "-O2", "-o", "mine", "mine.c"], cwd=tmp_path, check=True, timeout=60)
     command = [sys.executable, "-m", "conformance", "run", "cmd:./mine", "--out", "out"]
-    command += [] if whole else ["--cases", str(write_cases(tmp_path))]
+    command += [] if whole else ["--suite", str(write_suite(tmp_path))]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr
@@ -95,7 +95,7 @@ def test_a_failure_while_the_run_is_judged_or_concluded(reporting: Command, monk
     said = reporting.run("reference").expect(5, err="no verdict is shown: the suite failed with ZeroDivisionError")
     assert "the results are whole; `conformance report" in said.err
     assert "Traceback" not in said.err
-    certify = ("certify", FAILS_WHEN_DRAWN, "--cases", reporting.cases, "--out", reporting.out)
+    certify = ("certify", FAILS_WHEN_DRAWN, "--suite", reporting.folder, "--out", reporting.out)
     reporting(*certify).expect(5, err="no verdict is shown: the suite failed with ZeroDivisionError")
     assert not (reporting.out / "statement.json").exists()
 
@@ -117,7 +117,7 @@ def test_a_report_that_fails_alone(reporting: Command, monkeypatch: pytest.Monke
     said.expect(0, err=[reason, "the results are whole; `conformance report"], lines=2)
     assert {each for each in REPORTS if (reporting.out / each).is_file()} == {*REPORTS} - {name}
     assert ("report: " in said.out) == (name != "report.html")
-    assert reporting("report", reporting.out, "--cases", reporting.cases).code == 0
+    assert reporting("report", reporting.out, "--suite", reporting.folder).code == 0
     assert (reporting.out / name).is_file()
     assert verify(reporting) == 0
 
@@ -141,7 +141,7 @@ def test_reports_that_all_fail_are_each_told(reporting: Command, monkeypatch: py
     reasons = [f"{name} is not written: the suite failed" for name in REPORTS]
     reporting.run("reference").expect(0, err=reasons, lines=len(REPORTS) + 1)
     assert (reporting.out / RESULTS).is_file()
-    said = reporting("report", reporting.out, "--cases", reporting.cases).expect(2, err="badge.svg is not written")
+    said = reporting("report", reporting.out, "--suite", reporting.folder).expect(2, err="badge.svg is not written")
     assert "wrote" not in said.out
 
 
@@ -158,7 +158,7 @@ def test_a_summary_that_fails_keeps_the_verdict(
 def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.junit.render", fail)
     monkeypatch.setattr("conformance.cli.certify.render_badge", fail)
-    said = reporting("certify", FAILS_WHEN_DRAWN, "--cases", reporting.cases, "--out", reporting.out).expect(1)
+    said = reporting("certify", FAILS_WHEN_DRAWN, "--suite", reporting.folder, "--out", reporting.out).expect(1)
     for name in ("junit.xml", "certificate.svg"):
         assert f"{name} is not written: the suite failed with ZeroDivisionError: planted" in said.err
     assert (reporting.out / "report.html").is_file()

@@ -151,7 +151,7 @@ def test_a_run_killed_at_any_moment_can_be_finished(command: Command, tmp_path: 
         if not child:  # a process that has read everything already, so that twenty of them take no time
             try:
                 die_at(moment)
-                words = ["--isolation", "none", "--drawn-rows", "0", "--cases", str(command.cases), *map(str, resume)]
+                words = ["--isolation", "none", "--drawn-rows", "0", "--suite", str(command.folder), *map(str, resume)]
                 cli.main(["run", backend, *words])
             finally:
                 os._exit(0)
@@ -182,7 +182,7 @@ def die_at(moment: int) -> None:
 def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:
     (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
     words = [sys.executable, "-m", "conformance", "run", f"{tmp_path / 'slowed.py'}:It", "--isolation", "none"]
-    words += ["--cases", str(builders.write_cases(tmp_path)), "--out", str(tmp_path / "out")]
+    words += ["--suite", str(builders.write_suite(tmp_path)), "--out", str(tmp_path / "out")]
     child = subprocess.Popen(words, cwd=builders.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = tmp_path / "out" / "results.jsonl"
     wait(part_of(path).exists)

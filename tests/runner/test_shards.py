@@ -128,7 +128,7 @@ def test_parts_of_another_suite_are_refused(command: Command, parts: list[Path])
 
 
 def test_a_whole_does_not_go_where_a_part_lies(command: Command, parts: list[Path]) -> None:
-    command("report", *parts, "--cases", command.cases, "--out", parts[0]).expect(2, err="holds one of the shards")
+    command("report", *parts, "--suite", command.folder, "--out", parts[0]).expect(2, err="holds one of the shards")
 
 
 def test_a_planted_backend_that_escaped_a_part_escaped_the_whole(command: Command, parts: list[Path]) -> None:

@@ -12,13 +12,13 @@ import pytest
 from conformance.draw.rows import Drawer, Drawn
 from conformance.load.cases import load_suite
 from conformance.load.cells import DIMENSIONS, load_cells
-from conformance.load.folders import cases_folder
+from conformance.load.folders import cases_folder, spec_folder
 from conformance.load.schema import schema_of
 from conformance.model import Claims
 from conformance.plan.rows import Plan, plan_of
 from conformance.selfcheck.cells import problems_with_cells, table_of
 
-from ..builders import Cli, copy_bundled_spec
+from ..builders import Cli, copy_bundled_spec, write_suite
 
 ARRANGEMENTS = DIMENSIONS["arrangement"]
 
@@ -30,21 +30,18 @@ def spec(tmp_path: Path) -> Path:
 
 
 def one_case(folder: Path, **keys: Any) -> Path:
-    """A folder with one case: a legal call, in which some keys are replaced; None removes a key."""
+    """A suite with one case: a legal call, in which some keys are replaced; None removes a key."""
     case = {
         "id": "only", "rule": "literal-lengths", "src": "T[2, 3]", "shape": [6], "special_zero": False,
         "expect": "T[6]", **keys,
     }  # fmt: skip
-    path = folder / "cases"
-    path.mkdir(exist_ok=True)
     content = {"about": "One.", "cases": [{key: value for key, value in case.items() if value is not None}]}
-    (path / "only.yaml").write_text(json.dumps(content), encoding="utf-8")
-    return path
+    return write_suite(folder, json.dumps(content))
 
 
-def filled_cells(cli: Cli, cases: Path, rule: str | None = None) -> set[tuple[str, ...]]:
+def filled_cells(cli: Cli, suite: Path, rule: str | None = None) -> set[tuple[str, ...]]:
     """The cells with a case: rule, rank, shape, elements, arrangement."""
-    words = ["list", "cells", "--cases", cases, "--json", *([rule] if rule else [])]
+    words = ["list", "cells", "--suite", suite, "--json", *([rule] if rule else [])]
     return {
         (*(each[name] for name in ("rule", "rank", "shape", "elements")), arrangement)
         for each in cli(*words).expect(0).data["cells"]
@@ -61,8 +58,8 @@ def test_a_cell_without_its_only_case_is_named(tmp_path: Path) -> None:
     path, removed = folder / "table-legal.yaml", "an-inferred-length-of-a-vector-of-many-elements"
     before, _, rest = path.read_text(encoding="utf-8").partition(f"  - id: {removed}\n")
     path.write_text(before + rest[rest.index("  - id: ") :], encoding="utf-8")
-    suite = load_suite(None, folder)
-    about = load_cells(None, suite.spec)
+    suite = load_suite(tmp_path)
+    about = load_cells(spec_folder(), suite.spec)
     assert about is not None
     table = table_of(plan_of(suite), about)
     assert [problem.what for problem in problems_with_cells(table, suite.spec, about)] == [
@@ -78,9 +75,9 @@ def test_check_reports_an_exemption_of_a_cell_that_a_case_fills(cli: Cli, spec: 
     path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
     line = len(path.read_text(encoding="utf-8").splitlines())
     said = "only exercises 'literal-lengths' at rank 2-4, static shape, few elements, alone; exempt fewer cells"
-    cli("check", "--spec", spec, "--cases", one_case(tmp_path)).expect(1, out=f"cells.yaml:{line}: {said}")
+    cli("check", "--suite", one_case(tmp_path)).expect(1, out=f"cells.yaml:{line}: {said}")
     many = one_case(tmp_path, src="T[2, 3000]", shape=[6000], expect="T[6000]")
-    assert "exempt fewer" not in cli("check", "--spec", spec, "--cases", many).expect(1).out
+    assert "exempt fewer" not in cli("check", "--suite", many).expect(1).out
 
 
 @pytest.mark.parametrize(
@@ -98,17 +95,17 @@ def test_check_names_the_line_of_a_mistake_in_cells(
     lines = path.read_text(encoding="utf-8").splitlines()
     line = next(number for number, text in enumerate(lines, 1) if old in text)
     path.write_text("\n".join(lines).replace(old, new), encoding="utf-8")
-    folders = ("--spec", spec, "--cases", one_case(tmp_path))
+    folders = ("--suite", one_case(tmp_path))
     cli("check", *folders).expect(1, lines=0, out=[f"cells.yaml:{line}: ", said])
     cli("list", "cells", *folders).expect(2, err="cells.yaml")
 
 
 def test_a_specification_without_cells_has_no_table(cli: Cli, spec: Path, tmp_path: Path) -> None:
     (spec / "cells.yaml").unlink()
-    data = cli("check", "--spec", spec, "--cases", one_case(tmp_path), "--json").expect(1).data
+    data = cli("check", "--suite", one_case(tmp_path), "--json").expect(1).data
     assert data["summary"]["cells"] is None
     assert not [each for each in data["problems"] if "exercises" in each["what"]]
-    assert cli("list", "cells", "--spec", spec, "--json").expect(0).data["cells"] == []
+    assert cli("list", "cells", "--suite", tmp_path, "--json").expect(0).data["cells"] == []
 
 
 # ── the cells of a case ───────────────────────────────────────────────────────────────────────────
@@ -189,7 +186,7 @@ def test_a_call_exercises_the_rules_that_it_may_break(
 # ── what the table rests on ───────────────────────────────────────────────────────────────────────
 def test_no_drawn_call_fills_an_exempt_cell() -> None:
     suite = load_suite()
-    about = load_cells(None, suite.spec)
+    about = load_cells(spec_folder(), suite.spec)
     assert about
     rows = Drawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, 500))
     table = table_of(Plan(suite, tuple(rows)), about)
@@ -204,7 +201,7 @@ def test_the_schema_has_the_classes_of_each_dimension() -> None:
 
 
 def test_list_cells_shows_counts_and_where_no_call_can_be(cli: Cli, tmp_path: Path) -> None:
-    out = cli("list", "cells", "nodes-compose", "--cases", one_case(tmp_path)).expect(0).out
+    out = cli("list", "cells", "nodes-compose", "--suite", one_case(tmp_path)).expect(0).out
     header, *rows = [line.split() for line in out.splitlines() if line]
     assert header == ["rule", "rank", "shape", "elements", *ARRANGEMENTS]
     assert rows[0] == ["nodes-compose", "1", "static", "few", "-", "0", "0", "0"]

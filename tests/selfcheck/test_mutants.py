@@ -217,14 +217,14 @@ def test_an_endless_loop_is_ended() -> None:
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
 def test_the_command_shows_what_it_planted_and_what_noticed_it(tmp_path: Path, cli: Cli) -> None:
-    said = cli("check", "--mutants", "zero-flag-ignored", "--cases", builders.write_cases(tmp_path)).expect(0).out
+    said = cli("check", "--mutants", "zero-flag-ignored", "--suite", builders.write_suite(tmp_path)).expect(0).out
     assert "zero-flag-ignored" in said
     assert "the suite notices 1 planted backend, 0 deleted rules and 0 mutants of the reference" in said
 
 
 def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) -> None:
-    cases = builders.write_cases(tmp_path, builders.CASES.partition("  - {id: two-infers")[0])
-    problems = cli("check", "--mutants", "zero", "--json", "--cases", cases).expect(1).data["problems"]
+    suite = builders.write_suite(tmp_path, builders.CASES.partition("  - {id: two-infers")[0])
+    problems = cli("check", "--mutants", "zero", "--json", "--suite", suite).expect(1).data["problems"]
     assert any(each.startswith("broken:zeros-taken-in-turn is noticed by no case of") for each in problems)
     assert any(each.startswith("rule 'zero-copies': deleting it changes what no case expects") for each in problems)
     assert any(each.startswith("adapters/reference.py:") and "no row notices it" in each for each in problems)

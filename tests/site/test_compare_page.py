@@ -133,8 +133,8 @@ def test_the_command_refuses_evidence_of_another_suite(plan: Plan, command: Comm
     other, page = command.folder / "other", command.folder / "new" / "page.html"
     command.run("reference", "-k", "flattens").expect(4)
     finish_run(plan, Right(), other)
-    words = (command.out, command.out / "results.jsonl", "--cases", command.cases)
+    words = (command.out, command.out / "results.jsonl", "--suite", command.folder)
     command("compare", *words, "--out", page).expect(0, out="0 cases of")
     assert "2 backends, " in page.read_text(encoding="utf-8")
-    command("compare", command.out, other, "--cases", command.cases).expect(2, err="is of a suite with digest")
-    command("compare", command.folder, "--cases", command.cases).expect(2)
+    command("compare", command.out, other, "--suite", command.folder).expect(2, err="is of a suite with digest")
+    command("compare", command.folder, "--suite", command.folder).expect(2)

@@ -100,11 +100,11 @@ def test_the_page_of_differences_begins_with_one(site: Path) -> None:
 
 
 def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: Cli) -> None:
-    cases = builders.write_cases(tmp_path)
-    run = ("run", "broken:first-infer-wins", "--drawn-rows", 0, "--cases", cases, "--out", tmp_path / "run")
+    suite = builders.write_suite(tmp_path)
+    run = ("run", "broken:first-infer-wins", "--drawn-rows", 0, "--suite", suite, "--out", tmp_path / "run")
     cli(*run).expect(1)
     reports = tmp_path / "reports"
-    cli("publish", reports, tmp_path / "run", "--cases", cases)
+    cli("publish", reports, tmp_path / "run", "--suite", suite)
     folder = next(reports.glob("*/results.jsonl.xz")).parent
     page = (reports / "spec" / CASES).read_text()
     assert re.search(r'fails on <a href="../compare.html#case-two-infers">1 backend</a>', page)

@@ -119,7 +119,7 @@ def test_heads_stay_in_view(page: Any) -> None:
 def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
     command.run("reference", "--tester", "A. Name, Example Ltd").expect(0)
     evidence = read(command.out / "results.jsonl")
-    plan = plan_of(load_suite(None, command.cases))
+    plan = plan_of(load_suite(command.folder))
     html = report_page.render(FinishedRun(plan, evidence, conclude_evidence(plan, evidence)))
     text = " ".join(Page(html).text.split())
     assert "By A. Name, Example Ltd (not signed)".replace(" ", "") in text.replace(" ", "")

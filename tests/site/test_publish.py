@@ -52,7 +52,7 @@ def told_in_words() -> list[tuple[str, str]]:
 
 
 def call_publish(command: Command, *words: object) -> CommandOutput:
-    return command("publish", command.folder / "reports", *words, "--cases", command.cases)
+    return command("publish", command.folder / "reports", *words, "--suite", command.folder)
 
 
 def publish_run(command: Command, backend: str) -> Path:
@@ -67,7 +67,7 @@ def test_a_published_folder_has_name_results_and_link(command: Command) -> None:
     folder = publish_run(command, RIGHT)
     assert folder.name == "broken-eight-buffers-in-turn-1"
     assert lzma.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
-    command("diff", "--cases", command.cases, folder, command.out).expect(0)
+    command("diff", "--suite", command.folder, folder, command.out).expect(0)
     assert f'href="{folder.name}/{PAGE}"' in (folder.parent / "index.html").read_text(encoding="utf-8")
 
 
@@ -86,7 +86,7 @@ def test_results_packed_with_gzip_are_published_again_as_xz(command: Command) ->
         ("verify", folder), ("verify", folder / PAGE), ("diff", folder, command.out),
         ("compare", folder, "--out", command.folder / "compared.html"),
     ):  # fmt: skip
-        command(name, "--cases", command.cases, *words).expect(0)
+        command(name, "--suite", command.folder, *words).expect(0)
     page = (folder.parent / "index.html").read_bytes()
     call_publish(command).expect(0)
     assert (folder.parent / "index.html").read_bytes() == page
@@ -97,10 +97,10 @@ def test_results_packed_with_gzip_are_published_again_as_xz(command: Command) ->
 
 def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
     folder = publish_run(command, "broken:zero-flag-ignored")
-    command("verify", "--cases", command.cases, folder).expect(0, out=PAGE)
+    command("verify", "--suite", command.folder, folder).expect(0, out=PAGE)
     page = folder / PAGE
     page.write_text(page.read_text(encoding="utf-8").replace("fail", "pass"), encoding="utf-8")
-    assert command("verify", "--cases", command.cases, folder).code == 1
+    assert command("verify", "--suite", command.folder, folder).code == 1
 
 
 def test_a_page_tells_what_fails_other_pages_what_passes(reporting: Command) -> None:
@@ -134,9 +134,9 @@ def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
     assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1</a>' in page
     assert 'id="case-copies"' in (folder.parent / "compare.html").read_text(encoding="utf-8")
     assert list_broken_links(folder.parent) == []
-    command("verify", "--cases", command.cases, folder).expect(0)
+    command("verify", "--suite", command.folder, folder).expect(0)
     (folder / PAGE).write_text(page.replace("here: 0 of 1", "here: all"), encoding="utf-8")
-    command("verify", "--cases", command.cases, folder).expect(1, out="Other backends that")
+    command("verify", "--suite", command.folder, folder).expect(1, out="Other backends that")
 
 
 def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
@@ -295,4 +295,4 @@ def test_the_table_of_rules_has_those_with_a_failing_test(command: Command) -> N
     failing = re.findall(r"<tr id=rule-([\w-]+)>(?:(?!<tr).)*?✗ [\d,]+ fail", table)
     assert failing == in_table, "a rule is in the table although no test of it fails"
     assert "✗" not in below
-    assert sorted([*in_table, *in_short]) == sorted(load_suite(cases=command.cases).spec.rules)
+    assert sorted([*in_table, *in_short]) == sorted(load_suite(command.folder).spec.rules)

@@ -16,7 +16,6 @@ from conformance.adapters.broken import LastInferWins, StridesIgnored
 from conformance.adapters.reference import Reference
 from conformance.hunt.write_case import call_case, case_text
 from conformance.load.cases import with_cases
-from conformance.load.folders import spec_folder
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
@@ -264,7 +263,7 @@ def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_p
     assert "src: f32[]\n    shape: [-1, -1]\n" in failure.example["case"]
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "new.yaml").write_text("about: Found.\ncases:\n" + failure.example["case"], encoding="utf-8")
-    plan = plan_of(with_cases(spec, spec_folder(), tmp_path / "cases"))
+    plan = plan_of(with_cases(spec, tmp_path))
     row = next(row for row in plan.rows if row.operation == "StaticReshape")
     assert row.case.rule == "one-infer"
     assert set(run_row(row, LastInferWins()).verdicts.values()) == {"fail"}

@@ -66,7 +66,7 @@ def check(raw: Command, rows: str = "rows: minus-two", did: str = "answered [4]"
     reports = raw.folder / "reports"
     (reports / "README.md").write_text(text, encoding="utf-8")
     (reports / "sentences.yaml").write_text(SENTENCES.format(rows=rows, did=did), encoding="utf-8")
-    return LabCommand(raw.capsys)("check", "--lab", raw.folder / "lab.yaml", "--out", reports, "--cases", raw.cases)
+    return LabCommand(raw.capsys)("check", "--lab", raw.folder / "lab.yaml", "--out", reports, "--suite", raw.folder)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_results_that_cannot_be_read_are_said_once(raw: Command) -> None:
 
 def test_the_bundled_sentences_are_in_their_files(raw: Command) -> None:
     """Whether the rows show them is checked where results of this suite are published."""
-    said = LabCommand(raw.capsys)("check", "--lab", CLONE / "lab.yaml", "--out", raw.folder, "--cases", raw.cases)
+    said = LabCommand(raw.capsys)("check", "--lab", CLONE / "lab.yaml", "--out", raw.folder, "--suite", raw.folder)
     assert [line for line in said.out.splitlines() if "README.md" in line] == []
     assert len(load_sentences(CLONE / "reports" / "sentences.yaml").sentences) > 100
 

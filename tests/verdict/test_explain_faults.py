@@ -84,7 +84,7 @@ def test_evidence_of_another_suite_is_refused(evidence: Path) -> None:
 def test_check_names_the_call_that_no_fault_explains(
     evidence: Path, command: Command, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("check", "--cases", command.cases, "--evidence", evidence.parent.parent)
+    words = ("check", "--suite", command.folder, "--evidence", evidence.parent.parent)
     monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("len(src) == 1"), fault("0 in src")])
     said = cli(*words)
     assert "copies[StaticReshape-f32] fails on src f32[5, 2], shape [0, 2, 1], special_zero true" in said.out
@@ -98,7 +98,7 @@ def test_check_names_the_call_that_no_fault_explains(
 
 
 def test_evidence_that_cannot_be_compared_is_named(evidence: Path, command: Command, cli: Cli) -> None:
-    words = ("check", "--cases", command.cases, "--evidence", evidence.parent)
+    words = ("check", "--suite", command.folder, "--evidence", evidence.parent)
     evidence.write_text(evidence.read_text("utf-8").replace("results-3", "results-1", 1), "utf-8")
     assert "not compared: " in cli(*words).out
     shutil.rmtree(evidence.parent)

@@ -234,7 +234,7 @@ def test_a_waiver_of_a_broken_rule_covers_every_case(command: Command, tmp_path:
     assert said.data["verdicts"]["fail"] == 0
     waived = {result.row for result in read(command.out / "results.jsonl").results if result.waiver}
     assert {"later[StaticReshape-f32]", "minus-two[StaticReshape-f32]"} <= waived
-    assert not verify(command.out, plan_of(load_suite(None, command.cases))).mismatches
+    assert not verify(command.out, plan_of(load_suite(command.folder))).mismatches
 
 
 def test_a_name_close_to_that_of_the_backend_is_noted(command: Command, tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def _check(clone: Path, args: argparse.Namespace) -> int:
     """Show the sentences about libraries that the published rows do not show; 1 if there are any."""
     reports = args.out or clone / REPORTS
     sentences = load_sentences(clone / REPORTS / FILE)
-    problems = check_sentences(sentences, clone, reports, load_plan(args.spec, args.cases))
+    problems = check_sentences(sentences, clone, reports, load_plan(args.suite))
     if args.json:
         emit({"sentences": len(sentences.sentences), "problems": [str(problem) for problem in problems]})
     else:

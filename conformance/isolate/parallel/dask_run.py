@@ -33,8 +33,7 @@ class WorkerSetup(NamedTuple):
     digest: str
     limits: Limits = DEFAULT_LIMITS
     hangs: HangPolicy = DEFAULT_HANGS
-    spec: Path | None = None
-    cases: Path | None = None
+    suite: Path | None = None
     nonce: str | None = None
     version: str = __version__
     """The version of the suite, here and at the workers."""
@@ -53,7 +52,7 @@ def _load(setup: WorkerSetup) -> tuple[Plan, Adapter]:
     """Load the plan and open the backend, once a worker; WorkerDiffers if either is not as in `setup`."""
     if setup.version != __version__:
         raise WorkerDiffers(f"the suite is version {__version__} at a worker, {setup.version} here; install the same")
-    plan = plan_of(load_suite(setup.spec, setup.cases))
+    plan = plan_of(load_suite(setup.suite))
     if plan.suite.digest != setup.digest:
         raise WorkerDiffers(
             f"the suite is {plan.suite.digest[:12]} at a worker, {setup.digest[:12]} here; install the same"
