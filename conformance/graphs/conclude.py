@@ -65,9 +65,7 @@ def format_findings(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[st
     by_text: dict[str, list[str]] = {}
     for document, decisions in node.decisions.items():
         by_text.setdefault(_format_decisions(decisions, trials), []).append(document)
-    if len(by_text) == 1:
-        return [(text, ()) for text in by_text]
-    return [(text, tuple(documents)) for text, documents in by_text.items()]
+    return [(text, tuple(documents) if len(by_text) > 1 else ()) for text, documents in by_text.items()]
 
 
 def _format_decisions(decisions: Sequence[Decision], trials: Sequence[Trial]) -> str:

@@ -14,7 +14,7 @@ from .markdown import code, inert
 from .render import render_page
 from .rows import group_pairs
 
-MAX_GROUPS = 300
+MAX_GROUPS, _MAX_GROUPS_OF_TEXT = 300, 60
 """Groups of changes to list in one direction."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
 _OWN: Mapping[Direction, str] = {"worse": BAD, "better": OK}
@@ -107,21 +107,21 @@ def note_drawn_rows(difference: Difference) -> str:
 # ── text ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def render_text(difference: Difference, most: int = 60) -> str:
+def render_text(difference: Difference) -> str:
     """Render a file of plain text, as safe as what `say` prints."""
-    return f"{plain(format_changes(difference, most))}\n"
+    return f"{plain(format_changes(difference))}\n"
 
 
-def format_changes(difference: Difference, most: int = 60) -> str:
+def format_changes(difference: Difference) -> str:
     """Render all changes as text for `say`."""
-    return lines(_list_lines(difference, most))
+    return lines(_list_lines(difference))
 
 
-def _list_lines(difference: Difference, most: int) -> Iterator[str]:
+def _list_lines(difference: Difference) -> Iterator[str]:
     yield f"old: {difference.old}"
     yield f"new: {difference.new}"
     yield ""
-    yield f"{format_verdict(difference)}"
+    yield format_verdict(difference)
     yield ""
     yield "pinned by the headers, and not the same:" if difference.pinned else "the headers pin the same of both runs"
     for each in difference.pinned:
@@ -140,12 +140,12 @@ def _list_lines(difference: Difference, most: int) -> Iterator[str]:
             yield ""
             sign = _OWN.get(direction, _SIGNS[direction])
             yield f"{sign} {direction}: {count_noun(difference.counts[direction], 'test')}; {DIRECTIONS[direction]}"
-        for group in some[:most]:
+        for group in some[:_MAX_GROUPS_OF_TEXT]:
             parts = (group.case, group.rule, count_noun(group.tests, "test"), ", ".join(group.documents))
             yield f"  {' · '.join(filter(None, parts))}"
             yield f"      {' · '.join(filter(None, (group.verdicts, group.answers)))} · why: {group.causes}"
-        if len(some) > most:
-            yield f"  and {len(some) - most} more; --out changes.html has them"
+        if len(some) > _MAX_GROUPS_OF_TEXT:
+            yield f"  and {len(some) - _MAX_GROUPS_OF_TEXT} more; --out changes.html has them"
 
 
 # ── Markdown ──────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..evidence.results import InvalidEvidence
 from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
 from ..model.verdicts import count_verdicts
 from ..plan.rows import Row, drawn_number
@@ -50,7 +49,7 @@ class RowResult(NamedTuple):
 
 
 def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[RowResult]:
-    """Yield each row with its result; InvalidEvidence if a verdict is unknown."""
+    """Yield each row with its result."""
     deciding: dict[tuple[Verdict, ...], Verdict] = {}
     for row in rows:
         result = results.get(row.id) or result_without_call(row, NOT_RUN)
@@ -58,17 +57,8 @@ def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[Ro
         if tuple(result.verdicts) != row.documents:
             result = result._replace(verdicts=dict(zip(row.documents, verdicts, strict=True)))
         if verdicts not in deciding:
-            _check_verdicts(row, result.verdicts)
             deciding[verdicts] = worst(verdicts)
         yield RowResult(row, result, deciding[verdicts])
-
-
-def _check_verdicts(row: Row, verdicts: Mapping[str, Verdict]) -> None:
-    for document, verdict in verdicts.items():
-        if verdict not in VERDICTS:
-            raise InvalidEvidence(
-                f"the row {row.id} has the verdict {verdict!r} for {document}; verdicts are {', '.join(VERDICTS)}"
-            )
 
 
 class SameTestRows(NamedTuple):

@@ -131,11 +131,11 @@ def _mutations(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         case ast.Compare():
             yield from _comparison(node)
         case ast.Constant():
-            yield from ((f"{node.value!r} became {value!r}", _at(node, ast.Constant(value))) for value in _values(node))
+            yield from ((f"{node.value!r} became {value!r}", ast.Constant(value)) for value in _values(node))
         case ast.BinOp() | ast.AugAssign() if type(node.op) in OPERATORS:
             other = OPERATORS[type(node.op)]
             fields = {name: value for name, value in ast.iter_fields(node) if name != "op"}
-            yield f"{_word(node.op)} became {_word(other())}", _at(node, type(node)(op=other(), **fields))
+            yield f"{_word(node.op)} became {_word(other())}", type(node)(op=other(), **fields)
         case ast.BoolOp():
             yield from _boolean(node)
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
@@ -144,28 +144,28 @@ def _mutations(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             yield "always the first", node.body
             yield "always the second", node.orelse
         case ast.If():
-            yield "the body dropped", _at(node, ast.If(node.test, [ast.Pass()], node.orelse))
+            yield "the body dropped", ast.If(node.test, [ast.Pass()], node.orelse)
             if node.orelse:
-                yield "what is else dropped", _at(node, ast.If(node.test, node.body, []))
+                yield "what is else dropped", ast.If(node.test, node.body, [])
         case _:
             pass
     if isinstance(node, (ast.Raise, ast.Continue, ast.Assign, ast.AugAssign, ast.Expr)):
-        yield "the statement dropped", _at(node, ast.Pass())
+        yield "the statement dropped", ast.Pass()
 
 
 def _comparison(node: ast.Compare) -> Iterator[tuple[str, ast.AST]]:
     for index, old in enumerate(node.ops):
         for new in COMPARISONS[type(old)]:
             operators = [*node.ops[:index], new(), *node.ops[index + 1 :]]
-            yield f"{_word(old)} became {_word(new())}", _at(node, ast.Compare(node.left, operators, node.comparators))
+            yield f"{_word(old)} became {_word(new())}", ast.Compare(node.left, operators, node.comparators)
 
 
 def _boolean(node: ast.BoolOp) -> Iterator[tuple[str, ast.AST]]:
     other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-    yield f"{_word(node.op)} became {_word(other)}", _at(node, ast.BoolOp(other, node.values))
+    yield f"{_word(node.op)} became {_word(other)}", ast.BoolOp(other, node.values)
     for index, value in enumerate(node.values):
         rest = [*node.values[:index], *node.values[index + 1 :]]
-        kept = rest[0] if len(rest) == 1 else _at(node, ast.BoolOp(node.op, rest))
+        kept = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
         yield f"`{ast.unparse(value)}` dropped", kept
 
 
@@ -177,10 +177,6 @@ def _values(node: ast.Constant) -> tuple[Any, ...]:
     if isinstance(value, int):
         return (value + 1, value - 1) if value else (1,)
     return (value + _SUFFIX,) if isinstance(value, str) else ()
-
-
-def _at(old: ast.AST, new: ast.AST) -> ast.AST:
-    return ast.copy_location(new, old)
 
 
 _WORDS: dict[str, str] = {

@@ -14,6 +14,7 @@ from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import Map, require
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Place, Problem, Result, Verdict
 from ..plan.rows import Plan, Row
+from ..system.json_forms import is_date
 from ..system.text import describe_unknown, find_near, quote
 from .blame import Blamer
 
@@ -120,18 +121,12 @@ def _require(problems: list[Problem], path: Path) -> None:
     require(without_secrets(problems, [path], str(path)))
 
 
-def _bad_date(entry: Map, entry_place: Place) -> list[Problem]:
-    place = entry_place._replace(line=entry.lines["expires"])
-    try:
-        if date.fromisoformat(entry["expires"]).isoformat() != entry["expires"]:  # 3.11 reads 20270630 too
-            raise ValueError
-    except ValueError:
-        return [Problem(place, f"expires {quote(entry['expires'])} is no date; write it as '2027-06-30'")]
-    if date.fromisoformat(entry["expires"]) > datetime.now(timezone.utc).date() + _MAX_AHEAD:
-        return [
-            Problem(place, f"expires {entry['expires']!r} is more than two years ahead; a waiver is looked at again")
-        ]
-    return []
+def _bad_date(entry: Map, place: Place) -> Iterator[Problem]:
+    expires, place = entry["expires"], place._replace(line=entry.lines["expires"])
+    if not is_date(expires):
+        yield Problem(place, f"expires {quote(expires)} is no date; write it as '2027-06-30'")
+    elif date.fromisoformat(expires) > datetime.now(timezone.utc).date() + _MAX_AHEAD:
+        yield Problem(place, f"expires {expires!r} is more than two years ahead; a waiver is looked at again")
 
 
 def _bad_versions(entry: Map, place: Place) -> Iterator[Problem]:
