@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .. import report
 from ..evidence.folder import RESULTS
 from ..evidence.journal import suite_record
 from ..evidence.results import Evidence, InvalidEvidence
@@ -17,8 +18,8 @@ from ..report.verify import FolderContent, OtherSuite, read_folder, verify_conte
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
 from ..verdict.conclude import Conclusion, conclude_claims
-from .page import BADGE, PAGE, describe_scope, render_badge, render_certificate
-from .signature import ISSUER, TESTER, Revoked, Signer, is_signed, read_revoked, signer_of
+from .page import describe_scope, render_pages
+from .signature import ISSUER, REVOKED, SIGNERS, TESTER, Revoked, Signer, read_revoked, signer_of
 from .statement import (
     AUDIT,
     AUDIT_FORM,
@@ -62,6 +63,20 @@ class Trust:
     at: datetime | None = None
     """The day for which the certificate must hold; now if there is none."""
 
+    @classmethod
+    def of_site(cls, site: Path) -> Trust:
+        """Return what the files in the folder of a site say. One that cannot be read is refused, not passed over."""
+        allowed, revoked = (
+            path if path.exists() or path.is_symlink() else None for path in (site / SIGNERS, site / REVOKED)
+        )
+        return cls(allowed, revoked)
+
+    @property
+    def options(self) -> list[str]:
+        """The options of `verify` that say the same in the folder of a site."""
+        return [word for name, path in (("--allowed", self.allowed), ("--revoked", self.revoked)) if path
+                for word in (name, path.name)]  # fmt: skip
+
     @cached_property
     def all_revoked(self) -> Revoked:
         """The content of `revoked`."""
@@ -73,8 +88,11 @@ class Certificate:
     """A certificate that passed every check."""
 
     statement: RecordFile
+    audit: RecordFile | None
     evidence: Evidence
     conclusion: Conclusion
+    results: str
+    """The name of the file of the evidence."""
     level: str
     signer: Signer | None
     """Who signed the statement; None if nobody asked."""
@@ -107,14 +125,14 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     _check_revocation((statement, audit), trust)
     signer = signer_of(statement, TESTER, trust.allowed, trust.all_revoked, trust.at) if trust.allowed else None
     _check_times(statement.path, own, trust)
-    evidence, conclusion = _check_evidence(folder, plan, statement)
+    evidence, conclusion, results = _check_evidence(folder, plan, statement)
     _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
     issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
     level = level_of(evidence.footer, own["challenge"], issuer is not None and rows >= called_rows(evidence))
     if audited:
-        _check_pages(folder, statement, audit)
-    return Certificate(statement, evidence, conclusion, level, signer, issuer, rows)
+        _check_pages(folder, dict(render_pages(statement, audit, report.finish(plan, evidence, conclusion), results)))
+    return Certificate(statement, audit, evidence, conclusion, results, level, signer, issuer, rows)
 
 
 def _check_revocation(files: Sequence[RecordFile | None], trust: Trust) -> None:
@@ -137,7 +155,7 @@ def _check_times(path: Path, own: Record, trust: Trust) -> None:
         raise InvalidEvidence(f"{path}: is said to be valid for more than three years; no certificate is")
 
 
-def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion]:
+def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion, str]:
     """Check that this is the evidence of the statement, and that its verdicts and the statement follow from it."""
     predicate = statement.record["predicate"]
     configuration = {file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]}
@@ -161,7 +179,7 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
     _refuse_difference(statement, due, f"predicate.{EXTENSION}.validUntil", "the evidence")
     if why := why_not(verified, plan) if predicate["result"] != "FAILED" else None:
         raise InvalidEvidence(f"{folder}: {why}")
-    return evidence, conclusion
+    return evidence, conclusion, content.path.name
 
 
 def _refuse_other_suite(path: Path, said: Record, plan: Plan) -> None:
@@ -289,9 +307,8 @@ def _check_audit(
     return issuer, own["rows"]
 
 
-def _check_pages(folder: Path, statement: RecordFile, audit: RecordFile | None) -> None:
+def _check_pages(folder: Path, due: Mapping[str, str]) -> None:
     """Refuse a page or a badge that does not say what the statement and the audit say."""
-    due = {PAGE: render_certificate(statement, audit, is_signed(statement.path)), BADGE: render_badge(statement, audit)}
     for name, text in due.items():
         path = folder / name
         try:

@@ -1,17 +1,26 @@
-"""The page and the badge of a certificate. Both follow from the records, and name level, scope, suite and date."""
+"""The page and the badge of a certificate. Both follow from the records and the evidence beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from ..evidence.command import suite_words
+from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
+from ..model import WAIVED, Verdict
+from ..model.verdicts import count_failed
 from ..report.badge import MOST_DOCUMENTS, describe_run, draw
+from ..report.finished_run import FinishedRun
 from ..report.render import render_page
 from ..report.rows import group_pairs
+from ..report.table_sections import collect_rules
 from ..system.text import name_first
-from .statement import EXTENSION, LEVELS, RecordFile, time_of
+from .signature import SIGNERS, is_signed, signature_of
+from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, RecordFile, time_of
 
-PAGE, BADGE = "certificate.html", "certificate.svg"
+PAGE, BADGE = CERTIFICATE, "certificate.svg"
 WORDS: Mapping[str, str] = {
     "PASSED": "conforms", "WARNED": "conforms, with waived failures", "FAILED": "not shown to conform",
 }  # fmt: skip
@@ -27,8 +36,11 @@ def group_tests(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
 
 def scope_of(predicate: Record) -> tuple[str, ...]:
     """Return each document with the types for which a statement says conformity, waived failures or not."""
-    scope = group_tests((*predicate["passedTests"], *predicate["warnedTests"]))
-    return tuple(f"{document} ({', '.join(types)})" for document, types in scope.items())
+    return _scope_of((*predicate["passedTests"], *predicate["warnedTests"]))
+
+
+def _scope_of(tests: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{document} ({', '.join(types)})" for document, types in group_tests(tests).items())
 
 
 def describe_scope(predicate: Record) -> str:
@@ -39,8 +51,49 @@ def describe_scope(predicate: Record) -> str:
     return f"for {', '.join(scope_of(predicate)) or 'nothing'} ({run}){failed}"
 
 
-def render_badge(statement: RecordFile, audit: RecordFile | None) -> str:
-    """Draw the badge of a certificate."""
+def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
+    """Say who tested and who ran it again, and whether these are the same, by the names that they give."""
+    tester, issuer = (each and each.record["predicate"][EXTENSION]["by"] for each in (statement, audit))
+    tested = f"Tested by {tester or 'somebody who gave no name'}"
+    if audit is None:
+        return f"{tested}; nobody else ran it again."
+    if tester and tester == issuer:
+        return f"Tester and issuer are the same, {tester}: nobody else ran it again."
+    return f"{tested}, and run again by {issuer or 'somebody who gave no name, and may be the same'}."
+
+
+def verify_command(folder: str, header: Record, trust: Sequence[str]) -> str:
+    """Return the command that verifies the certificate in a folder."""
+    return shlex.join(["conformance", "verify", folder, "--certificate", *trust, *suite_words(header)])
+
+
+def render_pages(
+    statement: RecordFile, audit: RecordFile | None, run: FinishedRun, results: str
+) -> Iterator[tuple[str, str]]:
+    """Yield page and badge with their names; `results` is the name of the evidence beside them.
+
+    Their level is what `verify` prints with the arguments on the page. Whose signatures there are, only that shows.
+    """
+    own = statement.record["predicate"][EXTENSION]
+    records = [statement.path, *([audit.path] if audit else [])]
+    records += [statement.path.with_name(CHALLENGE)] if own["challenge"] else []
+    signed = all(map(is_signed, records))
+    level = _level_of(own, audit if signed else None)
+    yield PAGE, _render(statement, audit, run, results, level, records, signed)
+    yield BADGE, _draw(statement, level)
+
+
+def _level_of(own: Record, audit: RecordFile | None) -> str:
+    """Return the level that the records name."""
+    return str((audit.record["predicate"][EXTENSION] if audit else own)["level"])
+
+
+def _count(counts: Mapping[Verdict, int]) -> str:
+    waived = f", {counts[WAIVED]:,} waived" if counts.get(WAIVED) else ""
+    return f"{count_failed(counts):,} of {sum(counts.values()):,}{waived}"
+
+
+def _draw(statement: RecordFile, level: str) -> str:
     predicate = statement.record["predicate"]
     own, failed = predicate[EXTENSION], predicate["result"] == "FAILED"
     scope = group_tests(predicate["failedTests"] if failed else predicate["passedTests"] + predicate["warnedTests"])
@@ -50,29 +103,40 @@ def render_badge(statement: RecordFile, audit: RecordFile | None) -> str:
         parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MOST_DOCUMENTS)} for {types}"
     if own["leavesOut"] or len(set(scope.values())) > 1:
         parts.append("with limits")
-    parts.append(describe_run(_level_of(own, audit), own["started"], own["version"], _suite_of(predicate)))
+    parts.append(describe_run(level, own["started"], own["version"], _suite_of(predicate)))
     name = f"{own['backend']['name']} {own['backend']['version']}"
     return draw(name, _COLOURS[predicate["result"]], "; ".join(parts))
-
-
-def _level_of(own: Record, audit: RecordFile | None) -> str:
-    """Return the level that the records name. Signatures are not checked here."""
-    return str((audit.record["predicate"][EXTENSION] if audit else own)["level"])
 
 
 def _suite_of(predicate: Record) -> str:
     return next((file["digest"]["sha256"] for file in predicate["configuration"] if file["name"] == "suite"), "unknown")
 
 
-def render_certificate(statement: RecordFile, audit: RecordFile | None, signed: bool) -> str:
-    """Render the page of a certificate: one sheet of A4, for print."""
+def _render(
+    statement: RecordFile, audit: RecordFile | None, run: FinishedRun, results: str, level: str,
+    records: Sequence[Path], signed: bool,
+) -> str:  # fmt: skip
+    """Render the page, for print on A4."""
     predicate = statement.record["predicate"]
     own = predicate[EXTENSION]
+    audited = audit.record["predicate"][EXTENSION] if audit else None
+    site = name_of(own["backend"]["name"], own["backend"]["version"]) if results == PUBLISHED else None
+    files = [results, *(COMMITMENT for _ in range(bool(own["challenge"])))]
+    for path in records:
+        files += [path.name, *([signature_of(path).name] if is_signed(path) else [])]
+    if signed:
+        trust = ["--allowed", SIGNERS]
+    else:
+        trust = ["--challenge", f"{site}/{CHALLENGE}" if site else CHALLENGE] if own["challenge"] else []
     return render_page(
         "certificate.html",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
+        lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
-        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=_level_of(own, audit), levels=LEVELS,
-        audit=audit and audit.record["predicate"][EXTENSION], digest=statement.sha256, signed=signed,
+        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
+        audit=audited, digest=statement.sha256, signed=signed, results=results, copied=files, site=site,
+        people=describe_people(statement, audit),
+        rules=[(entry.rule.id, _count(entry.counts)) for entry in collect_rules(run) if entry.state == "fails"],
+        signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip

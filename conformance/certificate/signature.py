@@ -19,6 +19,8 @@ from .statement import RecordFile, write_record
 TESTER, ISSUER = "reshape-conformance", "reshape-conformance-issuer"
 """The namespaces of statements, and of challenges and audits. Signatures for another purpose are not accepted, and a
 line of allowed_signers with `namespaces="reshape-conformance"` lets a key sign statements alone."""
+SIGNERS, REVOKED = "signers", "revoked"
+"""The keys that may sign and what is revoked, in the folder of a site."""
 _MAX_SECONDS = 60
 _KRL = b"SSHKRL\n\x00"
 """The first bytes of a revocation list of ssh-keygen."""

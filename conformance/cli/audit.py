@@ -16,12 +16,14 @@ from ..certificate.check import (
     refuse_resumed,
     refuse_same_key,
 )
-from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
-from ..certificate.signature import ISSUER, is_signed, sign, signature_of, try_key
+from ..certificate.page import render_pages
+from ..certificate.signature import ISSUER, sign, signature_of, try_key
 from ..certificate.statement import AUDIT, audit_of, level_of, write_record
 from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject
+from ..plan.rows import Plan
+from ..report import finish
 from ..runner.repeat import Repetition, repeat
 from ..system.exit_codes import FAILS
 from ..system.files import replace_text
@@ -69,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     repetition = repeat(certificate.evidence, plan, args.backend, rows)
     _refuse_other_files(certificate.evidence.footer, repetition.subject)
     if not repetition.differences:
-        _write(folder, certificate, repetition, args.issuer, key)
+        _write(folder, plan, certificate, repetition, args.issuer, key)
     if args.json:
         emit(repetition.record())
     else:
@@ -107,7 +109,7 @@ def _is_of_the_same_package(name: str, certified: Mapping[str, str], here: Subje
 
 
 def _write(
-    folder: Path, certificate: Certificate, repetition: Repetition, issuer: str | None, key: Path | None
+    folder: Path, plan: Plan, certificate: Certificate, repetition: Repetition, issuer: str | None, key: Path | None
 ) -> None:
     """Write the audit, and page and badge again."""
     called, statement = called_rows(certificate.evidence), certificate.statement
@@ -115,8 +117,9 @@ def _write(
     audit = write_record(folder / AUDIT, audit_of(statement, certificate.evidence, repetition.rows, called, issuer))
     if key is not None:
         sign(audit, key, ISSUER)
-    replace_text(folder / PAGE, render_certificate(statement, audit, is_signed(statement.path)))
-    replace_text(folder / BADGE, render_badge(statement, audit))
+    run = finish(plan, certificate.evidence, certificate.conclusion)
+    for name, text in render_pages(statement, audit, run, certificate.results):
+        replace_text(folder / name, text)
 
 
 def _show(folder: Path, repetition: Repetition, certificate: Certificate, is_signed: bool) -> None:

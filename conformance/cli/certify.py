@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..adapter import is_reference
 from ..certificate.check import refuse_uncommitted
-from ..certificate.page import BADGE, PAGE, render_badge, render_certificate
+from ..certificate.page import BADGE, PAGE, render_pages
 from ..certificate.signature import TESTER, sign, signature_of
 from ..certificate.statement import (
     AUDIT,
@@ -30,6 +30,8 @@ from ..certificate.statement import (
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
+from ..plan.rows import Plan
+from ..report import finish
 from ..report.badge import describe_run
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..system.files import lock_folder, replace_bytes, replace_text
@@ -88,11 +90,11 @@ def run(args: argparse.Namespace) -> int:
         if commitment is not None:
             refuse_uncommitted(commitment, evidence)
         conclusion = conclude(plan, evidence, out)
-        write_reports(out, plan, evidence, conclusion)
+        write_reports(out, plan, evidence, conclusion, certified=not args.commit)
         if args.commit:
             write_record(out / COMMITMENT, commitment_of(evidence))
         else:
-            _write_statement(evidence, conclusion, asked, out, args.days, args.key)
+            _write_statement(plan, evidence, conclusion, asked, out, args.days, args.key)
     if args.json:
         files = evidence.footer.get("subject", {})
         emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files})
@@ -138,8 +140,9 @@ def _run_request(request: RunRequest, challenge_: Path | None, out: Path) -> Evi
 
 
 def _write_statement(
-    evidence: Evidence, conclusion: Conclusion, asked: RecordFile | None, out: Path, days_: int, key: Path | None
-) -> None:
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, asked: RecordFile | None, out: Path, days_: int,
+    key: Path | None,
+) -> None:  # fmt: skip
     """Write statement, page and badge."""
     if asked is not None:
         replace_bytes(out / CHALLENGE, asked.content)
@@ -151,10 +154,9 @@ def _write_statement(
     statement = write_record(out / STATEMENT, record)
     if key is not None:
         sign(statement, key, TESTER)
-    with go_on(f"{PAGE} is not written", say_error):
-        replace_text(out / PAGE, render_certificate(statement, None, key is not None))
-    with go_on(f"{BADGE} is not written", say_error):
-        replace_text(out / BADGE, render_badge(statement, None))
+    with go_on(f"{PAGE} or {BADGE} is not written", say_error):
+        for name, text in render_pages(statement, None, finish(plan, evidence, conclusion), RESULTS):
+            replace_text(out / name, text)
 
 
 def _show(evidence: Evidence, conclusion: Conclusion) -> None:

@@ -16,15 +16,12 @@ from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .compare import results_path
 from .parser import Parser, path
-from .shared_options import add_keys, add_suite
+from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance publish reports build/mine             a run or a certificate, then every page of reports/
   conformance publish reports                        every page again
   conformance publish build/site                     the annotated documents alone, in an empty folder"""
-
-SIGNERS = "signers"
-"""The keys that may sign, in the folder of a site; --allowed names others."""
 
 
 def add_options(parser: Parser) -> None:
@@ -32,7 +29,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="DIR", help=text)
     text = "the folder of a whole run or of a certificate, to be put into DIR"
     parser.add_argument("runs", nargs="*", type=path, metavar="RUN", help=text)
-    add_keys(parser)
     add_suite(parser)
 
 
@@ -43,9 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if not site.is_dir() and (site.exists() or not args.runs):
         what = "is no folder" if site.exists() else "does not exist"
         raise Usage(f"{str(site)!r} {what}; name the folder of a RUN too, or make it for the documents alone")
-    signers = site / SIGNERS
-    is_there = signers.exists() or signers.is_symlink()  # one that cannot be read is refused, not passed over
-    trust = Trust(args.allowed or (signers if is_there else None), args.revoked)
+    trust = Trust.of_site(site)
     with lock_folder(site, "conformance publish"):
         refuse_foreign_pages(site)
         new = [prepare(results_path(folder), plan, site, trust) for folder in args.runs]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import report
-from ..evidence.folder import REPORTS, RESULTS, clear
+from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear
 from ..evidence.results import Evidence, Writer, read
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
     """Judge every row again and write the reports; return 0 if they are written, whatever the verdicts are."""
     conclusion = conclude_evidence(plan, evidence := read_and_judge(folder / RESULTS, plan))
-    unwritten = report.write(folder, plan, evidence, conclusion)
+    unwritten = report.write(folder, plan, evidence, conclusion, (folder / CERTIFICATE).is_file())
     if unwritten:
         raise Usage("; ".join(unwritten))
     if as_json:

@@ -202,7 +202,7 @@ def conclude_and_report(
     return conclusion.exit_code
 
 
-def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> None:
+def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion, certified: bool = False) -> None:
     """Write the reports into the folder of a run, and say which are not written, and why.
 
     The exit code stays that of the verdict. The evidence shows the verdict, with or without a page about it, and no
@@ -210,7 +210,7 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
     """
     from .. import report  # slow to import
 
-    unwritten = report.write(out, plan, evidence, conclusion)
+    unwritten = report.write(out, plan, evidence, conclusion, certified)
     for line in unwritten:
         say_error(line)
     if unwritten:

@@ -67,11 +67,7 @@ def add_key(parser: Parser) -> None:
     parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
 
 
-def add_keys(parser: Parser) -> None:
+def add_trust(parser: Parser) -> None:
     parser.path("--allowed", "FILE", "the keys that may sign: allowed_signers, as ssh-keygen reads it")
     parser.path("--revoked", "FILE", "revoked keys, or digests of revoked statements")
-
-
-def add_trust(parser: Parser) -> None:
-    add_keys(parser)
     parser.path("--challenge", "FILE", "the challenge that the issuer gave")

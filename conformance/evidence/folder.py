@@ -14,6 +14,7 @@ PUBLISHED = f"{RESULTS}{PACKED}"
 """The results beside a published page."""
 PAGE = "report.html"
 REPORTS = (PAGE, "junit.xml", "summary.md", "badge.svg")
+CERTIFICATE = "certificate.html"
 _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 """What is in no name of a published folder: pages link these names, and some names would lead elsewhere."""
 

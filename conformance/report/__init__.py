@@ -18,39 +18,43 @@ if TYPE_CHECKING:
     from .finished_run import FinishedRun
 
 
-def write(folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion) -> tuple[str, ...]:
+def write(
+    folder: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion, certified: bool = False
+) -> tuple[str, ...]:
     """Write every report into the folder that holds results.jsonl, and say which were not written, and why.
 
-    Each is made and written by itself, so that one that fails takes no other with it.
+    Each is made and written by itself, so that one that fails takes no other with it. `certified`: the page leads to
+    the certificate beside it.
     """
-    finished = cache(lambda: _finish(plan, evidence, conclusion))
+    finished = cache(lambda: finish(plan, evidence, conclusion))
     unwritten: list[str] = []
-    for name, render in _renderers().items():
+    for name, render in _renderers(certified=certified).items():
         with go_on(f"{name} is not written", unwritten.append):
             replace_text(folder / name, render(finished()))
     return tuple(unwritten)
 
 
 def texts(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, packed: bytes = b""
-) -> Mapping[str, str]:
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, packed: bytes = b"",
+    certified: bool = False,
+) -> Mapping[str, str]:  # fmt: skip
     """The reports by the names of their files; `packed`: the results as they are published beside a page."""
-    renderers, run = _renderers(packed), _finish(plan, evidence, conclusion)
+    renderers, run = _renderers(packed, certified), finish(plan, evidence, conclusion)
     return {name: renderers[name](run) for name in names}
 
 
-def _finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedRun:
+def finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedRun:
     from ..evidence.drawn import plan_of_run
     from .finished_run import FinishedRun
 
     return FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)
 
 
-def _renderers(packed: bytes = b"") -> Mapping[str, Callable[[FinishedRun], str]]:
+def _renderers(packed: bytes = b"", certified: bool = False) -> Mapping[str, Callable[[FinishedRun], str]]:
     from . import badge, junit, markdown, report_page
 
     return {
-        "report.html": partial(report_page.render, packed=packed),
+        "report.html": partial(report_page.render, packed=packed, certified=certified),
         "junit.xml": junit.render,
         "summary.md": markdown.render,
         "badge.svg": badge.render_svg,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..evidence.command import suite_words
-from ..evidence.folder import PAGE, PUBLISHED, RESULTS
+from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
 from ..model.verdicts import TABLE
 from ..plan.rows import drawn_number
 from ..verdict.standing import Standing
@@ -58,10 +58,10 @@ DIGEST_START = 12
 """Characters of a digest to show in the head; the run details have all."""
 
 
-def render(run: FinishedRun, packed: bytes = b"") -> str:
+def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> str:
     """Render the page. `packed`: the results published beside it, if it is a published page.
 
-    Such a page holds no results, and links to what all published pages share.
+    Such a page holds no results, and links to what all published pages share. `certified`: it links a certificate, too.
     """
     brief = bool(packed)
     sha256 = hashlib.sha256(packed).hexdigest() if brief else run.evidence.sha256
@@ -82,7 +82,8 @@ def render(run: FinishedRun, packed: bytes = b"") -> str:
         whole=describe_whole(run, documents),
         unclaimed=list_limits(run),
         skipped=list_not_run(run),
-        facts=_head_facts(run),
+        facts=_head_facts(run, certified),
+        certificate=CERTIFICATE if certified else None,
         evidence_file=PUBLISHED if brief else RESULTS,
         digest=sha256[:DIGEST_START],
         verify=shlex.join(["conformance", "verify", PAGE, *suite_words(run.evidence.header)]),
@@ -114,14 +115,15 @@ def _merge_documents(standings: Sequence[Standing]) -> Iterator[tuple[Standing, 
     yield from ((group[0], [standing.document for standing in group]) for group in alike.values())
 
 
-def _head_facts(run: FinishedRun) -> Mapping[str, str]:
+def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
     """When, by whom and on what the suite was run."""
     header = run.evidence.header
     backend, machine, suite = header["backend"], header["environment"], header["suite"]
+    unsigned = "" if certified else " (not signed)"
     build = ", ".join(f"{name} {value}" for name, value in backend["detail"].items())
     return {
         "Run on": format_time(header["started"]),
-        "By": f"{header['by']} (not signed)" if "by" in header else "not recorded (conformance run --tester NAME)",
+        "By": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
         "Valid for": f"this build{f' ({build})' if build else ''} on this processor; run again for any other",
         "Processor": ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine),
         "Suite": f"{suite['version']}, {suite['digest'][:DIGEST_START]}",

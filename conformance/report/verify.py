@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .. import report
 from ..draw.challenge import is_fresh
 from ..evidence.drawn import plan_of_run
-from ..evidence.folder import PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
+from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
 from ..evidence.results import (
     Evidence,
     InvalidEvidence,
@@ -185,11 +185,13 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Pa
     conclusion = conclude_evidence(plan, evidence)
     brief = is_packed(path)
     packed = (read_bytes(path) if path.name == PUBLISHED else pack(lines)) if brief else b""
-    texts = report.texts(plan, evidence, conclusion, tuple(written), packed)
-    for name, file in written.items():
-        there = read_content(file).decode("utf-8", "replace")
-        there = clear_others(there) if brief and name == PAGE else there
-        found += [Mismatch(file.name, what) for what in differences(there, texts[name])]
+    there = {name: read_content(file).decode("utf-8", "replace") for name, file in written.items()}
+    if brief and PAGE in there:
+        there[PAGE] = clear_others(there[PAGE])
+    certified = f'<a href="{CERTIFICATE}">' in there.get(PAGE, "")  # the certificate may be elsewhere
+    texts = report.texts(plan, evidence, conclusion, tuple(written), packed, certified)
+    for name, text in there.items():
+        found += [Mismatch(written[name].name, what) for what in differences(text, texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))
 
 

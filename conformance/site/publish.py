@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .. import report
 from ..adapter import is_reference
 from ..certificate import page as certificate_page
-from ..certificate.check import Trust, check_certificate
+from ..certificate.check import Trust
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, CHALLENGE, COMMITMENT, STATEMENT
 from ..evidence.drawn import plan_of_run
@@ -40,7 +40,7 @@ from ..verdict.standing import in_target
 from .compare_page import PARTS, render_parts
 from .documents import INDEX, write_site
 from .landing import pair_versions
-from .register import REGISTER
+from .register import REGISTER, check_for_site
 
 SPECIFICATION = f"spec/{INDEX}"
 """The first page of the annotated documents, to which the pages of all backends lead."""
@@ -83,12 +83,15 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
         )
     packed = pack(data)
     run = FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
-    page = report.texts(plan, evidence, run.conclusion, (PAGE,), packed)[PAGE]
+    certified = (results.parent / STATEMENT).is_file()
+    page = report.texts(plan, evidence, run.conclusion, (PAGE,), packed, certified)[PAGE]
     files = {PUBLISHED: packed, PAGE: page.encode("utf-8")}
-    if (results.parent / STATEMENT).is_file():
-        check_certificate(results.parent, plan, trust)
+    if certified:
+        certificate = check_for_site(results.parent, plan, trust)
         present = (name for name in _CERTIFICATE if (results.parent / name).is_file())
         files |= {name: read_bytes(results.parent / name) for name in present}
+        pages = certificate_page.render_pages(certificate.statement, certificate.audit, run.with_drawn, PUBLISHED)
+        files |= {name: text.encode("utf-8") for name, text in pages}
     before = find_results(reports / name)
     return Publication(reports / name, files, _describe_replacement(before[0], evidence) if before else None, run)
 

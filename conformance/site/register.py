@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ..certificate.check import Trust, check_certificate
-from ..certificate.page import PAGE, scope_of
+from ..certificate.check import Certificate, Trust, check_certificate
+from ..certificate.page import PAGE, describe_people, scope_of, verify_command
+from ..certificate.signature import SIGNERS, is_signed
 from ..certificate.statement import STATEMENT
 from ..evidence.folder import explain_bad_name
 from ..evidence.results import InvalidEvidence
@@ -18,9 +20,11 @@ from ..system.files import replace_text
 
 REGISTER, DATA = "register.html", "register.json"
 _KEYS = (
-    "folder", "backend", "level", "scope", "waived", "run", "suite", "by", "issuer", "until", "link", "why",
+    "folder", "backend", "level", "scope", "waived", "run", "suite", "by", "issuer", "people", "until", "link",
+    "verify", "why",
 )  # fmt: skip
-"""The keys of every entry; a refused one has values for `folder` and `why` alone."""
+"""The keys of every entry; a refused one has values for `folder` and `why` alone. `by` and `issuer` name keys, `people`
+those who tested and ran it again, as they call themselves."""
 
 
 def write_register(folder: Path, plan: Plan, trust: Trust) -> list[dict[str, Any]]:
@@ -32,12 +36,23 @@ def write_register(folder: Path, plan: Plan, trust: Trust) -> list[dict[str, Any
         shown = [
             {**each, "scope": scope_of({"warnedTests": [], "passedTests": each["scope"] or []})} for each in entries
         ]
-        page = render_page("register.html", style="certificate.css", entries=shown, signed=trust.allowed is not None)
+        people = Counter(entry["people"] for entry in entries if entry["people"])
+        page = render_page(
+            "register.html", style="certificate.css", entries=shown, signers=trust.allowed and trust.allowed.name,
+            people=sorted(people.items(), key=lambda each: "are the same" not in each[0]),
+        )  # fmt: skip
         replace_text(folder / REGISTER, page)
     else:
         for name in (DATA, REGISTER):
             (folder / name).unlink(missing_ok=True)
     return entries
+
+
+def check_for_site(folder: Path, plan: Plan, trust: Trust) -> Certificate:
+    """Like `check_certificate`; a signed certificate needs keys, so that its page and the list show one level."""
+    if trust.allowed is None and is_signed(folder / STATEMENT):
+        raise InvalidEvidence(f"{folder / STATEMENT}: is signed; put the keys that may sign into the site as {SIGNERS}")
+    return check_certificate(folder, plan, trust)
 
 
 def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict[str, Any]:
@@ -50,7 +65,7 @@ def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict
     if bad := explain_bad_name(folder):
         return {**entry, "why": bad}
     try:
-        certificate = check_certificate(folder, plan, trust)
+        certificate = check_for_site(folder, plan, trust)
     except (InvalidEvidence, OtherSuite) as refused:
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
     if (first := seen.setdefault(certificate.statement.sha256, folder.name)) != folder.name:
@@ -62,5 +77,7 @@ def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict
         "run": own["started"][:10], "suite": f"{own['version']} ({plan.suite.digest[:12]})", "why": why,
         "waived": predicate["warnedTests"],
         "scope": predicate["passedTests"] + predicate["warnedTests"], "by": signer.name if signer else own["by"],
-        "issuer": issuer and issuer.name, "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
+        "issuer": issuer and issuer.name, "people": describe_people(certificate.statement, certificate.audit),
+        "verify": verify_command(folder.name, certificate.evidence.header, trust.options),
+        "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
     }  # fmt: skip

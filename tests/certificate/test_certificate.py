@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -16,29 +17,31 @@ import pytest
 
 from conformance.adapter import digest_of_adapter
 from conformance.certificate import check
-from conformance.certificate.check import Trust, called_rows, check_certificate
-from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
-from conformance.certificate.signature import ISSUER, sign, signature_of
+from conformance.certificate.check import Trust, check_certificate
+from conformance.certificate.page import BADGE, PAGE
+from conformance.certificate.signature import SIGNERS
 from conformance.certificate.statement import (
     AUDIT,
     CHALLENGE,
     COMMITMENT,
     EXTENSION,
     STATEMENT,
-    audit_of,
+    digest_of_file,
     in_days,
-    write_record,
 )
 from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import Listed, Subject
+from conformance.load.cases import load_suite
+from conformance.plan.rows import plan_of
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import folders
 from conformance.system import files
 from tests import builders
 from tests.builders import REPORTS, Cli, Records, rewrite
 from tests.certificate.vendor_and_issuer import BACKEND, Json, Lab, as_it_is, day, put_own, resume
+from tests.site.test_documents import list_broken_links
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
 PART = {"rows": 50, "level": "challenged"}
@@ -107,11 +110,11 @@ def test_an_earlier_suite_says_how_many_cases_it_lacks(lab: Lab, cli: Cli) -> No
 
 def verify(lab: Lab) -> tuple[object, ...]:
     """The command that verifies the certificate."""
-    return ("verify", lab.folder, "--certificate", "--allowed", lab.home / "allowed", "--suite", lab.suite)
+    return ("verify", lab.folder, "--certificate", "--allowed", lab.home / SIGNERS, "--suite", lab.suite)
 
 
 def test_each_text_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
-    cli("publish", lab.home, "--allowed", lab.home / "allowed", "--suite", lab.suite).expect(0)
+    cli("publish", lab.home, "--suite", lab.suite).expect(0)
     words = verify(lab)
     header = read(lab.folder / RESULTS).header
     version, digest = header["suite"]["version"], header["suite"]["digest"]
@@ -138,22 +141,19 @@ def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
 
 
 def test_the_page_of_an_issued_certificate_keeps_its_bytes() -> None:
-    """`verify` compares them with what it renders."""
-    for folder in [path.parent for path in REPORTS.glob(f"*/{PAGE}")]:
-        statement = as_it_is(folder / STATEMENT)
-        audit = as_it_is(folder / AUDIT) if (folder / AUDIT).is_file() else None
-        page = render_certificate(statement, audit, signature_of(statement.path).is_file())
-        assert page == (folder / PAGE).read_text(), folder
+    """`verify` compares them with what it renders, if the certificate is of this suite."""
+    plan = plan_of(load_suite())
+    suite = {"name": "suite", "digest": {"sha256": plan.suite.digest}}
+    for path in REPORTS.glob(f"*/{STATEMENT}"):
+        if suite in as_it_is(path).record["predicate"]["configuration"]:
+            assert check_certificate(path.parent, plan, Trust.of_site(REPORTS)).level
 
 
 def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
     lab.change_record(AUDIT, lambda record: record["predicate"][EXTENSION].update(PART))
     lab.sign(AUDIT, "issuer")
-    statement, audit = as_it_is(lab.folder / STATEMENT), as_it_is(lab.folder / AUDIT)
-    page = render_certificate(statement, audit, True)
-    assert "50 of " in page
-    (lab.folder / PAGE).write_text(page)
-    (lab.folder / BADGE).write_text(render_badge(statement, audit))
+    lab.write_pages()
+    assert "50 of " in (lab.folder / PAGE).read_text()
     checked = check_certificate(lab.folder, lab.plan, lab.trust())
     assert checked.issuer
     assert checked.issuer.name == "lab@example.com"
@@ -164,14 +164,9 @@ def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
 def test_a_certificate_is_verified_for_a_day(lab: Lab, cli: Cli, at: int | None, level: str | None) -> None:
     """It is run again in ten days, and expires in twenty."""
     lab.change(put_own("validUntil", in_days(20)))
-    statement = as_it_is(lab.folder / STATEMENT)
-    evidence = read(lab.folder / RESULTS)
-    called = called_rows(evidence)
-    record = audit_of(statement, evidence, called, called, "Lab")
-    record["predicate"]["timeCreated"] = in_days(10)
-    sign(write_record(lab.folder / AUDIT, record), lab.key("issuer"), ISSUER)
-    (lab.folder / PAGE).unlink()
-    (lab.folder / BADGE).unlink()
+    lab.audit()
+    lab.change_record(AUDIT, lambda record: record["predicate"].update(timeCreated=in_days(10)))
+    lab.sign(AUDIT, "issuer")
     words = (*verify(lab), *(() if at is None else ("--at", f"{day(at):%Y-%m-%d}")), "--json")
     if level:
         assert cli(*words).expect(0).data["level"] == level
@@ -203,7 +198,7 @@ def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None
 def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> None:
     shutil.copytree(lab.folder, lab.home / "other")
     (lab.home / "other" / PAGE).write_text("<p>We conform.</p>")
-    said = cli("publish", lab.home, "--allowed", lab.home / "allowed", "--suite", lab.suite).expect(1)
+    said = cli("publish", lab.home, "--suite", lab.suite).expect(1)
     entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
     assert entries["certificate"]["level"] == "re-run"
     assert entries["other"].keys() == entries["certificate"].keys()
@@ -222,61 +217,167 @@ def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> Non
 )
 def test_a_register_lists_a_certificate_once_under_a_safe_name(lab: Lab, cli: Cli, name: str, why: str) -> None:
     shutil.copytree(lab.folder, lab.home / name)
-    cli("publish", lab.home, "--allowed", lab.home / "allowed", "--suite", lab.suite).expect(1)
+    cli("publish", lab.home, "--suite", lab.suite).expect(1)
     entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
     assert why in entries[name]["why"]
     assert (entries[name]["link"], entries["certificate"]["why"]) == (None, None)
-    assert re.findall(r'href="(.*?)"', (lab.home / "register.html").read_text()) == ["certificate/certificate.html"]
+    links = re.findall(r'href="(.*?)"', (lab.home / "register.html").read_text())
+    assert links == [SIGNERS, "certificate/certificate.html"]
 
 
 def publish(lab: Lab, *words: object) -> int:
     return lab.command("publish", lab.home / "reports", *words)
 
 
-def test_a_published_certificate_is_verified_when_packed(lab: Lab, cli: Cli) -> None:
-    out, keys = lab.folder, ("--allowed", lab.home / "allowed")
-    cli("publish", lab.home / "reports", out, "--suite", lab.suite).expect(2, err="--challenge FILE, or the --allowed")
-    assert publish(lab, out, *keys) == 0
-    (folder,) = folders(lab.home / "reports")
-    signed = [name for record in (STATEMENT, AUDIT, CHALLENGE) for name in (record, f"{record}.sig")]
-    assert {path.name for path in folder.iterdir()} == {
-        "results.jsonl.xz", "report.html", "certificate.html", "certificate.svg", COMMITMENT, *signed,
-    }  # fmt: skip
+@pytest.fixture
+def site(lab: Lab) -> Path:
+    """A folder for published results, with the keys that may sign."""
+    (lab.home / "reports").mkdir()
+    return Path(shutil.copy(lab.home / SIGNERS, lab.home / "reports")).parent
+
+
+RECORDS = {each for name in (STATEMENT, AUDIT, CHALLENGE) for each in (name, f"{name}.sig")} | {COMMITMENT}
+
+
+@pytest.mark.parametrize("challenged", [True, False])
+def test_a_published_certificate_is_verified_when_packed(lab: Lab, cli: Cli, site: Path, challenged: bool) -> None:
+    out, keys = lab.folder, ("--allowed", lab.home / SIGNERS)
+    due = RECORDS
+    if not challenged:
+        lab.forget_the_challenge()
+        assert lab.command("audit", out, f"{lab.home / 'mine.py'}:Mine", *keys, "--key", lab.key("issuer")) == 0
+        due = RECORDS - {COMMITMENT, CHALLENGE, f"{CHALLENGE}.sig"}
+    assert publish(lab, out) == 0
+    (folder,) = folders(site)
+    assert {path.name for path in folder.iterdir()} == due | {"results.jsonl.xz", "report.html", PAGE, BADGE}
     cli("verify", folder, "--certificate", *keys, "--suite", lab.suite).expect(0, out=": re-run ")
-    assert publish(lab, *keys) == 0
-    assert '<a href="register.html">Certificates</a>' in (lab.home / "reports" / "index.html").read_text()
+    assert publish(lab) == 0
+    assert list_broken_links(site) == []
+    assert '<a href="register.html">Certificates</a>' in (site / "index.html").read_text()
+    assert '<a href="certificate.html">' in (folder / "report.html").read_text()
     (out / PAGE).write_text("<p>We conform.</p>")
-    said = cli("publish", lab.home / "reports", out, *keys, "--suite", lab.suite)
-    said.expect(2, err="certificate.html: does not say what statement.json says")
+    cli("publish", site, out, "--suite", lab.suite).expect(
+        2, err="certificate.html: does not say what statement.json says"
+    )
     for path in (out / STATEMENT, out / f"{STATEMENT}.sig"):
         path.unlink()
     assert publish(lab, out) == 0
     assert {path.name for path in folder.iterdir()} == {"results.jsonl.xz", "report.html"}, "the older one is gone"
-    assert not (lab.home / "reports" / "register.html").exists()
-    assert "register.html" not in (lab.home / "reports" / "index.html").read_text()
+    assert not (site / "register.html").exists()
+    assert list_broken_links(site) == []
 
 
-def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli) -> None:
-    out, reports, words = lab.folder, lab.home / "reports", ("--suite", lab.suite)
+def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli, site: Path) -> None:
+    out, words = lab.folder, ("--suite", lab.suite)
     lab.forget_the_challenge()
-    reports.mkdir()
-    shutil.copy(lab.home / "allowed", reports / "signers")
-    cli("publish", reports, out, *words).expect(0, out="self-tested")
-    (folder,) = folders(reports)
+    cli("publish", site, out, *words).expect(0, out="self-tested")
+    (folder,) = folders(site)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (site / "revoked").write_text(f"{digest_of_file(out / STATEMENT)}  by mistake\n")
+    cli("publish", site, out, *words).expect(2, err="is revoked, says")
+    cli("publish", site, *words).expect(1, out="is revoked, says")
+    (site / "revoked").unlink()
     (out / f"{STATEMENT}.sig").unlink()
-    cli("publish", reports, out, *words).expect(2, err="is not signed")
+    cli("publish", site, out, *words).expect(2, err="is not signed")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    (reports / "signers").unlink()
-    (reports / "signers").mkdir()
-    assert "valid until" not in cli("publish", reports, *words).expect(1).out, "keys that cannot be read allow nobody"
+    (site / SIGNERS).unlink()
+    cli("publish", site, *words).expect(1, text="is signed; put the keys that may sign into the site as signers")
+    (site / SIGNERS).mkdir()
+    assert "valid until" not in cli("publish", site, *words).expect(1).out, "keys that cannot be read allow nobody"
+
+
+def unsign(*names: str) -> Callable[[Lab], None]:
+    """Remove signatures, and make the pages again."""
+
+    def act(lab: Lab) -> None:
+        for name in names:
+            (lab.folder / f"{name}.sig").unlink()
+        lab.write_pages()
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("change", "on_page", "listed"),
+    [
+        (Lab.write_pages, "re-run", "re-run"),
+        (Lab.finish, "challenged", "challenged"),
+        (Lab.forget_the_challenge, "self-tested", "self-tested"),
+        (unsign(AUDIT), "challenged", None),
+        (unsign(STATEMENT, AUDIT, CHALLENGE), "challenged", None),
+    ],
+    ids=["all signed", "no audit", "no challenge", "the audit is not signed", "nothing is signed"],
+)
+def test_a_page_shows_the_level_that_its_command_prints(
+    lab: Lab,
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Lab], object],
+    on_page: str,
+    listed: str | None,
+) -> None:
+    change(lab)
+    shutil.copy(lab.home / SIGNERS, lab.folder / SIGNERS)
+    cli("publish", lab.home, "--suite", lab.suite)
+    (entry,) = json.loads((lab.home / "register.json").read_text())
+    assert entry["level"] == listed
+    if listed:
+        assert f"<code>{entry['verify']}</code>" in (lab.home / "register.html").read_text()
+        monkeypatch.chdir(lab.home)
+        assert cli(*shlex.split(entry["verify"])[1:], "--json").expect(0).data["level"] == listed
+    page = (lab.folder / PAGE).read_text()
+    assert re.findall("<h2>Level: (.*)</h2>", page) == [on_page]
+    assert f"; {on_page} " in (lab.folder / BADGE).read_text()
+    (words,) = re.findall("<code>conformance (verify .*)</code>", page)
+    assert not re.findall("FOLDER|SIGNERS|FILE", page)
+    monkeypatch.chdir(lab.folder)
+    assert cli(*shlex.split(words), "--json").expect(0).data["level"] == on_page
+
+
+@pytest.mark.parametrize(
+    ("tester", "audit", "says"),
+    [
+        ("Mine", None, "Tested by Mine; nobody else ran it again."),
+        ("Mine", {"by": "Mine"}, "Tester and issuer are the same, Mine: nobody else ran it again."),
+        ("Mine", {"by": "Lab"}, "Tested by Mine, and run again by Lab."),
+        (None, {"by": None}, "Tested by somebody who gave no name, and run again by somebody who gave no name, and"),
+    ],
+)
+def test_a_page_begins_with_who_tested_and_who_ran_it_again(
+    lab: Lab, cli: Cli, tester: str | None, audit: Json | None, says: str
+) -> None:
+    lab.forget_the_challenge()
+    rewrite(lab.folder / RESULTS, lambda records: records[0].update(by=tester) if tester else records[0].pop("by"))
+    lab.make_statement()
+    lab.command("report", lab.folder)
+    if audit:
+        lab.audit(audit["by"])
+    cli("publish", lab.home, "--suite", lab.suite).expect(0)
+    for page in (lab.folder / PAGE, lab.home / "register.html"):
+        assert re.findall(r"</h1>\s*<p>(.*?)</p>", page.read_text())[0].startswith(says)
+
+
+def test_the_report_of_a_certified_run_leads_to_its_certificate(lab: Lab, cli: Cli) -> None:
+    report = lab.folder / "report.html"
+    assert "(not signed)" not in report.read_text()
+    assert f'<a href="{PAGE}">' in report.read_text()
+    before = report.read_text()
+    cli("report", lab.folder, "--suite", lab.suite).expect(0)
+    assert report.read_text() == before
+    shutil.copy(report, lab.home / "sent.html")
+    cli("verify", lab.home / "sent.html", "--suite", lab.suite).expect(0)
+    assert lab.command("certify", f"{lab.home / 'mine.py'}:Mine", "--commit", "--out", lab.home / "committed") == 0
+    assert PAGE not in (lab.home / "committed" / "report.html").read_text()
 
 
 def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -> None:
     (lab.home / "wrong.py").write_text(BACKEND + ZEROS)
     out = lab.home / "certificates" / "wrong"
     assert lab.command("certify", f"{lab.home / 'wrong.py'}:Mine", "--out", out) == 1
-    badge = (out / BADGE).read_text()
+    page, badge = (out / PAGE).read_text(), (out / BADGE).read_text()
+    rules = dict(re.findall(r'<a href="report.html#rule-([a-z-]+)">\1</a> ([\d,]+ of [\d,]+)</span>', page))
+    assert rules["literal-lengths"] == "6 of 6"
+    assert all(f'id="rule-{rule}"' in (out / "report.html").read_text() for rule in rules)
     assert "not shown to conform to static-oneapi, static-graph-v0.9 and 1 more for " in badge
     assert "; with limits; self-tested " in badge
     cli("publish", out.parent, "--suite", lab.suite).expect(1, out="does not conform: ")
@@ -332,12 +433,12 @@ def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: p
     monkeypatch.setenv(name, "/tmp/libmine.so")
     backend, words = f"{lab.home / 'mine.py'}:Mine", ("--suite", lab.suite)
     cli("certify", backend, "--out", lab.home / "out", *words).expect(3, err=f"{name} is set", lines=1)
-    cli("audit", lab.folder, backend, "--allowed", lab.home / "allowed", *words).expect(3, err=f"{name} is set")
+    cli("audit", lab.folder, backend, "--allowed", lab.home / SIGNERS, *words).expect(3, err=f"{name} is set")
 
 
 def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
     (lab.home / "mine.py").write_text((lab.home / "mine.py").read_text() + "# the same\n")
-    words = ("--allowed", lab.home / "allowed", "--suite", lab.suite)
+    words = ("--allowed", lab.home / SIGNERS, "--suite", lab.suite)
     cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err="is another adapter than the one")
 
 
@@ -390,7 +491,7 @@ def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeyp
     monkeypatch.setattr(audit, "digest_of_adapter", lambda backend: due)
     monkeypatch.setattr(audit, "_refuse_other_files", lambda *_: None)
     (lab.folder / AUDIT).unlink()
-    trust = ("--allowed", lab.home / "allowed", "--suite", lab.suite)
+    trust = ("--allowed", lab.home / SIGNERS, "--suite", lab.suite)
     said = cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *trust).expect(1)
     assert "gave other answers here; nothing is signed" in said.out
     assert not (lab.folder / AUDIT).exists()
@@ -448,12 +549,8 @@ def test_the_level_is_no_higher_than_what_is_named(lab: Lab, footer: Json, level
     rewrite(lab.folder / RESULTS, lambda records: records[-1].update(footer))
     lab.command("report", lab.folder)
     lab.make_statement()
-    statement, evidence = as_it_is(lab.folder / STATEMENT), read(lab.folder / RESULTS)
-    called = called_rows(evidence)
-    audited = write_record(lab.folder / AUDIT, audit_of(statement, evidence, called, called, "Lab"))
-    sign(audited, lab.key("issuer"), ISSUER)
-    (lab.folder / PAGE).write_text(page := render_certificate(statement, audited, True))
-    (lab.folder / BADGE).unlink()
+    lab.audit()
+    page = (lab.folder / PAGE).read_text()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "refuse_uncommitted", lambda *_: None)
         assert check_certificate(lab.folder, lab.plan, lab.trust()).level == level

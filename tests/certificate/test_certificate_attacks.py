@@ -18,7 +18,7 @@ from conformance.certificate import check as certificate
 from conformance.certificate import signature
 from conformance.certificate.check import Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE
-from conformance.certificate.signature import ISSUER, NOTHING_REVOKED, TESTER, Signer, signature_of, signer_of
+from conformance.certificate.signature import ISSUER, NOTHING_REVOKED, SIGNERS, TESTER, Signer, signature_of, signer_of
 from conformance.certificate.statement import (
     AUDIT,
     CHALLENGE,
@@ -26,10 +26,8 @@ from conformance.certificate.statement import (
     EXTENSION,
     STATEMENT,
     RecordFile,
-    audit_of,
     digest_of_file,
     time_of,
-    write_record,
 )
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import InvalidEvidence, read
@@ -135,7 +133,7 @@ def sign_by_second_name(name: str) -> Callable[[Lab], None]:
     """Let the vendor have an SSH certificate with another name, by an authority that is allowed for issuers."""
 
     def act(lab: Lab) -> None:
-        with (lab.home / "allowed").open("a") as allowed:
+        with (lab.home / SIGNERS).open("a") as allowed:
             authority = lab.key("stranger.pub").read_text()
             allowed.write(f'second@example.com cert-authority,namespaces="{ISSUER}" {authority}')
         words = ["ssh-keygen", "-q", "-s", "stranger", "-I", "second", "-n", "second@example.com", "vendor.pub"]
@@ -148,7 +146,7 @@ def sign_by_second_name(name: str) -> Callable[[Lab], None]:
 
 
 def expire_key(lab: Lab, on: datetime = datetime(2020, 1, 1)) -> None:
-    keys = lab.home / "allowed"
+    keys = lab.home / SIGNERS
     keys.write_text(keys.read_text().replace("namespaces=", f'valid-before="{on:%Y%m%d}",namespaces='))
 
 
@@ -216,15 +214,6 @@ def run_one_type(records: Records) -> None:
 
 def name_another(key: str, value: Any) -> Callable[[Records], None]:
     return lambda records: records[0]["suite"].update({key: value})
-
-
-def audit(lab: Lab) -> None:
-    """Let the issuer audit the statement, whatever it is."""
-    statement = as_it_is(lab.folder / STATEMENT)
-    called = certificate.called_rows(evidence := read(lab.folder / RESULTS))
-    write_record(lab.folder / AUDIT, audit_of(statement, evidence, called, called, None))
-    lab.sign(AUDIT, "issuer")
-    remove(PAGE, BADGE)(lab)
 
 
 def drop_row(records: Records) -> None:
@@ -366,7 +355,8 @@ ATTACKS: dict[str, Attack] = {
     "the evidence has the answers of other calls": Attack(forge(swap_content), "makes it fail", "verify_content"),
     "the reader has neither challenge nor keys": Attack(
         lambda lab: Trust(), "give the issuer's --challenge FILE", "_check_challenge"),
-    "nobody signed the challenge": Attack(remove(f"{CHALLENGE}.sig"), "is not signed", "_check_issuer"),
+    "nobody signed the challenge": Attack(
+        in_order(remove(f"{CHALLENGE}.sig"), Lab.write_pages), "is not signed", "_check_issuer"),
     "the vendor signed the challenge": Attack(sign_by_vendor(CHALLENGE), "is not the signature of", "_check_issuer"),
     "the vendor is allowed everything and signs the challenge": Attack(
         in_order(Lab.allow_the_vendor_everything, sign_by_vendor(CHALLENGE)),
@@ -398,11 +388,12 @@ ATTACKS: dict[str, Attack] = {
         "whose key signed the statement too", "refuse_same_key"),
     "the vendor has a second name and signs the audit": Attack(
         sign_by_second_name(AUDIT), "by second@example.com, whose key signed the statement too", "refuse_same_key"),
-    "the audit is not signed": Attack(remove(f"{AUDIT}.sig"), "is not signed", "_check_audit"),
+    "the audit is not signed": Attack(
+        in_order(remove(f"{AUDIT}.sig"), Lab.write_pages), "is not signed", "_check_audit"),
     **{f"the audit {name}": Attack(change_audit(act), "does not follow from the statement", "_check_audit")
        for name, act in AUDITS.items()},
     "the audit is of resumed rows": Attack(
-        in_order(forge(resume), audit), "only a whole run can be audited", "refuse_resumed"),
+        in_order(forge(resume), Lab.audit), "only a whole run can be audited", "refuse_resumed"),
     "the page says more": Attack(praise, "does not say what statement.json says", "_check_pages"),
     "the statement has a key twice": Attack(
         write_statement(lambda text: text.replace('"result"', '"result":"FAILED","result"', 1).encode()),

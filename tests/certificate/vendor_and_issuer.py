@@ -18,8 +18,8 @@ import pytest
 from conformance.certificate import check as certificate
 from conformance.certificate import statement as records
 from conformance.certificate.check import Trust
-from conformance.certificate.page import BADGE, PAGE, render_badge, render_certificate
-from conformance.certificate.signature import ISSUER, TESTER, is_signed, sign
+from conformance.certificate.page import render_pages
+from conformance.certificate.signature import ISSUER, SIGNERS, TESTER, sign
 from conformance.certificate.statement import (
     AUDIT,
     CHALLENGE,
@@ -35,6 +35,7 @@ from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, plan_of
+from conformance.report import finish
 from conformance.report.verify import FolderContent, Verified, verify_content
 from conformance.verdict.conclude import conclude_evidence
 from tests import builders
@@ -78,7 +79,7 @@ class Lab(NamedTuple):
         return self.home / name
 
     def trust(self, **more: Any) -> Trust:
-        return replace(Trust(self.home / "allowed", challenge=self.challenge), **more)
+        return replace(Trust(self.home / SIGNERS, challenge=self.challenge), **more)
 
     def change(self, act: Callable[[Json], object], key: str | None = "vendor") -> None:
         """Change the statement as somebody with the vendor's key can: sign it again, and make its page again."""
@@ -91,8 +92,23 @@ class Lab(NamedTuple):
         statement = as_it_is(self.folder / STATEMENT)
         if key:
             sign(statement, self.key(key), TESTER)
-        (self.folder / PAGE).write_text(render_certificate(statement, None, is_signed(statement.path)))
-        (self.folder / BADGE).write_text(render_badge(statement, None))
+        self.write_pages()
+
+    def write_pages(self) -> None:
+        """Make page and badge of the records as they are."""
+        evidence, path = read(self.folder / RESULTS), self.folder / AUDIT
+        statement, audit = as_it_is(self.folder / STATEMENT), as_it_is(path) if path.is_file() else None
+        run = finish(self.plan, evidence, conclude_evidence(self.plan, evidence))
+        for name, text in render_pages(statement, audit, run, RESULTS):
+            (self.folder / name).write_text(text)
+
+    def audit(self, by: str | None = None) -> None:
+        """Let the issuer say that every row was run again."""
+        statement, evidence = as_it_is(self.folder / STATEMENT), read(self.folder / RESULTS)
+        called = certificate.called_rows(evidence)
+        write_record(self.folder / AUDIT, records.audit_of(statement, evidence, called, called, by))
+        self.sign(AUDIT, "issuer")
+        self.write_pages()
 
     def sign(self, name: str, key: str, role: str = ISSUER) -> None:
         """Sign a file of the folder as it is."""
@@ -122,7 +138,7 @@ class Lab(NamedTuple):
         self.change(lambda statement: statement["predicate"][EXTENSION].update(level="self-tested", challenge=None))
 
     def allow_the_vendor_everything(self) -> None:
-        allowed = self.home / "allowed"
+        allowed = self.home / SIGNERS
         allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
 
     def change_record(self, name: str, act: Callable[[Json], object]) -> None:
@@ -169,11 +185,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     lab = Lab(home)
     (home / "mine.py").write_text(BACKEND)
     vendor, issuer, _ = (make_key(home, name) for name in ("vendor", "issuer", "stranger"))
-    (home / "allowed").write_text(
+    (home / SIGNERS).write_text(
         f'vendor@example.com namespaces="{TESTER}" {vendor}\nlab@example.com namespaces="{ISSUER}" {issuer}\n'
     )
     builders.write_suite(lab.suite)
-    backend, trust = f"{home / 'mine.py'}:Mine", ("--allowed", home / "allowed", "--challenge", lab.challenge)
+    backend, trust = f"{home / 'mine.py'}:Mine", ("--allowed", home / SIGNERS, "--challenge", lab.challenge)
     issuer_key, out = ("--key", lab.key("issuer")), ("--out", lab.folder)
     more = ("--key", lab.key("vendor"), "--tester", "Mine Ltd", "--challenge", lab.challenge)
     with few_calls():
