@@ -6,15 +6,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..evidence.folder import RESULTS, find_results
-from ..evidence.results import Evidence, read
+from ..evidence.folder import results_path
 from ..model.verdicts import MARKS
-from ..plan.rows import Plan
 from ..report.finished_run import FinishedRun
 from ..site.compare_page import differs, name_runs, one_fails, render
 from ..system.terminal import count_noun, say, table
 from ..verdict.conclude import conclude_evidence
-from ..verdict.rejudge import refuse_unsound
+from ..verdict.rejudge import read_and_judge
 from .arguments import emit, load_plan
 from .parser import Parser, path
 from .shared_options import add_suite
@@ -36,7 +34,7 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page; 0 whatever the verdicts are."""
     plan = load_plan(args.suite)
-    evidence = [read_and_judge(path, plan) for path in args.folders]
+    evidence = [read_and_judge(results_path(path), plan) for path in args.folders]
     runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
     out = args.out or DEFAULT_OUT
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -46,20 +44,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(runs, out)
     return 0
-
-
-def results_path(path: Path) -> Path:
-    """Return the path of the results file in a folder; any other path is returned as it is."""
-    return next(iter(find_results(path)), path / RESULTS) if path.is_dir() else path
-
-
-def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
-    """Read a run and judge every row again. With `any_suite`, a run of another suite keeps its verdicts."""
-    results = results_path(path)
-    evidence = read(results)
-    if not any_suite or evidence.header["suite"]["digest"] == plan.suite.digest:
-        refuse_unsound(evidence, plan, results)
-    return evidence
 
 
 def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, object]:

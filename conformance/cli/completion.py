@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from ..adapter import bundled_backends
 from ..load.cases import load_suite
-from ..model import FINDING_KINDS, LEVELS
+from .listing import LISTINGS, names_to_filter_by
 
 
 class Completions(NamedTuple):
@@ -24,7 +25,6 @@ def completions(commands: Mapping[str, tuple[str, Mapping[str, tuple[str, ...] |
     """Return the words that may follow each command."""
     suite = load_suite()
     spec = suite.spec
-    lists = ("rules", "documents", "operations", "findings", "cases", "backends")
     values = {
         "--document": tuple(spec.documents),
         "--operation": tuple(spec.operations),
@@ -32,8 +32,8 @@ def completions(commands: Mapping[str, tuple[str, Mapping[str, tuple[str, ...] |
         "--special-zero": ("true", "false"),
     }
     things = (*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases)
-    words = (*spec.documents, *LEVELS, *spec.rules, *FINDING_KINDS)
-    names = {"list": (*lists, *words), "explain": things, "diff": tuple(spec.documents)}
+    words = tuple(chain(LISTINGS, *names_to_filter_by(spec).values()))
+    names = {"list": words, "explain": things, "diff": tuple(spec.documents)}
     names |= dict.fromkeys(("run", "check-adapter", "sweep", "hunt"), tuple(bundled_backends()))
     return {
         name: Completions(

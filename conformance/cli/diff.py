@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from ..evidence.folder import PAGE
+from ..evidence.folder import PAGE, results_path
 from ..report import diff_report
 from ..report.diff import Difference, difference
 from ..system.terminal import say, with_sign
+from ..verdict.rejudge import read_and_judge
 from .arguments import Usage, emit, load_plan, load_spec_of, pick, suite_option
-from .compare import read_and_judge
 from .diff_documents import diff_documents, print_document_diff
 from .parser import Parser, path
 from .shared_options import add_suite
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
                 print_document_diff(spec, data)
             return 0
     plan = load_plan(args.suite)
-    old, new = (read_and_judge(path, plan, any_suite=True) for path in (args.old, args.new))
+    old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in (args.old, args.new))
     change = difference(old, new, plan)
     if args.json:
         emit(_data(change))

@@ -64,11 +64,11 @@ class _Listing(NamedTuple):
 def run(args: argparse.Namespace) -> int:
     """Print the list that the arguments name."""
     if args.what is None:
-        raise Usage(f"say what to list: {', '.join(_LISTINGS)}; for example `conformance list rules`")
+        raise Usage(f"say what to list: {', '.join(LISTINGS)}; for example `conformance list rules`")
     plural = f"{args.what}s"
-    what = plural.lower() if plural.lower() in _LISTINGS else pick("list", args.what, _LISTINGS)
+    what = plural.lower() if plural.lower() in LISTINGS else pick("list", args.what, LISTINGS)
     spec = load_spec_of(args.suite)
-    entries = list(_LISTINGS[what].entries(_Scope(spec, args.suite, _read_words(spec, what, args.words))))
+    entries = list(LISTINGS[what].entries(_Scope(spec, args.suite, _read_words(spec, what, args.words))))
     if args.json:
         emit({what: entries})
     else:
@@ -76,22 +76,28 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def names_to_filter_by(spec: Spec) -> dict[str, Collection[str]]:
+    """Return the words that may follow the name of a list, by what they are."""
+    return {"document": spec.documents, "level": LEVELS, "kind": FINDING_KINDS, "rule": spec.rules}
+
+
 def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
     """Say what each word filters by; Usage if it names nothing, or nothing that this list has."""
-    known = {"document": spec.documents, "level": LEVELS, "kind": FINDING_KINDS, "rule": spec.rules}
-    filters = _LISTINGS[what].filters
+    known = names_to_filter_by(spec)
+    filters = LISTINGS[what].filters
     found: dict[str, str] = {}
     for word in words:
         kinds = [kind for kind, names in known.items() if find_alike(word, names)]
         kind = next((kind for kind in kinds if kind in filters), None)
         if kind is None and kinds:
-            others = [name for name, other in _LISTINGS.items() if kinds[0] in other.filters]
+            others = [name for name, other in LISTINGS.items() if kinds[0] in other.filters]
             raise Usage(f"the {kinds[0]} {word!r} does not filter {what}; it filters {' and '.join(others)}")
         if not filters:
             raise Usage(f"{what} have no filter; drop {shorten(word)!r}")
         if kind is None:
             names = [name for each in filters for name in known[each]]
-            raise Usage(describe_unknown(" or ".join(filters), word, names, "conformance list rules"))
+            shown_by = "rules" if filters == ("rule",) else what
+            raise Usage(describe_unknown(" or ".join(filters), word, names, f"conformance list {shown_by}"))
         if kind in found:
             raise Usage(f"{found[kind]!r} and {word!r} both name a {kind}; name one")
         found[kind] = find_alike(word, known[kind])[0]
@@ -99,7 +105,7 @@ def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
 
 
 def _show(spec: Spec, what: str, entries: list[dict[str, Any]]) -> None:
-    listing = _LISTINGS[what]
+    listing = LISTINGS[what]
     header = [*listing.cells]
     rows = [
         [str(each[cell]) if isinstance(cell, str) else cell(spec, each) for cell in listing.cells.values()]
@@ -212,7 +218,7 @@ def _count_cases(arrangement: str) -> Callable[[Spec, dict[str, Any]], str]:
     return write
 
 
-_LISTINGS = {
+LISTINGS = {
     "rules": _Listing(
         ("document", "level"),
         _rules,

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Trust
+from ..evidence.folder import results_path
 from ..report.finished_run import FinishedRun
 from ..site.publish import COLUMNS, SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
 from ..site.register import REGISTER, write_register
 from ..system.files import lock_folder
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
-from .compare import results_path
 from .parser import Parser, path
 from .shared_options import add_suite
 

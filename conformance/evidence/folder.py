@@ -38,6 +38,11 @@ def find_results(folder: Path, names: Sequence[str] = (RESULTS, PUBLISHED, f"{RE
     return [path for name in names if (path := folder / name).exists()]
 
 
+def results_path(path: Path) -> Path:
+    """Return the path of the results file in a folder; any other path is returned as it is."""
+    return next(iter(find_results(path)), path / RESULTS) if path.is_dir() else path
+
+
 def find_published_results(folder: Path) -> Path | None:
     """Return the packed results in a folder; None if it has none."""
     return next(iter(find_results(folder, (PUBLISHED, f"{RESULTS}{PACKED_BEFORE}"))), None)

@@ -16,10 +16,14 @@ from .blame import Blamer
 from .waive import covers, why_useless
 
 
-def read_and_judge(path: Path, plan: Plan) -> Evidence:
-    """Read evidence and judge every row again; InvalidEvidence if it is not whole or a verdict does not follow."""
+def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
+    """Read evidence and judge every row again; InvalidEvidence if it is not whole or a verdict does not follow.
+
+    With `any_suite`, a run of another suite keeps its verdicts.
+    """
     evidence = read(path)
-    refuse_unsound(evidence, plan, path)
+    if not any_suite or evidence.header["suite"]["digest"] == plan.suite.digest:
+        refuse_unsound(evidence, plan, path)
     return evidence
 
 

@@ -47,6 +47,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "max-dim-no-number": (["sweep", "reference", "--max-dim", "x"], "write --max-dim 2;"),
     "empty-out": (["run", "reference", "--out", ""], "--out: the name is empty; name a file or a folder"),
     "unknown-rule": (["list", "cases", "qqqqqqqqq"], "see `conformance list rules`"),
+    "unknown-kind": (["list", "findings", "qqqqqqqqq"], "see `conformance list findings`"),
     "option-first": (["--json", "check"], "conformance check"),
     "unknown-top-option": (["--verison"], "did you mean '--version'"),
     "unknown-option": (["check", "--source", "x"], "did you mean '--sources'"),

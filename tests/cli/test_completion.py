@@ -42,6 +42,7 @@ OFFERED = [
     ("run reference --document static-s", {"static-spec-v0.9"}),
     ("run --isolation w", {"worker"}),
     ("list cas", {"cases"}),
+    ("list cel", {"cells"}),
     ("list rules deci", {"decided"}),
     ("explain one-inf", {"one-infer"}),
 ]
