@@ -129,13 +129,9 @@ def _show(folder: Path, repetition: Repetition, certificate: Certificate, is_sig
             say(f"  {difference}")
         return
     called = called_rows(certificate.evidence)
-    level = level_of(certificate.evidence.footer, certificate.own["challenge"], all_ran_again=True)
-    stays = "" if level == "re-run" else ", because it does not name all that ran"
-    whole = (
-        f"the certificate is now at level {level}{stays}"
-        if repetition.rows >= called
-        else "without --rows it is a re-run"
-    )
-    say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; {whole}")
+    level = level_of(certificate.evidence.footer, certificate.own["challenge"], repetition.rows >= called)
+    why = "some rows were not called" if repetition.rows < called else "some of what ran has no name"
+    whole = f"is now at level {level}" if level == "re-run" else f"stays at level {level}, because {why}"
+    say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; the certificate {whole}")
     say(f"audit: {folder / AUDIT}{'' if is_signed else ' (not signed; sign with --key FILE)'}")
     say(f"next: conformance verify {folder} --certificate --allowed FILE")

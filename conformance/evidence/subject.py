@@ -24,6 +24,7 @@ from typing import NamedTuple
 from ..adapter import bundled_folder, command_of
 from ..isolate.protocol.opened import OpenedFiles
 from ..system.files import sha256_of
+from ..system.terminal import count_noun
 
 _PROC = Path("/proc")
 _STANDARD_LIBRARY, _BASE = Path(os.__file__).resolve().parent, Path(sys.base_prefix).resolve()
@@ -85,7 +86,7 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
         started.add(command[0])
     elif not command and not notes["read"]:
         started.add(Path(sys.executable))
-    names.lost |= {f"the files that {path.name} read" for path in started}
+    names.lost |= {f"the files that {path.name} read" for path in started if os.access(path, os.X_OK)}
     tested = {path for path, is_code in mapped.items() if not _is_left_out(path, is_code)}
     tested |= {path for path in read if not _is_left_out(path, path.suffix in _CODE)}
     modules = defaultdict[_Package, set[str]](set)
@@ -119,7 +120,7 @@ class _Names:
         """Name all files that a package lists, or those that were used of a folder without a list, by one digest."""
         files = [file for file in package.files if (package.folder / file).is_file()] or used
         digests = {file: digest for file in files if (digest := self._digest(file, package.folder / file))}
-        name = f"{package.name} ({len(digests):,} files)"
+        name = f"{package.name} ({count_noun(len(digests), 'file')})"
         self._given |= {(name, digest_of_subject(digests))} if digests else set()
         if package.files:
             self._listed |= {file: Listed(name, digest) for file, digest in digests.items()}
@@ -196,6 +197,8 @@ def _find_mapped(mappings: Iterable[_Mapping], names: _Names) -> dict[Path, bool
         is_code = any("x" in part.rights for part in parts)
         if inode[1] == "0":
             names.made |= is_code and name not in ("[vdso]", "[vsyscall]")
+        elif not is_code and any("w" in part.rights and "s" in part.rights for part in parts):
+            continue  # what it writes
         elif path := _find_file(parts[0]):
             files[path] = is_code
         elif is_code and any(map(_begins_library, parts)):
