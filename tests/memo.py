@@ -16,6 +16,7 @@ from typing import Any
 from conformance.cli import sweep
 from conformance.draw import challenge
 from conformance.load import cases as load_cases
+from conformance.load import schema as load_schema
 from conformance.load import spec as load_spec
 from conformance.load.folders import find_folders, layers, spec_folder
 from conformance.model import Malformed, Spec, Suite
@@ -35,12 +36,16 @@ def install() -> None:
     _remember(load_spec, "load_spec", _key_of_spec)
     setattr(load_cases, "load_spec", load_spec.load_spec)  # noqa: B010  # mypy knows no such name
     _remember(load_cases, "with_cases", _key_of_suite, lambda suite, _, folder: replace(suite, folder=folder))
+    _remember(load_schema, "bundled_problems", _key_of_bundled)
     _remember(plan_rows, "plan_of", _identify, lambda plan, suite: replace(plan, suite=suite))
     _free_steps_of_large_plans(plan_rows.plan_of)
     _remember(challenge, "fresh_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
     _remember(planted_backends, "_run_planted_backend", _key_of_planted)
     _remember(sweep, "_count_failures", lambda r, name: (name, r.ways[:1], r.suite, r.digest, r.version))
     _remember(mutants, "reference_mutants", lambda: ())
+    from conformance.cli import check  # now that what it imports by name is in place
+
+    _remember(check, "_check_cases", lambda spec, *given: None if any(given) else (id(spec), *_key_of_bundled()))
 
 
 def _remember(
@@ -60,7 +65,7 @@ def _remember(
             value = plain(*arguments)
             while len(memory) >= MAX_VALUES:
                 del memory[next(iter(memory))]
-            memory[key] = arguments, value if isinstance(value, int | Spec | Suite | Plan) else list(value)
+            memory[key] = arguments, value if isinstance(value, int | tuple | Spec | Suite | Plan) else list(value)
         return fit(memory[key][1], *arguments)  # the arguments are kept too, so that no others get their ids
 
     setattr(module, name, remembering)
@@ -91,6 +96,10 @@ def _key_of_suite(spec: Spec, folder: Path | None) -> Any:
                           tuple(load_cases.read_lock(bundled)))  # fmt: skip
     except (OSError, Malformed):
         return None
+
+
+def _key_of_bundled() -> Any:
+    return tuple((path, path.read_bytes()) for path in load_schema._bundled_files())
 
 
 def _identify(suite: Suite) -> tuple[Any, ...]:

@@ -70,7 +70,7 @@ def _with_rank(rows: Iterable[Row], claims: Claims) -> list[tuple[str, Row]]:
 def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
     """Return, for each facet, a legal row that has no other facet beyond the ordinary ones that are claimed."""
     ordinary = {"type:f32", "shape-type:s64", "runtime-shape", *(f"rank:{rank}" for rank in range(1, 13))}
-    ordinary -= claims.find_unclaimed(ordinary)
+    ordinary -= claims.find_unclaimed(frozenset(ordinary))
     by_facet: dict[str, Row] = {}
     for row in rows:
         if row.operation not in claims.operations or row.case.large:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..system.json_forms import with_tuples
@@ -82,7 +83,8 @@ class Claims(_Claims):
     def offers_type(self, type_: str) -> bool:
         return not self.excludes(f"type:{type_}")
 
-    def find_unclaimed(self, facets: Iterable[str]) -> frozenset[str]:
+    @lru_cache(4096)  # noqa: B019 - claims are few, and rows share facets
+    def find_unclaimed(self, facets: frozenset[str]) -> frozenset[str]:
         """Return the facets that are not claimed."""
         return frozenset(facet for facet in facets if self.excludes(facet))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -29,7 +29,6 @@ def run(
 ) -> Iterator[Result]:
     """Run rows in order. The claims are read before the first and do not change."""
     claims = claims or adapter.claims
-    unclaimed_of = cache(claims.find_unclaimed)
     previous: Result | None = None
     for row in rows:
         if not claims.offers(row.operation):
@@ -39,7 +38,7 @@ def run(
             yield result_without_call(row, NOT_RUN)._replace(detail=AFTER_HANGS)
             continue
         began = perf_counter()
-        previous = run_row(row, adapter, unclaimed_of(row.facets), previous)
+        previous = run_row(row, adapter, claims.find_unclaimed(row.facets), previous)
         previous = previous._replace(milliseconds=round(1000 * (perf_counter() - began)))
         if hangs is not None:
             hangs.count(row, previous)

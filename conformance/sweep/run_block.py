@@ -128,7 +128,7 @@ class BlockRun:
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
         rank = max(self.block.rank, self.block.entries)
-        unclaimed = self.context.claims.find_unclaimed({*way.facets, f"rank:{rank}"})
+        unclaimed = self.context.claims.find_unclaimed(way.facets | {f"rank:{rank}"})
         if unclaimed:  # the judge knows what is not claimed
             wants = [[JUDGE] * (2 * self.block.shapes)] * self.block.srcs
         first = self.context.request.ways.index(way) * self.block.calls

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import repeat
 from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
@@ -79,48 +78,52 @@ def first_mismatch(value: Any, form: Form) -> WrongPart | None:
 
 
 def _compare(value: Any, form: Form) -> WrongPart | None:
-    if isinstance(form, type):
-        fits = type(value) is form
-    elif isinstance(form, frozenset):
-        fits = isinstance(value, str) and value in form
-    elif isinstance(form, OrNull):
-        fits = value is None or _compare(value, form.form) is None
-    elif isinstance(form, dict) and isinstance(value, dict):
-        return _compare_object(value, form)
-    elif isinstance(form, MapOf) and isinstance(value, dict):
-        return _compare_parts(value.items(), repeat(form.form))
-    elif isinstance(form, list) and isinstance(value, list):
-        return _compare_parts(enumerate(value), repeat(form[0]))
-    else:
-        fits = _fits(value, form)
+    match form:
+        case type():
+            fits = type(value) is form
+        case frozenset():
+            fits = isinstance(value, str) and value in form
+        case OrNull():
+            fits = value is None or _compare(value, form.form) is None
+        case dict() if isinstance(value, dict):
+            return _compare_object(value, form)
+        case MapOf() if isinstance(value, dict):
+            return _compare_parts(value.items(), form.form)
+        case list() if isinstance(value, list):
+            return _compare_parts(enumerate(value), form[0])
+        case re.Pattern():
+            fits = isinstance(value, str) and form.fullmatch(value) is not None
+        case range():
+            fits = type(value) is int and value in form
+        case Number():
+            fits = type(value) in (int, float) and form.least <= value <= form.most
+        case FunctionType():
+            fits = bool(form(value))
+        case _:
+            fits = False
     return None if fits else WrongPart("", f"is {quote_json(value)}")
 
 
-def _fits(value: Any, form: Form) -> bool:
-    match form:
-        case re.Pattern():
-            return isinstance(value, str) and form.fullmatch(value) is not None
-        case range():
-            return type(value) is int and value in form
-        case Number():
-            return type(value) in (int, float) and form.least <= value <= form.most
-        case FunctionType():
-            return bool(form(value))
-    return False
-
-
 def _compare_object(value: Mapping[str, Any], form: Mapping[str, Form]) -> WrongPart | None:
-    forms = {key.removesuffix("?"): inner for key, inner in form.items()}
-    if lacking := [key for key in form if key not in value and not key.endswith("?")]:
-        return WrongPart("", f"lacks {', '.join(lacking)}")
-    if unknown := next((key for key in value if key not in forms), None):
+    known = 0
+    for key, inner in form.items():
+        name = key[:-1] if key[-1] == "?" else key
+        if name in value:
+            known += 1
+            if wrong := _compare(value[name], inner):
+                return WrongPart(f".{name}{wrong.where}", wrong.what)
+        elif name is key:
+            lacking = ", ".join(each for each in form if each[-1] != "?" and each not in value)
+            return WrongPart("", f"lacks {lacking}")
+    if known < len(value):
+        unknown = next(key for key in value if key not in {key.removesuffix("?") for key in form})
         return WrongPart("", f"has an unknown key {quote_json(unknown)}")
-    return _compare_parts(value.items(), map(forms.__getitem__, value))
+    return None
 
 
-def _compare_parts(parts: Iterable[tuple[Any, Any]], forms: Iterable[Form]) -> WrongPart | None:
-    """Compare the parts of an object or a list, each with its key or number, with their forms."""
-    for (key, inner), form in zip(parts, forms, strict=False):
+def _compare_parts(parts: Iterable[tuple[Any, Any]], form: Form) -> WrongPart | None:
+    """Compare the parts of a map or a list, each with its key or number, with their form."""
+    for key, inner in parts:
         if wrong := _compare(inner, form):
             place = f"[{key}]" if isinstance(key, int) else f".{key}"
             return WrongPart(place + wrong.where, wrong.what)

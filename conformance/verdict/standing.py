@@ -71,13 +71,11 @@ class SimilarRows(NamedTuple):
 def group_rows(rows: Iterable[Row], results: Mapping[str, Result], claims: Claims) -> list[SimilarRows]:
     """Group rows by what a conclusion depends on, in the order of the first row of each group."""
     groups: dict[tuple[object, ...], SimilarRows] = {}
-    needs: dict[frozenset[str], tuple[object, ...]] = {}
     for row in rows:
-        if row.facets not in needs:
-            needs[row.facets] = (claims.find_unclaimed(row.facets), "large" in row.facets)
+        needs = claims.find_unclaimed(row.facets), "large" in row.facets
         result = results.get(row.id)
         verdicts = result.verdicts if result else {}
-        key = (row.operation, row.type, row.documents, needs[row.facets], row.case.rule, *verdicts.items())
+        key = (row.operation, row.type, row.documents, *needs, row.case.rule, *verdicts.items())
         if key not in groups:
             groups[key] = SimilarRows([], {document: verdicts.get(document, NOT_RUN) for document in row.documents})
         groups[key].rows.append(row)

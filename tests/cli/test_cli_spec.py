@@ -130,25 +130,24 @@ ADDED = """\
 """
 
 
-def check_locks(run: Cli, suite: Path, ids: list[str]) -> None:
+def test_check_writes_the_ids_of_new_cases_only_with_lock(run: Cli, tmp_path: Path) -> None:
+    """Only the cases that the folder adds are checked, and locked there."""
+    suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{ADDED}")
     lock = suite / "cases" / "ids.lock"
     run("check", "--suite", suite).expect(1, out="add --lock to lock it")
     assert not lock.exists()
     run("check", "--suite", suite, "--lock").expect(0)
-    assert lock.read_text(encoding="utf-8").split() == ids
+    assert lock.read_text(encoding="utf-8").split() == ["added-one", "added-two"]
     run("check", "--suite", suite).expect(0)
-
-
-def test_check_writes_the_ids_of_new_cases_only_with_lock(run: Cli, tmp_path: Path) -> None:
-    """Only the cases that the folder adds are checked, and locked there."""
-    suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{ADDED}")
-    check_locks(run, suite, ["added-one", "added-two"])
 
 
 @pytest.mark.slow
 def test_check_locks_all_ids_of_a_folder_that_extends_none(run: Cli, tmp_path: Path) -> None:
-    shutil.copytree(cases_folder(), tmp_path / "cases", ignore=shutil.ignore_patterns("__pycache__", "ids.lock"))
-    check_locks(run, tmp_path, (cases_folder() / "ids.lock").read_text(encoding="utf-8").split())
+    folder = shutil.copytree(
+        cases_folder(), tmp_path / "cases", ignore=shutil.ignore_patterns("__pycache__", "ids.lock")
+    )
+    run("check", "--suite", tmp_path, "--lock").expect(0)
+    assert (folder / "ids.lock").read_bytes() == (cases_folder() / "ids.lock").read_bytes()
 
 
 # ── list ──────────────────────────────────────────────────────────────────────────────────────────

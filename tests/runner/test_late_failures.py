@@ -25,6 +25,12 @@ def fail(*_: Any, **__: Any) -> NoReturn:
     raise ZeroDivisionError("planted\nin two lines")
 
 
+@pytest.fixture(autouse=True)
+def few_drawn_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate draws as many; the first failure is among them."""
+    monkeypatch.setattr("conformance.cli.request.ROWS_DRAWN", 60)
+
+
 def verify(command: Command) -> int:
     return command("verify", command.out, "--suite", command.folder).code
 

@@ -6,49 +6,24 @@ import gzip
 import json
 import lzma
 import re
-import shlex
 import shutil
-from functools import cache
 from html import unescape
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from conformance.certificate.check import Trust
 from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
-from conformance.evidence.results import Evidence, InvalidEvidence, OtherFormat, pack, read
+from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
-from conformance.model.verdicts import count_verdicts
-from conformance.site.publish import folders, prepare, publish, size, write_pages
+from conformance.site.publish import prepare, publish, size, write_pages
 from tests.builders import ROOT, Cli, Command, CommandOutput, Right, WrongBefore, finish_run, plan_as_bundled
 from tests.site.test_documents import list_broken_links
 
 REPORTS = ROOT / "reports"
 RIGHT = "broken:eight-buffers-in-turn"
 """A planted backend that answers the few cases rightly."""
-HERE = pytest.mark.skipif(
-    not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
-)
-
-
-def published_evidence(folder: Path) -> Evidence:
-    """Evidence that is published here; the test is skipped while that is of an older suite."""
-    try:
-        return read(find_published_results(folder) or folder / PUBLISHED)
-    except OtherFormat:
-        pytest.skip("reports/ is of an older suite with another format of evidence; publish it again")
-
-
 MAX_BYTES = 16_000_000
-
-
-def told_in_words() -> list[tuple[str, str]]:
-    """The backend and the case or row of each command in reports/README.md."""
-    text = (REPORTS / "README.md").read_text(encoding="utf-8") if (REPORTS / "README.md").is_file() else ""
-    lines = (line for line in text.splitlines() if line.startswith("    conformance run "))
-    commands = [shlex.split(line, comments=True) for line in lines]
-    return [(words[2], words[words.index("-k") + 1]) for words in commands]
 
 
 def call_publish(command: Command, *words: object) -> CommandOutput:
@@ -237,42 +212,7 @@ def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: ob
 
 
 # ── what is published here ────────────────────────────────────────────────────────────────────────
-class PublishedResults(NamedTuple):
-    """Facts about published evidence, which takes a third of a second to read."""
-
-    is_whole: bool
-    failing: frozenset[str]
-
-
-@cache
-def summarize_published(folder: Path) -> PublishedResults:
-    evidence = published_evidence(folder)
-    verdicts = count_verdicts(verdict for result in evidence.results for verdict in result.verdicts.values())
-    all_counted = sum(verdicts.values()) == sum(evidence.footer["verdicts"].values())
-    is_whole = evidence.header["target"]["select"] is None and all_counted
-    bad = {"fail", "error"}
-    failing = (r.row for r in evidence.results if r.diagnosis and bad & {*r.verdicts.values()})
-    return PublishedResults(is_whole, frozenset(failing))
-
-
-@HERE
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", folders(REPORTS) if REPORTS.is_dir() else [], ids=lambda folder: folder.name)
-def test_what_is_published_of_a_backend_is_whole(folder: Path) -> None:
-    assert summarize_published(folder).is_whole
-    assert (folder / PAGE).is_file()
-
-
-@HERE
-@pytest.mark.slow
-@pytest.mark.parametrize(("backend", "row"), told_in_words(), ids=str)
-def test_what_is_told_in_words_was_seen(backend: str, row: str) -> None:
-    versions = [path for path in REPORTS.glob(f"{backend}-[0-9]*") if find_published_results(path)]
-    failing = {each for folder in versions for each in summarize_published(folder).failing}
-    assert any(each == row or each.startswith(f"{row}[") for each in failing)
-
-
-@HERE
+@pytest.mark.skipif(not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite")
 def test_what_is_published_stays_small() -> None:
     if not list(REPORTS.glob(f"*/{PUBLISHED}")):
         pytest.skip("reports/ is packed as it was before; publish it again")

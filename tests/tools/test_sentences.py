@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conformance.evidence.results import pack
+from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
+from conformance.evidence.results import pack, read
 from conformance.load.cases import load_suite
+from conformance.model import BAD, Result
+from conformance.model.verdicts import count_verdicts
 from conformance.plan.rows import plan_of
-from tests.builders import REPORTS, Command, CommandOutput, published
+from conformance.site.publish import folders
+from tests.builders import REPORTS, Command, CommandOutput
 from tests.tools.conftest import LabCommand
 from tools.lab import sentences
 from tools.lab.sentences import load_sentences
@@ -127,11 +133,38 @@ def test_the_bundled_sentences_are_in_their_files(raw: Command) -> None:
     assert len(load_sentences(CLONE / "reports" / "sentences.yaml").sentences) > 100
 
 
+# ── what is published here ────────────────────────────────────────────────────────────────────────
+def told_in_words() -> Iterator[tuple[str, str]]:
+    """Yield the backend and the case or row of each command in reports/README.md."""
+    for line in (REPORTS / "README.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("    conformance run "):
+            words = shlex.split(line, comments=True)
+            yield words[2], words[words.index("-k") + 1]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not REPORTS.is_dir(), reason="published evidence is only in a clone")
-def test_the_published_rows_show_each_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also in evidence of an earlier suite, which `lab check` refuses, for the rows that it has."""
-    results = {folder.name: {each.row: each for each in evidence.results} for folder, evidence in published()}
+def test_what_is_published_is_whole_and_shows_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in evidence of an earlier suite, which `lab check` refuses, for the rows that it has.
+
+    One test, because the evidence takes most of its time to read.
+    """
+    results, failing = dict[str, dict[str, Result]](), dict[str, set[str]]()
+    for folder in folders(REPORTS):
+        evidence = read(find_published_results(folder) or folder / PUBLISHED)
+        verdicts = count_verdicts(verdict for result in evidence.results for verdict in result.verdicts.values())
+        assert sum(verdicts.values()) == sum(evidence.footer["verdicts"].values()), folder
+        assert evidence.header["target"]["select"] is None, folder
+        assert (folder / PAGE).is_file(), folder
+        results[folder.name] = {each.row: each for each in evidence.results}
+        failing[folder.name] = {
+            each.row for each in evidence.results if each.diagnosis and {*BAD} & {*each.verdicts.values()}
+        }
+    told = [*told_in_words()]
+    assert told
+    for backend, row in told:
+        of_versions = [failing[name] for name in failing if re.match(f"{re.escape(backend)}-[0-9]", name)]
+        assert any(each == row or each.startswith(f"{row}[") for rows in of_versions for each in rows), (backend, row)
     monkeypatch.setattr(
         sentences, "_results", lambda folder, _: results.get(folder.name, f"{folder}: holds no results")
     )
