@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..adapter import bundled_backends, resolve_claims
-from ..isolate.backend import Isolation, open_backend
+from ..isolate.backend import Isolation, use_backend
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..isolate.protocol.remote import Remote
 from ..model import (
@@ -48,8 +48,7 @@ _SPECIAL = {
 
 def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
     """Make every check; CannotStart if the backend does not start."""
-    adapter = open_backend(backend, isolation, limits)
-    try:
+    with use_backend(backend, isolation, limits) as adapter:
         checks = _Checks(adapter, plan, backend in bundled_backends())
         yield from checks.description()
         problem = checks.simple_call()
@@ -66,9 +65,6 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
             yield Check("note", "answer", "nothing further is called before that is mended")
         problem = _describes_itself_otherwise(adapter, backend, isolation, limits)
         yield Check.of("restart", "started again it describes itself the same", problem)
-    finally:
-        if isinstance(adapter, Isolated):
-            adapter.close()
     if isinstance(adapter, Remote):
         yield Check.of("stop", "ends when it is told to", adapter.bad_end)
 
@@ -83,12 +79,8 @@ def _blame_library(check: Check, backend: str) -> Check:
 
 def _describes_itself_otherwise(adapter: Adapter, backend: str, isolation: Isolation, limits: Limits) -> str | None:
     """Start the backend again, and say how its identity or its claims differ."""
-    other = open_backend(backend, isolation, limits)
-    try:
+    with use_backend(backend, isolation, limits) as other:
         after, before = (other.identity, other.claims), (adapter.identity, adapter.claims)
-    finally:
-        if isinstance(other, Isolated):
-            other.close()
     if after == before:
         return None
     return f"started again it says {after[0]}, {after[1]}, where it said {before[0]}, {before[1]}"

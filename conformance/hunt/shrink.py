@@ -48,18 +48,18 @@ def smaller_cases(case: Case) -> Iterator[Case]:
     """Yield every case that is smaller by one thing, the greatest steps first."""
     steps = case.steps
     for at in range(len(steps) if len(steps) > 1 else 0):
-        yield replace(case, steps=steps[:at] + steps[at + 1 :])
+        yield replace(case, steps=_without(steps, at))
     for key, _ in given_keys(case):
         yield replace(case, **{key.name: key.default})
     if isinstance(case.declared, tuple) and case.dst_strides is None:
         for at, length in enumerate(case.declared):
             if length is not None:
-                yield replace(case, declared=(*case.declared[:at], None, *case.declared[at + 1 :]))
+                yield replace(case, declared=_with(case.declared, at, None))
     for at, step in enumerate(steps):
         for smaller in _smaller_steps(step):
             if smaller.shared_shape and len(set(smaller.shapes)) > 1:
                 continue
-            yield replace(case, steps=(*steps[:at], smaller, *steps[at + 1 :]))
+            yield replace(case, steps=_with(steps, at, smaller))
     if len(steps) > 1:
         yield from _change_all_steps(case)
 
@@ -67,10 +67,7 @@ def smaller_cases(case: Case) -> Iterator[Case]:
 def _smaller_steps(step: Step) -> Iterator[Step]:
     if len(step.shapes) > 1:
         for at in range(len(step.shapes)):
-            yield replace(
-                step, shapes=step.shapes[:at] + step.shapes[at + 1 :],
-                special_zero=step.special_zero[:at] + step.special_zero[at + 1 :],
-            )  # fmt: skip
+            yield replace(step, shapes=_without(step.shapes, at), special_zero=_without(step.special_zero, at))
     for key, _ in given_keys(step):
         yield replace(step, **{key.name: key.default})
     for src, shape in _smaller_calls(step.src, step.shapes[0]):
@@ -81,10 +78,10 @@ def _smaller_steps(step: Step) -> Iterator[Step]:
             yield replace(step, src=src, shapes=(shape, *step.shapes[1:]), bits=bits)
     for at, shape in enumerate(step.shapes[1:], 1):
         for smaller in _smaller_lengths(shape):
-            yield replace(step, shapes=(*step.shapes[:at], smaller, *step.shapes[at + 1 :]))
+            yield replace(step, shapes=_with(step.shapes, at, smaller))
     for at, flag in enumerate(step.special_zero):
         if flag:
-            yield replace(step, special_zero=(*step.special_zero[:at], False, *step.special_zero[at + 1 :]))
+            yield replace(step, special_zero=_with(step.special_zero, at, False))
 
 
 def _smaller_calls(src: Lengths, shape: Lengths) -> Iterator[tuple[Lengths, Lengths]]:
@@ -135,12 +132,12 @@ def _smaller_numbers(number: int) -> Iterator[int]:
         yield from dict.fromkeys((-2 if number < -2 else -1, -(-number // 2), number + 1))
 
 
-def _without(lengths: Lengths, at: int) -> Lengths:
-    return lengths[:at] + lengths[at + 1 :]
+def _without(items: tuple[T, ...], at: int) -> tuple[T, ...]:
+    return items[:at] + items[at + 1 :]
 
 
-def _with(lengths: Lengths, at: int, number: int) -> Lengths:
-    return (*lengths[:at], number, *lengths[at + 1 :])
+def _with(items: tuple[T, ...], at: int, item: T) -> tuple[T, ...]:
+    return (*items[:at], item, *items[at + 1 :])
 
 
 def _change_all_steps(case: Case) -> Iterator[Case]:

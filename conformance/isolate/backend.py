@@ -85,8 +85,13 @@ def use_backend(
     try:
         yield adapter
     finally:
-        if isinstance(adapter, Isolated):
-            adapter.close()
+        close_backend(adapter)
+
+
+def close_backend(adapter: Adapter) -> None:
+    """End the backend's process, if it has one."""
+    if isinstance(adapter, Isolated):
+        adapter.close()
 
 
 def run_rows(
@@ -185,8 +190,7 @@ def run_in_parallel(
         for adapter in adapters[1:]:
             if (remote := as_remote(adapter)) and (main := as_remote(first)):  # the caller reads the notes of `first`
                 main.given_up = main.given_up or remote.given_up
-            if isinstance(adapter, Isolated):
-                adapter.close()
+            close_backend(adapter)
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -13,8 +13,8 @@ import pytest
 from .. import report as reports
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence, Tampered, Writer
-from ..isolate.backend import process_notes
-from ..model import BAD, NOT_RUN, Adapter, Isolated, Result
+from ..isolate.backend import close_backend, process_notes
+from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, drawn_number
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend, remove_places
@@ -43,12 +43,6 @@ def keep_warning_filters_out() -> Iterator[None]:
             warnings.simplefilter("default")
             for warning in log:
                 warnings.warn_explicit(plain(str(warning.message)), UserWarning, warning.filename, warning.lineno)
-
-
-def close_backend(adapter: Adapter) -> None:
-    """End the backend's process, if it has one."""
-    if isinstance(adapter, Isolated):
-        adapter.close()
 
 
 class SessionConclusion:

@@ -36,7 +36,7 @@ from ..adapter import digest_of_adapter
 from ..cli.arguments import Usage, locate
 from ..evidence.command import suite_words
 from ..evidence.folder import clear
-from ..isolate.backend import open_backend, process_notes
+from ..isolate.backend import close_backend, open_backend, process_notes
 from ..load.cases import load_suite
 from ..load.folders import cases_folder, find_folders, layers
 from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict
@@ -52,7 +52,7 @@ from ..verdict.standing import in_target
 from . import selection
 from .allure_parameters import AllureParameters
 from .calls import RowCalls
-from .conclusion import SessionConclusion, close_backend, keep_warning_filters_out
+from .conclusion import SessionConclusion, keep_warning_filters_out
 from .failure_sections import FailureSections
 from .items import CaseFile, CaseRow, Failure
 from .settings import limit_words, read_request
