@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, format_findings
-from ..graphs.decide import Judge
+from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_findings
+from ..graphs.decide import Decision, Judge
 from ..graphs.faults import find_faults
 from ..graphs.nodes import Dims, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
@@ -28,7 +28,7 @@ from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import format_dims, name_first, shorten
 from .arguments import Usage, emit, load_spec_of, pick
 from .commands import build_parsers
-from .facts import standing
+from .facts import of_branch, standing
 from .graph_lengths import trials_of
 from .layout import KIND_STYLES, print_rules
 from .parser import Parser, path
@@ -46,6 +46,7 @@ class CheckedFile(NamedTuple):
     path: Path
     nodes: Sequence[CheckedNode]
     inputs: Mapping[str, Dims | None]
+    trials: Sequence[Trial]
     why_unreadable: str = ""
     faults: tuple[tuple[KnownFault, ...], ...] = ()
     """By node, the known faults of backends that may hit it."""
@@ -55,16 +56,21 @@ EXAMPLES = """\
   conformance check-graph graph.json                  the reshapes of a dump of oneDNN Graph
   conformance check-graph model.onnx --input x=1..8,3,32,32   with each batch from 1 to 8
   conformance check-graph model.xml --run openvino    make the same calls on a backend
-exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided"""
+exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided, or conditional"""
 
 
 def add_options(parser: Parser) -> None:
     add_suite(parser)
     text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR), .pt2 (PyTorch) or .tflite"
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
-    parser.many("--input", "NAME=DIMS", "dims of an input; 1..8 tries each length from 1 to 8: x=1..8,3,320,320")
+    parser.many(
+        "--input",
+        "NAME=DIMS",
+        "dims of an input, or a named length; 1..8 tries each: x=1..8,3,320 or batch=1..8",
+    )
     parser.add_argument("--trace", action="store_true", help="run an ONNX model once, for shapes that it computes")
     parser.once("--document", "ID", "only in that document")
+    parser.add_argument("--faults", action="store_true", help="name known faults of all backends, not only of --run")
     parser.path("--out", "PAGE", "write a page with a picture of each reshape")
     parser.path("--cases", "FILE", "write the calls as cases: DIR/cases/NAME.yaml for `run BACKEND --suite DIR`")
     parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {BACKEND}")
@@ -79,29 +85,33 @@ def run(args: argparse.Namespace) -> int:
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
     trials = trials_of(args.input or ())
-    known = KnownFaults(load_faults())
+    known = KnownFaults(fault for fault in load_faults() if args.faults or fault.backend == backend)
     files = [_check(path, judge, trials, known, args.trace) for path in args.files]
     code = _exit_code(files)
     if args.json:
-        emit({"exit": code, "files": [_data(file, trials) for file in files]})
+        emit({"exit": code, "files": [_data(file) for file in files]})
     else:
-        _show(spec, files, trials, code)
-    if page is not None:
-        sections = (_section(file, trials, judge) for file in files)
-        replace_text(page, render_graphs(sections, _summarise(files)))
-        say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
-    if cases is None and backend is None:
-        return code
+        _show(spec, files, code)
     written = write_cases([node for file in files for node in file.nodes], judge)
     if cases is not None:
         replace_text(cases, written.text)
         say(f"wrote {count_noun(written.number, 'case')} to {cases}; {_describe_left_out(written)}", stream)
-    return _run_backend(backend, args.suite, written) or code if backend is not None else code
+    ran = "Nothing was run on a backend."
+    end = f"exit {code}: {_EXITS[code]}"
+    if backend is not None:
+        of_run = _run_backend(backend, args.suite, written)
+        ran = f"A run of these calls on {backend} ended with exit {of_run}."
+        code, end = (of_run, f"exit {of_run}: the run on {backend}") if of_run else (code, end)
+    if page is not None:
+        sections = (_section(file, judge) for file in files)
+        replace_text(page, render_graphs(sections, _summarise(files), ran, end))
+        say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
+    return code
 
 
-def _section(file: CheckedFile, trials: Sequence[Trial], judge: Judge) -> FileSection:
+def _section(file: CheckedFile, judge: Judge) -> FileSection:
     entries = [
-        make_entry(node, describe_call(node.variants), trials, judge, faults)
+        make_entry(node, describe_call(node.variants), file.trials, judge, faults)
         for node, faults in zip(file.nodes, file.faults, strict=True)
     ]
     return FileSection(str(file.path), entries, file.why_unreadable)
@@ -140,34 +150,37 @@ def _check(path: Path, judge: Judge, trials: Sequence[Trial], known: KnownFaults
     try:
         model = read_model(path, judge.spec, judge.answer)
         model = trace_model(path, model) if is_traced else model
-        for name in trials[0].binding:
-            if name not in model.inputs:
-                names = ", ".join(list(model.inputs)[:20]) or "none"
-                raise Usage(f"{path}: there is no input {name!r} for --input; its inputs are {names}")
+        symbols = {length for dims in model.inputs.values() for length in dims or () if isinstance(length, str)}
+        for name, dims in trials[0].binding.items():
+            if name not in model.inputs and (name not in symbols or len(dims) != 1):
+                inputs = ", ".join(list(model.inputs)[:20]) or "none"
+                lengths = f", and names of lengths are {', '.join(sorted(symbols)[:20])}" if symbols else ""
+                raise Usage(f"{path}: there is no input {name!r} for --input; its inputs are {inputs}{lengths}")
+        trials = fit_trials(trials, model.inputs)
         nodes = check_model(model, judge, trials)
     except UnreadableModel as unreadable:
-        return CheckedFile(path, [], {}, str(unreadable))
-    return CheckedFile(path, nodes, model.inputs, faults=tuple(find_faults(node, known) for node in nodes))
+        return CheckedFile(path, (), {}, (), str(unreadable))
+    return CheckedFile(path, nodes, model.inputs, trials, faults=tuple(find_faults(node, known) for node in nodes))
 
 
 def _exit_code(files: Sequence[CheckedFile]) -> int:
     if any(file.why_unreadable for file in files):
         return USAGE
     kinds = {node.kind for file in files for node in file.nodes}
-    return FAILS if "illegal" in kinds else INCOMPLETE if "not decided" in kinds else CONFORMS
+    return FAILS if "illegal" in kinds else INCOMPLETE if kinds & {"not decided", "conditional"} else CONFORMS
 
 
 # ── for machines ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _data(file: CheckedFile, trials: Sequence[Trial]) -> dict[str, Any]:
+def _data(file: CheckedFile) -> dict[str, Any]:
     return {
         "file": str(file.path),
         "unreadable": file.why_unreadable or None,
         "inputs": file.inputs,
         "nodes": [
             {
-                **_data_of_node(node, trials),
+                **_data_of_node(node, file.trials),
                 "faults": [{**fault._asdict(), "when": fault.when.text} for fault in faults],
             }
             for node, faults in zip(file.nodes, file.faults, strict=True)
@@ -189,17 +202,21 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
                 "special_zero": variant.special_zero,
                 "type": variant.src_type,
                 "declared": variant.declared,
-                "documents": {name: decisions[number]._asdict() for name, decisions in node.decisions.items()},
+                "documents": {name: _data_of_decision(each[number]) for name, each in node.decisions.items()},
             }
             for number, (trial, variant) in enumerate(zip(trials, node.variants, strict=True))
         ],
     }
 
 
+def _data_of_decision(decision: Decision) -> dict[str, Any]:
+    return decision._asdict() | {"branches": list(map(of_branch, decision.branches))}
+
+
 # ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], code: int) -> None:
+def _show(spec: Spec, files: Sequence[CheckedFile], code: int) -> None:
     standings: dict[str, dict[str, Any]] = {}
     for file in files:
         if file.why_unreadable:
@@ -209,7 +226,7 @@ def _show(spec: Spec, files: Sequence[CheckedFile], trials: Sequence[Trial], cod
         dims = {name: "[…]" if each is None else format_dims(each) for name, each in file.inputs.items()}
         inputs = name_first([f"{shorten(name)}{each}" for name, each in dims.items()], _MAX_INPUTS_NAMED) or "none"
         say(f"{paint('bold', str(file.path))}: {number}; inputs: {inputs}")
-        say(table([row for node in file.nodes for row in _rows(node, trials)]))
+        say(table([row for node in file.nodes for row in _rows(node, file.trials)]))
         for rule, documents in (item for node in file.nodes for item in node.rules.items()):
             standings.setdefault(rule, {}).update({name: standing(spec.rules[rule], name) for name in documents})
     print_rules(spec, standings)
@@ -223,7 +240,7 @@ _EXITS = {
     CONFORMS: "no reshape is illegal, for the lengths tried",
     FAILS: "a reshape is illegal",
     USAGE: "a file cannot be read",
-    INCOMPLETE: "a reshape is not decided; give the dims of the inputs with --input NAME=DIMS, or try --trace",
+    INCOMPLETE: "a reshape is not decided, or depends on a length; give dims with --input NAME=DIMS, or try --trace",
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..meaning.contract import Contract
+from ..meaning.partial import Branch, PartialCall, answer_of, decide, describe, folded_names
 from ..model import INTEGERS, Call, Document, Finding, Form, Meaning, Operation, Pointer, Rule, Spec
 from ..model.types import range_of
 
@@ -116,7 +117,27 @@ def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dic
     operation = spec.operations[spec.documents[document].operation]
     if reason := inexpressible(operation, call):
         return {"operation": operation.id, "kind": "not expressible", "dst": None, "because": [], "reason": reason}
+    if any(isinstance(length, str) for length in (*call.src, *call.shape)):
+        return _of_named_call(spec, document, call, contract)
     return of_meaning(spec, document, contract.meaning(*call))
+
+
+def _of_named_call(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
+    """Return the meaning of a call with names of lengths, and for which lengths it has it."""
+    branches = decide(contract, PartialCall(*call))
+    kinds = {branch.kind for branch in branches}
+    told = answer_of(branches)
+    rules = tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
+    meaning = of_meaning(spec, document, Meaning("legal", None, rules))
+    facts = {"reason": describe(branches), "branches": [of_branch(branch) for branch in branches]}
+    kind = "not decided" if not kinds else kinds.pop() if len(kinds) == 1 else "conditional"
+    folded = folded_names(call.src, call.shape, told) if told else ()
+    return meaning | facts | {"kind": kind, "dst": told, "folded": list(folded)}
+
+
+def of_branch(branch: Branch) -> dict[str, Any]:
+    """Return what a call means, and where it means that."""
+    return {"kind": branch.kind, "when": branch.when, "rules": list(branch.rules), "dst": branch.dst}
 
 
 def of_meaning(spec: Spec, document: str, meaning: Meaning) -> dict[str, Any]:
@@ -159,9 +180,11 @@ def _form_options(form: Form) -> Iterator[str]:
 # ── what an operation can express ─────────────────────────────────────────────────────────────────
 
 
-def _first_too_large(type_: str, shape: tuple[int, ...]) -> int | None:
+def _first_too_large(type_: str, shape: tuple[int | str, ...]) -> int | None:
     """Return the first entry that a type of integers cannot hold."""
-    return next((entry for entry in shape if entry not in range_of(type_)), None) if type_ in INTEGERS else None
+    if type_ not in INTEGERS:
+        return None
+    return next((entry for entry in shape if not isinstance(entry, str) and entry not in range_of(type_)), None)
 
 
 def holding_type(operation: Operation, shape: tuple[int, ...]) -> str:

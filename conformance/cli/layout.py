@@ -9,7 +9,13 @@ from ..model import Spec
 from ..system.terminal import label_paragraph, paint, say, table, wrap
 from ..system.text import format_dims
 
-KIND_STYLES = {"legal": "green", "illegal": "red", "unspecified": "yellow", "not decided": "yellow"}
+KIND_STYLES = {
+    "legal": "green",
+    "illegal": "red",
+    "unspecified": "yellow",
+    "conditional": "yellow",
+    "not decided": "yellow",
+}
 
 
 def print_heading(name: str, kind: str, place: str) -> None:
@@ -44,6 +50,10 @@ def print_meanings(spec: Spec, meanings: Mapping[str, Mapping[str, Any]]) -> Non
 
 def _describe_meaning(meaning: Mapping[str, Any]) -> str:
     dst, rules = meaning["dst"], ", ".join(reason["rule"] for reason in meaning["because"])
+    if meaning.get("branches"):
+        folded = " and ".join(meaning["folded"])
+        reason = str(meaning["reason"]).removeprefix(f"{meaning['kind']} ")
+        return f"{reason}{f'; {folded} is folded into -1 with others' if folded else ''}"
     if meaning["kind"] == "legal":
         return format_dims(dst) + (f"; a backend may reject it for want of capacity: {rules}" if rules else "")
     if meaning["kind"] == "illegal":

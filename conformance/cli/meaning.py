@@ -16,7 +16,7 @@ from .arguments import Usage, emit, load_spec_of, pick
 from .facts import holding_type, meaning_in, of_call
 from .layout import print_meanings
 from .parser import Parser
-from .reading import read_boolean, read_lengths, read_names, read_partial_lengths, read_type, read_typed_lengths
+from .reading import read_boolean, read_named_lengths, read_names, read_partial_lengths, read_type, read_typed_lengths
 from .shared_options import add_suite
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
@@ -28,6 +28,7 @@ _KEYS = (*_TYPE_KEYS, "shape_rank", "declared", "missing", "extra_attributes", "
 
 EXAMPLES = """\
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
+  conformance meaning --src batch,3 --shape 2,-1 --special-zero true     for which batch is it legal?
   conformance meaning --src f32[0,3] --shape 0,-1 --special-zero false --form declared=0,?
 keys of --form, as cases/form.yaml has them: src_type, dst_type, shape_type, special_zero_type, shape_rank,
 declared (dims of dst, such as 3,?), missing (shape, special_zero, src, dst), extra_attributes, extra_operands"""
@@ -35,8 +36,8 @@ declared (dims of dst, such as 3,?), missing (shape, special_zero, src, dst), ex
 
 def add_options(parser: Parser) -> None:
     add_suite(parser)
-    parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or 'f32[3, 4, 5]'; () for rank 0")
-    parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1")
+    parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or 'f32[n, 4, 5]'; () for rank 0")
+    parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1 or n,-1")
     parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")
     parser.many("--form", "KEY=VALUE", "how the node differs from a well-formed one, such as shape_type=s32")
 
@@ -72,10 +73,12 @@ class _TypedCall:
     """The call that the command line describes, for each operation."""
 
     def __init__(self, src: str, shape: str, special_zero: str, form: Sequence[str]) -> None:
+        self.src: tuple[Any, ...]  # a length, or the name of one
+        self.shape: tuple[Any, ...]
         written, self.src = read_typed_lengths("--src", src)
-        if negative := next((d for d in self.src if d < 0), None):
+        if negative := next((d for d in self.src if isinstance(d, int) and d < 0), None):
             raise Usage(f"--src holds {negative}, and no tensor has a length below 0; only --shape takes -1")
-        self.shape = read_lengths("--shape", shape)
+        self.shape = read_named_lengths("--shape", shape)
         self.special_zero = read_boolean("--special-zero", special_zero)
         self.form = self._form(_read_pairs(form), written)
 

@@ -12,6 +12,8 @@ _QUOTES = "'\"`"
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _TYPED = re.compile(r"([A-Za-z][A-Za-z0-9]*)\s*(?=[\[({<])")
 _SEPARATOR = re.compile(r"\s*[,;xX*]\s*|\s+")
+_COMMA = re.compile(r"\s*[,;]\s*|\s+")
+_NAME = re.compile(r"(?!(?:None|True|False)$)[^\W\d]\w*")
 _ENTRY = re.compile(r"[+-]?[0-9]+(?:_[0-9]+)*")
 _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
@@ -30,18 +32,24 @@ def _plain(text: str) -> str:
     return text.strip().strip(_QUOTES).strip()
 
 
-def read_typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int, ...]]:
-    """Read `f32[3, 4]` as a type and lengths; the type is None if none is written, or `T`."""
+def read_typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int | str, ...]]:
+    """Read `f32[batch, 4]` as a type and lengths; the type is None if none is written, or `T`."""
     plain = _plain(text)
     match = _TYPED.match(plain)
     if match is None:
-        return None, read_lengths(option, text)
-    return None if match[1] == "T" else match[1], read_lengths(option, plain[match.end() :])
+        return None, read_named_lengths(option, text)
+    return None if match[1] == "T" else match[1], read_named_lengths(option, plain[match.end() :])
 
 
 def read_lengths(option: str, text: str) -> tuple[int, ...]:
     """Read `3,4,5`, `3x4x5`, `[3, 4, 5]`, `(3,4,5)`, `3 4 5`; nothing or `()` for rank 0."""
     return tuple(_number(option, entry, text) for entry in _entries(option, text))
+
+
+def read_named_lengths(option: str, text: str) -> tuple[int | str, ...]:
+    """Read lengths as `read_lengths` does, and names of lengths, such as `batch,3,224`."""
+    entries = _entries(option, text)
+    return tuple(each if _NAME.fullmatch(each) else _number(option, each, text) for each in entries)
 
 
 def read_partial_lengths(option: str, text: str) -> tuple[int | None, ...]:
@@ -59,7 +67,8 @@ def _entries(option: str, text: str) -> list[str]:
         body = body[:-1].rstrip()
         if not body:
             raise _nonsense(option, text, "there is a comma without a number")
-    entries = _SEPARATOR.split(body) if body else []
+    separator = _COMMA if "," in body or re.search(r"[^\W\d_xX]", body) else _SEPARATOR  # an x may be part of a name
+    entries = separator.split(body) if body else []
     if len(entries) > MAX_ENTRIES:
         raise Usage(f"{option} has {len(entries)} entries; at most {MAX_ENTRIES} are read")
     return entries

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ..meaning.partial import describe
 from .decide import Decision, Judge, Kind
-from .nodes import Binding, Model, ReshapeNode, whole
+from .nodes import Binding, Dims, Model, ReshapeNode, whole
 
-KINDS: tuple[Kind, ...] = ("illegal", "not decided", "unspecified", "legal")
+KINDS: tuple[Kind, ...] = ("illegal", "not decided", "conditional", "unspecified", "legal")
 """The worst first."""
 MAX_NAMED = 4
 """Combinations of several lengths to name."""
@@ -50,6 +51,32 @@ class CheckedNode(NamedTuple):
         return {rule: tuple(documents) for rule, documents in named.items()}
 
 
+def fit_trials(trials: Sequence[Trial], inputs: Mapping[str, Dims | None]) -> list[Trial]:
+    """Return the trials with names such as `batch` replaced in the dims of inputs.
+
+    Trials that give one name two lengths are left out, unless all do.
+    """
+    fitted = [_fit_trial(trial, inputs) for trial in trials]
+    return [trial for trial, is_possible in fitted if is_possible] or [trial for trial, _ in fitted]
+
+
+def _fit_trial(trial: Trial, inputs: Mapping[str, Dims | None]) -> tuple[Trial, bool]:
+    """Return a trial for these inputs, and whether each name has one length in it."""
+    named = {name: dims[0] for name, dims in trial.binding.items() if name not in inputs}
+    lengths = {*named.items()}
+    binding: dict[str, Dims] = {}
+    for name, declared in inputs.items():
+        dims = trial.binding.get(name, declared) or ()
+        bound = tuple(named.get(length, length) if isinstance(length, str) else length for length in dims)
+        if name in trial.binding or bound != dims:
+            binding[name] = bound
+        pairs = zip(declared or (), bound, strict=False)
+        lengths |= {(symbol, length) for symbol, length in pairs if isinstance(symbol, str) and length != symbol}
+    places = (place.removesuffix("[0]") if place.removesuffix("[0]") in named else place for place, _ in trial.lengths)
+    varied = tuple((place, length) for place, (_, length) in zip(places, trial.lengths, strict=True))
+    return Trial(varied, binding), len(lengths) == len({symbol for symbol, _ in lengths})
+
+
 def check_model(model: Model, judge: Judge, trials: Sequence[Trial]) -> list[CheckedNode]:
     """Decide every reshape of a model for every trial."""
     by_trial = [model.nodes(trial.binding) for trial in trials]
@@ -72,29 +99,28 @@ def _format_decisions(decisions: Sequence[Decision], trials: Sequence[Trial]) ->
     """Say for which lengths a node is what, the worst first."""
     if len(trials) == 1 and not trials[0].lengths:
         is_open = decisions[0].kind == "legal" and whole(decisions[0].dst) is None
-        return _format_one(decisions[0]) + (" for every length from 1" if is_open else "")
-    by_text: dict[str, list[Trial]] = {}
+        return f"{decisions[0].kind}{' for every length from 1' if is_open else ''}{_describe(decisions[0])}"
+    found: dict[tuple[str, str], list[Trial]] = {}
     for kind in KINDS:
         for decision, trial in zip(decisions, trials, strict=True):
             if decision.kind == kind:
-                by_text.setdefault(_format_one(decision), []).append(trial)
-    if len(by_text) == 1:
-        return next(_insert(text, "for every length tried") for text in by_text)
-    return "; ".join(_insert(text, f"for {_format_lengths(some, trials)}") for text, some in by_text.items())
+                found.setdefault((kind, _describe(decision)), []).append(trial)
+    if len(found) == 1:
+        return next(f"{kind} for every length tried{more}" for kind, more in found)
+    return "; ".join(f"{kind} for {_format_lengths(some, trials)}{more}" for (kind, more), some in found.items())
 
 
-def _format_one(decision: Decision) -> str:
-    if decision.kind == "legal":
-        return "legal"
-    if decision.kind == "not decided":
-        return f"not decided: {', '.join(decision.missing)}"
-    return f"{decision.kind}: {', '.join(decision.rules) or 'more than one dst keeps every rule'}"
-
-
-def _insert(text: str, words: str) -> str:
-    """Put words before the colon."""
-    kind, colon, rest = text.partition(":")
-    return f"{kind} {words}{colon}{rest}"
+def _describe(decision: Decision) -> str:
+    """Say what is to be told of a decision after its kind."""
+    folded = f"; {' and '.join(decision.folded)} is folded into -1 with others" if decision.folded else ""
+    match decision.kind:
+        case "legal":
+            return folded
+        case "conditional":
+            return f": {describe(decision.branches)}{folded}"
+        case "not decided":
+            return f": {', '.join(decision.missing)}"
+    return f": {', '.join(decision.rules) or 'more than one dst keeps every rule'}"
 
 
 def _format_lengths(some: Sequence[Trial], trials: Sequence[Trial]) -> str:

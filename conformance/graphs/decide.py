@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from ..meaning.contract import Contract, contracts
-from ..meaning.partial import UNKNOWN_TYPE, PartialCall, decide, only_length
+from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, decide, folded_names
 from ..model import Form, Operation, Spec
 from .nodes import Dims, ReshapeNode, whole, without_names
 
-Kind = Literal["legal", "illegal", "unspecified", "not decided"]
+Kind = Literal["legal", "illegal", "unspecified", "conditional", "not decided"]
 
 
 class Decision(NamedTuple):
@@ -22,6 +22,10 @@ class Decision(NamedTuple):
     missing: tuple[str, ...] = ()
     """Not decided: what is not known."""
     dst: Dims | None = None
+    branches: tuple[Branch, ...] = ()
+    """Conditional: what the node means by facts about its lengths."""
+    folded: tuple[str, ...] = ()
+    """Names of lengths that a -1 takes in together with others, as when a batch is folded into it."""
 
 
 class Judge:
@@ -68,10 +72,25 @@ class Judge:
         if src is not None and shape is not None and node.special_zero is not None and not missing:
             meaning = self._contracts[document].meaning(src, shape, node.special_zero, form)
             return Decision(meaning.kind, meaning.rules, (), meaning.dst)
-        part = decide(self._contracts[document], PartialCall(node.src, node.shape, node.special_zero, form))
-        if part.meaning is None or (part.meaning.kind != "illegal" and node.missing):
-            return Decision("not decided", (), missing, part.dst)
-        return Decision(part.meaning.kind, part.meaning.rules, (), part.dst)
+        branches = decide(self._contracts[document], PartialCall(node.src, node.shape, node.special_zero, form))
+        dst = answer_of(branches)
+        kinds = {branch.kind for branch in branches}
+        rules = tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
+        if len(kinds) == 1 and (kinds == {"illegal"} or not node.missing):
+            decision = Decision(kinds.pop(), rules, (), dst)
+        elif kinds and _has_unknown_lengths_alone(node):
+            decision = Decision("conditional", rules, (), dst, branches)
+        else:
+            return Decision("not decided", (), missing, dst)
+        if node.src is None or node.shape is None or decision.dst is None:
+            return decision
+        return decision._replace(folded=folded_names(node.src, node.shape, decision.dst))
+
+
+def _has_unknown_lengths_alone(node: ReshapeNode) -> bool:
+    """Ask whether nothing but single lengths, whose names a condition can say, is missing."""
+    is_typed = node.src_type is not None or node.form is not None
+    return is_typed and not node.missing and node.special_zero is not None and None not in (node.shape or ())
 
 
 def _without_own_names(dst: Dims | None) -> Dims | None:
@@ -95,9 +114,6 @@ def _find_missing(node: ReshapeNode) -> Iterator[str]:
         yield "special_zero is not known"
     if node.src_type is None and node.form is None:
         yield "the element type is not known"
-    if node.src is not None and node.shape is not None and (only := only_length(node.src, node.shape)) is not None:
-        unknown = next(length or f"src[{k}]" for k, length in enumerate(node.src) if not isinstance(length, int))
-        yield f"legal at most for {unknown} = {only}"
 
 
 def _form_of(node: ReshapeNode, operation: Operation) -> Form:

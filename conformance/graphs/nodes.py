@@ -13,8 +13,8 @@ from ..system.text import quote, shorten
 
 Dims = tuple[int | str | None, ...]
 """Lengths; a text such as `batch` names a length, which is the same in the whole model."""
-Binding = Mapping[str, tuple[int, ...]]
-"""The dims of inputs, by name."""
+Binding = Mapping[str, Dims]
+"""The dims of inputs, by name; a length that nobody gave is as the model declares it."""
 MAX_NODES = 1_000_000
 
 
@@ -98,7 +98,7 @@ def bind_symbol(symbols: dict[str, int], symbol: str, length: int, place: str) -
         raise UnreadableModel(f"--input gives {quote(symbol)} two lengths: {other}, and {length} in {place}")
 
 
-def describe_fit(name: str, declared: Dims | None, given: tuple[int, ...]) -> str | None:
+def describe_fit(name: str, declared: Dims | None, given: Dims) -> str | None:
     """Say why dims cannot be those of an input; None if they can. A declared length may be replaced, a rank may not."""
     if declared is not None and len(declared) != len(given):
         return f"input {shorten(name)!r} has {len(declared)} dims, and --input gives {len(given)}"

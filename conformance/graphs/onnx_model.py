@@ -122,6 +122,8 @@ def _bind(graph: Any, binding: Binding) -> None:
         if not value.type.tensor_type.HasField("shape"):
             value.type.tensor_type.shape.dim.extend([value.type.tensor_type.shape.Dimension() for _ in given])
         for k, (dim, length) in enumerate(zip(value.type.tensor_type.shape.dim, given, strict=True)):
+            if not isinstance(length, int):
+                continue
             if dim.dim_param not in _NO_SYMBOL:
                 bind_symbol(symbols, dim.dim_param, length, f"{value.name}[{k}]")
             replaced = replaced or (dim.HasField("dim_value") and dim.dim_value != length)

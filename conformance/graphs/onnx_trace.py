@@ -45,7 +45,7 @@ class TracedModel:
     def _dims_of_inputs(self, binding: Binding) -> dict[str, tuple[int, ...]]:
         dims = {}
         for name, declared in self.inputs.items():
-            known = binding.get(name, whole(declared))
+            known = whole(binding.get(name, declared))
             if known is None:
                 raise UnreadableModel(
                     f"--trace needs every length of the input {shorten(name)!r}; give --input {name}=DIMS"

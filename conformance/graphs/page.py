@@ -13,8 +13,8 @@ from .conclude import CheckedNode, Trial, format_findings
 from .decide import Judge
 from .nodes import whole
 
-_STYLES = {"illegal": "fail", "not decided": "warn", "unspecified": "observed", "legal": "pass"}
-_SIGNS = {"illegal": "✗", "not decided": "?", "unspecified": "◆", "legal": "✓"}
+_STYLES = {"illegal": "fail", "not decided": "warn", "conditional": "warn", "unspecified": "observed", "legal": "pass"}
+_SIGNS = {"illegal": "✗", "not decided": "?", "conditional": "~", "unspecified": "◆", "legal": "✓"}
 
 
 class NodeEntry(NamedTuple):
@@ -64,6 +64,6 @@ def _draw(node: CheckedNode, judge: Judge) -> Picture | None:
     return None
 
 
-def render_graphs(files: Iterable[FileSection], summary: str) -> str:
-    """Return the page, which loads nothing from elsewhere."""
-    return render_page("graphs.html", models=tuple(files), summary=summary, styles=_STYLES, signs=_SIGNS)
+def render_graphs(files: Iterable[FileSection], summary: str, run: str, end: str) -> str:
+    """Return the page, which loads nothing from elsewhere. It says what was run, and how the command ended."""
+    return render_page("graphs.html", models=[*files], summary=summary, run=run, end=end, styles=_STYLES, signs=_SIGNS)

@@ -98,7 +98,7 @@ class Pt2Program:
             if why := describe_fit(name, self.inputs[name], given):
                 raise UnreadableModel(why)
             for k, (symbol, length) in enumerate(zip(self.inputs[name] or (), given, strict=False)):
-                if isinstance(symbol, str):
+                if isinstance(symbol, str) and isinstance(length, int):
                     bind_symbol(symbols, symbol, length, f"{name}[{k}]")
         return _Reader(self._file, self._graph, symbols).flow(self._answer).nodes(binding)
 

@@ -6,12 +6,14 @@ An unknown length is at least 1. A text such as `batch` is the name of a length;
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..model import Form, Meaning
+from ..model import Form, Kind
+from ..system.text import format_dims
 from .contract import Contract
-from .symbols import Facts, Flag, Symbol, Text, Undecidable, runs
+from .symbols import Fact, Facts, Flag, Symbol, Text, Undecidable, runs
 
 Length = int | str | None
 """A length, or the name of one; None if it is unknown and has no name."""
@@ -26,14 +28,25 @@ class PartialCall(NamedTuple):
     src: Lengths | None
     shape: Lengths | None
     special_zero: bool | None
-    form: Form
+    form: Form | None
 
 
-class PartialMeaning(NamedTuple):
-    """A meaning, or None if it depends on what is not known; `dst` as far as it is known if the call is not illegal."""
+class Branch(NamedTuple):
+    """What a call means where some facts about its unknown parts hold."""
 
-    meaning: Meaning | None
-    dst: Lengths | None = None
+    facts: tuple[Fact, ...]
+    kind: Kind
+    rules: tuple[str, ...]
+    """Those that an illegal call breaks, and those by which it is unspecified."""
+    dst: Lengths | None
+    """A length that depends on names is a product of them, such as `3*n/2`; None if it is not known."""
+
+    @property
+    def when(self) -> str:
+        """The facts in words; empty if the call means this in any case."""
+        fixed = {fact.left for fact in self.facts if fact.relation == "=" and fact.holds}
+        told = (fact for fact in self.facts if fact.left not in fixed or (fact.relation == "=" and fact.holds))
+        return " and ".join(map(_describe_fact, told))
 
 
 class _UnknownRow:
@@ -46,28 +59,69 @@ class _UnknownRow:
         raise Undecidable
 
 
-def decide(contract: Contract, call: PartialCall) -> PartialMeaning:
-    """Return what a call means whatever its unknown parts are; no meaning if that depends on them."""
+def decide(contract: Contract, call: PartialCall) -> tuple[Branch, ...]:
+    """Return what a call means, by facts about its unknown parts; nothing if that cannot be decided."""
     if call.src is None or call.shape is None:  # the contract needs both, some of its requirements do not
         broken = tuple(
             rule
             for rule, holds in contract.requirements
             if all(run.result is False for run in runs(lambda facts: holds(*_values(call, facts))))  # noqa: B023
         )
-        return PartialMeaning(Meaning("illegal", None, broken) if broken else None)
-    found = [run.result for run in runs(lambda facts: meaning_with(facts, contract, call))]
-    if None in found:
-        return PartialMeaning(None)
-    answers = [meaning.dst for meaning in found if meaning.dst is not None]
-    dst = tuple(lengths[0] if len({*lengths}) == 1 else None for lengths in zip(*answers, strict=True))
-    kinds = {meaning.kind for meaning in found}
-    if len(kinds) > 1:
-        return PartialMeaning(None, dst)
-    common = tuple(rule for rule in found[0].rules if all(rule in meaning.rules for meaning in found))
-    rules = common or tuple(dict.fromkeys(rule for meaning in found for rule in meaning.rules))
-    if not answers:
-        return PartialMeaning(Meaning("illegal", None, rules))
-    return PartialMeaning(Meaning(kinds.pop(), tuple(n if isinstance(n, int) else None for n in dst), rules), dst)
+        return (Branch((), "illegal", broken, None),) if broken else ()
+    branches: list[Branch] = []
+    for run in runs(lambda facts: meaning_with(facts, contract, call)):
+        if run.result is None:
+            return ()
+        rules = () if run.result.kind == "legal" else run.result.rules  # a legal call may be past a capacity
+        branch: Branch | None = Branch(run.facts, run.result.kind, rules, run.result.dst)
+        while branch is not None:
+            branches.append(branch)
+            branch = _join(branches)
+    return tuple(branches)
+
+
+def _join(branches: list[Branch]) -> Branch | None:
+    """Take the last two branches out, and return them as one, if they differ only in whether their last fact holds."""
+    if len(branches) < 2:
+        return None
+    one, other = branches[-2:]
+    same = (*one.facts[:-1], one.facts[-1][:3]) == (*other.facts[:-1], other.facts[-1][:3])
+    if not same or (one.kind, one.dst) != (other.kind, other.dst):
+        return None
+    del branches[-2:]
+    common = tuple(rule for rule in one.rules if rule in other.rules)
+    return one._replace(facts=one.facts[:-1], rules=common or tuple(dict.fromkeys((*one.rules, *other.rules))))
+
+
+def describe(branches: Sequence[Branch]) -> str:
+    """Say for which lengths a call means what: `legal if and only if n is even; otherwise illegal: same-volume`."""
+    answered = [branch for branch in branches if branch.kind != "illegal"]
+    broken = ", ".join(dict.fromkeys(rule for each in branches if each.kind == "illegal" for rule in each.rules))
+    if not answered:
+        return f"illegal for every length: {broken}" if branches else "not decided"
+    how = "if and only if" if len(answered) == 1 else "if"
+    parts = [_describe_branch(branch, how) for branch in answered]
+    return "; ".join([*parts, f"otherwise illegal: {broken}"] if broken else parts)
+
+
+def _describe_branch(branch: Branch, how: str) -> str:
+    parts = [branch.kind, f"{how} {branch.when}" if branch.when else "for every length"]
+    if branch.dst is not None and any(isinstance(n, str) for n in branch.dst):
+        parts.append(f"(dst {format_dims(branch.dst)})")
+    return " ".join(parts) + (f": {', '.join(branch.rules)}" if branch.rules else "")
+
+
+def answer_of(branches: Sequence[Branch]) -> Lengths | None:
+    """Return dst as far as all branches that have one agree."""
+    answers = [branch.dst for branch in branches if branch.dst is not None]
+    dst = (found.pop() if len(found := {*lengths}) == 1 else None for lengths in zip(*answers, strict=True))
+    return tuple(dst) if answers else None
+
+
+def folded_names(src: Lengths, shape: Lengths, dst: Lengths) -> tuple[str, ...]:
+    """Return the names of src that a -1 takes in together with other lengths, as when a batch is folded into it."""
+    taken = [str(d) for entry, d in zip(shape, dst, strict=True) if entry == -1 and d not in src]
+    return tuple(dict.fromkeys(n for n in src if isinstance(n, str) and any(n in re.split(r"[*/]", d) for d in taken)))
 
 
 def meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:
@@ -84,6 +138,8 @@ def _values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
         for name, row, low in (("src", call.src, 1), ("shape", call.shape, -math.inf))
     )
     zero = Flag(facts, "special_zero") if call.special_zero is None else call.special_zero
+    if call.form is None:
+        return src, shape, zero, None
     text: Any = Text(facts, "type of src")
     of_types = {name: text for name in ("src_type", "dst_type") if getattr(call.form, name) == UNKNOWN_TYPE}
     return src, shape, zero, call.form._replace(**of_types)
@@ -95,11 +151,11 @@ def _value(length: Length, own_name: str, low: float, facts: Facts) -> Any:
     return facts.length(own_name, low) if length is None else facts.length(length)
 
 
-def only_length(src: Lengths, shape: Lengths) -> int | None:
-    """Return the one value that an unknown length of src can have if shape has only lengths; None if there are more."""
-    unknown = [k for k, n in enumerate(src) if not isinstance(n, int)]
-    numbers = [n for n in shape if isinstance(n, int) and n > 0]
-    known = math.prod(n for n in src if isinstance(n, int))
-    if len(unknown) != 1 or len(numbers) != len(shape) or not known or math.prod(numbers) % known:
-        return None
-    return math.prod(numbers) // known
+def _describe_fact(fact: Fact) -> str:
+    left, relation, right, holds = fact
+    if relation == "is":
+        return f"{left} is {'' if holds else 'not '}{right}"
+    if relation == "is a multiple of":
+        word = ("even" if holds else "odd") if right == "2" else f"{'' if holds else 'not '}a multiple of {right}"
+        return f"{left} is {word}"
+    return f"{left} {({'=': '=', '<': '<'} if holds else {'=': '≠', '<': '≥'})[relation]} {right}"

@@ -241,10 +241,15 @@ class Symbol:
 
     # ── comparisons ───────────────────────────────────────────────────────────────────────────────
 
-    def is_whole(self) -> bool:
-        """Ask whether this quotient is a whole number."""
+    def _parts(self) -> tuple[Symbol, Symbol]:
+        """Return what is above and what is below the line of a fraction."""
         above = Symbol(self.facts, Fraction(self.factor.numerator), {n: p for n, p in self.powers.items() if p > 0})
         below = Symbol(self.facts, Fraction(self.factor.denominator), {n: -p for n, p in self.powers.items() if p < 0})
+        return above, below
+
+    def is_whole(self) -> bool:
+        """Ask whether this quotient is a whole number."""
+        above, below = self._parts()
         if not below.powers:
             if (self.facts.factor_of(above) / below.factor).denominator == 1:
                 return True
@@ -269,9 +274,9 @@ class Symbol:
         if name := _only(ratio.powers, -1):
             return self.facts.name_equals(name, ratio.factor)
         low, high = self.facts.range_of(ratio)
-        above, below = (any(power * sign > 0 for power in ratio.powers.values()) for sign in (1, -1))
-        no_product = (not below and ratio.factor.numerator != 1) or (not above and ratio.factor.denominator != 1)
-        return not no_product and bool(low <= 1 <= high) and self.facts.holds(self, "=", other)
+        above, below = ratio._parts()
+        no_product = (not below.powers and above.factor != 1) or (not above.powers and below.factor != 1)
+        return not no_product and bool(low <= 1 <= high) and self.facts.holds(above, "=", below)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -294,7 +299,8 @@ class Symbol:
         if name := _only(ratio.powers, -1):
             return not self._reaches(name, ratio.factor)
         low, high = self.facts.range_of(ratio)
-        return bool(high < 1) or (not low >= 1 and self.facts.holds(self, "<", other))
+        above, below = ratio._parts()
+        return bool(high < 1) or (not low >= 1 and self.facts.holds(above, "<", below))
 
     def _reaches(self, name: str, bound: Fraction) -> bool:
         """Ask whether a name is at most a number."""

@@ -86,7 +86,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
 MISTYPED |= {
     f"src {typed!r}": (["meaning", "--src", typed, "--shape", "3", "--special-zero", "true"], said)
     for typed, said in {
-        "abc": "not a whole number; write for example", "3,,4": "an entry is empty", ",": "a comma without a number",
+        "a-b": "not a whole number; write for example", "3,,4": "an entry is empty", ",": "a comma without a number",
         "[3,4": "is not closed", "[3,4)": "is not closed", "3.0": "not a whole number", "1e3": "not a whole number",
         "3-4": "not a whole number", "-3": "no tensor has a length below 0", "3, -1": "no tensor has a length below 0",
         "9" * 5000: "does not fit 64 bits", str(2**63): "does not fit 64 bits", ",".join(["1"] * 1001): "at most 1000",

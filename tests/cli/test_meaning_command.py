@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from itertools import combinations, islice, pairwise
 
@@ -23,6 +24,17 @@ def test_meaning_gives_the_answer_in_each_document(run: Cli) -> None:
         name: ("legal", [3, 20]) for name in DOCUMENTS
     }
     assert run(*MEANING)[1].count("[3, 20]") == 5
+
+
+def test_meaning_says_for_which_lengths_a_call_is_legal(run: Cli) -> None:
+    words = ("meaning", "--src", "f32[max, 3]", "--shape", "2,-1", "--special-zero", "true")
+    (meaning,) = {json.dumps(each["branches"]) for each in answer(run, *words)["meanings"].values()}
+    legal, illegal = json.loads(meaning)
+    assert legal == {"kind": "legal", "when": "max is even", "rules": [], "dst": [2, "3*max/2"]}
+    assert (illegal["kind"], illegal["when"], illegal["rules"]) == ("illegal", "max is odd", ["same-volume"])
+    said = run(*words)[1]
+    assert "conditional  legal if and only if max is even (dst [2, 3*max/2]); otherwise illegal: same-volume" in said
+    assert "max is folded into -1 with others" in said
 
 
 def test_meaning_names_broken_rules_with_their_sentence_and_line(run: Cli) -> None:

@@ -54,7 +54,7 @@ def test_unknown_lengths_decide_only_if_all_agree(tmp_path: Path, cli: Cli) -> N
     )  # fmt: skip
     said = cli("check-graph", path).expect(1).out
     assert "f32[?, 3, 4] by [0, -1] special_zero  legal for every length from 1" in said
-    assert "not decided: src[0] is not known, legal at most for src[0] = 1" in said
+    assert "conditional: legal if and only if src[0] = 1; otherwise illegal: same-volume" in said
     assert "illegal: same-volume" in said
 
 

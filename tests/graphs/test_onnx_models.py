@@ -31,7 +31,8 @@ def node(operation: str, inputs: str, outputs: str, **attributes: Any) -> Any:
 def save_model(
     folder: Path, *nodes: Any, x: Any, constants: Any = (), dst: Any = None, inner: Any = (), opset: int = 19
 ) -> str:
-    graph = onnx.helper.make_graph(list(nodes), "g", [x], [dst or value("y")], list(constants), value_info=list(inner))
+    inputs, outputs = x if isinstance(x, list) else [x], [dst or value(nodes[-1].output[0])]
+    graph = onnx.helper.make_graph(list(nodes), "g", inputs, outputs, list(constants), value_info=list(inner))
     if dst is None:
         graph.output[0].type.tensor_type.ClearField("shape")
     path = folder / "model.onnx"
@@ -48,10 +49,22 @@ def flatten(folder: Path, *shape: int, x: Any, **more: Any) -> str:
 
 def test_a_baked_in_batch_is_found_behind_other_operations(tmp_path: Path, cli: Cli) -> None:
     path = flatten(tmp_path, 1, 12, x=value("x", "batch", 3, 4))
-    assert "not decided: batch is not known, legal at most for batch = 1" in cli("check-graph", path).expect(4).out
+    said = cli("check-graph", path).expect(4).out
+    assert "conditional: legal if and only if batch = 1; otherwise illegal: same-volume" in said
     said = cli("check-graph", path, "--input", "x=1..8,3,4").expect(1).out
     assert "f32[1..8, 3, 4] by [1, 12] special_zero" in said
     assert "illegal for x[0] = 2..8: same-volume; legal for x[0] = 1" in said
+
+
+def test_a_length_is_given_by_its_name(tmp_path: Path, cli: Cli) -> None:
+    nodes = (node("Add", "x y", "h"), node("Reshape", "h s", "z"))
+    path = save_model(
+        tmp_path, *nodes, x=[value(name, "batch", 3, "n") for name in "xy"], constants=[constant("s", 1, -1)]
+    )
+    said = cli("check-graph", path, "--input", "batch=1..2").expect(0).text
+    assert "f32[1..2, 3, n] by [1, -1] special_zero legal for every length tried; n is folded into -1" in said
+    assert cli("check-graph", path, "--input", "x=1..2,3,4", "--input", "y=1..2,3,4").expect(0).out.count("legal") == 3
+    assert "names of lengths are batch, n" in cli("check-graph", path, "--input", "bath=1").expect(2).err
 
 
 def test_a_declared_length_gives_way_to_the_one_that_is_tried(tmp_path: Path, cli: Cli) -> None:

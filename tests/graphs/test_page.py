@@ -21,19 +21,21 @@ def test_the_page_shows_each_reshape_with_a_picture(tmp_path: Path, cli: Cli) ->
         static(tensor(0, 2, 3, 4), [7], tensor(2, 7)), static(tensor(3, -1), [6], tensor(4, 6)),
     )  # fmt: skip
     page = tmp_path / "page.html"
-    assert f"page: {page}" in cli("check-graph", path, "--out", str(page)).expect(1).out
+    assert f"page: {page}" in cli("check-graph", path, "--out", str(page), "--faults").expect(1).out
     text = page.read_text("utf-8")
     assert "<script" not in text
     assert "&lt;script&gt;" in text
-    assert "3 reshapes: 1 illegal, 1 not decided, 1 legal" in text
+    assert "3 reshapes: 1 illegal, 1 conditional, 1 legal" in text
     assert "src [2, 3, 4]; shape [0, -1] (entry 0 is 0, copied: 2; entry 1 is -1, inferred: 12); dst 2, 12" in text
     assert text.count("<svg") == 2
+    assert "Nothing was run on a backend." in text
+    assert "exit 1: a reshape is illegal" in text
     assert text.count("may fail on ncnn 1.0.20240410, 1.0.20261020: A 0 copies") == 1
 
 
 def test_the_page_names_a_file_that_cannot_be_read(tmp_path: Path, cli: Cli) -> None:
     cli("check-graph", str(tmp_path / "no.json"), "--out", str(tmp_path / "page.html")).expect(2)
-    assert "UnreadableModel: cannot be read" in (tmp_path / "page.html").read_text("utf-8")
+    assert "Unreadable: cannot be read" in (tmp_path / "page.html").read_text("utf-8")
 
 
 @pytest.mark.skipif(not DOCS.is_file(), reason="the documentation is only in a clone")

@@ -13,21 +13,26 @@ import pytest
 from conformance.load.spec import load_spec
 from conformance.meaning import partial, symbols
 from conformance.meaning.contract import Contract, contracts
-from conformance.meaning.partial import Length, Lengths, PartialCall, PartialMeaning
+from conformance.meaning.partial import Branch, Length, Lengths, PartialCall
 from conformance.meaning.symbols import Fact
 from conformance.model import Form
 
 SPEC = load_spec(None)
 COMPILED = contracts(SPEC)
 FORM = Form("f32", "f32", "s64")
+OTHERWISE = "; otherwise illegal: same-volume"
 
 
-def decide(src: Lengths | None, shape: Lengths | None, zero: bool | None = True, form: Form = FORM) -> PartialMeaning:
+def decide(
+    src: Lengths | None, shape: Lengths | None, zero: bool | None = True, form: Form = FORM
+) -> tuple[Branch, ...]:
     return partial.decide(COMPILED["static-graph-v0.9"], PartialCall(src, shape, zero, form))
 
 
-def kind(result: PartialMeaning) -> str | None:
-    return result.meaning.kind if result.meaning else None
+def kind(branches: tuple[Branch, ...]) -> str | None:
+    """What a call means in any case; None if that depends on what is not known."""
+    found = {branch.kind for branch in branches}
+    return found.pop() if len(found) == 1 else None
 
 
 def rows(values: tuple[Length, ...], most: int) -> Iterator[Lengths]:
@@ -44,15 +49,15 @@ def count_decided(document: str, src: Iterable[Lengths], shapes: Iterable[Length
     whole = COMPILED[document].meaning
     decided = 0
     for call in (PartialCall(*each, FORM) for each in itertools.product(src, shapes, (True, False, None))):
-        meaning = partial.decide(COMPILED[document], call).meaning
-        if meaning is None or call.src is None or call.shape is None:
+        decision = kind(partial.decide(COMPILED[document], call))
+        if decision is None or call.src is None or call.shape is None:
             continue
         decided += 1
         zeros = (True, False) if call.special_zero is None else (call.special_zero,)
         for name in (1, 2, 3):
             rows = completions(call.src, (1, 2, 3), name), completions(call.shape, (-2, -1, 0, 1, 2, 3), name)
             for full in itertools.product(*rows, zeros):
-                assert whole(*full, FORM).kind == meaning.kind, (call, full)
+                assert whole(*full, FORM).kind == decision, (call, full)
     return decided
 
 
@@ -123,27 +128,46 @@ def test_the_runs_of_many_calls_are_their_meanings() -> None:
         check_runs(document, call, 51 if None not in (call.shape or ()) else 12)
 
 
-def test_lengths_with_one_name_cancel() -> None:
-    assert decide(("batch", 256, 6, 6), (0, 9216)).dst == ("batch", 9216)
-    assert decide(("batch", 3, 4), (-1, 12)).dst == ("batch", 12)
-    assert decide(("batch", 3, 4), ("batch", -1)).dst == ("batch", 12)
-    assert decide(("batch", "time", 4), (-1,)).dst == ("4*batch*time",)
-    assert kind(decide(("batch", 256, 6, 6), (1, 9216))) is None
-
-
-def test_what_no_length_can_mend_is_illegal() -> None:
-    assert kind(decide(("batch", 3), (7,))) == "illegal"
-    assert kind(decide(("batch", 5), (0, 7))) == "illegal"
-    assert kind(decide((None, 5), (-1, -1))) == "illegal"
-    assert kind(decide(None, (-2,))) == "illegal"
-    assert kind(decide(None, (2, 3))) is None
+@pytest.mark.parametrize(
+    ("src", "shape", "said"),
+    [
+        (("batch", 256, 6, 6), (0, 9216), "legal for every length (dst [batch, 9216])"),
+        (("batch", 3, 4), (-1, 12), "legal for every length (dst [batch, 12])"),
+        (("batch", 3, 4), ("batch", -1), "legal for every length (dst [batch, 12])"),
+        (("batch", "time", 4), (-1,), "legal for every length (dst [4*batch*time])"),
+        (("batch", 256, 6, 6), (1, 9216), "legal if and only if batch = 1; otherwise illegal: same-volume"),
+        (("n", 3), (-1, 2), "legal if and only if n is even (dst [3*n/2, 2]); otherwise illegal: same-volume"),
+        (
+            ("n", "n"),
+            (-1, 6),
+            f"legal if and only if n*n is a multiple of 6 (dst [n*n/6, 6]){OTHERWISE}",
+        ),
+        (
+            ("n", 6),
+            (0, "m", -1),
+            f"legal if and only if 6 is a multiple of m (dst [n, m, 6/m]){OTHERWISE}",
+        ),
+        (("n", 2), ("m", 2), "legal if and only if m = n (dst [m, 2]); otherwise illegal: same-volume"),
+        (("n", 0), (0, -1), "legal for every length (dst [n, 0])"),
+        (("n", 0), (-1, 0), "unspecified for every length: infer-undetermined"),
+        (("batch", 3), (7,), "illegal for every length: same-volume"),
+        (("batch", 5), (0, 7), "illegal for every length: same-volume"),
+        ((None, 5), (-1, -1), "illegal for every length: one-infer"),
+        (None, (-2,), "illegal for every length: lower-bound"),
+        (None, (2, 3), "not decided"),
+    ],
+)
+def test_conditions(src: Lengths | None, shape: Lengths, said: str) -> None:
+    assert partial.describe(decide(src, shape)) == said
 
 
 def test_without_a_volume_rule_another_volume_is_legal() -> None:
     rules = [rule for rule in SPEC.rules.values() if "static-graph-v0.9" in rule.documents and rule.id != "same-volume"]
     contract = Contract(rules, ("f32",), ("s64",))
-    legal, many = (partial.decide(contract, PartialCall(("batch", 3), shape, True, FORM)) for shape in ((7,), (-1,)))
-    assert (kind(legal), legal.dst, kind(many), many.dst) == ("legal", (7,), "unspecified", (None,))
+    (legal,), (many,) = (
+        partial.decide(contract, PartialCall(("batch", 3), shape, True, FORM)) for shape in ((7,), (-1,))
+    )
+    assert (legal.kind, legal.dst, many.kind, many.dst) == ("legal", (7,), "unspecified", (None,))
 
 
 def test_a_type_that_is_not_known_leaves_a_call_undecided() -> None:
