@@ -66,7 +66,6 @@ TABLE: dict[Verdict, VerdictWords] = {
 }  # fmt: skip
 BAD = frozenset(verdict for verdict, entry in TABLE.items() if entry.kind == "bad")
 RIGHT = frozenset(verdict for verdict, entry in TABLE.items() if entry.kind == "right")
-ASIDE = frozenset(verdict for verdict, entry in TABLE.items() if entry.kind == "aside")
 WORST: tuple[Verdict, ...] = tuple(sorted(TABLE, key=lambda verdict: TABLE[verdict].rank))
 """The verdicts, the one that decides first."""
 _RANK = {verdict: entry.rank for verdict, entry in TABLE.items()}

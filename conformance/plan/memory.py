@@ -6,7 +6,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,11 +153,18 @@ def patterns(source: TensorSpec) -> Words:
     volume = volume_of(source.dims)
     if source.layout not in REPEATING or not volume:
         return _words(source, volume)
-    axes = [(n, s) for n, s in zip(source.dims, strides_of(source.dims, source.layout, 1), strict=True) if n != 1]
-    words = _words(source, 1 + sum((n - 1) * s for n, s in axes))
-    width = WIDTH[source.type]
-    view = np.ndarray(tuple(n for n, _ in axes), words.dtype, words, 0, tuple(s * width for _, s in axes))
-    return view.reshape(-1)
+    steps = strides_of(source.dims, source.layout, 1)
+    words = _words(source, 1 + sum((n - 1) * s for n, s in zip(source.dims, steps, strict=True)))
+    strides = strides_of(source.dims, source.layout, WIDTH[source.type])
+    return view_of(words, words.dtype, source.dims, strides).reshape(-1)
+
+
+def view_of(
+    memory: Any, kind: np.dtype[Any], dims: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
+) -> Words:
+    """View the elements in a memory, without the dims of length 1: tensors may have more dims than NumPy has."""
+    axes = [(n, s) for n, s in zip(dims, strides, strict=True) if n != 1]
+    return np.ndarray(tuple([n for n, _ in axes]), kind, memory, offset, tuple([s for _, s in axes]))
 
 
 def _words(source: TensorSpec, size: int) -> Words:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..model import Adapter, Crashed, Graph, Outcome, Program, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ..model.types import WIDTH, dtype_of, name_of
-from ..plan.memory import COPY_LIMIT_BYTES, GuardedBuffer, are_equal, dims_error, has_no_memory
+from ..plan.memory import COPY_LIMIT_BYTES, GuardedBuffer, are_equal, dims_error, has_no_memory, view_of
 from ..plan.steps import RowStep
 from ..system.text import LONGEST_TEXT, shorten
 from .contain import remove_places
@@ -164,11 +164,7 @@ def elements_of(answer: Any) -> bytes | memoryview:
         return data
     if has_no_memory(answer.dims):
         return b""
-    axes = [(n, s) for n, s in zip(answer.dims, answer.strides, strict=True) if n != 1]
-    view = np.ndarray(
-        tuple(n for n, _ in axes), dtype_of(answer.type), answer.memory, answer.offset, tuple(s for _, s in axes)
-    )
-    return view.tobytes()
+    return view_of(answer.memory, dtype_of(answer.type), answer.dims, answer.strides, answer.offset).tobytes()
 
 
 def _faults(step: RowStep) -> tuple[str, ...]:
@@ -193,8 +189,6 @@ def _is_outside_intact(src: GuardedBuffer) -> bool:
     if not src.elements or len(tensor.memory) != len(src.before):
         return False
     after, kind = bytearray(tensor.memory), np.dtype(f"<u{WIDTH[tensor.type]}")
-    axes = [(n, s) for n, s in zip(tensor.dims, tensor.strides, strict=True) if n != 1]
-    dims, strides = tuple(n for n, _ in axes), tuple(s for _, s in axes)
-    now = np.ndarray(dims, kind, after, tensor.offset, strides)
-    now[...] = np.ndarray(dims, kind, src.before, tensor.offset, strides)
+    now, before = (view_of(each, kind, tensor.dims, tensor.strides, tensor.offset) for each in (after, src.before))
+    now[...] = before
     return after == src.before
