@@ -16,7 +16,7 @@ from ..certificate.check import (
     refuse_resumed,
     refuse_same_key,
 )
-from ..certificate.page import render_pages
+from ..certificate.page import render_pages, verify_command
 from ..certificate.signature import ISSUER, sign, signature_of, try_key
 from ..certificate.statement import AUDIT, audit_of, level_of, write_record
 from ..evidence.folder import RESULTS
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(repetition.record())
     else:
-        _show(folder, repetition, certificate, key is not None)
+        _show(folder, repetition, certificate, args.allowed, key is not None)
     return FAILS if repetition.differences else 0
 
 
@@ -122,7 +122,9 @@ def _write(
         replace_text(folder / name, text)
 
 
-def _show(folder: Path, repetition: Repetition, certificate: Certificate, is_signed: bool) -> None:
+def _show(
+    folder: Path, repetition: Repetition, certificate: Certificate, allowed: Path | None, is_signed: bool
+) -> None:
     if number := len(repetition.differences):
         say(f"{number:,} of {repetition.rows:,} rows gave other answers here; nothing is signed")
         for difference in repetition.differences[:_MAX_DIFFERENCES_SHOWN]:
@@ -134,4 +136,5 @@ def _show(folder: Path, repetition: Repetition, certificate: Certificate, is_sig
     whole = f"is now at level {level}" if level == "re-run" else f"stays at level {level}, because {why}"
     say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; the certificate {whole}")
     say(f"audit: {folder / AUDIT}{'' if is_signed else ' (not signed; sign with --key FILE)'}")
-    say(f"next: conformance verify {folder} --certificate --allowed FILE")
+    trust = ["--allowed", str(allowed)] if allowed and is_signed else []
+    say(f"next: {verify_command(str(folder), certificate.evidence.header, trust)}")

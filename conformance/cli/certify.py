@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..adapter import is_reference
 from ..certificate.check import refuse_uncommitted
-from ..certificate.page import BADGE, PAGE, render_pages
+from ..certificate.page import BADGE, PAGE, render_pages, verify_command
 from ..certificate.signature import TESTER, sign, signature_of
 from ..certificate.statement import (
     AUDIT,
@@ -108,8 +108,8 @@ def run(args: argparse.Namespace) -> int:
     described = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])
     signed = "" if args.key else "; not signed; sign with --key FILE"
     say(f"certificate: {relative(out / PAGE)} ({described}{signed})")
-    more = f" --challenge {args.challenge}" if args.challenge else ""
-    say(f"next: conformance verify {relative(out)} --certificate{more}")
+    trust = ["--challenge", str(args.challenge)] if args.challenge else []
+    say(f"next: {verify_command(relative(out), evidence.header, trust)}")
     return conclusion.exit_code
 
 

@@ -245,7 +245,8 @@ def test_a_published_certificate_is_verified_when_packed(lab: Lab, cli: Cli, sit
     due = RECORDS
     if not challenged:
         lab.forget_the_challenge()
-        assert lab.command("audit", out, f"{lab.home / 'mine.py'}:Mine", *keys, "--key", lab.key("issuer")) == 0
+        words = ("audit", out, f"{lab.home / 'mine.py'}:Mine", *keys, "--key", lab.key("issuer"), "--suite", lab.suite)
+        cli(*words).expect(0, text=f"next: conformance verify {out} --certificate --allowed {keys[1]} --suite ")
         due = RECORDS - {COMMITMENT, CHALLENGE, f"{CHALLENGE}.sig"}
     assert publish(lab, out) == 0
     (folder,) = folders(site)
@@ -355,6 +356,7 @@ def test_a_page_begins_with_who_tested_and_who_ran_it_again(
     cli("publish", lab.home, "--suite", lab.suite).expect(0)
     for page in (lab.folder / PAGE, lab.home / "register.html"):
         assert re.findall(r"</h1>\s*<p>(.*?)</p>", page.read_text())[0].startswith(says)
+    cli(*verify(lab)).expect(0, text=says)
 
 
 def test_the_report_of_a_certified_run_leads_to_its_certificate(lab: Lab, cli: Cli) -> None:
