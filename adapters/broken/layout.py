@@ -79,7 +79,6 @@ write_dst("dst-has-the-strides-of-src", "Writes dst with the strides of src.", s
 write_dst("dst-strides-in-other-units", "Writes dst with strides that are counted in bytes where elements are meant.",
           lambda strides, run: tuple(step // WIDTH[run.src.type] for step in strides))  # fmt: skip
 
-
 move_elements.plant("dst-is-dense-whatever-is-declared", "layout-is-no-content", "F",
                     "Writes dst without gaps, and reads it with the strides that are declared.",
                     lambda run, dst: declare_strides(run.move(dst), run))  # fmt: skip

@@ -35,7 +35,6 @@ from .shared_options import add_backend, add_key, add_suite, add_trust
 
 _MAX_DIFFERENCES_SHOWN = 10
 
-
 EXAMPLES = """\
   conformance audit certificate ./mine.py:Mine --allowed signers --challenge challenge.json --key issuer-key"""
 

@@ -50,7 +50,6 @@ from .shared_options import add_key
 DEFAULT_OUT = Path("conformance-certificate")
 _WRITTEN = (STATEMENT, PAGE, BADGE, AUDIT, CHALLENGE)
 
-
 EXAMPLES = """\
   conformance certify ./mine.py:Mine --tester "Mine Ltd" --key mine-key    self-tested and signed
   conformance certify ./mine.py:Mine --commit                          names what will be tested, for an issuer

@@ -21,7 +21,6 @@ from .shared_options import add_backend, add_isolation, add_suite, add_timeout
 
 _STYLES = {"ok": "green", "mend": "red", "note": "cyan"}
 
-
 EXAMPLES = """\
   conformance check-adapter mine.py:Mine
   conformance check-adapter cmd:./reshape --timeout 5"""

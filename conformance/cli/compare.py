@@ -19,7 +19,6 @@ from .shared_options import add_suite
 
 DEFAULT_OUT = Path("conformance-compare.html")
 
-
 EXAMPLES = """\
   conformance compare build/reference build/onednn --out compare.html"""
 

@@ -20,7 +20,6 @@ from .shared_options import add_suite
 
 _FORMS = {".txt": diff_report.render_text, ".md": diff_report.render_markdown}
 
-
 EXAMPLES = """\
   conformance diff build/before build/after           1 where something got worse
   conformance diff build/before build/after --out diff.md      for a merge request; .html for a page

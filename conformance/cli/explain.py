@@ -34,7 +34,6 @@ _HEADINGS = {
 """What `explain DOCUMENT` writes above the rules of each standing."""
 _STANDING_STYLES = {"stated": "green", "stated, as we read it": "green", "our ruling": "cyan", "silent": "yellow"}
 
-
 EXAMPLES = """\
   conformance explain one-infer                       a rule: where it is stated, whom it binds
   conformance explain copies-by-index-not-in-turn     a case: its call, what it means, how to run it

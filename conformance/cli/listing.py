@@ -24,7 +24,6 @@ from .shared_options import add_suite
 _ARRANGEMENTS = DIMENSIONS["arrangement"]
 _LEVEL_STYLES = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 
-
 EXAMPLES = """\
   conformance list rules decided               a level: must, may, silent or decided
   conformance list findings static-oneapi      a document

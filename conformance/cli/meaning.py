@@ -25,7 +25,6 @@ _PARTS = ("shape", "special_zero", "src", "dst")
 _TYPE_KEYS = ("src_type", "dst_type", "shape_type", "special_zero_type")
 _KEYS = (*_TYPE_KEYS, "shape_rank", "declared", "missing", "extra_attributes", "extra_operands")
 
-
 EXAMPLES = """\
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
   conformance meaning --src batch,3 --shape 2,-1 --special-zero true     for which batch is it legal?

@@ -25,7 +25,6 @@ _TEMPLATES = {
     "rust": ("rust/Cargo.toml", "rust/src/main.rs", "rust/src/protocol.rs", "rust/src/json.rs"),
 }
 
-
 EXAMPLES = """\
   conformance new-adapter mine                        mine.py
   conformance new-adapter mine --lang c --out mine.c  a program in C that speaks the protocol

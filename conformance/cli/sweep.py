@@ -37,7 +37,6 @@ from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add
 DEFAULT_OUT = Path("conformance-sweep")
 _PLANTED_DOMAIN = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
 
-
 EXAMPLES = """\
   conformance sweep reference --rank 2 --max-dim 3    every call of a small world"""
 

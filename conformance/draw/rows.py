@@ -19,7 +19,6 @@ LONG_EVERY, LONG_CALLS = 25, 200
 LONGEST_EVERY, LONGEST_CALLS = 500, 999
 """The same for the longest; a case file takes no more steps."""
 
-
 _Way = tuple[Operation, Given, str]
 """An operation, a way to pass shape to it, and the type of shape."""
 

@@ -110,7 +110,6 @@ HEADER_FORM: Mapping[str, Form] = {
 }
 """The form of what `make_header` writes, without the facts."""
 
-
 encode = json.JSONEncoder(separators=(",", ":")).encode
 """One encoder for all records, because `json.dumps` makes a new one each time."""
 

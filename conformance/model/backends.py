@@ -23,7 +23,6 @@ class Identity(NamedTuple):
 EVERY = ("*",)
 """The claim of every operation of the suite."""
 
-
 LIMITS: Mapping[str, str] = {"rank": "rank:13", "length": "length:2^31"}
 """Families of facets that are limits, with the facet that the bare name means: oneDNN takes 12 dims at most."""
 _LIMIT = re.compile(r"(?:rank:|length:2\^)([1-9][0-9]{0,8})")

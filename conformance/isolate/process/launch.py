@@ -19,7 +19,6 @@ from .supervise import kill_on_hangup
 if sys.platform != "win32":
     import resource
 
-
 _IMPORT = """import sys
 sys.path[:] = [path for path in sys.path if path]
 sys.path.insert(0, {!r})
