@@ -410,7 +410,7 @@ def translate(evidence: Evidence) -> Evidence:
 
 def _translate_texts(value: Any) -> Any:
     """Replace old document ids in all texts of a JSON value, and in its keys."""
-    text = json.dumps(value)
+    text = json.dumps(value) if value else ""
     return json.loads(_OLD.sub(lambda found: _DOCUMENTS[found[0]], text)) if _OLD.search(text) else value
 
 

@@ -71,7 +71,8 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
         return {"example": None, "searched": "every call there is: the same contract holds in both"}
     searched = f"{FULL_DOMAIN}, and {FAR}"
     small_first = itertools.chain(calls(SMALL_DOMAIN), far_calls(), calls(FULL_DOMAIN))
-    call = _first_difference(first, second, (Call(*each) for each in small_first), FULL_DOMAIN.size)
+    plain = (Call(*each) for each in (() if first.source == second.source else small_first))
+    call = _first_difference(first, second, plain, FULL_DOMAIN.size)
     if call is None:
         forms = list(_forms(*operations))
         searched += f", and {len(forms)} forms (types, shape types, missing and extra parts) of each of {TINY_DOMAIN}"
