@@ -15,7 +15,7 @@ from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import part_of, read
 from conformance.hunt import write_drawn as writing
 
-from ..builders import Command, interrupt, write_suite
+from ..builders import Command, interrupt, spare_planted, write_suite
 
 FAILS_WHEN_DRAWN = "broken:eight-buffers-in-turn"
 """It passes the few cases."""
@@ -26,8 +26,9 @@ def fail(*_: Any, **__: Any) -> NoReturn:
 
 
 @pytest.fixture(autouse=True)
-def few_drawn_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A certificate draws as many; the first failure is among them."""
+def few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the drawn rows of a certificate, the first fail already."""
+    spare_planted(monkeypatch)
     monkeypatch.setattr("conformance.cli.request.ROWS_DRAWN", 60)
 
 
