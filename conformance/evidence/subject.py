@@ -17,14 +17,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache, lru_cache
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
 from ..adapter import bundled_folder, command_of
 from ..isolate.protocol.opened import OpenedFiles
 from ..system.files import sha256_of
-from ..system.terminal import count_noun
+from ..system.terminal import count_noun, printable
 
 _PROC = Path("/proc")
 _STANDARD_LIBRARY, _BASE = Path(os.__file__).resolve().parent, Path(sys.base_prefix).resolve()
@@ -40,7 +40,7 @@ print(open("/proc/self/maps").read())
 """
 """A program that loads what the standard library has of the system, and prints its own map."""
 _CODE = (".py", ".pyc", ".pth", ".so")
-_OF_MACHINE = re.compile(r"/(proc|sys|dev)/.*|/etc/ld\.so\.cache|/usr/lib\d*/(.*/)?(locale|gconv)/.*")
+_OF_MACHINE = re.compile(r"/(proc/(?!\d+/root/)|sys/|dev/).*|/etc/ld\.so\.cache|/usr/lib\d*/(.*/)?(locale|gconv)/.*")
 """Data that each machine makes for itself."""
 _TOOLS = {"uname", "ldconfig", "gcc", "cc", "ld", "objdump"}
 """The programs that the standard library starts to ask about the system."""
@@ -72,15 +72,17 @@ NO_SUBJECT = Subject({}, False, (), {})
 def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     """Return the files under test of a process of a backend and of its children; none on a system without /proc."""
     _records_in.cache_clear()
-    processes = list(_with_children(pid))
-    mappings = [mapping for process in processes for mapping in _mappings_of(process)]
-    if not mappings:
+    processes = {process: list(_mappings_of(process)) for process in _with_children(pid)}
+    if not processes[pid]:
         return NO_SUBJECT
     notes = {how: {path.resolve() for path in paths} for how, paths in opened.noted().items()}
     names = _Names(opened.began, notes["made"])
-    mapped = _find_mapped(mappings, names)
+    mapped = _find_mapped(chain.from_iterable(processes.values()), names)
+    hidden = [process for process, mappings in processes.items() if not mappings]
+    commands = filter(None, (_read(_PROC / str(process) / "cmdline") for process in hidden))  # one that ended has none
+    names.lost |= {f"the files of {os.path.basename(command.partition(chr(0))[0])}" for command in commands}
     read = {*notes["read"], *(file for process in processes for file in _open_files(process))}
-    started = {path for path in notes["started"] - notes["made"] if path.name not in _TOOLS or not _is_packaged(path)}
+    started = {path for path in notes["started"] if path.name not in _TOOLS or not _is_packaged(path)}
     command = [Path(word).resolve() for word in command_of(backend)]
     if len(command) > 1 or (command and command[0] not in mapped):
         started.add(command[0])
@@ -128,8 +130,8 @@ class _Names:
     def subject(self) -> Subject:
         files: dict[str, str] = {}
         for name, digest in sorted(self._given):
-            files[next(free for free in _free_names(name) if free not in files)] = digest
-        return Subject(files, self.made, tuple(sorted(self.lost)), self._listed)
+            files[next(free for free in _free_names(printable(name)) if free not in files)] = digest
+        return Subject(files, self.made, tuple(sorted(map(printable, self.lost))), self._listed)
 
     def _digest(self, name: str, path: Path) -> str:
         """Return the SHA-256 of a file; nothing if it changed since the run began: the backend may have loaded both."""

@@ -145,6 +145,15 @@ def with_helper(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
     return adapter(folder, f"import subprocess; subprocess.run([{str(helper)!r}])")
 
 
+def with_made_helper(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    helper = str(folder / "helper")
+    return adapter(
+        folder,
+        f"import os, subprocess\nwith open({helper!r}, 'w') as file: file.write('#!/bin/sh\\n')\n"
+        f"os.chmod({helper!r}, 0o755)\nsubprocess.run([{helper!r}])",
+    )
+
+
 def in_a_package(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
     """Its RECORD is never true, and what it lists is closed again when it is looked at."""
     packages = folder / "site-packages"
@@ -179,6 +188,7 @@ ATTACKS = {
     "code that is no module": Attack(with_data("exec(open({0!r}).read())"), "data", "noted"),
     "a library inside a package of the suite": Attack(loads("site-packages/ml_dtypes/libmine.so"), "libmine.so"),
     "a package that is not as its RECORD says": Attack(in_a_package, "vendor-1.0 (2 files)", "noted"),
+    "a file with a name that is no text": Attack(loads("libmine\udcff\n.so"), "libmine\\udcff\\n.so"),
     "a file with a name like one deleted": Attack(loads("x.so (deleted)"), "x.so (deleted)"),
 }  # fmt: skip
 
@@ -224,6 +234,7 @@ LOST = {
         "libmine.so (changed during the run)"),
     "what a helper reads": (with_helper, "the files that helper read"),
     "what an interpreter reads": (ATTACKS["a program for an interpreter"].make, "the files that python"),
+    "what a program reads that was made": (with_made_helper, "the files that helper read"),
     "what a shell starts": (
         lambda folder, *_: adapter(folder, "import os; os.system('true')"), "the files that dash read"),
 }  # fmt: skip
@@ -264,3 +275,15 @@ def test_byte_code_from_elsewhere_is_not_run(tmp_path: Path, monkeypatch: pytest
         with noted() as opened, use_backend(backend, "worker", opened=opened) as started:
             versions.append(started.identity.version)
     assert versions == ["2", "1"]
+
+
+def test_the_files_of_a_process_of_somebody_else_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one that runs with the rights of another user: its map of memory cannot be read."""
+    before = subject._mappings_of
+
+    def read_own(pid: int) -> list[Any]:
+        return [] if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes() else [*before(pid)]
+
+    monkeypatch.setattr(subject, "_mappings_of", read_own)
+    found = subject_of(adapter(tmp_path, "import subprocess; subprocess.Popen(['sleep', '60'])"))
+    assert "the files of sleep" in found.not_named
