@@ -221,14 +221,22 @@ class Journal:
         self.leave()
         if self._path is None:
             return
-        digest, size = hashlib.sha256(), 0
-        with contextlib.suppress(OSError):  # somebody removed it, or put something else there
+        named, failure = self._path, None
+        try:
             os.replace(part_of(self._path), self._path)
-            with open_regular(self._path) as named:
-                while size <= self._size and (chunk := named.read(_CHUNK_BYTES)):
-                    digest.update(chunk)
-                    size += len(chunk)
+        except (FileNotFoundError, IsADirectoryError):
+            pass  # somebody removed it, or put a folder there
+        except OSError as error:
+            named, failure = part_of(self._path), error
+        digest, size = hashlib.sha256(), 0
+        with contextlib.suppress(OSError), open_regular(named) as stream:
+            while size <= self._size and (chunk := stream.read(_CHUNK_BYTES)):
+                digest.update(chunk)
+                size += len(chunk)
         self._refuse_changes(digest.digest())
+        if failure:
+            why = f"is whole, but cannot be renamed to {self._path.name}: {failure.strerror}; rename it"
+            raise OSError(failure.errno, why, str(named))
 
     def _refuse_changes(self, digest: bytes) -> None:
         """Remove the file and raise Tampered if its digest is not that of what was written."""

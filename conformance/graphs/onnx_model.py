@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,17 @@ _INFERRED = "unk__"
 _DATA = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 
 
+@contextmanager
+def _explain(what: str) -> Iterator[None]:
+    """Report of the file whatever onnx, protobuf and NumPy raise; the classes depend on their versions."""
+    try:
+        yield
+    except UnreadableModel:
+        raise
+    except Exception as error:
+        raise UnreadableModel(f"{what}: {quote(str(error))}") from None
+
+
 def read_onnx(path: Path) -> OnnxModel:
     """Return the model of a file; UnreadableModel if the package onnx is missing or the file is no ONNX."""
     try:
@@ -37,10 +49,8 @@ def read_onnx(path: Path) -> OnnxModel:
     except ImportError:
         raise UnreadableModel("ONNX is read with the package onnx; pip install 'reshape-conformance[graphs]'") from None
     content = content_of(path, MAX_BYTES)
-    try:
+    with _explain(f"not ONNX, or cut short after byte {len(content):,}"):
         proto = onnx.ModelProto.FromString(content)
-    except Exception as error:  # the exception's class depends on the version of protobuf
-        raise UnreadableModel(f"not ONNX, or cut short after byte {len(content):,}: {quote(str(error))}") from None
     if not proto.graph.node and not proto.graph.input:
         raise UnreadableModel("not ONNX: there is no graph in it")
     if len(proto.graph.node) > MAX_NODES:
@@ -48,7 +58,8 @@ def read_onnx(path: Path) -> OnnxModel:
     for graph, _ in _graphs(proto.graph, "graph"):
         _drop_weights(graph)
     if proto.functions:
-        proto = onnx.inliner.inline_local_functions(proto)
+        with _explain("onnx cannot insert its functions"):
+            proto = onnx.inliner.inline_local_functions(proto)
     return OnnxModel(proto, onnx)
 
 
@@ -59,9 +70,10 @@ class OnnxModel:
         self._proto, self._onnx = proto, onnx
         held = {tensor.name for tensor in proto.graph.initializer}
         self.inputs: dict[str, Dims | None] = {
-            value.name: _dims_of(value.type) for value in proto.graph.input if value.name not in held
+            str(value.name): _dims_of(value.type) for value in proto.graph.input if value.name not in held
         }
 
+    @_explain("a value in it is not as ONNX has it")
     def nodes(self, binding: Binding) -> tuple[ReshapeNode, ...]:
         """Return the reshapes, of subgraphs too, with dims inferred from those of the inputs."""
         proto = type(self._proto)()
@@ -74,7 +86,8 @@ class OnnxModel:
         }
         values: dict[tuple[str, str], Value] = {}
         for _ in range(MAX_ROUNDS):
-            inferred = self._infer(proto)
+            with _explain("onnx cannot infer its shapes"):
+                inferred = self._onnx.shape_inference.infer_shapes(proto, data_prop=True)
             known = len(values)
             _Scope(self._onnx, "graph").compute(inferred.graph, values)
             if len(values) == known:
@@ -82,12 +95,6 @@ class OnnxModel:
             _store(self._onnx, proto.graph, values)
         opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 1)
         return tuple(_reshapes(_Scope(self._onnx, "graph"), inferred.graph, declared, opset))
-
-    def _infer(self, proto: Any) -> Any:
-        try:
-            return self._onnx.shape_inference.infer_shapes(proto, data_prop=True)
-        except Exception as error:  # onnx raises RuntimeError, ValueError and its own classes
-            raise UnreadableModel(f"onnx cannot infer its shapes: {quote(str(error))}") from None
 
 
 # ── dims ──────────────────────────────────────────────────────────────────────────────────────────
@@ -300,7 +307,7 @@ def _reshapes(
 def _reshape(
     scope: _Scope, node: Any, place: str, declared: Mapping[tuple[str, str], Dims | None], opset: int
 ) -> ReshapeNode:
-    name = node.name or (node.output[0] if node.output else "")
+    name = str(node.name or (node.output[0] if node.output else ""))
     if opset < 5 or len(node.input) < 2:
         why = f"Reshape of opset {opset} is not read, from 5 it is" if opset < 5 else "the node has no input `shape`"
         return ReshapeNode(name, place, None, None, None, None, None, missing=why)
@@ -308,7 +315,9 @@ def _reshape(
     value = scope.value(node.input[1])
     shape: Dims | None = None
     missing = ""
-    if value is not None and value.ndim == 1:
+    if value is not None and value.dtype.kind not in "iu":
+        missing = f"shape has elements of {value.dtype}, and int64 is wanted"
+    elif value is not None and value.ndim == 1:
         shape = tuple(int(entry) for entry in value)
     elif value is not None:
         missing = f"shape has rank {value.ndim}, and 1 is wanted"

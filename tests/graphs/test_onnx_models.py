@@ -160,6 +160,36 @@ def test_what_is_no_model_is_reported(tmp_path: Path, cli: Cli, content: bytes) 
     assert "unreadable: not ONNX" in cli("check-graph", str(path)).expect(2).out
 
 
+def function(name: str, *nodes: Any) -> Any:
+    return onnx.helper.make_function("f", name, ["a"], ["b"], list(nodes), [onnx.helper.make_opsetid("f", 1)])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"elem_type": -1}, "a value in it is not as ONNX has it: 'Enum DataType has no name"),
+        ({"functions": [function("F", node("F", "a", "b", domain="f"))]}, "onnx cannot insert its functions: 'Cycle"),
+        ({"data_type": 99}, "a value in it is not as ONNX has it: 'Enum DataType has no name"),
+    ],
+    ids=["type", "function", "tensor"],
+)
+def test_what_onnx_cannot_use_is_reported(tmp_path: Path, cli: Cli, change: dict[str, Any], said: str) -> None:
+    path = Path(flatten(tmp_path, 12, x=value("x", 3, 4)))
+    model = onnx.ModelProto.FromString(path.read_bytes())
+    model.graph.value_info.add(name="h").type.tensor_type.elem_type = change.get("elem_type", FLOAT)
+    model.graph.initializer.add(name="unused", data_type=change.get("data_type", INT64))
+    model.functions.extend(change.get("functions", []))
+    path.write_bytes(model.SerializeToString())
+    assert f"unreadable: {said}" in cli("check-graph", str(path)).expect(2).out
+
+
+@pytest.mark.parametrize("entry", [float("nan"), float("inf"), 12.5])
+def test_a_shape_of_fractions_is_not_decided(tmp_path: Path, cli: Cli, entry: float) -> None:
+    fractions = onnx.helper.make_tensor("s", FLOAT, [1], [entry])
+    path = save_model(tmp_path, node("Reshape", "x s", "y"), x=value("x", 3, 4), constants=[fractions])
+    assert "shape has elements of float32, and int64 is wanted" in cli("check-graph", path).expect(4).out
+
+
 def test_every_cut_of_a_model_is_read_or_reported(tmp_path: Path, cli: Cli) -> None:
     whole = Path(flatten(tmp_path, 1, 12, x=value("x", 1, 3, 4))).read_bytes()
     path = tmp_path / "cut.onnx"

@@ -36,6 +36,22 @@ def verify(command: Command) -> int:
     return command("verify", command.out, "--suite", command.folder).code
 
 
+def test_results_that_cannot_be_renamed_are_kept(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(old: Path, new: Path) -> NoReturn:
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(old))
+
+    monkeypatch.setattr("os.replace", refuse)
+    part = part_of(command.out / RESULTS)
+    said = command.run("reference").expect(2, lines=1).err
+    assert (
+        said
+        == f"conformance: {part}: is whole, but cannot be renamed to {RESULTS}: Operation not permitted; rename it\n"
+    )
+    monkeypatch.undo()
+    part.rename(command.out / RESULTS)
+    assert verify(command) == 0
+
+
 # ── cases that are made smaller ───────────────────────────────────────────────────────────────────
 
 
