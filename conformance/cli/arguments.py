@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import sys
@@ -96,9 +97,10 @@ def suite_option(suite: Path | None, option: str = "--suite") -> str:
 
 
 def say_error(what: str) -> None:
-    """Print a line on stderr, if there is one."""
+    """Print a line on stderr, if it can be written there."""
     if sys.stderr is not None:
-        say(f"conformance: {what}", sys.stderr)
+        with contextlib.suppress(OSError):
+            say(f"conformance: {what}", sys.stderr)
 
 
 def emit(data: Any) -> None:

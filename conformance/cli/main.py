@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import gc
 import os
 import re
 import sys
 from collections.abc import Sequence
 
-from ..isolate.process.supervise import Terminated, install_signal_handlers, run_in_child
+from ..isolate.process.supervise import Terminated, exit_at_next_signal, install_signal_handlers, run_in_child
 from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
 from ..system.text import describe_unknown
 from .arguments import Usage, locate, say_error
 from .commands import COMMANDS, build_parsers, load_command
 from .parser import Parser
+
+if sys.platform != "win32":
+    import resource
 
 _DIMS = frozenset({"--src", "--shape", "--form"})
 """Options of `meaning` with a value that may have blanks in it and may begin with a minus."""
@@ -133,8 +137,26 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
         if alone:
             from ..isolate.process.orphans import adopt
 
+            if why := _describe_low_limit():
+                say_error(why)
+                return USAGE
             adopt()
             install_signal_handlers()
+        code = _run_to_the_end(arguments)
+        if alone:
+            exit_at_next_signal()  # in this `try`: there must be no gap in which a signal is not caught
+        return code
+    except KeyboardInterrupt as interrupt:
+        if alone:
+            exit_at_next_signal()
+        why, code = (interrupt.why, interrupt.exit_code) if isinstance(interrupt, Terminated) else ("interrupted", 130)
+        say_error(why)
+        return code
+
+
+def _run_to_the_end(arguments: Sequence[str]) -> int:
+    """Run a command and write its output."""
+    try:
         code = _run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -142,16 +164,27 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
     except BrokenPipeError:  # the reader had enough, as in `conformance list rules | head`
         _discard_output()
         return 141
-    except Terminated as terminated:
-        say_error("terminated")
-        return terminated.exit_code
-    except KeyboardInterrupt:
-        say_error("interrupted")
-        return 130
     except OSError as error:
         _discard_output()
-        say_error(f"{error.filename or 'output'}: {error.strerror or error}")
-        return USAGE
+        what = "this process" if error.errno in (errno.EMFILE, errno.ENOMEM) else "output"
+        say_error(f"{error.filename or what}: {error.strerror or error}")
+    except (MemoryError, ImportError) as error:  # without memory, modules cannot be imported either
+        say_error(f"{type(error).__name__}: {str(error) or 'there is no memory left; see `ulimit -v`'}")
+    return USAGE
+
+
+_LEAST = (("RLIMIT_AS", 1 << 29, "-v"), ("RLIMIT_NOFILE", 32, "-n"))
+"""Limits of a process, and what every command needs of them."""
+
+
+def _describe_low_limit() -> str | None:
+    """Say which limit is too low. NumPy would end the process with 1, and that means a verdict."""
+    if sys.platform != "win32":
+        for name, least, option in _LEAST:
+            limit = resource.getrlimit(getattr(resource, name))[0]
+            if limit != resource.RLIM_INFINITY and limit < least:
+                return f"{name} is {limit:,}, and the suite needs {least:,}; raise it with `ulimit {option}`"
+    return None
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -150,7 +150,7 @@ def _run(request: RunRequest, folder: _Folder, args: argparse.Namespace) -> int:
     except KeyboardInterrupt as error:
         if folder.path is None:
             raise
-        how, code = ("terminated", error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
+        how, code = (error.why, error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
 
 

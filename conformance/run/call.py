@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from functools import lru_cache, partial
 from operator import index
@@ -70,8 +71,9 @@ def _error_outcome(error: BaseException | None) -> Outcome:
             return Outcome("crash", message=message_text(str(error)))
         case TimedOut():
             return Outcome("timeout", message=message_text(str(error)))
-        case MemoryError():
-            return Outcome("crash", message=message_text(f"asked for more memory than it may have: {as_text(error)}"))
+        case MemoryError() | OSError(errno=errno.EFBIG):
+            what = "asked for more memory, or a larger file, than it may have"
+            return Outcome("crash", message=message_text(f"{what}: {as_text(error)}"))
         case RemoteError():
             return Outcome("error", message=message_text(str(error)))
         case KeyboardInterrupt():

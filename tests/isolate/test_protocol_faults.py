@@ -200,7 +200,7 @@ def test_a_claim_of_an_unknown_operation() -> None:
 
 SAID = {
     "says-error": ("error", "not today"),
-    "says-memory": ("crash", "asked for more memory than it may have: not today"),
+    "says-memory": ("crash", "asked for more memory, or a larger file, than it may have: not today"),
     "says-rejected": ("rejected", "not today"),
     "says-unsupported": ("unsupported", "not today"),
 }

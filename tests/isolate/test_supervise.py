@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.evidence.results import read
+
 from .. import builders, processes
 from ..builders import some_slow
 
@@ -75,6 +77,67 @@ def test_the_exit_code_of_a_command_that_completes(tmp_path: Path, act: str, cod
     assert done.returncode == code
     assert "was through" not in done.stderr
     assert (tmp_path / "out" / "report.html").exists() == (code != 130)
+
+
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems set no limits of another process")
+
+
+@ON_LINUX
+@pytest.mark.parametrize(
+    ("option", "least"), [("-v 150000", "RLIMIT_AS is 153,600,000"), ("-n 9", "RLIMIT_NOFILE is 9")]
+)
+def test_too_low_a_limit_is_one_line(option: str, least: str) -> None:
+    command = f"ulimit {option} && exec {sys.executable} -m conformance check"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr[: len(least) + 13]) == (2, f"conformance: {least}")
+    assert done.stderr.count("\n") == 1
+
+
+def run_limited(folder: Path, act: str) -> tuple[int, str]:
+    """Run a backend in a worker that sets limits of the suite; return the exit code and the last line of stderr."""
+    words = run_words(folder, f"import errno, resource; {act}; return super().compile(graph)")
+    words[words.index("none")] = "worker"
+    done = processes.run_command(*words, module="tests.without_planted")
+    assert "Traceback" not in done.stderr
+    return done.returncode, (done.stderr.splitlines() or [""])[-1]
+
+
+LIMIT = "resource.prlimit(os.getppid(), resource.RLIMIT_{}, (3, 3))"
+
+
+@ON_LINUX
+@pytest.mark.parametrize(
+    ("act", "code", "said"),
+    [
+        (LIMIT.format("NOFILE") + "; os.abort()", 2, "the suite cannot go on: Too many open files"),
+        (LIMIT.format("AS") + "; os.abort()", 5, "somebody changed the limits of this process"),
+        (LIMIT.format("FSIZE"), 2, "results.jsonl.part: File too large"),
+        ("raise OSError(errno.EFBIG, 'File too large')", 1, ""),
+    ],
+    ids=["files", "memory", "size", "its own"],
+)
+def test_limits_are_no_verdict(tmp_path: Path, act: str, code: int, said: str) -> None:
+    ended, last = run_limited(tmp_path, act)
+    assert ended == code
+    assert said in last
+    if code == 1:
+        assert "crash" in {result.outcome.kind for result in read(tmp_path / "out" / "results.jsonl").results}
+
+
+EXITS = """import atexit, os, signal, sys
+from conformance.cli.main import main
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGHUP))
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+sys.argv[1:] = ["list", "documents"]
+sys.exit(main())
+"""
+
+
+@ON_LINUX
+def test_a_signal_while_python_exits_is_silent() -> None:
+    done = subprocess.run([sys.executable, "-c", EXITS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (129, "")
+    assert "static-oneapi" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shlex
 import signal
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
 from ...adapter import CannotStart
+from ...system.exit_codes import UNTRUSTED
 from . import orphans
-from .supervise import kill_on_hangup
+from .supervise import Terminated, kill_on_hangup
 
 if sys.platform != "win32":
     import resource
@@ -78,6 +80,16 @@ class ProcessHandle(NamedTuple):
     """The pid of the process that it was forked from, which has the same mark and goes on."""
 
 
+def _own_limits() -> list[tuple[int, int]]:
+    names = () if sys.platform == "win32" else ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE")
+    return [resource.getrlimit(getattr(resource, name)) for name in names]
+
+
+_LIMITS_AT_FIRST = _own_limits()
+SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+"""Errors of a system, or a process of the suite, that has no more files, memory or processes to give."""
+
+
 def start(
     command: Sequence[str],
     limits: Limits = DEFAULT_LIMITS,
@@ -87,6 +99,8 @@ def start(
     """Start a command as the leader of a new session."""
     if sys.platform == "win32":
         raise CannotStart("a process for the backend needs POSIX pipes; on Windows add --isolation none")
+    if _own_limits() != _LIMITS_AT_FIRST:  # a backend can do that, and may not be called without what it needs
+        raise Terminated(UNTRUSTED, "somebody changed the limits of this process, see `man prlimit`")
     mark = os.urandom(16).hex()
     env = os.environ if env is None else env
     marked = {**env, _MARK: f"{env.get(_MARK, '')} {mark}".strip()}  # this process may have a mark itself
@@ -102,6 +116,8 @@ def start(
         os.close(our_end)
         if isinstance(error, FileNotFoundError):
             raise CannotStart(f"{command[0]}: no such program; check the path") from None
+        if error.errno in SHORT:
+            raise
         raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
     finally:
         os.close(lifeline)

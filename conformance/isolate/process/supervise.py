@@ -15,15 +15,17 @@ if sys.platform != "win32":
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP was received: the command ends as if it was interrupted, with another message."""
+    """The command ends as if it was interrupted, with another message: after a signal, or if the system is short."""
 
-    def __init__(self, number: int = signal.SIGTERM) -> None:
+    def __init__(self, exit_code: int, why: str = "terminated") -> None:
         super().__init__()
-        self.exit_code = 128 + number
+        self.exit_code, self.why = exit_code, why
 
 
-_ENDS = (signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
-"""Signals that end a command; the second comes when its terminal is closed."""
+_ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGXCPU") if hasattr(signal, name))
+"""Signals that end a command, such as that of a terminal that is closed."""
+_over: list[bool] = []
+"""Not empty once the exit code is known."""
 
 
 def install_signal_handlers() -> None:
@@ -32,16 +34,23 @@ def install_signal_handlers() -> None:
 
     def end(number: int, frame: object) -> None:
         nonlocal last
+        if _over:  # no handler may raise while Python exits
+            os._exit(128 + number)
         now = time.monotonic()
         if now - last > _PATIENCE:
             last = now
-            raise Terminated(number) if number in _ENDS else KeyboardInterrupt
+            raise Terminated(128 + number) if number in _ENDS else KeyboardInterrupt
 
     default_handlers = {**dict.fromkeys(_ENDS, signal.SIG_DFL), signal.SIGINT: signal.default_int_handler}
     for number, handler in default_handlers.items():
         if signal.getsignal(number) is handler:  # otherwise whoever started us wants it ignored
             with contextlib.suppress(ValueError):  # not in the main thread
                 signal.signal(number, end)
+
+
+def exit_at_next_signal() -> None:
+    """Let signals end this process at once from here on, since its work is done and its output written."""
+    _over.append(True)
 
 
 _PATIENCE = 2.0
@@ -88,7 +97,8 @@ def _wait(child: int, report: int) -> tuple[bytes, int]:
 
     def pass_on(number: int, frame: object) -> None:
         nonlocal end
-        os.kill(child, number)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(child, number)
         end = min(end, time.monotonic() + _GRACE)
 
     for number in _ENDS:

@@ -16,8 +16,10 @@ from ...adapter import CannotStart
 from ...model import Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
 from ...run.at_once import ProgramRun
 from ...run.call import AnswerOrError, attempt
+from ...system.exit_codes import USAGE
 from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.shared_memory import MMAP, TRIM, SharedMemory
+from ..process.supervise import Terminated
 from .calls import CompiledGraph, PendingReply, UnreportedChange
 from .messages import Fault
 from .opened import BEGIN, OpenedFiles
@@ -107,6 +109,8 @@ class Remote:
         ended, began = dict[int, AnswerOrError](), time.monotonic()
         try:
             self._run_at_once(runs, ended)
+        except OSError as error:
+            raise suite_failed(error) from None
         except Exception as error:
             if isinstance(error, TimedOut):
                 self.seconds_late += time.monotonic() - began
@@ -216,6 +220,8 @@ class RemoteProgram(CompiledGraph):
         except TimedOut:
             remote.seconds_late += time.monotonic() - began
             raise
+        except OSError as error:
+            raise suite_failed(error) from None
         copies = self.remote.copies
         if copies is not None and copies.example is None and not may_overwrite:
             copies.keep_example(self.graph, (src, *shapes), answer)
@@ -228,6 +234,11 @@ class RemoteProgram(CompiledGraph):
             self.answers.clear()
             self.sources.clear()
             self.watched.clear()
+
+
+def suite_failed(error: OSError) -> Terminated:
+    """End the command after an error of our own process, which is no error of the backend."""
+    return Terminated(USAGE, f"the suite cannot go on: {error.strerror or error}")
 
 
 class Example(NamedTuple):

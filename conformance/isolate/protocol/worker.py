@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import gc
 import mmap
 import os
@@ -148,11 +149,10 @@ class Server:
             return {"rejected": {"stage": rejected.stage, "message": rejected.message}}, ()
         except Unsupported as unsupported:
             return {"unsupported": {"feature": describe_message(getattr(unsupported, "facet", None))}}, ()
-        except MemoryError as error:
-            return {"error": {"message": f"MemoryError: {as_text(error)}", "memory": True}}, ()
         except BaseException as error:  # no terminal reaches this process, so an interrupt too comes from the backend
-            where = place_in(self.file, error)
-            return {"error": {"message": f"{type(error).__name__}: {as_text(error)}{where}"}}, ()
+            is_too_much = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.EFBIG
+            what, where = f"{type(error).__name__}: {as_text(error)}", place_in(self.file, error)
+            return {"error": {"message": what, "memory": True} if is_too_much else {"message": what + where}}, ()
 
     def compile(self, request: Mapping[str, Any]) -> Reply:
         self.programs.pop(request["program"], None)
