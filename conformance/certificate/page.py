@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..evidence.command import suite_words
@@ -52,14 +51,19 @@ def describe_scope(predicate: Record) -> str:
 
 
 def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
-    """Say who tested and who ran it again, and whether these are the same, by the names that they give."""
-    tester, issuer = (each and each.record["predicate"][EXTENSION]["by"] for each in (statement, audit))
-    tested = f"Tested by {tester or 'somebody who gave no name'}"
+    """Say who tested and who ran it again, and whether these are the same, by the names that they give.
+
+    An audit with a signature that nobody checked, or that is not there, shows nothing: pass None.
+    """
+    own = statement.record["predicate"][EXTENSION]
+    tested = f"Tested by {own['by'] or 'somebody who gave no name'}"
     if audit is None:
-        return f"{tested}; nobody else ran it again."
-    if tester and tester == issuer:
-        return f"Tester and issuer are the same, {tester}: nobody else ran it again."
-    return f"{tested}, and run again by {issuer or 'somebody who gave no name, and may be the same'}."
+        return f"{tested}; nobody else is shown to have run it again."
+    audited = audit.record["predicate"][EXTENSION]
+    if own["by"] and own["by"] == audited["by"]:
+        return f"Tester and issuer are the same, {own['by']}: nobody else ran it again."
+    part = "" if audited["rows"] >= audited["called"] else " in part"
+    return f"{tested}, and run again{part} by {audited['by'] or 'somebody who gave no name, and may be the same'}."
 
 
 def verify_command(folder: str, header: Record, trust: Sequence[str]) -> str:
@@ -74,18 +78,33 @@ def render_pages(
 
     Their level is what `verify` prints with the arguments on the page. Whose signatures there are, only that shows.
     """
-    own = statement.record["predicate"][EXTENSION]
+    predicate = statement.record["predicate"]
+    own = predicate[EXTENSION]
     records = [statement.path, *([audit.path] if audit else [])]
     records += [statement.path.with_name(CHALLENGE)] if own["challenge"] else []
     signed = all(map(is_signed, records))
-    level = _level_of(own, audit if signed else None)
-    yield PAGE, _render(statement, audit, run, results, level, records, signed)
+    shown = audit if signed else None
+    level = str((shown.record["predicate"][EXTENSION] if shown else own)["level"])
+    site = name_of(own["backend"]["name"], own["backend"]["version"]) if results == PUBLISHED else None
+    files = [results, *([COMMITMENT] if own["challenge"] else [])]
+    for path in records:
+        files += [path.name, *([signature_of(path).name] if is_signed(path) else [])]
+    trust = ["--allowed", SIGNERS] if signed else []
+    if own["challenge"] and not signed:
+        trust = ["--challenge", f"{site}/{CHALLENGE}" if site else CHALLENGE]
+    yield PAGE, render_page(
+        "certificate.html",
+        style="certificate.css",
+        statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
+        lacking=_scope_of(predicate["failedTests"]),
+        configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
+        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
+        audit=audit and audit.record["predicate"][EXTENSION], digest=statement.sha256, signed=signed, results=results,
+        copied=files, site=site, people=describe_people(statement, shown),
+        rules=[(entry.rule.id, _count(entry.counts)) for entry in collect_rules(run) if entry.state == "fails"],
+        signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
+    )  # fmt: skip
     yield BADGE, _draw(statement, level)
-
-
-def _level_of(own: Record, audit: RecordFile | None) -> str:
-    """Return the level that the records name."""
-    return str((audit.record["predicate"][EXTENSION] if audit else own)["level"])
 
 
 def _count(counts: Mapping[Verdict, int]) -> str:
@@ -110,33 +129,3 @@ def _draw(statement: RecordFile, level: str) -> str:
 
 def _suite_of(predicate: Record) -> str:
     return next((file["digest"]["sha256"] for file in predicate["configuration"] if file["name"] == "suite"), "unknown")
-
-
-def _render(
-    statement: RecordFile, audit: RecordFile | None, run: FinishedRun, results: str, level: str,
-    records: Sequence[Path], signed: bool,
-) -> str:  # fmt: skip
-    """Render the page, for print on A4."""
-    predicate = statement.record["predicate"]
-    own = predicate[EXTENSION]
-    audited = audit.record["predicate"][EXTENSION] if audit else None
-    site = name_of(own["backend"]["name"], own["backend"]["version"]) if results == PUBLISHED else None
-    files = [results, *(COMMITMENT for _ in range(bool(own["challenge"])))]
-    for path in records:
-        files += [path.name, *([signature_of(path).name] if is_signed(path) else [])]
-    if signed:
-        trust = ["--allowed", SIGNERS]
-    else:
-        trust = ["--challenge", f"{site}/{CHALLENGE}" if site else CHALLENGE] if own["challenge"] else []
-    return render_page(
-        "certificate.html",
-        style="certificate.css",
-        statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
-        lacking=_scope_of(predicate["failedTests"]),
-        configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
-        started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
-        audit=audited, digest=statement.sha256, signed=signed, results=results, copied=files, site=site,
-        people=describe_people(statement, audit),
-        rules=[(entry.rule.id, _count(entry.counts)) for entry in collect_rules(run) if entry.state == "fails"],
-        signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
-    )  # fmt: skip

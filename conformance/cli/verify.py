@@ -132,7 +132,7 @@ def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Tru
     for note in certificate.conclusion.notes:
         say(paint("yellow", wrap(f"note: {note}", 2, 4)))
     say(wrap(LEVELS[certificate.level], 2))
-    say(wrap(describe_people(certificate.statement, certificate.audit), 2, 4))
+    say(wrap(describe_people(certificate.statement, certificate.audit if issuer else None), 2, 4))
     by = f"{own['by'] or 'a tester who gave no name'}; no signature was checked (--allowed)"
     say(f"  tested by {signer.name if signer else by}; valid until {own['validUntil'][:10]}")
     if issuer:

@@ -77,7 +77,8 @@ def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict
         "run": own["started"][:10], "suite": f"{own['version']} ({plan.suite.digest[:12]})", "why": why,
         "waived": predicate["warnedTests"],
         "scope": predicate["passedTests"] + predicate["warnedTests"], "by": signer.name if signer else own["by"],
-        "issuer": issuer and issuer.name, "people": describe_people(certificate.statement, certificate.audit),
+        "issuer": issuer and issuer.name,
+        "people": describe_people(certificate.statement, certificate.audit if issuer else None),
         "verify": verify_command(folder.name, certificate.evidence.header, trust.options),
         "until": own["validUntil"][:10], "link": f"{folder.name}/{PAGE}",
     }  # fmt: skip

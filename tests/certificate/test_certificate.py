@@ -154,6 +154,7 @@ def test_an_audit_of_some_rows_is_no_re_run(lab: Lab) -> None:
     lab.sign(AUDIT, "issuer")
     lab.write_pages()
     assert "50 of " in (lab.folder / PAGE).read_text()
+    assert "and run again in part by " in (lab.folder / PAGE).read_text()
     checked = check_certificate(lab.folder, lab.plan, lab.trust())
     assert checked.issuer
     assert checked.issuer.name == "lab@example.com"
@@ -337,6 +338,7 @@ def test_a_page_shows_the_level_that_its_command_prints(
     page = (lab.folder / PAGE).read_text()
     assert re.findall("<h2>Level: (.*)</h2>", page) == [on_page]
     assert f"; {on_page} " in (lab.folder / BADGE).read_text()
+    assert (", and run again by " in page) == (on_page == "re-run")
     (words,) = re.findall("<code>conformance (verify .*)</code>", page)
     assert not re.findall("FOLDER|SIGNERS|FILE", page)
     monkeypatch.chdir(lab.folder)
@@ -346,7 +348,7 @@ def test_a_page_shows_the_level_that_its_command_prints(
 @pytest.mark.parametrize(
     ("tester", "audit", "says"),
     [
-        ("Mine", None, "Tested by Mine; nobody else ran it again."),
+        ("Mine", None, "Tested by Mine; nobody else is shown to have run it again."),
         ("Mine", {"by": "Mine"}, "Tester and issuer are the same, Mine: nobody else ran it again."),
         ("Mine", {"by": "Lab"}, "Tested by Mine, and run again by Lab."),
         (None, {"by": None}, "Tested by somebody who gave no name, and run again by somebody who gave no name, and"),
