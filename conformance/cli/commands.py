@@ -50,7 +50,7 @@ GROUPS = {
     "maintain the suite": {
         "check": CliCommand("check", "check that the specification is whole and true to the documents"),
         "publish": CliCommand("publish", "write a site of results, certificates and the annotated documents"),
-        "export": CliCommand("export", "write the legal rows as tests of ONNX or of benchdnn"),
+        "export": CliCommand("export", "write the legal rows as tests of ONNX or benchdnn, or what calls mean as code"),
     },
 }
 """All commands by purpose."""

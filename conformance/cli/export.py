@@ -1,25 +1,32 @@
-"""`conformance export FORMAT --out DIR`: write the legal rows as tests of another suite."""
+"""`conformance export FORMAT --out DIR`: write the legal rows as tests of another suite, or what calls mean as code."""
 
 from __future__ import annotations
 
 import argparse
 
 from ..exchange import benchdnn_export, onnx_export
+from ..exchange.code.emit import Unwritable
+from ..exchange.code.write import NAMES, write_code
 from ..system.exit_codes import CONFORMS
+from ..system.files import replace_text
 from ..system.terminal import count_noun, say, table
-from .arguments import Usage, emit, load_plan
+from .arguments import Usage, emit, load_plan, load_spec_of
 from .parser import Parser
 from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
-  conformance export benchdnn --out build/benchdnn    a graph file for each, for benchdnn"""
+  conformance export benchdnn --out build/benchdnn    a graph file for each, for benchdnn
+  conformance export code --lang cpp --out build/cpp    what a call means, and shape inference, as one header"""
 
 
 def add_options(parser: Parser) -> None:
-    text = "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver"
-    parser.add_argument("format", choices=("onnx", "benchdnn"), metavar="FORMAT", help=text)
-    parser.path("--out", "DIR", "where the tests go, a new or an empty folder", required=True)
+    text = (
+        "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver; code: what calls mean, as a program"
+    )
+    parser.add_argument("format", choices=("onnx", "benchdnn", "code"), metavar="FORMAT", help=text)
+    parser.add_argument("--lang", choices=NAMES, metavar="LANGUAGE", help=f"of code: {', '.join(NAMES)}")
+    parser.path("--out", "DIR", "where the files go, a new or an empty folder", required=True)
     add_suite(parser)
 
 
@@ -30,6 +37,10 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--out {str(out)!r} is no folder; name a new or an empty one")
     if out.is_dir() and any(out.iterdir()):
         raise Usage(f"--out {str(out)!r} is not empty and is left as it is; name a new or an empty folder")
+    if (args.format == "code") != (args.lang is not None):
+        raise Usage(f"--lang belongs to the format code, and code needs it: --lang {'|'.join(NAMES)}")
+    if args.format == "code":
+        return _export_code(args)
     rows = load_plan(args.suite).rows
     if is_onnx:
         onnx_export.load_onnx()
@@ -50,4 +61,18 @@ def run(args: argparse.Namespace) -> int:
     say("not tested by these files:")
     for part in lost:
         say(f"  {part}")
+    return CONFORMS
+
+
+def _export_code(args: argparse.Namespace) -> int:
+    try:
+        file, text = write_code(load_spec_of(args.suite), args.lang)
+    except Unwritable as error:
+        raise Usage(f"--lang {args.lang}: {error}") from None
+    replace_text(args.out / file, text)
+    if args.json:
+        emit({"out": str(args.out), "file": file})
+    else:
+        say(f"wrote {args.out / file}")
+        say("meaning() says what a call means in a document; infer_shape() gives dst, or the rule that is broken")
     return CONFORMS

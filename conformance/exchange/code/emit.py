@@ -1,0 +1,205 @@
+"""Write the function of a contract in another language: the same statements, one for one.
+
+Python and JavaScript compute with whole numbers of any size. C++ and Rust keep a product of lengths as its factors, and
+compare and divide products by cancelling common factors; so no product wraps, whatever the lengths.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from string import Template
+from typing import Any
+
+_LENGTHS = ("length", "other")
+"""Names of the function that hold a length or None."""
+_RULES = ("broken", "silent", "beyond")
+"""Names of the function that hold rules."""
+_SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+
+
+class Unwritable(Exception):
+    """A rule asks for something that has no exact form in a language."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """How a language writes what differs from language to language; `$row`, `$value` and so on are filled in."""
+
+    file: str
+    function: str
+    """The head of the function $name, with the names that its statements set."""
+    loops: Mapping[str, str]
+    """`all`, `any`, `sum` and `product` of $value over the entries $d, number $i, of $row that have $keep."""
+    contains: str
+    size: str
+    none: str
+    is_none: str
+    some: str
+    """The length that $name holds."""
+    is_filled: str
+    choose: str
+    """A length $value if $test holds, or else none."""
+    add_rule: str
+    append: str
+    fill: str
+    """Replace each none in dst by $value."""
+    for_each: str
+    give: str
+    no_dst: str
+    rules: str
+    """A row of $rules, which are in quotes."""
+    multiply: str
+    divide: str
+    """Set quotient and rest."""
+    document: str
+    """An entry of the table of documents."""
+    sentence: str
+    kinds: Mapping[Any, str]
+    subscript: str = "$row[$index]"
+    number: str = "$number"
+    assign: Mapping[str, str] = field(default_factory=dict)
+    """By name, what differs from `$name = $value;`."""
+    length: str = "$value"
+    """A length as a value of a name that holds a length or none."""
+    arithmetic: str = ""
+    """An operator between two lengths; empty where the result may wrap."""
+
+
+def _fill(template: str, **parts: object) -> str:
+    return Template(template).substitute(parts)
+
+
+class Writer:
+    """Writes statements and expressions in a language."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+
+    def statements(self, body: Sequence[ast.stmt]) -> Iterator[str]:
+        """Yield lines. Calls are well-formed, so that what asks about their form is left out."""
+        for statement in body:
+            match statement:
+                case ast.If(test=test, body=then, orelse=otherwise):
+                    if any(isinstance(node, ast.Name) and node.id == "form" for node in ast.walk(test)):
+                        continue
+                    asked = self.text(test)
+                    yield from self._block(f"if {asked if asked.startswith('(') else f'({asked})'}", then)
+                    if otherwise:
+                        yield from self._block("else", otherwise)
+                case ast.For(target=ast.Tuple(elts=[ast.Name(id=i), ast.Name(id=d)]), iter=ast.Call(args=[row])):
+                    head = _fill(self.language.for_each, row=ast.unparse(row), i=i, d=d)
+                    yield from self._block(head, statement.body)
+                case ast.Assign(value=ast.Tuple(elts=[]) | ast.List(elts=[])):
+                    continue  # it is empty from the start
+                case _:
+                    yield self._line(statement)
+
+    def _line(self, statement: ast.stmt) -> str:
+        language = self.language
+        match statement:
+            case ast.Return(value=ast.Call(args=[ast.Constant(value=kind), dst, rules, *_])):
+                is_named = isinstance(rules, ast.Name)
+                named = ast.unparse(rules) if is_named else _fill(language.rules, rules=_quote(rules))
+                known = language.no_dst if isinstance(dst, ast.Constant) else "dst"
+                return _fill(language.give, kind=language.kinds[kind], dst=known, rules=named)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=row)), args=[value])):
+                return _fill(language.append, row=row, value=self.text(value))
+            case ast.AugAssign(target=ast.Name(id=name), value=ast.Tuple() as rule):
+                return _fill(language.add_rule, name=name, rule=_quote(rule))
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=value):
+                return _fill(language.multiply, name=name, value=self.known(value))
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
+                return f"{name} += {self.text(value)};"
+            case ast.Assign(targets=[ast.Tuple()], value=ast.Call(args=[left, right])):
+                return _fill(language.divide, left=self.text(left), right=self.text(right))
+            case ast.Assign(targets=[ast.Name(id="dst")], value=ast.ListComp(elt=ast.IfExp(body=value))):
+                return _fill(language.fill, value=self.text(value))
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                is_sure = name in _LENGTHS and not isinstance(value, ast.IfExp) and not _is_unsure(value)
+                written = _fill(language.length, value=self.text(value)) if is_sure else self.text(value)
+                return _fill(language.assign.get(name, "$name = $value;"), name=name, value=written)
+        raise Unwritable(f"{ast.unparse(statement)} is not written in {language.file}")
+
+    def _block(self, head: str, body: Sequence[ast.stmt]) -> Iterator[str]:
+        yield f"{head} {{"
+        yield from (f"    {line}" for line in self.statements(body))
+        yield "}"
+
+    def text(self, node: ast.expr) -> str:
+        """Return an expression."""
+        language = self.language
+        match node:
+            case ast.Constant(value=bool() as value):
+                return str(value).lower()
+            case ast.Constant(value=None):
+                return language.none
+            case ast.Constant(value=int() as number):
+                return _fill(language.number, number=number)
+            case ast.Name(id=name):
+                return _fill(language.is_filled, name=name) if name in _RULES else name
+            case ast.BoolOp(op=op, values=operands):
+                return f"({(' && ' if isinstance(op, ast.And) else ' || ').join(map(self.text, operands))})"
+            case ast.UnaryOp(op=op, operand=operand):
+                return f"{'!' if isinstance(op, ast.Not) else '-'}{self.text(operand)}"
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                sides = (left, *others)
+                parts = [self._comparison(*part) for part in zip(ops, sides, sides[1:], strict=False)]
+                return f"({' && '.join(parts)})"
+            case ast.BinOp(left=left, op=op, right=right) if language.arithmetic:
+                sign = ast.unparse(ast.BinOp(ast.Name("a"), op, ast.Name("b"))).split()[1]
+                return _fill(language.arithmetic, left=self.text(left), sign=sign, right=self.text(right))
+            case ast.IfExp(test=test, body=body, orelse=ast.Constant(value=None)):
+                return _fill(language.choose, test=self.text(test), value=self.text(body))
+            case ast.Subscript(value=ast.Name(id=row), slice=index):
+                return _fill(language.subscript, row=row, index=self.text(index))
+            case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=row)]):
+                return _fill(language.size, row=row) if function == "len" else f"{function}({row})"
+            case ast.Call(func=ast.Name(id=function), args=[ast.GeneratorExp(elt=element, generators=[loop])]):
+                return self._loop(function, element, loop)
+        raise Unwritable(
+            f"{ast.unparse(node)} has no form in {language.file} that is exact for every length of 64 bits"
+        )
+
+    def known(self, node: ast.expr) -> str:
+        """Return an expression; of a name that holds a length or none, the length."""
+        return _fill(self.language.some, name=ast.unparse(node)) if _is_unsure(node) else self.text(node)
+
+    def _comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> str:
+        no = "!" if isinstance(op, ast.IsNot | ast.NotIn) else ""
+        if isinstance(op, ast.Is | ast.IsNot):
+            return no + _fill(self.language.is_none, name=ast.unparse(left))
+        if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Name):
+            return no + _fill(self.language.contains, row=right.id, value=self.text(left))
+        if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Tuple):
+            return f"{no}({' || '.join(f'{self.text(left)} == {self.text(each)}' for each in right.elts) or 'false'})"
+        return f"{self.known(left)} {_SIGNS[type(op)]} {self.known(right)}"
+
+    def _loop(self, function: str, element: ast.expr, loop: ast.comprehension) -> str:
+        if function == "sum" and not self.language.arithmetic and not isinstance(element, ast.Compare | ast.BoolOp):
+            raise Unwritable(f"{self.language.file}: a sum of lengths may wrap; compare their product, or count")
+        i, d = "_i", "_d"
+        match loop.target, loop.iter:
+            case ast.Name(id=d), ast.Name(id=row):
+                pass
+            case ast.Tuple(elts=[ast.Name(id=i), ast.Name(id=d)]), ast.Call(args=[ast.Name(id=row)]):
+                pass
+            case ast.Name(id=i), ast.Call(args=[ast.Call(args=[ast.Name(id=row)])]):
+                pass
+            case _:
+                raise Unwritable(f"a loop over {ast.unparse(loop.iter)} is not written in {self.language.file}")
+        keep = " && ".join(map(self.text, loop.ifs)) or "true"
+        return _fill(self.language.loops[function], row=row, i=i, d=d, keep=keep, value=self.text(element))
+
+
+def _is_unsure(node: ast.expr) -> bool:
+    """Ask whether an expression is None, or a name that holds a length or None."""
+    return (isinstance(node, ast.Name) and node.id in _LENGTHS) or (
+        isinstance(node, ast.Constant) and node.value is None
+    )
+
+
+def _quote(rules: ast.expr) -> str:
+    return ", ".join(json.dumps(rule) for rule in ast.literal_eval(rules))

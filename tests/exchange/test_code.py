@@ -1,0 +1,214 @@
+"""Generated code means what the contracts mean, whatever the lengths."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.exchange.code.emit import Unwritable
+from conformance.exchange.code.write import NAMES, write_code
+from conformance.load.spec import load_spec
+from conformance.meaning.contract import contracts
+from conformance.meaning.domain import SMALL_DOMAIN, calls
+from conformance.model import Expression
+from tests.builders import Cli
+
+SPEC = load_spec(None)
+COMPILED = contracts(SPEC)
+LARGEST = 2**63 - 1
+TRAPS = (0, 1, 2, 3, 7, 2**16, 2**31 - 1, 2**31, 2**32, 2**32 + 1, 3 * 2**40, 2**53 + 1, 2**62, LARGEST)
+Called = tuple[str, bool, tuple[int, ...], tuple[int, ...]]
+JAVASCRIPT = """
+const reshape = require("./reshape_meaning.js");
+for (const line of require("fs").readFileSync(0, "utf8").trim().split("\\n")) {
+  const [document, flag, src, shape] = line.split(";");
+  const row = (text) => text.split(",").filter((each) => each).map(BigInt);
+  const { kind, dst, rules } = reshape.meaning(document, row(src), row(shape), flag === "1");
+  console.log(`${kind};${dst === null ? "" : dst.map((n) => n ?? "?").join(",")};${rules.join(",")}`);
+}
+"""
+CPP = """
+#include "reshape_meaning.hpp"
+#include <iostream>
+#include <sstream>
+static std::vector<std::int64_t> row(const std::string &text) {
+    std::vector<std::int64_t> found;
+    std::stringstream entries(text);
+    for (std::string each; std::getline(entries, each, ',');) found.push_back(std::stoll(each));
+    return found;
+}
+int main() {
+    const char *kinds[] = {"legal", "illegal", "unspecified"};
+    for (std::string line; std::getline(std::cin, line);) {
+        std::stringstream fields(line);
+        std::string document, flag, src, shape;
+        std::getline(fields, document, ';');
+        std::getline(fields, flag, ';');
+        std::getline(fields, src, ';');
+        std::getline(fields, shape, ';');
+        const auto found = reshape::meaning(document, row(src), row(shape), flag == "1");
+        std::cout << kinds[static_cast<int>(found.kind)] << (found.fits ? ";" : ";large,");
+        for (const auto &n : found.dst) std::cout << (n ? std::to_string(*n) : "?") << ",";
+        std::cout << ";";
+        for (const auto &rule : found.rules) std::cout << rule << ",";
+        std::cout << "\\n";
+    }
+}
+"""
+RUST = """
+mod reshape_meaning;
+use std::io::BufRead;
+fn row(text: &str) -> Vec<i64> {
+    text.split(',').filter(|each| !each.is_empty()).map(|each| each.parse().unwrap()).collect()
+}
+fn main() {
+    for line in std::io::stdin().lock().lines().map(Result::unwrap) {
+        let fields: Vec<&str> = line.split(';').collect();
+        let found = reshape_meaning::meaning(fields[0], &row(fields[2]), &row(fields[3]), fields[1] == "1").unwrap();
+        let dst: Vec<String> = found.dst.iter().map(|n| n.map_or("?".to_string(), |n| n.to_string())).collect();
+        let large = if found.fits { "" } else { "large," };
+        println!("{};{large}{};{}", format!("{:?}", found.kind).to_lowercase(), dst.join(","), found.rules.join(","));
+    }
+}
+"""
+STRICT = "-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+PROGRAMS = {
+    "javascript": ("main.js", JAVASCRIPT, ["node main.js"]),
+    "cpp": ("main.cpp", CPP, [f"g++ {STRICT} main.cpp -o main", "./main"]),
+    "rust": ("main.rs", RUST, ["rustc -D warnings -F unsafe_code main.rs -o main", "./main"]),
+}
+
+
+def answers(folder: Path, language: str, made: Sequence[Called], change: Callable[[str], str] = str) -> list[str]:
+    """What the code of a language says of calls, a line each; `change` edits the code first."""
+    file, text = write_code(SPEC, language)
+    (folder / file).write_text(change(text), "utf-8")
+    if language == "python":
+        specification = importlib.util.spec_from_file_location("reshape_meaning", folder / file)
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        return [line(*module.meaning(document, src, shape, flag)) for document, flag, src, shape in made]
+    main, program, texts = PROGRAMS[language]
+    commands = [text.split() for text in texts]
+    if shutil.which(commands[0][0]) is None:
+        pytest.skip(f"{commands[0][0]} is not installed")
+    (folder / main).write_text(program, "utf-8")
+    rows = (",".join(map(str, row)) for _, _, *both in made for row in both)
+    given = "".join(f"{name};{int(flag)};{next(rows)};{next(rows)}\n" for name, flag, *_ in made)
+    *build, run = commands
+    for command in build:
+        subprocess.run(command, cwd=folder, check=True, timeout=120)
+    said = subprocess.run(run, cwd=folder, input=given, capture_output=True, text=True, check=True, timeout=120).stdout
+    return [each.replace(",;", ";").rstrip(",") for each in said.splitlines()]
+
+
+def line(kind: str, dst: Sequence[int | None] | None, rules: Sequence[str], most: int = 2**5000) -> str:
+    """A meaning as the programs print it; in C++ and Rust dst is large if it has a length above `most`."""
+    lengths = ["?" if n is None or n > most else str(n) for n in dst or ()]
+    large = ["large"] if any(n is not None and n > most for n in dst or ()) else []
+    return f"{kind};{','.join([*large, *lengths])};{','.join(rules)}"
+
+
+def wanted(language: str, made: Sequence[Called]) -> list[str]:
+    most = LARGEST if language in ("cpp", "rust") else 2**5000
+    meanings = (COMPILED[document].meaning(src, shape, flag) for document, flag, src, shape in made)
+    return [line(meaning.kind, meaning.dst, meaning.rules, most) for meaning in meanings]
+
+
+def drawn(number: int, seed: int = 1) -> Iterator[Called]:
+    """Calls with products past 64 and 128 bits that agree, miss by little, or wrap to the same number."""
+    draw = random.Random(seed)
+    for _ in range(number):
+        src = [draw.choice(TRAPS) if draw.random() < 0.6 else draw.randint(0, 12) for _ in range(draw.randint(0, 6))]
+        shape = list(src)
+        draw.shuffle(shape)
+        for _ in range(draw.randint(0, 3)):
+            if len(shape) > 1 and draw.random() < 0.5:
+                a, b = shape.pop(), shape.pop()
+                shape.append(a * b if abs(a * b) <= LARGEST else draw.choice(TRAPS))
+            elif shape and draw.random() < 0.7:
+                shape[draw.randrange(len(shape))] = draw.choice((-1, 0, 1, 2, -2, *TRAPS))
+            else:
+                shape.insert(draw.randint(0, len(shape)), draw.choice((1, -1, 0, 2, 64)))
+        if draw.random() < 0.02:
+            src, shape = [2**62] * 64, [*[2**62] * 63, draw.choice((-1, 2**62, 2**61))]
+        yield draw.choice([*COMPILED]), draw.random() < 0.5, tuple(src), tuple(shape)
+
+
+def small() -> Iterator[Called]:
+    for document, (src, shape, flag) in itertools.product(COMPILED, calls(SMALL_DOMAIN)):
+        yield document, flag, src, shape
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_the_code_means_what_the_contracts_mean(tmp_path: Path, language: str) -> None:
+    made = [*drawn(2000), *itertools.islice(small(), 0, None, 97)]
+    assert answers(tmp_path, language, made) == wanted(language, made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", NAMES)
+def test_compiled_code_means_the_same(tmp_path: Path, language: str) -> None:
+    made = [*drawn(8000, 2), *itertools.islice(small(), 0, None, 11)]
+    assert answers(tmp_path, language, made) == wanted(language, made)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+@pytest.mark.parametrize("language", NAMES)
+def test_each_small_call_and_100000_drawn_ones(tmp_path: Path, language: str) -> None:
+    made = [*drawn(100_000, 3), *small()]
+    assert answers(tmp_path, language, made) == wanted(language, made)
+
+
+MISTAKES = {
+    "a zero for a length": (r"d > 0(n?)", r"d >= 0\1"), "two entries to infer": (r"free == 1", "free == 2"),
+    "the flag the other way": (r"!special_zero &&|not special_zero and", "special_zero &&"),
+    "another volume": (r"known != target", "known == target"), "no rest": (r"\(rest \|\| ", "(false || "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "language", ["javascript", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cpp", "rust"))]
+)
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_code_is_noticed(tmp_path: Path, language: str, mistake: str) -> None:
+    made = [*drawn(3000)]
+    said = answers(tmp_path, language, made, lambda text: re.sub(*MISTAKES[mistake], text))
+    assert said != wanted(language, made)
+
+
+def test_the_command_writes_one_file(tmp_path: Path, cli: Cli) -> None:
+    assert "reshape_meaning.hpp" in cli("export", "code", "--lang", "cpp", "--out", str(tmp_path)).expect(0).out
+    assert [path.name for path in tmp_path.iterdir()] == ["reshape_meaning.hpp"]
+    assert "--lang javascript|" in cli("export", "code", "--out", str(tmp_path / "new")).expect(2).err
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("requires: sum(d for d in shape) < 9", "a sum of lengths may wrap"),
+        ("requires: all(d + 1 > 0 for d in shape)", "has no form in reshape_meaning.hpp that is exact"),
+        ("ensures: all(n <= 9 for n in dst)", "is_within"),
+    ],
+)
+def test_a_rule_without_an_exact_form_is_refused(rule: str, said: str) -> None:
+    kind, _, text = rule.partition(": ")
+    known = SPEC.rules["same-volume"]
+    expression = Expression(text, known.place)
+    requires, ensures = (expression, None) if kind == "requires" else (None, expression)
+    more = replace(known, id="more", requires=requires, ensures=ensures)
+    spec = replace(SPEC, rules={**SPEC.rules, "more": more})
+    with pytest.raises(Unwritable, match=re.escape(said)):
+        write_code(spec, "cpp")
