@@ -244,16 +244,16 @@ def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
 def _witnesses(suite: Suite) -> Iterator[Problem]:
     whole = contracts(suite.spec)
     for rule in suite.spec.rules.values():
-        if rule.has_contract and not rule.implied and not witnesses(rule, suite, whole):
+        if rule.has_contract and not rule.implied and not any(witnesses(rule, suite, whole)):
             what = "has no witness: deleting it changes no case; write a case that breaks it and nothing else"
             yield Problem(rule.place, f"rule {rule.id!r} {what}")
 
 
-def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> list[Case]:
-    """Return the cases that cite a rule and fail without it."""
+def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> Iterator[Case]:
+    """Yield the cases that cite a rule and fail without it."""
     lacking = contracts(suite.spec, without=rule.id)
-    citing = [case for case in suite.cases.values() if case.rule == rule.id]
-    return [case for case in citing if _is_witness(case, suite.spec, rule, whole, lacking)]
+    citing = (case for case in suite.cases.values() if case.rule == rule.id)
+    return (case for case in citing if _is_witness(case, suite.spec, rule, whole, lacking))
 
 
 def _is_witness(
