@@ -6,8 +6,7 @@ import contextlib
 import importlib
 import inspect
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from ..model import RIGHT, Adapter, Claims, Suite
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..plan.steps import ONE_KEPT_FROM_ELEMENTS
-from ..run.row import call_steps, run_row
+from ..run.row import call_parts, conclude_row, run_row
 from .check_cases import reason_holds, witnesses
 from .mutate_source import Mutant, mutants
 
@@ -231,64 +230,33 @@ def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
         yield f"conformance/selfcheck/mutants.py: {name!r} is proved equivalent, but is no mutant; take it off the list"
 
 
-_FIRST_ROWS = 500
-"""These rows find nearly every wrong verdict."""
-
-
 class KillerSearch:
     """Finds rows that notice mutants. It tries rows that noticed one before first, and generated cases last.
 
-    It seeks a wrong verdict in the first rows, then a wrong reason in all that may be rejected, then a verdict in all.
-    The reference treats all types alike, so one type of each generated case is enough.
+    The reference treats all types alike, so one type of each case is enough.
     """
 
     def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
-        types = {type_: number for number, type_ in enumerate(dict.fromkeys(row.type for row in rows))}
-        few = (row for row in rows if not (row.case.generated and row.first))
-        by_type = sorted(few, key=lambda row: (row.case.generated, types[row.type]))
-        self.by_verdict, self.equivalents = by_type, equivalents
-        self._in_order = tuple(by_type)
-
-    @cached_property
-    def by_reason(self) -> list[Row]:
-        """The rows with a call that is not legal: a backend may reject it and pass, so its reason can be checked."""
-        return [
-            row
-            for row in self._in_order
-            if any(judged.meaning.kind != "legal" for task in row.steps for judged in task.meanings)
-        ]
+        self.rows = sorted((row for row in rows if row.first is None), key=lambda row: row.case.generated)
+        self.equivalents = equivalents
 
     def find_killer(self, mutant: Mutant) -> MutantResult:
-        """Find the first row that notices a mutant, or its proof."""
+        """Find the first row that notices a mutant, or its proof; move that row to the front for the next one."""
         proof = self.equivalents.get(mutant.name)
         backend = _backend(mutant)
         if isinstance(backend, str):
             return MutantResult(mutant, backend, False, proof)
-        for rows, notices, most in self._stages(mutant.of_text):
-            killer = _killer(backend, rows, notices, most)
-            if killer:
-                only_reason = notices is gives_wrong_reason and not fails(rows[0], backend)
-                return MutantResult(mutant, killer, only_reason, proof)
-        return MutantResult(mutant, None, False, proof)
-
-    def _stages(self, of_text: bool) -> Iterator[tuple[list[Row], Callable[[Row, Any], bool], int | None]]:
-        """Yield rows, what they may notice, and how many of them are tried; a text of the reference is a reason."""
-        if not of_text:
-            yield self.by_verdict, fails, _FIRST_ROWS
-        yield self.by_reason, gives_wrong_reason, None
-        yield self.by_verdict, fails, None
-
-
-def _killer(backend: Any, rows: list[Row], notices: Callable[[Row, Any], bool], most: int | None) -> str | None:
-    """Return the first of at most so many rows that notices a backend, and move it to the front for the next one."""
-    tried: list[Row] = []
-    with time_limit(_MAX_SECONDS) as late:
-        for row in rows[:most]:
-            tried.append(row)
-            if notices(row, backend):
-                rows.insert(0, rows.pop(len(tried) - 1))
-                return row.id
-    return f"{tried[-1].id} (endless)" if late else None
+        at, wrong = 0, None
+        with time_limit(_MAX_SECONDS) as late:
+            for at, row in enumerate(self.rows):  # noqa: B007 - at is the last
+                if wrong := find_wrong(row, backend):
+                    break
+        if late:
+            return MutantResult(mutant, f"{self.rows[at].id} (endless)", False, proof)
+        if wrong is None:
+            return MutantResult(mutant, None, False, proof)
+        self.rows.insert(0, self.rows.pop(at))
+        return MutantResult(mutant, self.rows[0].id, wrong == "reason", proof)
 
 
 def _backend(mutant: Mutant) -> Any:
@@ -299,9 +267,15 @@ def _backend(mutant: Mutant) -> Any:
         return f"{type(error).__name__} when it is imported"
 
 
-def gives_wrong_reason(row: Row, backend: Adapter) -> bool:
-    """A reason is wrong if the call does not break the rule that it names."""
-    return not all(map(reason_holds, row.steps, call_steps(row, backend)))
+def find_wrong(row: Row, backend: Adapter) -> str | None:
+    """Say what is wrong with a row: its verdict, or only its reason, if a call does not break the rule it names."""
+    if all(judged.meaning.kind == "legal" for step in row.steps for judged in step.meanings):
+        return "verdict" if fails(row, backend) else None
+    parts = list(call_parts(row, backend))
+    if not RIGHT.issuperset(conclude_row(row, backend, parts, frozenset()).verdicts.values()):
+        return "verdict"
+    outcomes = {number: outcome for first, part in parts for number, outcome in enumerate(part, first)}
+    return None if all(map(reason_holds, row.steps, outcomes.values())) else "reason"
 
 
 class _Late(BaseException):

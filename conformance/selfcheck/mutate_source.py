@@ -44,8 +44,6 @@ class Mutant(NamedTuple):
     change: str
     """The change: `== became !=`."""
     code: CodeType
-    of_text: bool
-    """Whether a text was changed: the reason of a rejection, not its condition."""
 
     @property
     def name(self) -> str:
@@ -70,7 +68,7 @@ def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant
             code = compile(tree, "<mutant>", "exec")
             _replace(holder, key, node)
             line = int(getattr(node, "lineno", 0))
-            mutant = Mutant(function, line, lines[line - 1].strip(), change, code, _is_text(node))
+            mutant = Mutant(function, line, lines[line - 1].strip(), change, code)
             again = counted[mutant.name] = counted.get(mutant.name, 0) + 1
             yield mutant if again == 1 else mutant._replace(change=f"{change} ({again})")
 

@@ -91,10 +91,6 @@ def test_equal_changes_in_equal_lines_have_different_names() -> None:
     assert len(set(names)) == len(names) == 4
 
 
-def test_a_text_that_is_changed_is_marked() -> None:
-    assert [mutant.of_text for mutant in mutants("f('a', 1)")] == [False, True, False, False]
-
-
 # ── reasons ───────────────────────────────────────────────────────────────────────────────────────
 def task(*meanings: Meaning) -> RowStep:
     first = rows()[0].steps[0]
