@@ -20,11 +20,12 @@ from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
 from conformance.model import Expression
-from tests.builders import Cli
+from tests.builders import ROOT, Cli
 
 SPEC = load_spec(None)
 COMPILED = contracts(SPEC)
 LARGEST = 2**63 - 1
+EMBED = ROOT / "examples" / "embed"
 TRAPS = (0, 1, 2, 3, 7, 2**16, 2**31 - 1, 2**31, 2**32, 2**32 + 1, 3 * 2**40, 2**53 + 1, 2**62, LARGEST)
 Called = tuple[str, bool, tuple[int, ...], tuple[int, ...]]
 JAVASCRIPT = """
@@ -193,6 +194,19 @@ def test_the_command_writes_one_file(tmp_path: Path, cli: Cli) -> None:
     assert "reshape_meaning.hpp" in cli("export", "code", "--lang", "cpp", "--out", str(tmp_path)).expect(0).out
     assert [path.name for path in tmp_path.iterdir()] == ["reshape_meaning.hpp"]
     assert "--lang javascript|" in cli("export", "code", "--out", str(tmp_path / "new")).expect(2).err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not EMBED.is_dir(), reason="the examples stay in the clone")
+@pytest.mark.skipif(not Path("/usr/include/gtest/gtest.h").is_file(), reason="googletest is not installed")
+def test_a_library_embeds_the_code(tmp_path: Path) -> None:
+    (tmp_path / "reshape_meaning.hpp").write_text(write_code(SPEC, "cpp")[1], "utf-8")
+    build = f"g++ {STRICT} -I {tmp_path} {EMBED / 'tensor_test.cpp'} -lgtest -lgtest_main -o {tmp_path / 'test'}"
+    for mistake, code in ("", 0), (" -DACCEPTS_EVERY_SHAPE", 1):
+        subprocess.run((build + mistake).split(), check=True, timeout=120)
+        done = subprocess.run([str(tmp_path / "test")], capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == code
+        assert ("one-infer: At most one entry of shape is -1." in done.stdout) == bool(code)
 
 
 @pytest.mark.parametrize(
