@@ -269,8 +269,10 @@ def _is_left_out(path: Path, is_code: bool) -> bool:
         return True
     if is_code:
         by_python = path in _mapped_by_python()
-        if path.suffix == ".pth" and not re.search(r"^import\s", _read(path), re.MULTILINE):
-            return True  # it only names folders
+        if path.suffix == ".pth" and all(
+            line[:1] in ("", "#") or Path(path.parent, line).is_dir() for line in _read(path).splitlines()
+        ):
+            return True  # it only adds folders to the path of modules
         return (by_python and path.is_relative_to(_BASE)) or (
             (by_python or _RUNTIME.fullmatch(path.name) is not None) and _is_packaged(path)
         )

@@ -130,10 +130,10 @@ def in_our_process_too(folder: Path, number: int, patch: pytest.MonkeyPatch) -> 
     return adapter(folder, f"import ctypes; ctypes.CDLL({str(path)!r})")
 
 
-def with_data(code: str) -> Callable[..., str]:
+def with_data(code: str, name: str = "data") -> Callable[..., str]:
     def make(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
-        (folder / "data").write_text(f"number = {number}\n")
-        return adapter(folder, code.format(str(folder / "data")))
+        (folder / name).write_text(f"number = {number}\n")
+        return adapter(folder, code.format(str(folder / name)))
 
     return make
 
@@ -181,6 +181,8 @@ ATTACKS = {
     "a preloaded library": Attack(preloaded, "libmine.so"),
     "a start-up module": Attack(at_start(sitecustomize_py="number = {}\n"), "sitecustomize.py", "noted"),
     "a line of a .pth file": Attack(at_start(mine_pth="import sys; sys.number = {}\n"), "mine.pth", "noted"),
+    "code with a name like a list of folders": Attack(
+        with_data("exec(open({0!r}).read())", "mine.pth"), "mine.pth", "noted"),
     "a library that our process has, too": Attack(in_our_process_too, "libmine.so"),
     "a library that is closed again": Attack(loads("libmine.so", CLOSES), "libmine.so", "noted"),
     "a program that has ended": Attack(with_helper, "helper", "noted"),
