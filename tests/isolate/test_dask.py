@@ -6,8 +6,11 @@ import gc
 import importlib
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -246,3 +249,31 @@ def test_a_worker_with_another_suite_or_backend(setup: WorkerSetup) -> None:
     for words, other in others.items():
         with pytest.raises(WorkerDiffers, match=words):
             run_numbered_rows(other, (3, 1))
+
+
+PATIENCE = "conformance.isolate.parallel.distribute._{}_SECONDS"
+
+
+def test_a_scheduler_that_never_answers_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PATIENCE.format("CONNECT"), 0.5)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(NoCluster, match="scheduler answers within 1 s"),
+    ):
+        list(run_on_dask(f"tcp://127.0.0.1:{silent.getsockname()[1]}", abs, [1]))
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_stops_is_one_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.start_workers()
+    wait(lambda: cluster.workers() == 2)
+    work = run_on_dask(cluster.address, time.sleep, [0, *[20] * 20])
+    next(work)
+    for name in ("CONNECT", "RESULT"):
+        monkeypatch.setattr(PATIENCE.format(name), 0.5)
+    cluster.processes[0].send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(NoCluster, match="scheduler answers within 1 s"):
+            list(work)
+    finally:
+        cluster.processes[0].send_signal(signal.SIGCONT)

@@ -14,12 +14,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from ...adapter import CannotStart
+from ...run.call import attempt
 from ..process.launch import Limits, ProcessHandle, import_code, kill_tree, signal_name, start
 from ..process.orphans import adopt
 
@@ -196,17 +198,43 @@ def run_on_dask(address: str, take: Callable[[Item], Value], work: Iterable[Item
         from distributed import Client
     except ImportError:
         raise NoCluster("--dask needs Dask; pip install 'reshape-conformance[dask]'") from None
+    connect = partial(Client, address, timeout=_CONNECT_SECONDS, set_as_default=False)
     try:
-        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+        client = _in_time(address, connect)
     except (OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise NoCluster(f"--dask {address}: no scheduler answers: {reason}") from None
-    with closing(client):
-        workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    with ExitStack() as stack:
+        stack.callback(_close, client, address)
+        workers = _count_workers(client, address)
         if not workers:
             raise NoCluster(f"--dask {address}: the scheduler has no workers; start some with `dask worker {address}`")
         submit = partial(client.submit, take, pure=False)
         yield from _in_order(submit, partial(_wait_for_result, client, address), work, workers * _MAX_PENDING_ITEMS)
+
+
+def _in_time(address: str, act: Callable[[], Value]) -> Value:
+    """Ask a scheduler, since Dask waits without end for one that is stopped or is none."""
+    ended: list[tuple[Any, BaseException | None]] = []
+    thread = Thread(target=lambda: ended.append(attempt(act)), daemon=True)
+    thread.start()
+    thread.join(2 * _CONNECT_SECONDS)
+    if not ended:
+        wait = f"{2 * _CONNECT_SECONDS:g} s"
+        raise NoCluster(f"--dask {address}: no scheduler answers within {wait}; what was done can be resumed")
+    value, error = ended[0]
+    if error:
+        raise error
+    return cast("Value", value)
+
+
+def _count_workers(client: Any, address: str) -> int:
+    return len(_in_time(address, partial(client.scheduler_info, n_workers=-1))["workers"])
+
+
+def _close(client: Any, address: str) -> None:
+    with suppress(NoCluster):
+        _in_time(address, client.close)
 
 
 def _wait_for_result(client: Any, address: str, future: Any) -> Any:
@@ -218,7 +246,7 @@ def _wait_for_result(client: Any, address: str, future: Any) -> Any:
         try:
             return future.result(timeout=_RESULT_SECONDS)
         except TimeoutError:  # noqa: PERF203 - it waits
-            if client.status != "running" or not client.scheduler_info(n_workers=-1)["workers"]:
+            if client.status != "running" or not _count_workers(client, address):
                 raise NoCluster(f"--dask {address}: no worker is left; what was done can be resumed") from None
         except FutureCancelledError:
             raise NoCluster(f"--dask {address}: the scheduler is gone; what was done can be resumed") from None
