@@ -19,7 +19,7 @@ from conformance.run.row import run
 
 from .calls import call
 
-LIMITS = Limits(seconds=3.0)
+LIMITS = Limits(seconds=10.0)
 OPEN: list[Remote] = []
 
 

@@ -103,7 +103,7 @@ def test_a_killed_sweep_leaves_no_process(sweep: Sweep, end: signal.Signals) -> 
     sweep.process.send_signal(end)
     sweep.process.communicate(timeout=30)
     assert sweep.process.returncode in (-end, 128 + end)
-    wait(lambda: not find_marked_pids(sweep.mark), 10)
+    wait(lambda: not find_marked_pids(sweep.mark))
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_an_interrupted_sweep_keeps_its_blocks(sweep: Sweep) -> None:
     sweep.process.send_signal(signal.SIGINT)
     _, said = sweep.process.communicate(timeout=30)
     assert (sweep.process.returncode, said) == (130, "conformance: interrupted\n")
-    wait(lambda: not find_marked_pids(sweep.mark), 10)
+    wait(lambda: not find_marked_pids(sweep.mark))
     assert os.listdir(sweep.out) == [PART]
 
 
@@ -125,7 +125,7 @@ def test_a_sweep_resumes_after_the_death_of_a_worker(sweep: Sweep) -> None:
     assert sweep.process.returncode == 3
     assert said.startswith("conformance: a worker process died of SIGKILL")
     assert said.count("\n") == 1
-    wait(lambda: not find_marked_pids(sweep.mark), 10)
+    wait(lambda: not find_marked_pids(sweep.mark))
     kept = (sweep.out / PART).read_bytes().count(b"\n") - 1
     assert kept >= 4
     assert not (sweep.out / FILE).exists()

@@ -100,7 +100,7 @@ def test_a_child_in_another_session_ends_too(tmp_path: Path, monkeypatch: pytest
     child = int((tmp_path / "left").read_text())
     assert running(group=child)  # the first of its group
     getattr(backend, end)()
-    wait(lambda: not running(group=child), 5)
+    wait(lambda: not running(group=child))
 
 
 def test_an_interrupt_while_a_call_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +248,7 @@ def test_a_hang_or_death_at_stop(fault: str) -> None:
     backend.close()
     assert backend.bad_end is not None
     assert "stop: " in backend.bad_end
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < LIMITS.stop_seconds
     assert not running(group=group)
 
 

@@ -166,7 +166,7 @@ def test_a_hang_ends_in_time(tmp_path: Path, fresh: Fresh) -> None:
     began = time.monotonic()
     with pytest.raises(Exception, match=r"no answer within 0\.3 s to run"):
         call(remote, (13,))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:

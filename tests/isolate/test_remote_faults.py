@@ -150,7 +150,7 @@ def test_a_worker_ends_with_a_killed_suite(tmp_path: Path, hangs: bool) -> None:
     with suite_to_kill(backend) as (suite, group):
         wait(in_the_call.exists)
         suite.kill()
-    wait(lambda: not running(group=group), 5)
+    wait(lambda: not running(group=group))
 
 
 def test_numbers_past_the_doubles_travel_as_text() -> None:

@@ -128,7 +128,7 @@ def test_each_of_many_calls_has_one_result(tmp_path: Path) -> None:
     assert due["timeout"]
     assert int(state.read_text(encoding="ascii")) == calls, "none was called more often, or less"
     assert memories[-1] - memories[0] < MORE_MEMORY, memories
-    wait(lambda: left_behind() == before, 5)
+    wait(lambda: left_behind() == before)
     assert set(tmp_path.iterdir()) == files
 
 

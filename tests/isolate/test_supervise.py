@@ -150,7 +150,7 @@ def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: sign
         processes.wait(lambda: pid.exists() and pid.read_text(), 30)
         command.send_signal(end)
         _, said = command.communicate(timeout=30)
-    processes.wait(lambda: not processes.running(int(pid.read_text())), 5)
+    processes.wait(lambda: not processes.running(int(pid.read_text())))
     if end == signal.SIGTERM:
         assert command.returncode == 143
         assert "terminated; to go on, give --resume" in said
