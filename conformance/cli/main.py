@@ -11,7 +11,13 @@ import re
 import sys
 from collections.abc import Sequence
 
-from ..isolate.process.supervise import Terminated, exit_at_next_signal, install_signal_handlers, run_in_child
+from ..isolate.process.supervise import (
+    Terminated,
+    exit_at_next_signal,
+    install_signal_handlers,
+    interrupts,
+    run_in_child,
+)
 from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
 from ..system.text import describe_unknown
 from .arguments import Usage, locate, say_error
@@ -146,9 +152,12 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
         if alone:
             exit_at_next_signal()  # in this `try`: there must be no gap in which a signal is not caught
         return code
-    except KeyboardInterrupt as interrupt:
+    except BaseException as error:
         if alone:
             exit_at_next_signal()
+        interrupt = error if isinstance(error, KeyboardInterrupt) else next(iter(interrupts), None) if alone else None
+        if interrupt is None:
+            raise
         why, code = (interrupt.why, interrupt.exit_code) if isinstance(interrupt, Terminated) else ("interrupted", 130)
         say_error(why)
         return code

@@ -124,6 +124,26 @@ def test_limits_are_no_verdict(tmp_path: Path, act: str, code: int, said: str) -
         assert "crash" in {result.outcome.kind for result in read(tmp_path / "out" / "results.jsonl").results}
 
 
+IN_A_CLASS = """import os, signal, sys
+from conformance.cli import main as command
+class Ends:
+    def __set_name__(self, *_):
+        os.kill(os.getpid(), signal.SIGTERM)
+def run(_):
+    class Made:
+        ends = Ends()
+command._run = run
+sys.argv[1:] = ["list", "rules"]
+sys.exit(command.main())
+"""
+
+
+@ON_LINUX
+def test_a_signal_while_a_class_is_made_ends_the_command() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_A_CLASS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "conformance: terminated\n")
+
+
 EXITS = """import atexit, os, signal, sys
 from conformance.cli.main import main
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGHUP))
@@ -141,7 +161,7 @@ def test_a_signal_while_python_exits_is_silent() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: signal.Signals) -> None:
     pid = tmp_path / "pid"
     act = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
@@ -151,9 +171,10 @@ def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: sign
         command.send_signal(end)
         _, said = command.communicate(timeout=30)
     processes.wait(lambda: not processes.running(int(pid.read_text())))
-    if end == signal.SIGTERM:
-        assert command.returncode == 143
-        assert "terminated; to go on, give --resume" in said
+    if end != signal.SIGKILL:
+        code, how = (143, "terminated") if end == signal.SIGTERM else (130, "interrupted")
+        assert command.returncode == code
+        assert f"{how}; to go on, give --resume" in said
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")

@@ -24,6 +24,8 @@ class Terminated(KeyboardInterrupt):
 
 _ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGXCPU") if hasattr(signal, name))
 """Signals that end a command, such as that of a terminal that is closed."""
+interrupts: list[KeyboardInterrupt] = []
+"""Those that signals raised. Python 3.11 makes a RuntimeError of one that is raised while a class is made."""
 _over: list[bool] = []
 """Not empty once the exit code is known."""
 
@@ -39,7 +41,8 @@ def install_signal_handlers() -> None:
         now = time.monotonic()
         if now - last > _PATIENCE:
             last = now
-            raise Terminated(128 + number) if number in _ENDS else KeyboardInterrupt
+            interrupts.append(Terminated(128 + number) if number in _ENDS else KeyboardInterrupt())
+            raise interrupts[-1]
 
     default_handlers = {**dict.fromkeys(_ENDS, signal.SIG_DFL), signal.SIGINT: signal.default_int_handler}
     for number, handler in default_handlers.items():
@@ -79,13 +82,11 @@ def run_in_child(work: Callable[[], int], on_early_end: Callable[[int], int]) ->
         return _work_in_child(work, report_end, lifeline, our_end)
     os.close(report_end)
     os.close(lifeline)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child is interrupted too, and reports it
     try:
         code, status = _wait(child, report)
         return code[0] if code else on_early_end(os.waitstatus_to_exitcode(status))
     finally:
         kill_adopted_orphans()
-        signal.signal(signal.SIGINT, before)
         os.close(report)
         os.close(our_end)
 
@@ -101,7 +102,7 @@ def _wait(child: int, report: int) -> tuple[bytes, int]:
             os.kill(child, number)
         end = min(end, time.monotonic() + _GRACE)
 
-    for number in _ENDS:
+    for number in (signal.SIGINT, *_ENDS):  # a terminal interrupts the child too, which ignores the second
         if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` wants SIGHUP ignored
             signal.signal(number, pass_on)
     while True:
