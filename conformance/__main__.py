@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .cli.main import main
+from .cli.start import main
 
 if __name__ == "__main__":
     # Modules of the working directory come last: a backend may write files there, and none of them is to hide another.

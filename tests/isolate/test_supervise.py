@@ -144,6 +144,23 @@ def test_a_signal_while_a_class_is_made_ends_the_command() -> None:
     assert (done.returncode, done.stderr) == (143, "conformance: terminated\n")
 
 
+EARLY = """import os, signal, sys
+from conformance.cli.start import main
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "conformance.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+@ON_LINUX
+def test_an_interrupt_while_modules_are_imported_is_silent() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
 EXITS = """import atexit, os, signal, sys
 from conformance.cli.main import main
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGHUP))

@@ -44,9 +44,8 @@ def install_signal_handlers() -> None:
             interrupts.append(Terminated(128 + number) if number in _ENDS else KeyboardInterrupt())
             raise interrupts[-1]
 
-    default_handlers = {**dict.fromkeys(_ENDS, signal.SIG_DFL), signal.SIGINT: signal.default_int_handler}
-    for number, handler in default_handlers.items():
-        if signal.getsignal(number) is handler:  # otherwise whoever started us wants it ignored
+    for number in (signal.SIGINT, *_ENDS):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not if our parent ignores it
             with contextlib.suppress(ValueError):  # not in the main thread
                 signal.signal(number, end)
 
