@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run_safely(arguments)
     words = sys.argv[1:]
     _escape_unknown_characters()
-    gc.set_threshold(100_000)  # objects stay; the collector would take an eighth of a short run
+    gc.set_threshold(400_000)  # objects stay; the collector would take an eighth of a short run
     if any(
         word.rpartition("=")[2] == "none" for word in words
     ):  # --isolation none, with which a backend can end this process
@@ -150,6 +150,7 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
             install_signal_handlers()
         code = _run_to_the_end(arguments)
         if alone:
+            gc.freeze()  # a search for garbage at the exit would take a seventh of a long command
             exit_at_next_signal()  # in this `try`: there must be no gap in which a signal is not caught
         return code
     except BaseException as error:
