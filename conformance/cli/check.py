@@ -24,16 +24,18 @@ from ..selfcheck import check_cases
 from ..selfcheck.cells import CellTable, problems_with_cells, table_of
 from ..selfcheck.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
-from .arguments import Usage, check_folder, emit, locate
+from .arguments import Usage, check_folder, emit, load_spec_of, locate
 from .check_faults import Comparison, compare_faults, data_of_comparison, find_evidence, show_comparison
 from .mutants import try_mutants
 from .parser import Parser
+from .prove import try_proof
 from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance check                                   the bundled suite
   conformance check --suite my --lock                 vectors of yours in my/cases; lock the ids of new ones
   conformance check --mutants zero                    wrong backends, rules and lines with zero in their name
+  conformance check --prove                           the reference against the documents, for all lengths
   conformance check --sources DIR                     hold it against the documents themselves"""
 
 
@@ -44,14 +46,19 @@ def add_options(parser: Parser) -> None:
     parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")
     text = "plant bad backends, delete rules, mutate the reference: does the suite notice? only those with WORD in"
     parser.once("--mutants", "WORD", f"{text} their name (all; takes minutes)", nargs="?", const="")
+    text = "prove for all lengths, up to RANK (3) of them, that the reference decides as the documents; say where these"
+    parser.once("--prove", "RANK", f"{text} differ", nargs="?", const="3")
     parser.path("--evidence", "DIR", "folders of runs: verify that adapters/faults.yaml explains what failed there")
 
 
 def run(args: argparse.Namespace) -> int:
     """Check everything and print each problem and a summary; 0 if there is no problem."""
-    if args.mutants is not None:
-        if args.lock or args.sources or args.evidence:
-            raise Usage("--mutants checks nothing else; drop --lock, --sources and --evidence")
+    if args.mutants is not None or args.prove is not None:
+        named = "--mutants" if args.mutants is not None else "--prove"
+        if args.lock or args.sources or args.evidence or (args.mutants is not None and args.prove is not None):
+            raise Usage(f"{named} checks nothing else; drop the other options but --suite and --json")
+        if args.prove is not None:
+            return try_proof(load_spec_of(args.suite), args.prove, args.json)
         return try_mutants(load_suite(args.suite), args.mutants, args.json)
     sources = check_folder("--sources", args.sources)
     findings = _check(args.suite, sources, args.lock)

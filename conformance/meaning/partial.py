@@ -44,9 +44,7 @@ class Branch(NamedTuple):
     @property
     def when(self) -> str:
         """The facts in words; empty if the call means this in any case."""
-        fixed = {fact.left for fact in self.facts if fact.relation == "=" and fact.holds}
-        told = (fact for fact in self.facts if fact.left not in fixed or (fact.relation == "=" and fact.holds))
-        return " and ".join(map(_describe_fact, told))
+        return describe_facts(self.facts)
 
 
 class _UnknownRow:
@@ -128,7 +126,13 @@ def meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:
     """Return the meaning of a call in one run, with the texts of lengths that depend on names."""
     meaning = contract.meaning(*_values(call, facts))
     dst: Any = meaning.dst
-    return meaning._replace(dst=dst and tuple(str(n) if isinstance(n, Symbol) else n for n in dst))
+    return meaning._replace(dst=dst and tuple(text_of(n) for n in dst))
+
+
+def text_of(length: Any) -> Any:
+    """Return the text of a length that depends on names; those with one value by now are gone from it."""
+    settled = length.times(1) if isinstance(length, Symbol) else length
+    return str(settled) if isinstance(settled, Symbol) else settled
 
 
 def _values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
@@ -149,6 +153,13 @@ def _value(length: Length, own_name: str, low: float, facts: Facts) -> Any:
     if isinstance(length, int):
         return length
     return facts.length(own_name, low) if length is None else facts.length(length)
+
+
+def describe_facts(facts: Sequence[Fact]) -> str:
+    """Write facts in words; of a length that is known only what it is."""
+    fixed = {fact.left for fact in facts if fact.relation == "=" and fact.holds}
+    told = (fact for fact in facts if fact.left not in fixed or (fact.relation == "=" and fact.holds))
+    return " and ".join(map(_describe_fact, told))
 
 
 def _describe_fact(fact: Fact) -> str:

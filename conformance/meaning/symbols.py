@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 _MAX_RUNS = 500
 """The most runs of one function. Calls of models need at most 30."""
+_MAX_STEPS = 100
 
 
 class Undecidable(Exception):
@@ -37,10 +38,10 @@ class Run(NamedTuple):
     """None if the run met something undecidable."""
 
 
-def runs(function: Callable[[Facts], Any]) -> Iterator[Run]:
-    """Yield every way that a function of unknown lengths can go."""
+def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[Run]:
+    """Yield every way that a function of unknown lengths can go; what is left after `most` is undecidable."""
     plans: list[tuple[bool, ...]] = [()]
-    for _ in range(_MAX_RUNS):
+    for _ in range(most):
         if not plans:
             return
         plan = plans.pop()
@@ -63,6 +64,7 @@ class _Name:
         self.excluded: set[Fraction] = set()
         self.multiple_of = 1
         self.no_multiple_of: set[int] = set()
+        self.divisor_of = 0
 
     def can_be(self, number: Fraction) -> bool:
         return (
@@ -70,14 +72,25 @@ class _Name:
             and number not in self.excluded
             and number % self.multiple_of == 0
             and not any(number % factor == 0 for factor in self.no_multiple_of)
+            and (not self.divisor_of or (number != 0 and self.divisor_of % number == 0))
         )
 
     def tighten(self) -> None:
-        """Move the bounds to numbers that the length can be."""
-        while -math.inf < self.low <= self.high and not self.can_be(Fraction(self.low)):
-            self.low += 1
-        while self.low <= self.high < math.inf and not self.can_be(Fraction(self.high)):
-            self.high -= 1
+        """Move the bounds towards numbers that the length can be."""
+        step = self.multiple_of
+        if self.low > -math.inf:
+            self.low = -(-self.low // step) * step
+        if self.high < math.inf:
+            self.high = self.high // step * step
+        for _ in range(_MAX_STEPS):  # bounds that are too wide only leave more questions open
+            if self.low > self.high:
+                return
+            if self.low > -math.inf and not self.can_be(Fraction(self.low)):
+                self.low += step
+            elif self.high < math.inf and not self.can_be(Fraction(self.high)):
+                self.high -= step
+            else:
+                return
 
 
 class Facts:
@@ -151,6 +164,23 @@ class Facts:
         about.tighten()
         return multiple
 
+    def name_divides(self, name: str, number: int) -> bool:
+        about = self._names[name]
+        if about.low > number or about.low == about.high:
+            return about.low <= number and number % int(about.low) == 0
+        divides = self.holds(number, "is a multiple of", name)
+        if divides:
+            about.divisor_of = math.gcd(about.divisor_of, number)
+            about.high = min(about.high, number)
+            about.tighten()
+        return divides
+
+    def limit(self, names: Iterable[str], most: int) -> None:
+        """Note that no length with one of these names is above a number."""
+        for name in names:
+            self._names[name].high = min(self._names[name].high, most)
+            self._names[name].tighten()
+
     def range_of(self, length: Symbol) -> tuple[Any, Any]:
         """Return bounds of a length of one name, or of a positive one."""
         low = high = Fraction(1)
@@ -159,6 +189,9 @@ class Facts:
             low, high = low * min(ends), high * max(ends)
         ends = [low * length.factor, high * length.factor]
         return min(ends), max(ends)
+
+    def is_fixed(self, name: str) -> bool:
+        return self._names[name].low == self._names[name].high
 
     def are_positive(self, names: Iterable[str]) -> bool:
         return all(self._names[name].low > 0 for name in names)
@@ -203,7 +236,10 @@ class Symbol:
         if powers and not self.facts.are_positive((*self.powers, *powers)):
             raise Undecidable
         names = {name: self.powers.get(name, 0) + powers.get(name, 0) * power for name in (*self.powers, *powers)}
-        result = Symbol(self.facts, self.factor * factor**power, names)
+        factor = self.factor * factor**power
+        for name in [name for name in names if self.facts.is_fixed(name)]:
+            factor *= self.facts.range_of(Symbol(self.facts, Fraction(1), {name: names.pop(name)}))[0]
+        result = Symbol(self.facts, factor, names)
         return result if result.powers or result.factor.denominator != 1 else int(result.factor)
 
     def __mul__(self, other: Any) -> Any:
@@ -239,6 +275,9 @@ class Symbol:
     def __mod__(self, other: Any) -> Any:
         return divmod(self, other)[1]
 
+    def __rmod__(self, other: int) -> Any:
+        return divmod(other, self)[1]
+
     # ── comparisons ───────────────────────────────────────────────────────────────────────────────
 
     def _parts(self) -> tuple[Symbol, Symbol]:
@@ -255,9 +294,14 @@ class Symbol:
                 return True
             if name := _only(above.powers):
                 return self.facts.name_is_multiple(name, int(below.factor))
+        if not above.powers and (name := _only(below.powers)):
+            return below.factor == 1 and self.facts.name_divides(name, int(above.factor))
         if (not above.powers and not below.powers) or abs(self.facts.range_of(self)[1]) < 1:
             return False
-        return self.facts.holds(above, "is a multiple of", below)
+        whole = self.facts.holds(above, "is a multiple of", below)
+        if whole and not above.powers:
+            self.facts.limit(below.powers, int(above.factor))
+        return whole
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, int | Symbol):
