@@ -277,7 +277,7 @@ def _check_subject(evidence: Evidence, trust: Trust) -> None:
 
 
 def refuse_resumed(evidence: Evidence, what: object) -> None:
-    """Refuse to audit rows that the run did not call, and whose process nobody named the files of."""
+    """Refuse to audit rows that the run did not call: nobody named the files of their process."""
     if resumed := evidence.footer.get("resumed"):
         rows = f"{count_noun(resumed, 'row')} of the evidence {'is' if resumed == 1 else 'are'}"
         raise InvalidEvidence(f"{what}: {rows} of an earlier run; only a whole run can be audited")

@@ -131,7 +131,7 @@ def sign(file: RecordFile, key: Path, role: str) -> None:
 
 
 def try_key(key: Path, role: str, allowed: Path | None = None, revoked: Revoked = NOTHING_REVOKED) -> Signer | None:
-    """Sign something, to see before long work that a key can sign; return whose key it is if `allowed` is given."""
+    """Sign something, to see early that a key can sign; return the owner of the key if `allowed` is given."""
     with temporary_folder() as folder:
         file = write_record(folder / "try.json", {})
         sign(file, key, role)

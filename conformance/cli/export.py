@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..exchange import benchdnn_export, onnx_export
-from ..exchange.code.emit import Unwritable
+from ..exchange.code.emit import NoExactForm
 from ..exchange.code.write import NAMES, write_code
 from ..system.exit_codes import CONFORMS
 from ..system.files import replace_text
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 def _export_code(args: argparse.Namespace) -> int:
     try:
         file, text = write_code(load_spec_of(args.suite), args.lang)
-    except Unwritable as error:
+    except NoExactForm as error:
         raise Usage(f"--lang {args.lang}: {error}") from None
     replace_text(args.out / file, text)
     if args.json:

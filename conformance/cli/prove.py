@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from ..model import Spec
-from ..selfcheck.prove import Difference, Proof, prove
+from ..selfcheck.prove import Disagreement, Proof, prove
 from ..system.terminal import paint, say, wrap
 from .arguments import Usage, emit
 from .facts import command_of, of_call
@@ -41,7 +41,7 @@ def _show(name: str, proof: Proof, is_document: bool) -> None:
     say(wrap(f"{paint('bold', name)}: {said} ({proof.runs:,} ways)"))
 
 
-def _describe(difference: Difference, one: str, other: str) -> str:
+def _describe(difference: Disagreement, one: str, other: str) -> str:
     where = f" where {difference.where}" if difference.where else ""
     call = f": {command_of(difference.call)}" if difference.call else ", but no call was found that shows it"
     return f"{difference.one} in {one}, {difference.other} in {other}{where}{call}"

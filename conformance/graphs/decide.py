@@ -88,7 +88,7 @@ class Judge:
 
 
 def _has_unknown_lengths_alone(node: ReshapeNode) -> bool:
-    """Ask whether nothing but single lengths, whose names a condition can say, is missing."""
+    """Ask whether only single lengths are missing, which a condition can name."""
     is_typed = node.src_type is not None or node.form is not None
     return is_typed and not node.missing and node.special_zero is not None and None not in (node.shape or ())
 

@@ -32,7 +32,7 @@ class PartialCall(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """What a call means where some facts about its unknown parts hold."""
+    """The meaning of a call where some facts about its unknown parts hold."""
 
     facts: tuple[Fact, ...]
     kind: Kind
@@ -48,7 +48,7 @@ class Branch(NamedTuple):
 
 
 class _UnknownRow:
-    """A row of lengths of which not even the number is known."""
+    """A row of lengths; not even their number is known."""
 
     def __iter__(self) -> Iterator[int]:
         raise Undecidable

@@ -30,7 +30,7 @@ class Fact(NamedTuple):
     holds: bool
 
 
-class Run(NamedTuple):
+class Way(NamedTuple):
     """One way that a function can go."""
 
     facts: tuple[Fact, ...]
@@ -38,7 +38,7 @@ class Run(NamedTuple):
     """None if the run met something undecidable."""
 
 
-def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[Run]:
+def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[Way]:
     """Yield every way that a function of unknown lengths can go; what is left after `most` is undecidable."""
     plans: list[tuple[bool, ...]] = [()]
     for _ in range(most):
@@ -52,12 +52,12 @@ def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[Ru
             result = None
         answers = tuple(fact.holds for fact in facts.taken)
         plans += [(*answers[:k], False) for k in range(len(plan), len(answers))]
-        yield Run(tuple(facts.taken), result)
-    yield Run((), None)
+        yield Way(tuple(facts.taken), result)
+    yield Way((), None)
 
 
 class _Name:
-    """What a run knows of the length with one name."""
+    """The facts of a run about the length with one name."""
 
     def __init__(self, low: float) -> None:
         self.low, self.high = low, math.inf
@@ -94,7 +94,7 @@ class _Name:
 
 
 class Facts:
-    """What one run has taken as holding."""
+    """The facts that one run has taken as holding."""
 
     def __init__(self, plan: tuple[bool, ...]) -> None:
         self.taken: list[Fact] = []
@@ -197,7 +197,7 @@ class Facts:
         return all(self._names[name].low > 0 for name in names)
 
     def factor_of(self, length: Symbol) -> Fraction:
-        """Return a number of which a length is sure to be a multiple."""
+        """Return a number that is sure to divide a length."""
         return math.prod(
             (self._names[n].multiple_of ** power for n, power in length.powers.items()), start=length.factor
         )

@@ -27,8 +27,8 @@ Side = Callable[[Sequence[Any], Sequence[Any], bool], tuple[str, Any]]
 """(src, shape, special_zero) → the kind of the call, and dst."""
 
 
-class Difference(NamedTuple):
-    """What two sides say of a call."""
+class Disagreement(NamedTuple):
+    """A call that two sides decide differently."""
 
     one: str
     other: str
@@ -42,7 +42,7 @@ class Proof(NamedTuple):
     """The number of runs, and the first difference for each pair of kinds."""
 
     runs: int
-    differences: tuple[Difference, ...]
+    differences: tuple[Disagreement, ...]
 
 
 def side_of(contract: Contract) -> Side:
@@ -64,7 +64,7 @@ def _as_answer(dst: Any) -> tuple[str, Any]:
 
 def compare(one: Side, other: Side, most_rank: int, first_only: bool = False) -> Proof:
     """Compare two sides for src and shape of up to `most_rank` entries, and all lengths in them."""
-    count, found = 0, dict[tuple[str, str], Difference]()
+    count, found = 0, dict[tuple[str, str], Disagreement]()
     for rank, entries, flag in itertools.product(range(most_rank + 1), range(most_rank + 1), (False, True)):
 
         def both(facts: Facts) -> tuple[Any, Any]:
@@ -80,17 +80,17 @@ def compare(one: Side, other: Side, most_rank: int, first_only: bool = False) ->
                 is_sought = False
                 for call, kinds in _find_calls(one, other, rank, entries, flag):
                     if kinds not in found or found[kinds].call is None:
-                        found[kinds] = Difference(*kinds, call, describe_facts(run.facts))
+                        found[kinds] = Disagreement(*kinds, call, describe_facts(run.facts))
                     if first_only:
                         return Proof(count, tuple(found.values()))
             kinds = (run.result[0][0], run.result[1][0]) if run.result else ("not decided",) * 2
             if kinds not in found:
-                found[kinds] = Difference(*kinds, None, describe_facts(run.facts))
+                found[kinds] = Disagreement(*kinds, None, describe_facts(run.facts))
     return Proof(count, tuple(found.values()))
 
 
 def _named_call(facts: Facts, rank: int, entries: int) -> tuple[list[Any], list[Any]]:
-    """Return src and shape of named lengths; 0 and -1, which have a meaning of their own, are told apart first."""
+    """Return src and shape of named lengths; the special entries 0 and -1 are told apart first."""
     src = [facts.length(f"src[{k}]", 0) for k in range(rank)]
     shape = [facts.length(f"shape[{k}]", -math.inf) for k in range(entries)]
     return [0 if n == 0 else n for n in src], [-1 if d == -1 else 0 if d == 0 else d for d in shape]

@@ -71,7 +71,7 @@ def environment(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> 
     monkeypatch.setattr(sys, "executable", str(folder / "env" / "bin" / "python"))
 
 
-class Attack(NamedTuple):
+class SubjectAttack(NamedTuple):
     """Something that runs another file the second time."""
 
     make: Callable[[Path, int, pytest.MonkeyPatch], str]
@@ -172,26 +172,26 @@ OVERWRITES = (
 )
 OVERWRITES_AS_A_HELPER = "import ctypes, os; ctypes.CDLL({0!r}); os.truncate({0!r}, os.path.getsize({0!r}) - 1)"
 ATTACKS = {
-    "a library with a name of the system": Attack(loads("libm-mine.so"), "libm-mine.so", "_is_packaged"),
-    "an editable package": Attack(editable, "vendor (2 files)", "noted"),
-    "a module on PYTHONPATH": Attack(on_the_path, "vendor.py", "noted"),
-    "a program for an interpreter": Attack(
+    "a library with a name of the system": SubjectAttack(loads("libm-mine.so"), "libm-mine.so", "_is_packaged"),
+    "an editable package": SubjectAttack(editable, "vendor (2 files)", "noted"),
+    "a module on PYTHONPATH": SubjectAttack(on_the_path, "vendor.py", "noted"),
+    "a program for an interpreter": SubjectAttack(
         lambda folder, number, _: f"cmd:{sys.executable} {program(folder, number)}", "prog.py", "command_of"),
-    "a file that only a container sees": Attack(in_a_container, "libmine.so", "_find_file"),
-    "a preloaded library": Attack(preloaded, "libmine.so"),
-    "a start-up module": Attack(at_start(sitecustomize_py="number = {}\n"), "sitecustomize.py", "noted"),
-    "a line of a .pth file": Attack(at_start(mine_pth="import sys; sys.number = {}\n"), "mine.pth", "noted"),
-    "code with a name like a list of folders": Attack(
+    "a file that only a container sees": SubjectAttack(in_a_container, "libmine.so", "_find_file"),
+    "a preloaded library": SubjectAttack(preloaded, "libmine.so"),
+    "a start-up module": SubjectAttack(at_start(sitecustomize_py="number = {}\n"), "sitecustomize.py", "noted"),
+    "a line of a .pth file": SubjectAttack(at_start(mine_pth="import sys; sys.number = {}\n"), "mine.pth", "noted"),
+    "code with a name like a list of folders": SubjectAttack(
         with_data("exec(open({0!r}).read())", "mine.pth"), "mine.pth", "noted"),
-    "a library that our process has, too": Attack(in_our_process_too, "libmine.so"),
-    "a library that is closed again": Attack(loads("libmine.so", CLOSES), "libmine.so", "noted"),
-    "a program that has ended": Attack(with_helper, "helper", "noted"),
-    "a data file": Attack(with_data("open({0!r}).read()"), "data", "noted"),
-    "code that is no module": Attack(with_data("exec(open({0!r}).read())"), "data", "noted"),
-    "a library inside a package of the suite": Attack(loads("site-packages/ml_dtypes/libmine.so"), "libmine.so"),
-    "a package that is not as its RECORD says": Attack(in_a_package, "vendor-1.0 (2 files)", "noted"),
-    "a file with a name that is no text": Attack(loads("libmine\udcff\n.so"), "libmine\\udcff\\n.so"),
-    "a file with a name like one deleted": Attack(loads("x.so (deleted)"), "x.so (deleted)"),
+    "a library that our process has, too": SubjectAttack(in_our_process_too, "libmine.so"),
+    "a library that is closed again": SubjectAttack(loads("libmine.so", CLOSES), "libmine.so", "noted"),
+    "a program that has ended": SubjectAttack(with_helper, "helper", "noted"),
+    "a data file": SubjectAttack(with_data("open({0!r}).read()"), "data", "noted"),
+    "code that is no module": SubjectAttack(with_data("exec(open({0!r}).read())"), "data", "noted"),
+    "a library inside a package of the suite": SubjectAttack(loads("site-packages/ml_dtypes/libmine.so"), "libmine.so"),
+    "a package that is not as its RECORD says": SubjectAttack(in_a_package, "vendor-1.0 (2 files)", "noted"),
+    "a file with a name that is no text": SubjectAttack(loads("libmine\udcff\n.so"), "libmine\\udcff\\n.so"),
+    "a file with a name like one deleted": SubjectAttack(loads("x.so (deleted)"), "x.so (deleted)"),
 }  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def break_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(subject, name, nothing[name])
 
 
-def is_noticed(attack: Attack, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+def is_noticed(attack: SubjectAttack, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
     first, second = (subject_of(attack.make(folder, number, monkeypatch)) for number in (1, 2))
     return first.files.get(attack.name) != second.files.get(attack.name)
 

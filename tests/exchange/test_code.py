@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.exchange.code.emit import Unwritable
+from conformance.exchange.code.emit import NoExactForm
 from conformance.exchange.code.write import NAMES, write_code
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
@@ -90,7 +90,7 @@ PROGRAMS = {
 
 
 def answers(folder: Path, language: str, made: Sequence[Called], change: Callable[[str], str] = str) -> list[str]:
-    """What the code of a language says of calls, a line each; `change` edits the code first."""
+    """Return what the code of a language says of calls, a line each; `change` edits the code first."""
     file, text = write_code(SPEC, language)
     (folder / file).write_text(change(text), "utf-8")
     if language == "python":
@@ -224,5 +224,5 @@ def test_a_rule_without_an_exact_form_is_refused(rule: str, said: str) -> None:
     requires, ensures = (expression, None) if kind == "requires" else (None, expression)
     more = replace(known, id="more", requires=requires, ensures=ensures)
     spec = replace(SPEC, rules={**SPEC.rules, "more": more})
-    with pytest.raises(Unwritable, match=re.escape(said)):
+    with pytest.raises(NoExactForm, match=re.escape(said)):
         write_code(spec, "cpp")

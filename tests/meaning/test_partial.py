@@ -30,7 +30,7 @@ def decide(
 
 
 def kind(branches: tuple[Branch, ...]) -> str | None:
-    """What a call means in any case; None if that depends on what is not known."""
+    """Return what a call means in any case; None if that depends on what is not known."""
     found = {branch.kind for branch in branches}
     return found.pop() if len(found) == 1 else None
 

@@ -1,1 +1,1 @@
-"""What a call means as code in other languages: one file each, without dependencies."""
+"""Code in other languages that says what a call means: one file each, without dependencies."""

@@ -20,13 +20,13 @@ _RULES = ("broken", "silent", "beyond")
 _SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
-class Unwritable(Exception):
+class NoExactForm(Exception):
     """A rule asks for something that has no exact form in a language."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """How a language writes what differs from language to language; `$row`, `$value` and so on are filled in."""
+    """The templates of a language for what languages write differently; `$row`, `$value` and so on are filled in."""
 
     file: str
     function: str
@@ -72,7 +72,7 @@ def _fill(template: str, **parts: object) -> str:
     return Template(template).substitute(parts)
 
 
-class Writer:
+class CodeWriter:
     """Writes statements and expressions in a language."""
 
     def __init__(self, language: Language) -> None:
@@ -121,7 +121,7 @@ class Writer:
                 is_sure = name in _LENGTHS and not isinstance(value, ast.IfExp) and not _is_unsure(value)
                 written = _fill(language.length, value=self.text(value)) if is_sure else self.text(value)
                 return _fill(language.assign.get(name, "$name = $value;"), name=name, value=written)
-        raise Unwritable(f"{ast.unparse(statement)} is not written in {language.file}")
+        raise NoExactForm(f"{ast.unparse(statement)} is not written in {language.file}")
 
     def _block(self, head: str, body: Sequence[ast.stmt]) -> Iterator[str]:
         yield f"{head} {{"
@@ -159,7 +159,7 @@ class Writer:
                 return _fill(language.size, row=row) if function == "len" else f"{function}({row})"
             case ast.Call(func=ast.Name(id=function), args=[ast.GeneratorExp(elt=element, generators=[loop])]):
                 return self._loop(function, element, loop)
-        raise Unwritable(
+        raise NoExactForm(
             f"{ast.unparse(node)} has no form in {language.file} that is exact for every length of 64 bits"
         )
 
@@ -179,7 +179,7 @@ class Writer:
 
     def _loop(self, function: str, element: ast.expr, loop: ast.comprehension) -> str:
         if function == "sum" and not self.language.arithmetic and not isinstance(element, ast.Compare | ast.BoolOp):
-            raise Unwritable(f"{self.language.file}: a sum of lengths may wrap; compare their product, or count")
+            raise NoExactForm(f"{self.language.file}: a sum of lengths may wrap; compare their product, or count")
         i, d = "_i", "_d"
         match loop.target, loop.iter:
             case ast.Name(id=d), ast.Name(id=row):
@@ -189,7 +189,7 @@ class Writer:
             case ast.Name(id=i), ast.Call(args=[ast.Call(args=[ast.Name(id=row)])]):
                 pass
             case _:
-                raise Unwritable(f"a loop over {ast.unparse(loop.iter)} is not written in {self.language.file}")
+                raise NoExactForm(f"a loop over {ast.unparse(loop.iter)} is not written in {self.language.file}")
         keep = " && ".join(map(self.text, loop.ifs)) or "true"
         return _fill(self.language.loops[function], row=row, i=i, d=d, keep=keep, value=self.text(element))
 

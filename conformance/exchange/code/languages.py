@@ -1,4 +1,4 @@
-"""How each language writes what differs."""
+"""The templates of JavaScript, C++ and Rust."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from string import Template
 from ... import __version__
 from ...meaning.contract import contracts
 from ...model import Spec
-from .emit import Language, Writer
+from .emit import CodeWriter, Language
 from .languages import LANGUAGES
 
 NAMES = (*LANGUAGES, "python")
@@ -19,7 +19,7 @@ _FOLDER = Path(__file__).parent
 
 
 def write_code(spec: Spec, name: str) -> tuple[str, str]:
-    """Return the name of the file in a language, and its text; Unwritable if a rule has no exact form there."""
+    """Return the name of the file in a language, and its text; NoExactForm if a rule has no exact form there."""
     language = LANGUAGES.get(name)
     sources: dict[str, list[str]] = {}
     for document, contract in contracts(spec).items():
@@ -55,7 +55,7 @@ def _insert(lines: Iterable[str], comment: str, parts: dict[str, list[str]]) -> 
 def _function(language: Language, name: str, source: str) -> str:
     (function,) = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
-    body = (f"    {line}" for line in Writer(language).statements(function.body))
+    body = (f"    {line}" for line in CodeWriter(language).statements(function.body))
     return "\n".join([Template(language.function).substitute(name=name), *body, "}"])
 
 
