@@ -255,7 +255,10 @@ class Symbol:
             return self
         raise Undecidable
 
-    __radd__ = __sub__ = __rsub__ = __add__
+    __radd__ = __sub__ = __add__
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         quotient = self.times(other, -1)
@@ -319,8 +322,10 @@ class Symbol:
             return self.facts.name_equals(name, ratio.factor)
         low, high = self.facts.range_of(ratio)
         above, below = ratio._parts()
-        no_product = (not below.powers and above.factor != 1) or (not above.powers and below.factor != 1)
-        return not no_product and bool(low <= 1 <= high) and self.facts.holds(above, "=", below)
+        if (not below.powers and above.factor != 1) or (not above.powers and below.factor != 1) or not low <= 1 <= high:
+            return False
+        sides = sorted((above, below), key=lambda side: (not side.powers, str(side)))  # one question, asked either way
+        return self.facts.holds(sides[0], "=", sides[1])
 
     __hash__ = None  # type: ignore[assignment]
 
