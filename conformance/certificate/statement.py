@@ -49,8 +49,6 @@ LEVELS: Mapping[str, str] = {
     "re-run": "The issuer ran the named files and got the same answers.",
 }
 """What follows from each level."""
-DAYS = 365
-"""Days for which a certificate may be relied on."""
 _STATEMENT_TYPE, _PASSED, _WARNED, _FAILED = "https://in-toto.io/Statement/v1", "PASSED", "WARNED", "FAILED"
 _TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 _SUMMARY = "https://in-toto.io/attestation/svr/v0.2"

@@ -41,19 +41,14 @@ def read_typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int | 
     return None if match[1] == "T" else match[1], read_named_lengths(option, plain[match.end() :])
 
 
-def read_lengths(option: str, text: str) -> tuple[int, ...]:
-    """Read `3,4,5`, `3x4x5`, `[3, 4, 5]`, `(3,4,5)`, `3 4 5`; nothing or `()` for rank 0."""
-    return tuple(_number(option, entry, text) for entry in _entries(option, text))
-
-
 def read_named_lengths(option: str, text: str) -> tuple[int | str, ...]:
-    """Read lengths as `read_lengths` does, and names of lengths, such as `batch,3,224`."""
+    """Read `3,4,5`, `3x4x5`, `[3, 4, 5]`, `3 4 5`, also with names such as `batch,3`; nothing or `()` for rank 0."""
     entries = _entries(option, text)
     return tuple(each if _NAME.fullmatch(each) else _number(option, each, text) for each in entries)
 
 
 def read_partial_lengths(option: str, text: str) -> tuple[int | None, ...]:
-    """Read lengths as `read_lengths` does, and `?` for a length that is not known."""
+    """Read lengths in the same forms, and `?` for a length that is not known."""
     return tuple(None if entry == "?" else _number(option, entry, text) for entry in _entries(option, text))
 
 
