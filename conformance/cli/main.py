@@ -120,9 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:]
     _escape_unknown_characters()
     gc.set_threshold(400_000)  # objects stay; the collector would take an eighth of a short run
-    if any(
-        word.rpartition("=")[2] == "none" for word in words
-    ):  # --isolation none, with which a backend can end this process
+    if any(word.rpartition("=")[2] == "none" for word in words):  # as in --isolation: a backend can end this process
         return run_in_child(lambda: _run_safely(words, alone=True), _cut_short)
     return _run_safely(words, alone=True)
 
