@@ -12,6 +12,7 @@ import hashlib
 import mmap
 import os
 import re
+import site
 import subprocess
 import sys
 from collections import defaultdict
@@ -30,7 +31,11 @@ _PROC = Path("/proc")
 _STANDARD_LIBRARY, _BASE = Path(os.__file__).resolve().parent, Path(sys.base_prefix).resolve()
 _PACKAGES = {"site-packages", "dist-packages"}
 _SUITE, _SUITE_PACKAGE = Path(__file__).resolve().parents[1], "reshape_conformance-"
-_RUNTIME = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|gcc_s|z|uuid|nss_\w+))[-.].*")
+_SITE = {os.path.realpath(folder) for folder in (*site.getsitepackages(), site.getusersitepackages())}
+"""Where the suite is installed: a folder of somebody else may hold a package with the suite's name."""
+_RUNTIME = re.compile(
+    r"(ld-linux[\w-]*\.so|lib(c|m|dl|rt|util|pthread|resolv|stdc\+\+|gcc_s|z|uuid|nss_\w+)(-[\d.]+)?\.so)[\d.]*"
+)
 """The libraries of C and C++ that every program has or that the C library loads, which differ from system to system."""
 _LOAD_ALL = """
 for name in "bz2 ctypes dbm lzma readline sqlite3 ssl uuid zlib".split():
@@ -40,7 +45,9 @@ print(open("/proc/self/maps").read())
 """
 """A program that loads what the standard library has of the system, and prints its own map."""
 _CODE = (".py", ".pyc", ".pth", ".so")
-_OF_MACHINE = re.compile(r"/(proc/(?!\d+/root/)|sys/|dev/).*|/etc/ld\.so\.cache|/usr/lib\d*/(.*/)?(locale|gconv)/.*")
+_OF_MACHINE = re.compile(
+    r"/(proc/(?!\d+/root/)|sys/|dev/(?!shm/)).*|/etc/ld\.so\.cache|/usr/lib\d*/(.*/)?(locale|gconv)/.*"
+)
 """Data that each machine makes for itself."""
 _TOOLS = {"uname", "ldconfig", "gcc", "cc", "ld", "objdump"}
 """The programs that the standard library starts to ask about the system."""
@@ -88,13 +95,14 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
         started.add(command[0])
     elif not command and not notes["read"]:
         started.add(Path(sys.executable))
+    started |= {_program_of(process) for process in processes if _was_started(process, pid)}
     names.lost |= {f"the files that {path.name} read" for path in started if os.access(path, os.X_OK)}
     tested = {path for path, is_code in mapped.items() if not _is_left_out(path, is_code)}
     tested |= {path for path in read if not _is_left_out(path, path.suffix in _CODE)}
     modules = defaultdict[_Package, set[str]](set)
     for path in {*tested, *started, *filter(Path.is_file, command)}:
         package = _package_of(path)
-        if package and package.name.startswith(_SUITE_PACKAGE):
+        if package and package.name.startswith(_SUITE_PACKAGE) and str(package.folder) in _SITE:
             continue
         name = path.relative_to(package.folder).as_posix() if package else path.name
         if package:
@@ -181,6 +189,16 @@ def _with_children(pid: int) -> Iterator[int]:
     for children in sorted(_PROC.glob(f"{pid}/task/*/children")):
         for child in _read(children).split():
             yield from _with_children(int(child))
+
+
+def _was_started(child: int, pid: int) -> bool:
+    """Ask whether a child began as a program of its own, whose Python notes nothing; a copy has the same words."""
+    words, own = (_read(_PROC / str(process) / "cmdline") for process in (child, pid))
+    return words not in ("", own) and not re.search("multiprocessing.resource_tracker import main;main", words)
+
+
+def _program_of(pid: int) -> Path:
+    return (_PROC / str(pid) / "exe").resolve()
 
 
 def _mappings_of(pid: int) -> Iterator[_Mapping]:
@@ -270,7 +288,8 @@ def _is_left_out(path: Path, is_code: bool) -> bool:
     if is_code:
         by_python = path in _mapped_by_python()
         if path.suffix == ".pth" and all(
-            line[:1] in ("", "#") or Path(path.parent, line).is_dir() for line in _read(path).splitlines()
+            line[:1] in ("", "#") or (line[:6] != "import" and Path(path.parent, line).is_dir())
+            for line in _read(path).splitlines()
         ):
             return True  # it only adds folders to the path of modules
         return (by_python and path.is_relative_to(_BASE)) or (

@@ -145,6 +145,23 @@ def with_helper(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
     return adapter(folder, f"import subprocess; subprocess.run([{str(helper)!r}])")
 
 
+def started_in(code: str) -> Callable[..., str]:
+    def make(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+        with_helper(folder, number, patch)
+        return adapter(folder, f"import subprocess; {code.format(str(folder))}")
+
+    return make
+
+
+def with_processes(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    """A process that multiprocessing starts afresh, of which no event of Python tells."""
+    code = "import multiprocessing.util as util, os, sys, time; words = [sys.executable, '-c', 'input()']"
+    return adapter(
+        folder,
+        f"{code}\nends = os.pipe()\nos.dup2(ends[0], 0); util.spawnv_passfds(sys.executable.encode(), words, [0])",
+    )
+
+
 def with_made_helper(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
     helper = str(folder / "helper")
     return adapter(
@@ -166,13 +183,28 @@ def in_a_package(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
     return adapter(folder, "import vendor")
 
 
+def in_the_name_of_the_suite(folder: Path, number: int, patch: pytest.MonkeyPatch) -> str:
+    (folder / "reshape_conformance-9.dist-info").mkdir(exist_ok=True)
+    (folder / "reshape_conformance-9.dist-info" / "RECORD").write_text("libmine.so,,\n")
+    return loads("libmine.so")(folder, number, patch)
+
+
+def behind_a_link(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    (folder / "data").write_text(f"{number}")
+    (folder / "other").write_text("nothing")
+    link = str(folder / "link")
+    code = "import os; os.symlink('data', {0!r}); open({0!r}).read(); os.unlink({0!r}); os.symlink('other', {0!r})"
+    Path(link).unlink(missing_ok=True)
+    return adapter(folder, code.format(link))
+
+
 CLOSES = "import ctypes, _ctypes; _ctypes.dlclose(ctypes.CDLL({0!r})._handle)"
 OVERWRITES = (
     "import ctypes; ctypes.CDLL({0!r}); file = open({0!r}, 'r+b'); file.seek(0, 2); file.write(b'2'); file.close()"
 )
 OVERWRITES_AS_A_HELPER = "import ctypes, os; ctypes.CDLL({0!r}); os.truncate({0!r}, os.path.getsize({0!r}) - 1)"
 ATTACKS = {
-    "a library with a name of the system": SubjectAttack(loads("libm-mine.so"), "libm-mine.so", "_is_packaged"),
+    "a library with a name of the system": SubjectAttack(loads("libm-2.99.so"), "libm-2.99.so", "_is_packaged"),
     "an editable package": SubjectAttack(editable, "vendor (2 files)", "noted"),
     "a module on PYTHONPATH": SubjectAttack(on_the_path, "vendor.py", "noted"),
     "a program for an interpreter": SubjectAttack(
@@ -190,6 +222,10 @@ ATTACKS = {
     "code that is no module": SubjectAttack(with_data("exec(open({0!r}).read())"), "data", "noted"),
     "a library inside a package of the suite": SubjectAttack(loads("site-packages/ml_dtypes/libmine.so"), "libmine.so"),
     "a package that is not as its RECORD says": SubjectAttack(in_a_package, "vendor-1.0 (2 files)", "noted"),
+    "a library of a package with the name of the suite": SubjectAttack(in_the_name_of_the_suite, "libmine.so"),
+    "a file behind a link that then leads elsewhere": SubjectAttack(behind_a_link, "data", "noted"),
+    "a file that is opened to read and write": SubjectAttack(
+        with_data("exec(open({0!r}, 'r+').read())"), "data", "noted"),
     "a file with a name that is no text": SubjectAttack(loads("libmine\udcff\n.so"), "libmine\\udcff\\n.so"),
     "a file with a name like one deleted": SubjectAttack(loads("x.so (deleted)"), "x.so (deleted)"),
 }  # fmt: skip
@@ -235,6 +271,14 @@ LOST = {
         loads("libmine.so", "import ctypes, os; ctypes.CDLL({0!r}); os.chmod({0!r}, 0)"),
         "libmine.so (changed during the run)"),
     "what a helper reads": (with_helper, "the files that helper read"),
+    "what a helper of its folder reads": (
+        started_in("subprocess.run(['./helper'], cwd={0!r})"), "the files that helper read"),
+    "what a helper of another PATH reads": (
+        started_in("subprocess.run(['helper'], env=dict(PATH={0!r}))"), "the files that helper read"),
+    "what a process of multiprocessing reads": (with_processes, "the files that python"),
+    "a file that is read and then made again": (
+        with_data("import os; os.chdir({0!r}[:-4]); open('data').read(); os.unlink('data'); open('data', 'w')"),
+        "data (changed during the run)"),
     "what an interpreter reads": (ATTACKS["a program for an interpreter"].make, "the files that python"),
     "what a program reads that was made": (with_made_helper, "the files that helper read"),
     "what a shell starts": (
@@ -289,3 +333,12 @@ def test_the_files_of_a_process_of_somebody_else_are_missed(tmp_path: Path, monk
     monkeypatch.setattr(subject, "_mappings_of", read_own)
     found = subject_of(adapter(tmp_path, "import subprocess; subprocess.Popen(['sleep', '60'])"))
     assert "the files of sleep" in found.not_named
+
+
+@pytest.mark.parametrize("path", ["/usr/lib/libm-mine.so", "/dev/shm/data", "FOLDER/mine.pth"])
+def test_what_looks_like_a_part_of_the_system(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vendor's own package of Debian, a file in shared memory, and a line of code that names a folder."""
+    monkeypatch.setattr(subject, "_is_packaged", lambda path: path.suffix == ".so")
+    (tmp_path / "import mine").mkdir()
+    (tmp_path / "mine.pth").write_text("import mine")
+    assert not subject._is_left_out(Path(path.replace("FOLDER", str(tmp_path))), not path.endswith("data"))

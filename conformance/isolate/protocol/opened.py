@@ -58,15 +58,17 @@ class OpenedFiles(NamedTuple):
 
 def note() -> None:
     """From here on note each file that this process opens or loads and that is there, once."""
-    folder = os.environ[_FOLDER]
+    folder = os.path.realpath(os.environ[_FOLDER])
     log, noted = os.path.join(folder, _LOG), set[str]()
 
     def write(how: How, path: Any) -> None:
-        name = os.path.abspath(os.fsdecode(path))
+        name = os.path.realpath(os.fsdecode(path))  # now: a link may lead elsewhere later
         if name.startswith(folder) and name != log:
             with contextlib.suppress(ValueError):
                 name = importlib.util.source_from_cache(name)
         entry = f"{how} {name}\0"
+        if how == "made" and f"read {name}\0" in noted:
+            return
         if name != log and entry not in noted and os.path.isfile(name) == (how != "made"):
             noted.add(entry)
             with open(log, "ab", 0) as file:  # not kept open: a backend may close what it does not know
@@ -74,17 +76,21 @@ def note() -> None:
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         with contextlib.suppress(OSError, TypeError, ValueError):  # what is opened may be a descriptor, or no path
-            if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR):
-                if f"read {arguments[0]}\0" not in noted:
-                    write("made", arguments[0])
+            if event == "open" and arguments[2] & os.O_RDWR and not arguments[2] & os.O_CREAT:
+                write("read", arguments[0])
+            elif event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+                write("made", arguments[0])
             elif event == "open" or (event == "ctypes.dlopen" and os.sep in arguments[0]):
                 write("read", arguments[0])
             elif event == "import":
                 write("read", arguments[1])
             elif event in _STARTS:
                 program, words = arguments[:2] if len(arguments) > 1 else ("sh", [arguments[0]])
-                write("started", shutil.which(program) or program)
+                there, env = (arguments[2] or "", arguments[3]) if len(arguments) > 3 else ("", None)
+                if os.path.dirname(program):
+                    program = os.path.join(there, program)
+                write("started", shutil.which(program, path=os.pathsep.join(os.get_exec_path(env))) or program)
                 for word in " ".join(map(os.fsdecode, [words] if isinstance(words, str) else words)).split():
-                    write("started", word)
+                    write("started", os.path.join(there, word))
 
     sys.addaudithook(hook)
