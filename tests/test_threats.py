@@ -20,9 +20,8 @@ TEST_NAME = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 
 
 def functions(file: str) -> set[str]:
-    (path,) = Path(__file__).parent.rglob(file)
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.rglob(file)]
+    return {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 @HERE
