@@ -179,6 +179,9 @@ def signer_of(
         raise InvalidEvidence(f"{what} is weak, so that anybody can sign by it")
     if signer.key in revoked.keys:
         raise InvalidEvidence(f"{what} is revoked, says {revoked.source}")
+    if revoked.keys and "-CERT key " in said:
+        why = f"is certified by an authority, which {revoked.source} may revoke; make that list by ssh-keygen -k"
+        raise InvalidEvidence(f"{what} {why}")
     if revoked.is_krl:
         words = [*verify, "-r", str(revoked.source)]
         _run("-Y", words, f"{what} is revoked, says {revoked.source}", content=file.content)

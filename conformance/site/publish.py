@@ -88,7 +88,9 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
     files = {PUBLISHED: packed, PAGE: page.encode("utf-8")}
     if certified:
         certificate = check_for_site(results.parent, plan, trust)
-        present = (name for name in _CERTIFICATE if (results.parent / name).is_file())
+        present = [name for name in _CERTIFICATE if (results.parent / name).is_file()]
+        if link := next((path for path in map(results.parent.joinpath, present) if path.is_symlink()), None):
+            raise InvalidEvidence(f"{link}: is a link, and may lead to a secret; put the file itself there")
         files |= {name: read_bytes(results.parent / name) for name in present}
         pages = certificate_page.render_pages(certificate.statement, certificate.audit, run.with_drawn, PUBLISHED)
         files |= {name: text.encode("utf-8") for name, text in pages}

@@ -237,6 +237,14 @@ def site(lab: Lab) -> Path:
     return Path(shutil.copy(lab.home / SIGNERS, lab.home / "reports")).parent
 
 
+@pytest.mark.parametrize("name", [COMMITMENT, f"{CHALLENGE}.sig"])
+def test_a_link_in_a_certificate_is_not_published(lab: Lab, cli: Cli, site: Path, name: str) -> None:
+    """Such as one that leads to a private key, in a file that nothing else of the certificate needs."""
+    lab.forget_the_challenge()
+    (lab.folder / name).symlink_to(lab.key("vendor"))
+    cli("publish", site, lab.folder, "--suite", lab.suite).expect(2, err=f"{name}: is a link, and may lead to a secret")
+
+
 RECORDS = {each for name in (STATEMENT, AUDIT, CHALLENGE) for each in (name, f"{name}.sig")} | {COMMITMENT}
 
 

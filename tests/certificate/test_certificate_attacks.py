@@ -130,16 +130,17 @@ def sign_by_vendor(name: str) -> Callable[[Lab], None]:
 
 
 def sign_by_second_name(name: str) -> Callable[[Lab], None]:
-    """Let the vendor have an SSH certificate with another name, by an authority that is allowed for issuers."""
+    """Let the vendor have an SSH certificate with another name, by an authority that is allowed to sign this file."""
+    role = TESTER if name == STATEMENT else ISSUER
 
     def act(lab: Lab) -> None:
         with (lab.home / SIGNERS).open("a") as allowed:
             authority = lab.key("stranger.pub").read_text()
-            allowed.write(f'second@example.com cert-authority,namespaces="{ISSUER}" {authority}')
+            allowed.write(f'second@example.com cert-authority,namespaces="{role}" {authority}')
         words = ["ssh-keygen", "-q", "-s", "stranger", "-I", "second", "-n", "second@example.com", "vendor.pub"]
         subprocess.run(words, cwd=lab.home, check=True)
         (lab.folder / f"{name}.sig").unlink()
-        sign = f"ssh-add -q vendor && ssh-keygen -q -Y sign -f vendor-cert.pub -n {ISSUER} certificate/{name}"
+        sign = f"ssh-add -q vendor && ssh-keygen -q -Y sign -f vendor-cert.pub -n {role} certificate/{name}"
         subprocess.run(["ssh-agent", "sh", "-c", sign], cwd=lab.home, check=True)
 
     return act
@@ -320,6 +321,9 @@ ATTACKS: dict[str, Attack] = {
     "the key is revoked": Attack(
         lambda lab: lab.trust(revoked=lab.key("vendor.pub")), "of vendor@example.com is revoked, says", "signer_of"),
     "a key and a statement are revoked": Attack(revoke("{key} left us"), "is revoked, says", "signer_of"),
+    "a list of keys has the authority that certified the key": Attack(
+        in_order(sign_by_second_name(STATEMENT), lambda lab: lab.trust(revoked=lab.key("stranger.pub"))),
+        "is certified by an authority, which", "signer_of"),
     "a list of ssh-keygen revokes the key": Attack(
         lambda lab: lab.trust(revoked=revocation_list(lab, "vendor")), "is revoked, says", "signer_of"),
     **{f"a key is revoked as {text}": Attack(revoke(text), "revoked:4: .* is neither", "read_revoked")
