@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from ..hunt.hunt import Scope, hunt
-from ..isolate.backend import Isolation, isolation_of, use_backend
-from ..isolate.process.launch import Limits
-from ..model import Adapter, Spec
+from ..isolate.backend import isolation_of, use_backend
+from ..model import Spec
 from ..report.wording import visible
 from ..run.contain import quiet_backend
 from ..system.terminal import count_noun, lines, paint, say
@@ -28,7 +26,6 @@ def add_options(parser: Parser) -> None:
     add_calls(parser)
     parser.add_argument("--examples", type=positive, default=2000, metavar="N", help="calls to try (2000)")
     parser.add_argument("--seed", type=whole, default=0, metavar="S", help="the same seed tries the same calls (0)")
-    parser.once("--differential", "OTHER", "another backend, to compare with where the documents are silent")
     add_isolation(parser)
     add_limits(parser)
 
@@ -39,21 +36,15 @@ def run(args: argparse.Namespace) -> int:
     check_names(spec, args.operation, args.type)
     limits = read_limits(args)
     scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))
-    with quiet_backend() as notes, ExitStack() as backends:
-        adapter = backends.enter_context(_open(args.backend, args.isolation, limits))
-        compared = args.differential
-        other = backends.enter_context(_open(compared, args.isolation, limits)) if compared else None
-        result = hunt(adapter, scope, args.examples, args.seed, other)
+    isolation = isolation_of(args.backend, args.isolation)
+    with quiet_backend() as notes, use_backend(args.backend, isolation, limits) as adapter:
+        result = hunt(adapter, scope, args.examples, args.seed)
         name = f"{adapter.identity.name} {adapter.identity.version}"
     if args.json:
         emit({"backend": name, "seed": args.seed, **_data(result)})
     else:
         _show(result, name, args.seed, notes, spec)
     return 1 if result.counterexample else 0
-
-
-def _open(backend: str, isolation: Isolation | None, limits: Limits) -> AbstractContextManager[Adapter]:
-    return use_backend(backend, isolation_of(backend, isolation), limits)
 
 
 def _meanings(counterexample: Any) -> dict[str, dict[str, Any]]:
@@ -72,8 +63,7 @@ def _data(result: Any) -> dict[str, Any]:
         "row": failure.row.id,
         "rule": failure.rule,
         "diagnosis": failure.result.diagnosis,
-        "detail": failure.difference or failure.result.detail,
-        "difference": failure.difference is not None,
+        "detail": failure.result.detail,
         "verdicts": dict(failure.result.verdicts),
         "meanings": _meanings(failure),
         "case": failure.text,
@@ -90,14 +80,12 @@ def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> No
     if failure is None:
         say(f"nothing failed in {count_noun(result.examples, 'example')} of seed {seed}")
         return
-    what = failure.difference or failure.result.detail
     tried = count_noun(result.examples, "example")
-    how = paint("red", "differs" if failure.difference else "failed")
-    say(f"{how} after {tried} of seed {seed}; the smallest such call:")
+    say(f"{paint('red', 'failed')} after {tried} of seed {seed}; the smallest such call:")
     say()
     say(lines(failure.text.rstrip().split("\n")))
     say()
-    say(f"as {failure.row.id.partition('[')[2].rstrip(']')}: {visible(what)}")
+    say(f"as {failure.row.id.partition('[')[2].rstrip(']')}: {visible(failure.result.detail)}")
     for document, meaning in _meanings(failure).items():
         rules = f": {', '.join(meaning['rules'])}" if meaning["rules"] else ""
         say(f"  {document}: {meaning['kind']}{rules}")

@@ -20,7 +20,7 @@ from conformance.hunt.hunt import HuntResult, Scope, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
-from conformance.model import Case, Claims, Layout, Rejected
+from conformance.model import Case, Claims, Layout
 from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run
@@ -192,32 +192,6 @@ def test_shrinking_ends() -> None:
             assert steps < 500, case
 
 
-class Silent:
-    """The reference, except that it rejects scalars, about which no document says anything."""
-
-    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"))
-
-    def __init__(self) -> None:
-        self.reference = load_adapter("reference")
-
-    @property
-    def identity(self) -> Any:
-        return self.reference.identity._replace(name="silent")
-
-    def compile(self, graph: Any) -> Any:
-        if graph.src.dims == ():
-            raise Rejected("compile", "no scalars")
-        return self.reference.compile(graph)
-
-
-def test_two_backends_differ_in_an_unspecified_call(scope: Scope) -> None:
-    hunted = hunt(load_adapter("reference"), scope, 2000, other=Silent())
-    assert hunted.counterexample is not None
-    assert hunted.counterexample.rule == "rank-zero"
-    assert hunted.counterexample.difference == "reference: f32[]; silent: refused at compile: no scalars"
-    assert hunt(load_adapter("reference"), scope, 300, other=load_adapter("reference")).counterexample is None
-
-
 def test_the_command_prints_the_case_and_its_meaning(cli: Cli) -> None:
     words = ["hunt", "broken:last-infer-wins", "--examples", "2000", "--operation", "StaticReshape"]
     parts = (
@@ -233,7 +207,7 @@ def test_the_command_prints_the_case_and_its_meaning(cli: Cli) -> None:
 
 def test_the_command_without_a_failure(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["--examples", "50", "--type", "f32", "--differential", "reference"]
+    words = ["--examples", "50", "--type", "f32"]
     cli("hunt", "reference", *words).expect(0, out="nothing failed in 50 examples of seed 0")
     assert list(tmp_path.iterdir()) == [], "it leaves no file"
 
