@@ -49,6 +49,8 @@ _OF_MACHINE = re.compile(
     r"/(proc/(?!\d+/root/)|sys/|dev/(?!shm/)).*|/etc/ld\.so\.cache|/usr/lib\d*/(.*/)?(locale|gconv)/.*"
 )
 """Data that each machine makes for itself."""
+_OF_DISTRIBUTION = ("_sysconfigdata_", "_distutils_system_mod", "config-", "EXTERNALLY-MANAGED", "LICENSE")
+"""Beginnings of what a distribution of Python adds to the modules of its standard library."""
 _TOOLS = {"uname", "ldconfig", "gcc", "cc", "ld", "objdump"}
 """The programs that the standard library starts to ask about the system."""
 
@@ -284,7 +286,9 @@ def _is_left_out(path: Path, is_code: bool) -> bool:
     if path.is_relative_to(_SUITE):
         return not path.is_relative_to(bundled_folder().resolve())
     if path.is_relative_to(_STANDARD_LIBRARY) and _PACKAGES.isdisjoint(path.parts):
-        return True
+        first = path.relative_to(_STANDARD_LIBRARY).as_posix().removeprefix("lib-dynload/")
+        module = re.split("[./]", first)[0]  # a wheel may put others there, too
+        return module in sys.stdlib_module_names or module.startswith(_OF_DISTRIBUTION)
     if is_code:
         by_python = path in _mapped_by_python()
         if path.suffix == ".pth" and all(

@@ -335,9 +335,12 @@ def test_the_files_of_a_process_of_somebody_else_are_missed(tmp_path: Path, monk
     assert "the files of sleep" in found.not_named
 
 
-@pytest.mark.parametrize("path", ["/usr/lib/libm-mine.so", "/dev/shm/data", "FOLDER/mine.pth"])
+LOOK_ALIKES = ("/usr/lib/libm-mine.so", "/dev/shm/data", "FOLDER/mine.pth", f"{subject._STANDARD_LIBRARY}/mine.py")
+"""A vendor's own package of Debian, shared memory, a line of code that names a folder, and what a wheel adds to Python."""
+
+
+@pytest.mark.parametrize("path", LOOK_ALIKES)
 def test_what_looks_like_a_part_of_the_system(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vendor's own package of Debian, a file in shared memory, and a line of code that names a folder."""
     monkeypatch.setattr(subject, "_is_packaged", lambda path: path.suffix == ".so")
     (tmp_path / "import mine").mkdir()
     (tmp_path / "mine.pth").write_text("import mine")
