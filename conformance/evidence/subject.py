@@ -49,6 +49,8 @@ _OF_MACHINE = re.compile(
     r"/(proc/(?!\d+/root/)|sys/|dev/(?!shm/)).*|/etc/ld\.so\.cache|/usr/lib\d*/(.*/)?(locale|gconv)/.*"
 )
 """Data that each machine makes for itself."""
+_STARTS_PYTHON = {"popen_spawn_posix.py", "popen_forkserver.py"}
+"""Modules of multiprocessing that are imported when it starts a process, of which no event of Python tells."""
 _OF_DISTRIBUTION = ("_sysconfigdata_", "_distutils_system_mod", "config-", "EXTERNALLY-MANAGED", "LICENSE")
 """Beginnings of what a distribution of Python adds to the modules of its standard library."""
 _TOOLS = {"uname", "ldconfig", "gcc", "cc", "ld", "objdump"}
@@ -97,6 +99,7 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
         started.add(command[0])
     elif not command and not notes["read"]:
         started.add(Path(sys.executable))
+    started |= {Path(sys.executable).resolve() for path in notes["read"] if path.name in _STARTS_PYTHON}
     started |= {_program_of(process) for process in processes if _was_started(process, pid)}
     names.lost |= {f"the files that {path.name} read" for path in started if os.access(path, os.X_OK)}
     tested = {path for path, is_code in mapped.items() if not _is_left_out(path, is_code)}

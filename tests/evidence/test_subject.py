@@ -276,6 +276,10 @@ LOST = {
     "what a helper of another PATH reads": (
         started_in("subprocess.run(['helper'], env=dict(PATH={0!r}))"), "the files that helper read"),
     "what a process of multiprocessing reads": (with_processes, "the files that python"),
+    "what a process of multiprocessing that ended read": (
+        lambda folder, *_: adapter(
+            folder, "import multiprocessing as m; p = m.get_context('spawn').Process(); p.start(); p.join()"),
+        "the files that python"),
     "a file that is read and then made again": (
         with_data("import os; os.chdir({0!r}[:-4]); open('data').read(); os.unlink('data'); open('data', 'w')"),
         "data (changed during the run)"),
@@ -336,7 +340,7 @@ def test_the_files_of_a_process_of_somebody_else_are_missed(tmp_path: Path, monk
 
 
 LOOK_ALIKES = ("/usr/lib/libm-mine.so", "/dev/shm/data", "FOLDER/mine.pth", f"{subject._STANDARD_LIBRARY}/mine.py")
-"""A vendor's own package of Debian, shared memory, a line of code that names a folder, and what a wheel adds to Python."""
+"""A vendor's own package of Debian, shared memory, a line of code like a folder, and what a wheel adds to Python."""
 
 
 @pytest.mark.parametrize("path", LOOK_ALIKES)
