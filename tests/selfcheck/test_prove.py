@@ -58,7 +58,7 @@ def test_the_command_says_what_is_proved(cli: Cli) -> None:
         "proved: the reference answers as each document says, for all lengths, with up to 1 in src and in shape" in said
     )
     assert json.loads(cli("check", "--prove", "1", "--json").expect(0).out)["ok"] is True
-    assert "--prove 9: write a rank from 1 to 6" in cli("check", "--prove", "9").expect(2).err
+    assert "--prove 9: write a rank from 1 to 4" in cli("check", "--prove", "9").expect(2).err
     assert "--mutants checks nothing else" in cli("check", "--prove", "--mutants", "x").expect(2).err
 
 
