@@ -247,7 +247,7 @@ def _check_issuer(file: RecordFile, signer: Signer | None, trust: Trust) -> Sign
     """Return who signed a challenge or an audit: an issuer, with another key than that of the statement."""
     assert trust.allowed is not None
     issuer = signer_of(file, ISSUER, trust.allowed, trust.all_revoked, trust.at)
-    refuse_same_key(issuer, signer, f"{file.path}: is signed by {issuer.name}, whose key signed the statement too")
+    refuse_same_key(issuer, signer, f"{file.path}: is signed by {issuer.name}, with the key of the statement")
     return issuer
 
 

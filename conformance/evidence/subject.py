@@ -50,7 +50,7 @@ _OF_MACHINE = re.compile(
 )
 """Data that each machine makes for itself."""
 _STARTS_PYTHON = {"popen_spawn_posix.py", "popen_forkserver.py"}
-"""Modules of multiprocessing that are imported when it starts a process, of which no event of Python tells."""
+"""Modules that multiprocessing imports when it starts a process; no event of Python tells of that process."""
 _OF_DISTRIBUTION = ("_sysconfigdata_", "_distutils_system_mod", "config-", "EXTERNALLY-MANAGED", "LICENSE")
 """Beginnings of what a distribution of Python adds to the modules of its standard library."""
 _TOOLS = {"uname", "ldconfig", "gcc", "cc", "ld", "objdump"}
@@ -197,7 +197,7 @@ def _with_children(pid: int) -> Iterator[int]:
 
 
 def _was_started(child: int, pid: int) -> bool:
-    """Ask whether a child began as a program of its own, whose Python notes nothing; a copy has the same words."""
+    """Ask whether a child began as another program, in which nothing is noted; a copy has the same words."""
     words, own = (_read(_PROC / str(process) / "cmdline") for process in (child, pid))
     return words not in ("", own) and not re.search("multiprocessing.resource_tracker import main;main", words)
 

@@ -1,7 +1,7 @@
 """Read how a pytest session calls the backend: as `conformance run` does, with the same limits, waivers and claims.
 
 Each of these options is called `--conformance-NAME`, because other plugins have `--timeout` and the like. It may also
-stand in the configuration of pytest as `conformance_NAME`; the command line wins. Paths there are relative to the file
+be set in the configuration of pytest as `conformance_NAME`; the command line wins. Paths there are relative to the file
 of the configuration.
 
 `--conformance-jobs N` is the number of processes of the backend. They call the rows ahead of pytest, which goes on in

@@ -364,9 +364,9 @@ ATTACKS: dict[str, Attack] = {
     "the vendor signed the challenge": Attack(sign_by_vendor(CHALLENGE), "is not the signature of", "_check_issuer"),
     "the vendor is allowed everything and signs the challenge": Attack(
         in_order(Lab.allow_the_vendor_everything, sign_by_vendor(CHALLENGE)),
-        "whose key signed the statement too", "refuse_same_key"),
+        "with the key of the statement", "refuse_same_key"),
     "the vendor has a second name and signs the challenge": Attack(
-        sign_by_second_name(CHALLENGE), "by second@example.com, whose key signed the statement too", "refuse_same_key"),
+        sign_by_second_name(CHALLENGE), "by second@example.com, with the key of the statement", "refuse_same_key"),
     "the run is older than the challenge": Attack(
         lambda lab: lab.change_challenge(issued=NEXT_YEAR), "began before", "_check_challenge"),
     "another challenge lies in the folder": Attack(
@@ -389,9 +389,9 @@ ATTACKS: dict[str, Attack] = {
     "the vendor signs the audit": Attack(sign_by_vendor(AUDIT), "is not the signature of", "_check_audit"),
     "the vendor is allowed everything and signs the audit": Attack(
         in_order(Lab.allow_the_vendor_everything, sign_by_vendor(AUDIT)),
-        "whose key signed the statement too", "refuse_same_key"),
+        "with the key of the statement", "refuse_same_key"),
     "the vendor has a second name and signs the audit": Attack(
-        sign_by_second_name(AUDIT), "by second@example.com, whose key signed the statement too", "refuse_same_key"),
+        sign_by_second_name(AUDIT), "by second@example.com, with the key of the statement", "refuse_same_key"),
     "the audit is not signed": Attack(
         in_order(remove(f"{AUDIT}.sig"), Lab.write_pages), "is not signed", "_check_audit"),
     **{f"the audit {name}": Attack(change_audit(act), "does not follow from the statement", "_check_audit")
@@ -423,7 +423,7 @@ def test_an_attack_is_refused_by_its_check_alone(lab: Lab, name: str, monkeypatc
 
 @pytest.mark.parametrize("number", range(14))
 def test_a_key_by_which_anybody_signs_is_refused(lab: Lab, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Of eight files, one of these points is the signature of about one; ssh-keygen accepts that."""
+    """One of these points is the signature of about one file in eight; ssh-keygen accepts that."""
     points = [bytes.fromhex(point) for point in signature._SMALL_ORDER]
     points += [point[:-1] + bytes([point[-1] | 0x80]) for point in points]
     key = b"".join(map(string, (b"ssh-ed25519", points[number])))

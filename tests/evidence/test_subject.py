@@ -154,7 +154,7 @@ def started_in(code: str) -> Callable[..., str]:
 
 
 def with_processes(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
-    """A process that multiprocessing starts afresh, of which no event of Python tells."""
+    """Start a process by multiprocessing; no event of Python tells of it."""
     code = "import multiprocessing.util as util, os, sys, time; words = [sys.executable, '-c', 'input()']"
     return adapter(
         folder,

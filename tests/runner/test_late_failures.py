@@ -27,7 +27,7 @@ def fail(*_: Any, **__: Any) -> NoReturn:
 
 @pytest.fixture(autouse=True)
 def few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the drawn rows of a certificate, the first fail already."""
+    """Spare the planted backends, which these tests do not look at."""
     spare_planted(monkeypatch)
     monkeypatch.setattr("conformance.cli.request.ROWS_DRAWN", 60)
 
