@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..meaning.contract import Contract
-from ..meaning.partial import Branch, PartialCall, answer_of, decide, describe, folded_names
+from ..meaning.partial import Branch, PartialCall, answer_of, decide, describe, folded_names, kind_of, rules_of
 from ..model import INTEGERS, Call, Document, Finding, Form, Meaning, Operation, Pointer, Rule, Spec
 from ..model.types import range_of
 
@@ -125,14 +125,11 @@ def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dic
 def _of_named_call(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
     """Return the meaning of a call with names of lengths, and for which lengths it has it."""
     branches = decide(contract, PartialCall(*call))
-    kinds = {branch.kind for branch in branches}
     told = answer_of(branches)
-    rules = tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
-    meaning = of_meaning(spec, document, Meaning("legal", None, rules))
+    meaning = of_meaning(spec, document, Meaning("legal", None, rules_of(branches)))
     facts = {"reason": describe(branches), "branches": [of_branch(branch) for branch in branches]}
-    kind = "not decided" if not kinds else kinds.pop() if len(kinds) == 1 else "conditional"
     folded = folded_names(call.src, call.shape, told) if told else ()
-    return meaning | facts | {"kind": kind, "dst": told, "folded": list(folded)}
+    return meaning | facts | {"kind": kind_of(branches), "dst": told, "folded": list(folded)}
 
 
 def of_branch(branch: Branch) -> dict[str, Any]:

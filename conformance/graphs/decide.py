@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from ..meaning.contract import Contract, contracts
-from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, decide, folded_names
+from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, decide, folded_names, kind_of, rules_of
 from ..model import Form, Operation, Spec
 from .nodes import Dims, ReshapeNode, whole, without_names
 
@@ -74,14 +74,11 @@ class Judge:
             return Decision(meaning.kind, meaning.rules, (), meaning.dst)
         branches = decide(self._contracts[document], PartialCall(node.src, node.shape, node.special_zero, form))
         dst = answer_of(branches)
-        kinds = {branch.kind for branch in branches}
-        rules = tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
-        if len(kinds) == 1 and (kinds == {"illegal"} or not node.missing):
-            decision = Decision(kinds.pop(), rules, (), dst)
-        elif kinds and _has_unknown_lengths_alone(node):
-            decision = Decision("conditional", rules, (), dst, branches)
-        else:
+        kind = kind_of(branches)
+        is_told = _has_unknown_lengths_alone(node) if kind == "conditional" else kind == "illegal" or not node.missing
+        if kind == "not decided" or not is_told:
             return Decision("not decided", (), missing, dst)
+        decision = Decision(kind, rules_of(branches), (), dst, branches if kind == "conditional" else ())
         if node.src is None or node.shape is None or decision.dst is None:
             return decision
         return decision._replace(folded=folded_names(node.src, node.shape, decision.dst))

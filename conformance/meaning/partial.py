@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..model import Form, Kind
 from ..system.text import format_dims
@@ -94,7 +94,7 @@ def _join(branches: list[Branch]) -> Branch | None:
 def describe(branches: Sequence[Branch]) -> str:
     """Say for which lengths a call means what: `legal if and only if n is even; otherwise illegal: same-volume`."""
     answered = [branch for branch in branches if branch.kind != "illegal"]
-    broken = ", ".join(dict.fromkeys(rule for each in branches if each.kind == "illegal" for rule in each.rules))
+    broken = ", ".join(rules_of([branch for branch in branches if branch.kind == "illegal"]))
     if not answered:
         return f"illegal for every length: {broken}" if branches else "not decided"
     how = "if and only if" if len(answered) == 1 else "if"
@@ -107,6 +107,17 @@ def _describe_branch(branch: Branch, how: str) -> str:
     if branch.dst is not None and any(isinstance(n, str) for n in branch.dst):
         parts.append(f"(dst {format_dims(branch.dst)})")
     return " ".join(parts) + (f": {', '.join(branch.rules)}" if branch.rules else "")
+
+
+def kind_of(branches: Sequence[Branch]) -> Kind | Literal["conditional", "not decided"]:
+    """Return the kind of a call if it has one for every length."""
+    kinds = {branch.kind for branch in branches}
+    return "not decided" if not kinds else kinds.pop() if len(kinds) == 1 else "conditional"
+
+
+def rules_of(branches: Sequence[Branch]) -> tuple[str, ...]:
+    """Return the rules of all branches."""
+    return tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
 
 
 def answer_of(branches: Sequence[Branch]) -> Lengths | None:

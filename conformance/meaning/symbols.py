@@ -171,8 +171,7 @@ class Facts:
         divides = self.holds(number, "is a multiple of", name)
         if divides:
             about.divisor_of = math.gcd(about.divisor_of, number)
-            about.high = min(about.high, number)
-            about.tighten()
+            self.limit([name], number)
         return divides
 
     def limit(self, names: Iterable[str], most: int) -> None:
@@ -270,10 +269,10 @@ class Symbol:
         return divmod(Symbol(self.facts, Fraction(other), {}), self) if other else (0, 0)
 
     def __floordiv__(self, other: Any) -> Any:
-        return _known(divmod(self, other)[0])
+        return _whole_quotient(divmod(self, other)[0])
 
     def __rfloordiv__(self, other: int) -> Any:
-        return _known(divmod(other, self)[0])
+        return _whole_quotient(divmod(other, self)[0])
 
     def __mod__(self, other: Any) -> Any:
         return divmod(self, other)[1]
@@ -337,8 +336,8 @@ class Symbol:
         if isinstance(other, int) and (name := _only(self.powers)):
             bound = other / self.factor
             return self.facts.name_is_below(name, bound) if self.factor > 0 else not self._reaches(name, bound)
-        low, high = self.facts.range_of(self)
         if isinstance(other, int) and (other <= 0 or self.factor < 0):
+            low, high = self.facts.range_of(self)
             return bool(high < other) or (not low >= other and self.facts.holds(self, "<", other))
         ratio = self.times(other, -1)
         if not isinstance(ratio, Symbol) or not ratio.powers:
@@ -368,7 +367,7 @@ class Symbol:
         return not self > other
 
 
-def _known(quotient: Any) -> Any:
+def _whole_quotient(quotient: Any) -> Any:
     if quotient is None:
         raise Undecidable
     return quotient

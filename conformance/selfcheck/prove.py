@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from ..meaning.contract import Contract, contracts
@@ -115,8 +116,18 @@ def prove(spec: Spec, decide: Callable[..., Any], most_rank: int) -> Iterator[tu
     """Yield each document with its proof against the reference, and each pair of documents with what they differ in."""
     compiled = contracts(spec)
     forbids = spec.rules["zero-meets-infer"].documents if "zero-meets-infer" in spec.rules else frozenset()
+    by_source = {contract.source: contract for contract in compiled.values()}
+
+    @cache  # several documents have the same contract
+    def compare_to_reference(source: str, may_meet: bool) -> Proof:
+        return compare(answers_of(by_source[source]), answers_of_reference(decide, may_meet), most_rank)
+
+    @cache
+    def compare_contracts(one: str, other: str) -> Proof:
+        return compare(side_of(by_source[one]), side_of(by_source[other]), most_rank)
+
     for document, contract in compiled.items():
-        yield document, compare(answers_of(contract), answers_of_reference(decide, document not in forbids), most_rank)
+        yield document, compare_to_reference(contract.source, document not in forbids)
     for one, other in itertools.combinations(compiled, 2):
         if compiled[one].source != compiled[other].source:
-            yield f"{one} and {other}", compare(side_of(compiled[one]), side_of(compiled[other]), most_rank)
+            yield f"{one} and {other}", compare_contracts(compiled[one].source, compiled[other].source)

@@ -450,7 +450,7 @@ def test_an_audit_is_of_the_files_of_the_certificate(
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
 def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv(name, "/tmp/libmine.so")
+    monkeypatch.setenv(name, "libmine.so")
     backend, words = f"{lab.home / 'mine.py'}:Mine", ("--suite", lab.suite)
     cli("certify", backend, "--out", lab.home / "out", *words).expect(3, err=f"{name} is set", lines=1)
     cli("audit", lab.folder, backend, "--allowed", lab.home / SIGNERS, *words).expect(3, err=f"{name} is set")

@@ -110,7 +110,7 @@ class CodeWriter:
             case ast.AugAssign(target=ast.Name(id=name), value=ast.Tuple() as rule):
                 return _fill(language.add_rule, name=name, rule=_quote(rule))
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=value):
-                return _fill(language.multiply, name=name, value=self.known(value))
+                return _fill(language.multiply, name=name, value=self.length_in(value))
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
                 return f"{name} += {self.text(value)};"
             case ast.Assign(targets=[ast.Tuple()], value=ast.Call(args=[left, right])):
@@ -163,7 +163,7 @@ class CodeWriter:
             f"{ast.unparse(node)} has no form in {language.file} that is exact for every length of 64 bits"
         )
 
-    def known(self, node: ast.expr) -> str:
+    def length_in(self, node: ast.expr) -> str:
         """Return an expression; of a name that holds a length or none, the length."""
         return _fill(self.language.some, name=ast.unparse(node)) if _is_unsure(node) else self.text(node)
 
@@ -175,7 +175,7 @@ class CodeWriter:
             return no + _fill(self.language.contains, row=right.id, value=self.text(left))
         if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Tuple):
             return f"{no}({' || '.join(f'{self.text(left)} == {self.text(each)}' for each in right.elts) or 'false'})"
-        return f"{self.known(left)} {_SIGNS[type(op)]} {self.known(right)}"
+        return f"{self.length_in(left)} {_SIGNS[type(op)]} {self.length_in(right)}"
 
     def _loop(self, function: str, element: ast.expr, loop: ast.comprehension) -> str:
         if function == "sum" and not self.language.arithmetic and not isinstance(element, ast.Compare | ast.BoolOp):

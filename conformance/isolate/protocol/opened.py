@@ -40,8 +40,9 @@ class OpenedFiles(NamedTuple):
         return {_FOLDER: str(self.folder), "PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
 
     def noted(self) -> Mapping[How, set[Path]]:
-        """Return the files that were read, those that were not there before they were written, and those in the command
-        lines of programs that were started.
+        """Return the files by how they were used.
+
+        Those that were `made` were not there before. Those that were `started` are in the command lines of programs.
         """
         try:
             entries = os.fsdecode((self.folder / _LOG).read_bytes()).split("\0")
