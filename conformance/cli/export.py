@@ -1,10 +1,10 @@
-"""`conformance export FORMAT --out DIR`: write the legal rows as tests of another suite, or what calls mean as code."""
+"""`conformance export FORMAT --out DIR`: write rows as tests of other suites or as JSON, or what calls mean as code."""
 
 from __future__ import annotations
 
 import argparse
 
-from ..exchange import benchdnn_export, onnx_export
+from ..exchange import benchdnn_export, json_export, onnx_export
 from ..exchange.code.emit import NoExactForm
 from ..exchange.code.write import NAMES, write_code
 from ..system.exit_codes import CONFORMS
@@ -17,14 +17,16 @@ from .shared_options import add_suite
 EXAMPLES = """\
   conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
   conformance export benchdnn --out build/benchdnn    a graph file for each, for benchdnn
+  conformance export json --out build/vectors         legal and illegal calls, for programs in any language
   conformance export code --lang cpp --out build/cpp    what a call means, and shape inference, as one header"""
 
 
 def add_options(parser: Parser) -> None:
     text = (
-        "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver; code: what calls mean, as a program"
+        "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver; json: legal and illegal calls; "
+        "code: what calls mean, as a program"
     )
-    parser.add_argument("format", choices=("onnx", "benchdnn", "code"), metavar="FORMAT", help=text)
+    parser.add_argument("format", choices=("onnx", "benchdnn", "json", "code"), metavar="FORMAT", help=text)
     parser.add_argument("--lang", choices=NAMES, metavar="LANGUAGE", help=f"of code: {', '.join(NAMES)}")
     parser.path("--out", "DIR", "where the files go, a new or an empty folder", required=True)
     add_suite(parser)
@@ -32,7 +34,7 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the tests, and say which rows are left out and what the format does not test."""
-    out, is_onnx = args.out, args.format == "onnx"
+    out = args.out
     if out.exists() and not out.is_dir():
         raise Usage(f"--out {str(out)!r} is no folder; name a new or an empty one")
     if out.is_dir() and any(out.iterdir()):
@@ -41,21 +43,23 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--lang belongs to the format code, and code needs it: --lang {'|'.join(NAMES)}")
     if args.format == "code":
         return _export_code(args)
-    rows = load_plan(args.suite).rows
-    if is_onnx:
+    plan = load_plan(args.suite)
+    if args.format == "onnx":
         onnx_export.load_onnx()
-        choice, lost = onnx_export.choose_node_tests(rows), onnx_export.LOST
+        choice, lost, words = onnx_export.choose_node_tests(plan.rows), onnx_export.LOST, "node test"
         number = onnx_export.write_node_tests(choice.chosen, out)
-    else:
-        choice, lost = benchdnn_export.choose_graphs(rows), benchdnn_export.LOST
+    elif args.format == "benchdnn":
+        choice, lost, words = benchdnn_export.choose_graphs(plan.rows), benchdnn_export.LOST, "graph file"
         number = benchdnn_export.write_graphs(choice.chosen, out)
+    else:
+        choice, lost, words = json_export.choose_vectors(plan.rows), json_export.LOST, "test"
+        number = json_export.write_vectors(plan.suite, choice.chosen, out)
     exported = sum(len(group.rows) for group in choice.chosen)
     if args.json:
         facts = {"tests": number, "rows": exported, "left_out": dict(choice.left_out.most_common()), "lost": lost}
         emit({"out": str(out), **facts})
         return CONFORMS
-    written = count_noun(number, "node test" if is_onnx else "graph file")
-    say(f"wrote {written} to {out}, for {count_noun(exported, 'row')}")
+    say(f"wrote {count_noun(number, words)} to {out}, for {count_noun(exported, 'row')}")
     say(f"{count_noun(choice.left_out.total(), 'row')} left out:")
     say(table([("", f"{number:,}", why) for why, number in choice.left_out.most_common() if number]))
     say("not tested by these files:")

@@ -1,1 +1,1 @@
-"""Our rows as tests of other suites, in their file formats, and what calls mean as code in other languages."""
+"""Our rows as tests of other suites and as JSON, and what calls mean as code in other languages."""

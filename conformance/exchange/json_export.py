@@ -1,0 +1,193 @@
+"""Rows of one plain call as JSON, which programs in any language read, and the rows that such files hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..load.faults import load_faults
+from ..load.folders import spec_folder
+from ..meaning.contract import Contract, contracts
+from ..meaning.faults import KnownFaults
+from ..model import Case, Expected, Meaning, Place, Spec, Step, Suite
+from ..model.faults import LegalCall
+from ..model.types import WIDTH
+from ..plan.contents import EDGES, scramble_of
+from ..plan.memory import patterns
+from ..plan.rows import Row, row_of
+from ..system.exit_codes import CommandError
+from ..system.files import replace_text
+from .choose import COMMON, Choice, Chosen, Reasons
+
+LOST: tuple[str, ...] = (
+    "sequences of calls, and several nodes in one graph",
+    "missing, additional or wrong attributes and operands, and what a graph declares of dst",
+    "layouts, strides, dst in the memory of src",
+    "what a call does to src, to the memory around dst, and to the next call",
+)
+"""What these files do not test, though the suite does."""
+_REASONS: Reasons = {
+    **COMMON,
+    "chain": "several nodes",
+    "declared": "dims or strides declared of dst",
+    "layout:": "a layout of src in memory",
+    "large": "a tensor of more than 2^31 elements",
+}
+_MOST_BYTES_WRITTEN = 64
+"""Elements of more bytes are described by their SHA-256."""
+
+
+class InvalidVectors(CommandError):
+    """The files cannot be read; the message says which and why."""
+
+
+def choose_vectors(rows: Sequence[Row]) -> Choice:
+    """Choose the rows of one call of one node with dense tensors; those of the same call and types are one test."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    left_out: Counter[str] = Counter()
+    for row in rows:
+        reasons = (words for start, words in _REASONS.items() if any(facet.startswith(start) for facet in row.facets))
+        why = "several calls" if len(row.case.steps) > 1 else next(reasons, None)
+        if why is None:
+            groups.setdefault((row.case.id, row.type, row.shape_type), []).append(row)
+        else:
+            left_out[why] += 1
+    return Choice(tuple(Chosen(tuple(group), ()) for group in groups.values()), left_out)
+
+
+def write_vectors(suite: Suite, chosen: Iterable[Chosen], out: Path) -> int:
+    """Write a file for each rule, the index and the schema into a folder, and return the number of tests."""
+    faults = load_faults()
+    known = KnownFaults(faults)
+    tests: dict[str, list[dict[str, Any]]] = {}
+    types = set()
+    for group in chosen:
+        tests.setdefault(group.rows[0].case.rule, []).append(_test_of(group.rows, known))
+        types.add(group.rows[0].type)
+    texts = {"schema.json": (spec_folder() / "schema" / "vectors.json").read_text(encoding="utf-8")}
+    for rule, each in tests.items():
+        lines = ",\n".join(json.dumps(test) for test in each)
+        texts[f"{rule}.json"] = f'{{"schema": "schema.json", "rule": "{rule}", "tests": [\n{lines}\n]}}\n'
+    index = {
+        "schema": "schema.json",
+        "version": __version__,
+        "suite_digest": suite.digest,
+        "documents": {
+            document.id: {"edition": document.edition, "operation": document.operation}
+            for document in suite.spec.documents.values()
+        },
+        "rules": {
+            rule.id: {
+                "sentence": rule.sentence,
+                "stated": sorted({f"{each.document}:{each.line}" for each in rule.stated}),
+            }
+            for rule in suite.spec.rules.values()
+        },
+        "known_faults": {
+            fault.id: {"backend": fault.backend, "versions": fault.versions, "words": fault.words} for fault in faults
+        },
+        "types": {
+            type_: {
+                "width": WIDTH[type_],
+                "scramble": scramble_of(type_)._asdict(),
+                "edges": EDGES[type_],
+            }
+            for type_ in sorted(types)
+        },
+        "files": {
+            name: {"tests": len(tests.get(name.removesuffix(".json"), ())), "sha256": _sha256(text.encode())}
+            for name, text in texts.items()
+        },
+    }
+    for name, text in {**texts, "index.json": json.dumps(index, indent=1) + "\n"}.items():
+        replace_text(out / name, text)
+    return sum(map(len, tests.values()))
+
+
+def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
+    """Return rows of one call as a test."""
+    row, step = rows[0], rows[0].steps[0]
+    call = row.case.steps[0]
+    meanings = {name: each.meaning for row in rows for each in row.steps[0].meanings for name in each.documents}
+    dst = next((meaning.dst for meaning in meanings.values() if meaning.kind == "legal"), None)
+    hit = LegalCall(row.type, call.src, call.shapes[0], call.special_zero[0], tuple(n or 0 for n in dst or ()))
+    elements = patterns(step.source).tobytes()
+    is_short = len(elements) <= _MOST_BYTES_WRITTEN
+    test = {
+        "id": f"{row.case.id}-{row.type}-{row.shape_type}",
+        "case": row.case.id,
+        "title": row.case.heading,
+        "src": {"type": row.type, "dims": call.src},
+        "contents": {
+            "seed": step.source.start,
+            **({"bits": call.bits} if call.bits else {}),
+            **({"bytes": elements.hex()} if is_short else {"sha256": _sha256(elements)}),
+        },
+        "shape": {"type": row.shape_type, "values": call.shapes[0]},
+        "special_zero": call.special_zero[0],
+        "documents": {name: _meaning_of(meaning) for name, meaning in meanings.items()},
+        "known_faults": [] if dst is None else [fault.id for fault in known.hitting(hit)],
+        "rows": [{"id": each.id, "operation": each.operation, "shape_passed_as": each.given} for each in rows],
+    }
+    for each in rows:
+        each.free_steps()
+    return test
+
+
+def _meaning_of(meaning: Meaning) -> dict[str, Any]:
+    most = {} if meaning.most is None else {"most": meaning.most}
+    return {"kind": meaning.kind, "dst": meaning.dst, "rules": meaning.rules, **most}
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_vectors(folder: Path, suite: Suite) -> tuple[Row, ...]:
+    """Return the rows of a folder that `write_vectors` filled under the same suite; InvalidVectors if it is changed.
+
+    What the files say of the documents is the expectation of the case of each row.
+    """
+    compiled = contracts(suite.spec)
+    index = json.loads(_content_of(folder / "index.json"))
+    if index["suite_digest"] != suite.digest:
+        what = f"is of the suite {index['suite_digest'][:16]}, and this one is {suite.digest[:16]}"
+        raise InvalidVectors(f"{folder / 'index.json'}: {what}; export it again")
+    rows: list[Row] = []
+    for name, facts in index["files"].items():
+        content = _content_of(folder / name)
+        if _sha256(content) != facts["sha256"]:
+            raise InvalidVectors(f"{folder / name}: its SHA-256 is not that of index.json; export it again")
+        for line, test in enumerate(json.loads(content).get("tests", ()), 2):
+            case = _case_of(test, Place(name, line))
+            rows += (_row_of(case, test["shape"]["type"], each, suite.spec, compiled) for each in test["rows"])
+    return tuple(rows)
+
+
+def _content_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidVectors(f"{path}: {error.strerror}; name a folder of `conformance export json`") from None
+
+
+def _case_of(test: Mapping[str, Any], place: Place) -> Case:
+    src, contents = test["src"], test["contents"]
+    expect = {
+        document: Expected(each["kind"], src["type"], tuple(each["dst"]) if each["kind"] == "legal" else None)
+        for document, each in test["documents"].items()
+    }
+    shapes, flags = (tuple(test["shape"]["values"]),), (test["special_zero"],)
+    step = Step(src["type"], tuple(src["dims"]), shapes, flags, expect, bits=contents.get("bits"))
+    rule = place.path.removesuffix(".json")
+    return Case(test["case"], place.path, rule, (step,), place, title=test["title"], start=contents["seed"])
+
+
+def _row_of(case: Case, shape_type: str, row: Mapping[str, Any], spec: Spec, compiled: Mapping[str, Contract]) -> Row:
+    made = row_of(case, spec.operations[row["operation"]], row["shape_passed_as"], shape_type, compiled)
+    return made._replace(id=row["id"])

@@ -1,0 +1,234 @@
+"""`conformance export json`: calls for programs in any language, and the same rows read back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from conformance.exchange import json_export
+from conformance.exchange.json_export import InvalidVectors, choose_vectors, read_vectors, write_vectors
+from conformance.load import load_suite
+from conformance.load.faults import load_faults
+from conformance.load.folders import spec_folder
+from conformance.load.schema import schema_of
+from conformance.meaning.faults import KnownFaults
+from conformance.model.faults import LegalCall
+from conformance.plan.memory import patterns
+from conformance.plan.rows import Row, plan_of
+from tests.builders import ROOT, Cli, write_suite
+
+PLAN = plan_of(load_suite(None))
+CHOICE = choose_vectors(PLAN.rows)
+FEW = CHOICE.chosen[::31]
+KNOWN = KnownFaults(load_faults())
+EXAMPLE = ROOT / "examples" / "vectors"
+STRICT = "-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+DUMP = """
+#include "reshape_vectors.hpp"
+#include <iostream>
+int main(int, char **argv) {
+    for (const auto &test : reshape_vectors::read(argv[1], argv[2])) {
+        const auto made = test.elements();
+        std::cout << test.id << " " << made.size() << "\\n";
+        std::cout.write(reinterpret_cast<const char *>(made.data()), static_cast<std::streamsize>(made.size()));
+    }
+}
+"""
+in_cpp = pytest.mark.skipif(
+    not EXAMPLE.is_dir() or not Path("/usr/include/gtest/gtest.h").is_file(),
+    reason="the examples stay in the clone, and googletest is needed",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled suite as vectors."""
+    out = tmp_path_factory.mktemp("vectors")
+    write_vectors(PLAN.suite, CHOICE.chosen, out)
+    return out
+
+
+def written_in(folder: Path) -> Iterator[Any]:
+    for path in sorted(folder.glob("*.json")):
+        yield from json.loads(path.read_bytes()).get("tests", ())
+
+
+def misfits(folder: Path) -> list[str]:
+    """The files that do not fit the schema."""
+    fits = jsonschema.Draft202012Validator(schema_of("vectors")).is_valid
+    return [
+        path.name
+        for path in folder.glob("*.json")
+        if path.name != "schema.json" and not fits(json.loads(path.read_bytes()))
+    ]
+
+
+def facts_of(row: Row) -> Any:
+    """Everything about a row that a run sees."""
+    (step,) = row.steps
+    due = dict(row.case.steps[0].expect)
+    expected = {document: due.get(document, due.get("*")) for document in row.documents}
+    case = (row.case.id, row.case.rule, row.case.heading, row.operation, row.type, row.shape_type, row.given)
+    call = (step.graph, step.source, step.shapes, step.may_overwrite, step.large, step.shape_step, step.meanings)
+    return *case, row.facets, *call, {name: each and (each.kind, each.dims) for name, each in expected.items()}
+
+
+def is_true(test: Any, rows: Sequence[Row]) -> bool:
+    """Ask whether a test says what its rows hold: contents, documents and known faults."""
+    call, contents = rows[0].case.steps[0], test["contents"]
+    elements = patterns(rows[0].steps[0].source).tobytes()
+    said: dict[str, Any] = {}
+    for row in rows:
+        for meaning, documents in row.steps[0].meanings:
+            most = {} if meaning.most is None else {"most": meaning.most}
+            dst = None if meaning.dst is None else [*meaning.dst]
+            said |= {name: {"kind": meaning.kind, "dst": dst, "rules": [*meaning.rules], **most} for name in documents}
+    answers = [each["dst"] for each in said.values() if each["kind"] == "legal"]
+    legal = [LegalCall(test["src"]["type"], call.src, call.shapes[0], call.special_zero[0], (*dst,)) for dst in answers]
+    return (
+        test["documents"] == said
+        and test["known_faults"] == [fault.id for known in legal[:1] for fault in KNOWN.hitting(known)]
+        and contents.get("bytes", elements.hex()) == elements.hex()
+        and contents.get("sha256", "") in ("", hashlib.sha256(elements).hexdigest())
+    )
+
+
+def has_mistake(folder: Path, rows: Sequence[Row]) -> bool:
+    """Ask whether a folder is not what it should be for some rows."""
+    if misfits(folder):
+        return True
+    own, found = {row.id: row for row in rows}, read_vectors(folder, PLAN.suite)
+    return (
+        sorted(own) != sorted(row.id for row in found)
+        or any(facts_of(row) != facts_of(own[row.id]) for row in found)
+        or not all(is_true(test, [own[row["id"]] for row in test["rows"]]) for test in written_in(folder))
+    )
+
+
+@pytest.mark.slow
+def test_the_rows_read_are_the_rows_written(folder: Path) -> None:
+    rows = [row for group in CHOICE.chosen for row in group.rows]
+    assert len(rows) + CHOICE.left_out.total() == len(PLAN.rows)
+    assert not has_mistake(folder, rows)
+    ids = [test["id"] for test in written_in(folder)]
+    assert len(ids) == len(set(ids)) == len(CHOICE.chosen)
+
+
+def test_the_index_names_each_file(folder: Path) -> None:
+    index = json.loads((folder / "index.json").read_bytes())
+    assert index["suite_digest"] == PLAN.suite.digest
+    assert (folder / "schema.json").read_bytes() == (spec_folder() / "schema" / "vectors.json").read_bytes()
+    others = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "index.json"}
+    assert {name: each["sha256"] for name, each in index["files"].items()} == {
+        name: hashlib.sha256(content).hexdigest() for name, content in others.items()
+    }
+    for test in written_in(folder):
+        assert {*test["known_faults"]} <= {*index["known_faults"]}
+        assert {rule for each in test["documents"].values() for rule in each["rules"]} <= {*index["rules"]}
+        assert {*test["documents"]} <= {*index["documents"]}
+
+
+def change(test: Any, *path: str, to: Callable[[Any], Any]) -> None:
+    for part in path[:-1]:
+        test = test[part]
+    test[path[-1]] = to(test[path[-1]])
+
+
+def each_document(test: Any, **values: Any) -> None:
+    for said in test["documents"].values():
+        said.update(values)
+
+
+MISTAKES: dict[str, Callable[[Any], object]] = {
+    "flag": lambda test: change(test, "special_zero", to=lambda flag: not flag),
+    "dims backwards": lambda test: change(test, "src", "dims", to=lambda dims: dims[::-1]),
+    "shape backwards": lambda test: change(test, "shape", "values", to=lambda values: values[::-1]),
+    "type of shape": lambda test: change(test, "shape", "type", to=lambda _: "s16"),
+    "seed": lambda test: change(test, "contents", "seed", to=lambda seed: seed + 1),
+    "bits": lambda test: test["contents"].pop("bits", None),
+    "bytes": lambda test: test["contents"].update(bytes="00") if "bytes" in test["contents"] else None,
+    "digest": lambda test: test["contents"].update(sha256="0" * 64) if "sha256" in test["contents"] else None,
+    "no contents": lambda test: test["contents"].pop("bytes", None),
+    "kind": lambda test: each_document(test, kind="unspecified"),
+    "dst": lambda test: each_document(test, dst=[1]),
+    "no rules": lambda test: each_document(test, rules=[]),
+    "no faults": lambda test: test["known_faults"].clear(),
+    "way": lambda test: [row.update(shape_passed_as="runtime") for row in test["rows"]],
+    "row": lambda test: test["rows"].pop(),
+    "unknown key": lambda test: test.update(extra=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", ["", *MISTAKES])
+def test_a_mistake_of_the_writer_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    write = json_export._test_of
+
+    def write_wrong(*given: Any) -> Any:
+        test = json.loads(json.dumps(write(*given)))
+        if mistake:
+            MISTAKES[mistake](test)
+        return test
+
+    monkeypatch.setattr(json_export, "_test_of", write_wrong)
+    write_vectors(PLAN.suite, FEW, tmp_path)
+    assert has_mistake(tmp_path, [row for group in FEW for row in group.rows]) == bool(mistake)
+
+
+def test_a_changed_or_foreign_folder_is_refused(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    suite = write_suite(tmp_path)
+    said = cli("export", "json", "--suite", suite, "--out", out).expect(0).out
+    assert "wrote 92 tests" in said
+    own = load_suite(suite)
+    assert read_vectors(out, own)
+    with pytest.raises(InvalidVectors, match=r"index\.json: is of the suite [0-9a-f]{16}, and this one is"):
+        read_vectors(out, PLAN.suite)
+    with (out / "zero-copies.json").open("a") as file:
+        file.write(" ")
+    with pytest.raises(InvalidVectors, match=r"its SHA-256 is not that of index\.json"):
+        read_vectors(out, own)
+    with pytest.raises(InvalidVectors, match="No such file or directory; name a folder of"):
+        read_vectors(tmp_path, own)
+
+
+@pytest.mark.slow
+@in_cpp
+def test_a_program_in_cpp_makes_the_same_elements(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "dump.cpp").write_text(DUMP, "utf-8")
+    subprocess.run(f"g++ {STRICT} -O1 -I {EXAMPLE} dump.cpp -o dump".split(), cwd=tmp_path, check=True, timeout=120)
+    contents = {test["id"]: test["contents"] for test in written_in(folder)}
+    for document in {operation.documents[0] for operation in PLAN.suite.spec.operations.values()}:
+        command = [str(tmp_path / "dump"), str(folder), document]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as program:
+            assert program.stdout is not None
+            for line in program.stdout:
+                name, size = line.decode().split()
+                elements, due = program.stdout.read(int(size)), contents.pop(name, None)
+                if due:
+                    assert due.get("bytes", elements.hex()) == elements.hex()
+                    assert due.get("sha256", "") in ("", hashlib.sha256(elements).hexdigest())
+        assert program.returncode == 0
+    assert not contents
+
+
+@pytest.mark.slow
+@in_cpp
+def test_the_example_passes_and_its_planted_mistakes_fail(tmp_path: Path, folder: Path) -> None:
+    build = f"g++ {STRICT} {EXAMPLE / 'reshape_test.cpp'} -lgtest -lgtest_main -o {tmp_path / 'test'} -DPLANTED="
+    said = {
+        0: "[  PASSED  ]", 1: "factors_of_one_in_64_bits_f32_s64", 2: "literal_zero_in_front_of_infer_f32_s64",
+        3: "edge_patterns_of_f32_flatten_f32_s64",
+    }  # fmt: skip
+    for planted, words in said.items():
+        subprocess.run([*(build + str(planted)).split()], check=True, timeout=120)
+        command = ["env", f"RESHAPE_VECTORS={folder}", str(tmp_path / "test")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == bool(planted)
+        assert words in done.stdout
