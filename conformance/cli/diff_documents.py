@@ -69,16 +69,19 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     same_types = len({(each.types, each.shape_types) for each in operations}) == 1
     if first is second or (first.source == second.source and same_types):
         return {"example": None, "searched": "every call there is: the same contract holds in both"}
-    searched = f"{FULL_DOMAIN}, and {FAR}"
-    small_first = itertools.chain(calls(SMALL_DOMAIN), far_calls(), calls(FULL_DOMAIN))
-    plain = (Call(*each) for each in (() if first.source == second.source else small_first))
-    call = _first_difference(first, second, plain, FULL_DOMAIN.size)
-    if call is None:
-        forms = list(_forms(*operations))
-        searched += f", and {len(forms)} forms (types, shape types, missing and extra parts) of each of {TINY_DOMAIN}"
-        varied = (Call(*each, form) for each in calls(TINY_DOMAIN) for form in forms)
-        fitting = (call for call in varied if not any(inexpressible(operation, call) for operation in operations))
-        call = _first_difference(first, second, fitting, TINY_DOMAIN.size * len(forms))
+    forms = list(_forms(*operations))
+    searched = (
+        f"{FULL_DOMAIN}, and {FAR}, and {len(forms)} forms (types, shape types, missing and extra parts) of each of "
+        f"{TINY_DOMAIN}"
+    )
+    varied = (Call(*each, form) for each in calls(TINY_DOMAIN) for form in forms)
+    domain: Iterator[Call] = (
+        call for call in varied if not any(inexpressible(operation, call) for operation in operations)
+    )
+    if first.source != second.source:  # a form shows a difference sooner than a large domain
+        small, large = itertools.chain(calls(SMALL_DOMAIN), far_calls()), calls(FULL_DOMAIN)
+        domain = itertools.chain((Call(*each) for each in small), domain, (Call(*each) for each in large))
+    call = _first_difference(first, second, domain)
     if call is None:
         return {"example": None, "searched": searched}
     meanings = {name: of_meaning(spec, name, compiled[name].meaning(*call)) for name in (a, b)}
@@ -86,9 +89,9 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     return {"example": example, "searched": searched}
 
 
-def _first_difference(first: Contract, second: Contract, domain: Iterator[Call], size: int) -> Call | None:
+def _first_difference(first: Contract, second: Contract, domain: Iterator[Call]) -> Call | None:
     """Return the first call with another kind of meaning, or another answer, in the second document."""
-    progress = Progress("searching", size)
+    progress = Progress("searching", FULL_DOMAIN.size)
     try:
         for number, call in enumerate(domain):
             if first.meaning(*call)[:2] != second.meaning(*call)[:2]:

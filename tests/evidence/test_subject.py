@@ -241,13 +241,8 @@ def break_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "noted":
         none = {"read": {Path(__file__)}, "made": set[Path](), "started": set[Path]()}
         monkeypatch.setattr(OpenedFiles, name, lambda self: none)
-    elif name:
+    else:
         monkeypatch.setattr(subject, name, nothing[name])
-
-
-def is_noticed(attack: SubjectAttack, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
-    first, second = (subject_of(attack.make(folder, number, monkeypatch)) for number in (1, 2))
-    return first.files.get(attack.name) != second.files.get(attack.name)
 
 
 @pytest.mark.parametrize("name", some_slow(ATTACKS, ("an editable package", "a library with a name of the system")))
@@ -255,10 +250,18 @@ def test_another_file_is_noticed_by_its_check_alone(name: str, tmp_path: Path, m
     if "container" in name and shutil.which("bwrap") is None:
         pytest.skip("needs bwrap")
     attack = ATTACKS[name]
-    assert is_noticed(attack, tmp_path, monkeypatch)
+    found, without_check = [], []
+    for number in (1, 2):
+        backend = attack.make(tmp_path, number, monkeypatch)
+        with note_opened_files() as opened, use_backend(backend, "worker", opened=opened) as started:
+            found.append(read_subject_of(started, backend, opened).files.get(attack.name))
+            if attack.broken:
+                with monkeypatch.context() as patch:
+                    break_check(attack.broken, patch)
+                    without_check.append(read_subject_of(started, backend, opened).files.get(attack.name))
+    assert found[0] != found[1]
     if attack.broken:
-        break_check(attack.broken, monkeypatch)
-        assert not is_noticed(attack, tmp_path, monkeypatch)
+        assert without_check[0] == without_check[1]
 
 
 LOST = {
