@@ -16,7 +16,7 @@ from ..isolate.process.supervise import Terminated
 from ..load.cases import load_suite
 from ..model import Suite, fails
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
-from ..plan.select import BadExpression, case_of, ids, parse_selection
+from ..plan.select import BadExpression, case_of, choose, ids
 from ..run.confirm import DEFAULT_HANGS, HangPolicy
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..runner.shards import find_shard_gap
@@ -80,21 +80,18 @@ def run(args: argparse.Namespace) -> int:
     suite = load_suite(args.suite)
     if suite.lost:
         raise Usage(describe_missing_cases(suite))
-    plan = _plan_of_one_case(args, suite) or challenge(plan_of(suite), args.nonce)
+    try:
+        plan = choose(_plan_of_one_case(args, suite) or challenge(plan_of(suite), args.nonce), args.select)
+    except BadExpression as bad:
+        raise Usage(f"-k: {bad}") from None
     request = _read_request(args, plan)
     with ExitStack() as locks:
         return _run(request, _Folder(args.backend, args.out, args.resume, locks), args)
 
 
 def _plan_of_one_case(args: argparse.Namespace, suite: Suite) -> Plan | None:
-    """Return the plan of the case that -k names; None if it names none, or if more than its rows will be looked at."""
-    options = (
-        args.out, args.resume, args.last_failed, args.nonce, args.shard, args.operation, args.document, args.type,
-        args.waivers, args.dask,
-    )  # fmt: skip
-    if args.select is None or args.json or args.require or any(option is not None for option in options):
-        return None
-    name = case_of(args.select, suite.cases)
+    """Return the plan of the case that -k names, without reading the others; None if it names none."""
+    name = None if args.select is None or args.nonce else case_of(args.select, suite.cases)
     plan = None if name is None else plan_of_case(suite, name)
     return plan if plan and args.select.strip().rpartition("::")[2] in ids(plan.rows) else None
 
@@ -244,7 +241,7 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
             shard=args.shard,
             lf=None if args.last_failed is None else str(args.last_failed),
         ),
-        chosen=_read_choice(args.select, args.last_failed, plan),
+        chosen=_read_failed(args.last_failed),
         hangs=HangPolicy(args.max_hangs, args.hang_budget),
         jobs=args.jobs,
         dask=args.dask,
@@ -254,14 +251,10 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     )
 
 
-def _read_choice(select: str | None, last_failed: Path | None, plan: Plan) -> Callable[[Row], bool]:
-    """Return the test that chooses rows, by -k and by what failed in the run of a folder."""
-    try:
-        chosen = parse_selection(select, ids(plan.rows)) if select is not None else lambda row: True
-    except BadExpression as bad:
-        raise Usage(f"-k: {bad}") from None
+def _read_failed(last_failed: Path | None) -> Callable[[Row], bool]:
+    """Return the test that chooses rows by what failed in the run of a folder."""
     if last_failed is None:
-        return chosen
+        return lambda row: True
     try:
         results = read(last_failed / RESULTS if last_failed.is_dir() else last_failed).results
     except InvalidEvidence as refused:
@@ -269,4 +262,4 @@ def _read_choice(select: str | None, last_failed: Path | None, plan: Plan) -> Ca
     failed = {result.row for result in results if fails(result.verdicts.values())}
     if not failed:
         raise Usage(f"--last-failed {last_failed}: no row failed in that run; run all rows", code=INCOMPLETE)
-    return lambda row: row.id in failed and chosen(row)
+    return lambda row: row.id in failed

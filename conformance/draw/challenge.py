@@ -18,7 +18,7 @@ from itertools import count
 
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Expected, Place, Step, Suite
-from ..plan.rows import Plan, rows_of
+from ..plan.rows import Plan, plan_of, rows_of
 from .calls import Draw, DrawnCall, draw_any_call
 
 NONCE = re.compile("[0-9a-f]{64}")
@@ -40,6 +40,11 @@ def challenge(plan: Plan, nonce: str | None) -> Plan:
     salted = [replace(case, start=_start(nonce, case.id)) for case in suite.cases.values()]
     cases = [*salted, *fresh_cases(suite, compiled, nonce)]
     return Plan(suite, tuple(rows_of(cases, suite.spec, compiled)), nonce)
+
+
+def whole(plan: Plan) -> Plan:
+    """Return the plan with the rows that its -k did not choose, too."""
+    return plan if plan.select is None else challenge(plan_of(plan.suite), plan.nonce)
 
 
 def is_fresh(row_id: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..draw.challenge import challenge
 from ..plan.rows import Plan, Row, drawn_number
+from ..plan.select import BadExpression, choose
 from .results import Evidence, InvalidEvidence
 
 SEED = 0
@@ -16,11 +17,15 @@ SEED = 0
 
 
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
-    """Return the plan of a run: under its nonce, and with the drawn rows of its evidence.
+    """Return the plan of a run: under its nonce, the rows that its -k chose, and the drawn rows of its evidence.
 
     InvalidEvidence if this suite draws other ones.
     """
     plan = challenge(plan, evidence.header.get("nonce"))
+    try:
+        plan = choose(plan, evidence.target.select)
+    except BadExpression as bad:
+        raise InvalidEvidence(f"{path}: -k: {bad}; the file was changed") from None
     wanted = [result.row for result in evidence.results if drawn_number(result.row)]
     there = {row.id for row in plan.rows} if wanted else set()
     wanted = [row_id for row_id in wanted if row_id not in there]

@@ -176,6 +176,11 @@ class Cases(Mapping[str, Case]):
     def __contains__(self, name: object) -> bool:
         return name in self._cases
 
+    def rules(self) -> Iterator[tuple[str, str]]:
+        """Yield each id with the rule of its case; no case is read."""
+        for name, case in self._cases.items():
+            yield name, case.rule
+
     def about(self, rules: Iterable[str]) -> Iterator[Case]:
         """Yield the cases about some rules, without those with generated steps; no other case is read."""
         wanted = frozenset(rules)

@@ -72,12 +72,14 @@ class Row(_RowFields):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Every row of a suite, in the suite's order."""
+    """The rows of a suite, in the suite's order."""
 
     suite: Suite
     rows: tuple[Row, ...]
     nonce: str | None = None
     """Set if the plan is under a nonce: see `challenge`."""
+    select: str | None = None
+    """Set if the plan has only the rows that -k chooses: see `choose`."""
 
 
 _DRAWN = re.compile(r"drawn-([0-9]{1,18})-([0-9]{1,9})\[.*\]")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable
+from dataclasses import replace
 
+from ..model import Cases
 from ..system.text import find_near
-from .rows import Row
+from .rows import Plan, Row
 
 _TOKEN = re.compile(r"\s*(?:([()])|('[^']*'|\"[^\"]*\"|[^\s()]+))")
 Chooser = Callable[[Row], bool]
@@ -16,6 +18,16 @@ _Parsed = tuple[Chooser, list[str]]
 
 class BadExpression(Exception):
     """An expression cannot be read; the message says why."""
+
+
+def choose(plan: Plan, select: str | None) -> Plan:
+    """Return the plan with only the rows that -k chooses, or as it is without -k; BadExpression if -k cannot be read.
+
+    No run with -k shows conformity, so it need not say of each other row that it was not run.
+    """
+    if select == plan.select:
+        return plan
+    return replace(plan, rows=tuple(filter(parse_selection(select or "", ids(plan.rows)), plan.rows)), select=select)
 
 
 def parse_selection(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:
@@ -44,10 +56,10 @@ def case_of(expression: str, cases: Container[str]) -> str | None:
     return name if name in cases else None
 
 
-def nearest(expression: str, rows: Iterable[Row]) -> list[str]:
+def nearest(expression: str, cases: Cases) -> list[str]:
     """Return ids of cases, rules or words of ids that are close to an expression without a match."""
     meant = expression.strip().strip("'\"").rpartition("::")[2].partition("[")[0]
-    names = dict.fromkeys(name for row in rows for name in (row.case.id, row.case.rule))
+    names = dict.fromkeys(name for id_, rule in cases.rules() for name in (id_, rule))
     words = dict.fromkeys(word for name in names for word in name.split("-"))
     return find_near(meant, names, 3, 0.7) or find_near(meant, words)
 

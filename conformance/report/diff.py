@@ -171,7 +171,7 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
         elif row in comparable:
             changes += _changes_of_drawn(rule, held, row in now, pinned)
         else:
-            changes.append(_make_lone(rule, held, row in now))
+            changes.append(_make_lone(rule, held, row in now, pinned))
     concluded = compared = _conclude(old, new, plan)
     if concluded and not_compared:
         compared = _conclude(_without(old, not_compared), _without(new, not_compared), plan)
@@ -272,10 +272,11 @@ def _compare_blames(concluded: tuple[Conclusion, Conclusion]) -> Iterator[Blames
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
+def _make_lone(rule: str, held: Result, is_new: bool, pinned: tuple[Pinned, ...]) -> Change:
     """Make the change of a row that only one run has. It is neither better nor worse."""
+    cause: Cause = "suite" if any(each.cause == "suite" for each in pinned) else "target"
     ends = ("/".join(dict.fromkeys(held.verdicts.values())), answer(held)), ("no such row", "")
-    return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, ("suite",))
+    return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, (cause,))
 
 
 def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[Pinned, ...]) -> Iterator[Change]:

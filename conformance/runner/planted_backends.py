@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from ..adapter import resolve_claims
+from ..draw.challenge import whole
 from ..evidence.results import Target, Writer, header_of
 from ..isolate.backend import Isolation, run_rows, use_backend
 from ..isolate.process.launch import Limits
@@ -27,7 +28,7 @@ _CRASH_ROWS = 2
 def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool = False) -> dict[str, int]:
     """Run each planted backend, and count its failures by its name.
 
-    `few`: call a few rows only, because no evidence tells how often they failed; more if one passes them all.
+    `few`: call a few rows only, because the run cannot show conformity; more if one passes them all.
     """
     if few:
         counts = _count_failures(plan, isolation, limits, True)
@@ -46,7 +47,7 @@ def _count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool)
 def _rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:
     """Return rows of the suite, or of its plan under a nonce, among them all or the first that are about some rules."""
     if plan.nonce:
-        return plan.rows
+        return whole(plan).rows
     suite, most = plan.suite, _FEW_CASES if few else None
     cases = (case for rule in sorted(rules) for case in islice(suite.cases.about([rule]), most))
     return rows_of(cases, suite.spec, contracts(suite.spec))

@@ -64,7 +64,7 @@ class RunRequest:
     target: Target
     """The part of the suite that the run is about, as its evidence records it."""
     chosen: Callable[[Row], bool] = lambda row: True
-    """Says if -k and --last-failed choose a row."""
+    """Says if --last-failed chooses a row of the plan, which has those of -k."""
     isolation: Isolation = "none"
     """The process in which the backend runs."""
     limits: Limits = DEFAULT_LIMITS
@@ -105,7 +105,8 @@ def run_suite(
     with quiet_backend() as notes, note_opened_files() if request.with_subject else nullcontext() as opened:
         with use_backend(request.backend, request.isolation, request.limits, opened) as adapter:
             stay_in(here, notes)
-            planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, out is None)
+            few = bool(request.target.filter)
+            planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, few)
             setup = check_backend(request, adapter, waivers)
             claims, header = setup.claims, setup.header
             folder = out(adapter.identity.name) if out else None
@@ -260,7 +261,7 @@ def _worker_setup(request: RunRequest, adapter: Adapter, claims: Claims) -> Work
     suite = request.plan.suite
     return WorkerSetup(
         request.backend, request.isolation, adapter.identity, claims, suite.digest, request.limits, request.hangs,
-        suite.folder and suite.folder.resolve(), request.plan.nonce,
+        suite.folder and suite.folder.resolve(), request.plan.nonce, request.plan.select,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from ..adapter import FAMILIES, is_own
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
-from ..model import BAD, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
+from ..model import BAD, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Cases, Claims, Result, Suite, Verdict, fails
 from ..model.verdicts import count_failed
 from ..plan.rows import Plan
 from ..plan.select import nearest
@@ -150,7 +150,7 @@ def conclude(
     waived = waived and f"waived: {waived}"
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
-    code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths)
+    code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths, plan.suite.cases)
     if waived and code == CONFORMS:
         why += f"; {waived}"
     code, why = _limit_to_suite(plan.suite, code, why)
@@ -204,7 +204,7 @@ def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
 
 def _exit_code(
     standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[SimilarRows]],
-    claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str,
+    claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str, cases: Cases,
 ) -> tuple[int, str]:  # fmt: skip
     tests = Counter(count_tests(standings))
     if failed := count_failed(tests):
@@ -220,8 +220,7 @@ def _exit_code(
     if target.lf and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
     if target.select and nothing_ran:
-        near = nearest(target.select, (row for group in groups.values() for rows in group for row in rows.rows))
-        hint = suggest(near, "see `conformance list cases`")
+        hint = suggest(nearest(target.select, cases), "see `conformance list cases`")
         return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
     if target.filter:
         limit = "chose some cases, and only the whole suite shows conformity"

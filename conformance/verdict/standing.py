@@ -156,13 +156,16 @@ def _standing(
             optional[verdict] += number
             not_claimed.update(dict.fromkeys(sorted(claims.find_unclaimed(row.facets))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
+    word = _word(counts, optional, unshown, plan.select is None)
     return Standing(
-        document, plan.suite.spec.documents[document].operation, type_, _word(counts, optional, unshown), dict(counts),
-        dict(optional), blames, unshown, tuple(not_claimed),
+        document, plan.suite.spec.documents[document].operation, type_, word, dict(counts), dict(optional), blames,
+        unshown, tuple(not_claimed),
     )  # fmt: skip
 
 
-def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...]) -> Word:
+def _word(
+    counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...], whole: bool
+) -> Word:
     if count_failed(counts) or count_failed(optional):
         return "does not conform"
     if not counts:
@@ -171,7 +174,7 @@ def _word(counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshow
         return "incomplete"
     if not counts.get(PASS):
         return "nothing shown"
-    return "incomplete" if unshown or counts.get(NOT_CLAIMED) else "conforms"
+    return "conforms" if whole and not unshown and not counts.get(NOT_CLAIMED) else "incomplete"
 
 
 def describe_gap(standings: Sequence[Standing]) -> str:
@@ -182,4 +185,4 @@ def describe_gap(standings: Sequence[Standing]) -> str:
         return "nothing passed"
     if unshown := list(dict.fromkeys(rule for standing in standings for rule in standing.unshown)):
         return f"no pass for the rule{'s' if len(unshown) > 1 else ''} {', '.join(unshown)}"
-    return standings[0].word
+    return "other cases not run" if standings[0].word == "incomplete" else standings[0].word

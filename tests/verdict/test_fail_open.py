@@ -69,7 +69,7 @@ def no_failures_are_success(standings: Any, groups: Any, *more: Any) -> tuple[in
     return (1, "failed") if {"fail", "error"} & set(verdicts) else (0, "no failures")
 
 
-def no_failures_conform(counts: Any, optional: Any, unshown: Any) -> str:
+def no_failures_conform(counts: Any, optional: Any, *more: Any) -> str:
     """The word for a document where absence counts as success."""
     return "does not conform" if {"fail", "error"} & {*counts, *optional} else "conforms"
 

@@ -14,6 +14,7 @@ from ...draw.challenge import challenge
 from ...load.cases import load_suite
 from ...model import Adapter, Claims, Identity, Result
 from ...plan.rows import Plan, Row, plan_of
+from ...plan.select import choose
 from ...run.confirm import DEFAULT_HANGS, HangPolicy
 from ..backend import Isolation, open_backend, run_rows
 from ..process.launch import DEFAULT_LIMITS, Limits
@@ -35,6 +36,7 @@ class WorkerSetup(NamedTuple):
     hangs: HangPolicy = DEFAULT_HANGS
     suite: Path | None = None
     nonce: str | None = None
+    select: str | None = None
     version: str = __version__
     """The version of the suite, here and at the workers."""
 
@@ -57,7 +59,7 @@ def _load(setup: WorkerSetup) -> tuple[Plan, Adapter]:
         raise WorkerDiffers(
             f"the suite is {plan.suite.digest[:12]} at a worker, {setup.digest[:12]} here; install the same"
         )
-    plan = challenge(plan, setup.nonce)
+    plan = choose(challenge(plan, setup.nonce), setup.select)
     adapter = open_backend(setup.backend, setup.isolation, setup.limits)
     if (adapter.identity, resolve_claims(adapter, plan.suite.spec.operations)) != (setup.identity, setup.claims):
         there, here = adapter.identity, setup.identity
