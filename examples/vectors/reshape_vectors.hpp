@@ -1,4 +1,4 @@
-// Reads the folder that `conformance export json` writes. C++17, no other library. An error is a std::runtime_error.
+// Reads the folder that `conformance export json` writes. C++17, no other library. Errors are exceptions of std.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,7 @@ public:
             skip('}');
         } else {
             const auto end = json_.find_first_of(",]} \n", at_);
+            if (end == at_) throw std::runtime_error("no JSON at byte " + std::to_string(at_));
             made.text = json_.substr(at_, end - at_);
             at_ += made.text.size();
         }
