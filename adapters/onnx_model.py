@@ -26,10 +26,13 @@ TYPES = {
 }  # fmt: skip
 OPSET, IR_VERSION = 21, 10
 """The first version with all types that is older than the libraries that read it."""
+OPSETS = {"Reshape-5": 5, "Reshape-14": 14, "Reshape-25": 25}
+"""The opsets of the operations that ONNX itself defines (examples/onnx); the others take that of the backend."""
 
 
 def model(graph: Graph, opset: int = OPSET) -> Any:
-    """Return the model of a graph; `arguments` names its inputs. From opset 14 on there is an allowzero."""
+    """Return the model of a graph; `arguments` names its inputs."""
+    opset = OPSETS.get(graph.nodes[0].operation, opset)
     inputs, initializers, nodes = [info("src", graph.src)], [], []
     inputs += [info(f"extra{k}", graph.src) for k in range(1, most_inputs(graph))]
     value, arriving, name, between = "src", count(), "", list[str]()
@@ -45,7 +48,7 @@ def model(graph: Graph, opset: int = OPSET) -> Any:
                 initializers.append(initializer(name, node.shape))
             else:
                 inputs.append(info(name, Declared(node.shape.type, node.shape.dims)))
-            if node.shape.type == "s32":
+            if node.shape.type == "s32" and node.operation not in OPSETS:
                 nodes.append(helper.make_node("Cast", [name], [f"{name}-s64"], to=TensorProto.INT64))
                 name = f"{name}-s64"
             operands.append(name)
@@ -62,11 +65,15 @@ def model(graph: Graph, opset: int = OPSET) -> Any:
 
 
 def attributes(node: Node) -> dict[str, Any]:
-    """Return a node's attributes; an ill-formed special_zero is Unsupported, since allowzero is an optional integer."""
+    """Return a node's attributes. An allowzero of 0 is left out, as that is its default and opset 5 has no other.
+
+    An ill-formed special_zero is Unsupported, since allowzero is an optional integer.
+    """
     zero, extra = node.special_zero, dict(node.attributes)
     if zero is None or zero.values is None or zero.type != "bool" or "allowzero" in extra:
         raise Unsupported("form:attributes")
-    return {"allowzero": int(not zero.values[0])} | {name: (operand.values or ())[0] for name, operand in extra.items()}
+    allowzero = {} if zero.values[0] else {"allowzero": 1}
+    return allowzero | {name: (operand.values or ())[0] for name, operand in extra.items()}
 
 
 def info(name: str, declared: Declared) -> Any:

@@ -11,7 +11,7 @@ import onnxruntime as ort  # type: ignore[import-not-found,unused-ignore]
 from onnxruntime.capi import onnxruntime_pybind11_state as native  # type: ignore[import-not-found,unused-ignore]
 
 from conformance import CannotStart, Claims, Identity, Tensor, Unsupported
-from conformance.model import STRIDED_FACETS
+from conformance.model import EVERY, STRIDED_FACETS
 from conformance.model.types import WIDTH
 
 from .onnx_model import TYPES, OnnxLibrary
@@ -34,7 +34,7 @@ class OnnxRuntime(OnnxLibrary):
 
     name: ClassVar[str] = "onnxruntime"
     level: ClassVar[Any] = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"), ("form:attributes", *STRIDED_FACETS))
+    claims = Claims(EVERY, ("form:attributes", *STRIDED_FACETS))
     refusals = (*ERRORS, RuntimeError, ValueError, OverflowError)
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from conformance.model import Array, Declared, Graph, Identity, Node, Operand, Program, Tensor
+from conformance.model import EVERY, Array, Claims, Declared, Graph, Identity, Node, Operand, Program, Tensor
 from conformance.model.types import WIDTH
 
 from ..reference import Decided, Reference, ReferenceProgram, copy_elements, decide, dense, elements
@@ -151,6 +151,8 @@ class Broken(Reference):
     dst: Dims | None
     """The dims of dst, if they are known at compilation."""
     in_place = False
+    claims = Claims(EVERY)
+    """Every suite must catch it, whatever its operations are."""
     memory: Any = None
     """What a program remembers from its earlier runs, and the backend from all its programs."""
     waits = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.model import Array, Graph, Program, Rejected, Tensor
+from conformance.model import EVERY, Array, Claims, Graph, Program, Rejected, Tensor
 
 from ..reference import Reference
 
@@ -12,7 +12,7 @@ from ..reference import Reference
 class DiesRatherThanRefuse(Reference):
     """Aborts its process for every call that it should reject."""
 
-    breaks, classes = "refuse-illegal-calls", "C"
+    breaks, classes, claims = "refuse-illegal-calls", "C", Claims(EVERY)
 
     def compile(self, graph: Graph) -> Program:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..graphs.onnx_model import TYPES
 from ..model import Declared, Graph, Node
 from ..plan.memory import patterns
 from ..plan.rows import Row
@@ -30,7 +31,7 @@ _REASONS: Reasons = {"layout:": "a layout of src in memory"}
 _MOST_BYTES = 1 << 20
 _OPSET, _IR_VERSION = 21, 10
 """The first opset with bf16 tests of Reshape that libraries of 2024 read."""
-_TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT"}
+_TYPES = {ours: theirs for theirs, ours in TYPES.items()}
 _Dims = tuple[int | None, ...]
 
 

@@ -44,8 +44,7 @@ def test_a_shape_known_beforehand_is_an_initializer() -> None:
     assert [node.op_type for node in model.node] == ["Reshape"]
     assert [(each.name, list(each.dims)) for each in model.initializer] == [("shape0", [2])]
     assert [each.name for each in model.input] == ["src"]
-    (allowzero,) = model.node[0].attribute
-    assert (allowzero.name, allowzero.i) == ("allowzero", 0)
+    assert not model.node[0].attribute  # an allowzero of 0 is the default
 
 
 def test_a_shape_of_s32_that_arrives_is_an_input_and_cast() -> None:
@@ -89,6 +88,13 @@ def test_a_model_has_the_opset_of_its_backend() -> None:
 
     known = graph("f32", (2, 3), (6,))
     assert [onnx_model.model(known, *opset).opset_import[0].version for opset in ((), (18,))] == [21, 18]
+    of_onnx = known._replace(nodes=(known.nodes[0]._replace(operation="Reshape-5"),))
+    assert onnx_model.model(of_onnx, 18).opset_import[0].version == 5
+
+
+def test_a_shape_of_s32_is_not_cast_for_an_operation_of_onnx() -> None:
+    model = write_model(Graph(Declared("f32", (None, 3)), (Node("Reshape-14", Operand("s32", (2,), None), NO),)))
+    assert [node.op_type for node in model.node] == ["Reshape"]
 
 
 def test_the_backend_of_an_older_opset_says_which() -> None:
