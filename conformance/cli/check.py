@@ -19,13 +19,12 @@ from ..meaning.compiled_rules import compile_rules
 from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
 from ..model import FINDING_KINDS, LEVELS, Malformed, Problem, Spec, Suite
-from ..plan.rows import Plan, plan_of
+from ..plan.rows import plan_of
 from ..selfcheck import check_cases
 from ..selfcheck.cells import CellTable, problems_with_cells, table_of
 from ..selfcheck.documents import Coverage, DocumentCoverage, verify
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import Usage, check_folder, emit, load_spec_of, locate
-from .check_faults import Comparison, compare_faults, data_of_comparison, find_evidence, show_comparison
 from .mutants import try_mutants
 from .parser import Parser
 from .prove import try_proof
@@ -48,23 +47,19 @@ def add_options(parser: Parser) -> None:
     parser.once("--mutants", "WORD", f"{text} their name (all; takes minutes)", nargs="?", const="")
     text = "prove for all lengths, up to RANK (3) of them, that the reference decides as the documents; say where these"
     parser.once("--prove", "RANK", f"{text} differ", nargs="?", const="3")
-    parser.path("--evidence", "DIR", "folders of runs: verify that adapters/faults.yaml explains what failed there")
 
 
 def run(args: argparse.Namespace) -> int:
     """Check everything and print each problem and a summary; 0 if there is no problem."""
     if args.mutants is not None or args.prove is not None:
         named = "--mutants" if args.mutants is not None else "--prove"
-        if args.lock or args.sources or args.evidence or (args.mutants is not None and args.prove is not None):
+        if args.lock or args.sources or (args.mutants is not None and args.prove is not None):
             raise Usage(f"{named} checks nothing else; drop the other options but --suite and --json")
         if args.prove is not None:
             return try_proof(load_spec_of(args.suite), args.prove, args.json)
         return try_mutants(load_suite(args.suite), args.mutants, args.json)
     sources = check_folder("--sources", args.sources)
     findings = _check(args.suite, sources, args.lock)
-    if args.evidence is not None and findings.plan is not None:
-        compared = compare_faults(find_evidence(args.evidence), findings.plan)
-        findings = findings._replace(compared=compared, problems=[*findings.problems, *compared.problems])
     findings = findings._replace(problems=[locate(problem, args.suite) for problem in sorted(findings.problems)])
     if args.json:
         emit(_data(findings))
@@ -83,9 +78,6 @@ class _Findings(NamedTuple):
     problems: list[Problem]
     added: int = 0
     """The number of cases that were added to the bundled ones, if only those were checked."""
-    plan: Plan | None = None
-    compared: Comparison | None = None
-    """The known faults beside the evidence, if some was named."""
 
 
 def _check(suite: Path | None, sources: Path | None, lock: bool) -> _Findings:
@@ -123,7 +115,7 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _Findings:
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))
-    return _Findings(spec, len(suite.cases), cells, None, problems, 0 if own is plan else len(suite.added), plan)
+    return _Findings(spec, len(suite.cases), cells, None, problems, 0 if own is plan else len(suite.added))
 
 
 def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
@@ -148,7 +140,6 @@ def _data(findings: _Findings) -> dict[str, Any]:
             for problem in findings.problems
         ],
         "summary": _summarise(findings.spec, findings) if findings.spec else None,
-        "faults": data_of_comparison(findings.compared) if findings.compared else None,
         "coverage": coverage
         and {name: {count: getattr(each, count) for count in counts} for name, each in coverage.items()},
     }
@@ -186,9 +177,6 @@ def _show(findings: _Findings) -> None:
         return
     _show_summary(spec, findings)
     say()
-    if findings.compared is not None:
-        show_comparison(findings.compared)
-        say()
     _show_coverage(spec, findings.coverage)
     say()
     if problems:

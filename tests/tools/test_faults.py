@@ -14,9 +14,9 @@ from conformance.load.faults import load_faults
 from conformance.model import Expression, Place
 from conformance.model.faults import KnownFault
 from conformance.plan.rows import Plan, drawn_number, plan_of
-from conformance.verdict.explain_faults import explain, explain_evidence
+from tools.faults import explain, explain_evidence, main
 
-from ..builders import REPORTS, Cli, Command, published
+from ..builders import REPORTS, Command, published
 
 BACKEND = "broken:zero-flag-ignored"
 
@@ -81,28 +81,31 @@ def test_evidence_of_another_suite_is_refused(evidence: Path) -> None:
         explain_evidence(evidence, plan_of(load_suite()), [])
 
 
-def test_check_names_the_call_that_no_fault_explains(
-    evidence: Path, command: Command, cli: Cli, monkeypatch: pytest.MonkeyPatch
+def test_the_call_that_no_fault_explains_is_named(
+    evidence: Path, command: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("check", "--suite", command.folder, "--evidence", evidence.parent.parent)
-    monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("len(src) == 1"), fault("0 in src")])
-    said = cli(*words)
-    assert "copies[StaticReshape-f32] fails on src f32[5, 2], shape [0, 2, 1], special_zero true" in said.out
-    assert "faults.yaml:7: fault 'it' is listed for 1, but alone explains no failing call of " in said.out
-    monkeypatch.setattr("conformance.cli.check_faults.load_faults", lambda: [fault("0 in shape")])
-    said = cli(*words)
-    assert "broken:zero-flag-ignored 1" in said.out
-    assert "no fault in adapters/faults.yaml explains it" not in said.out
-    data = cli(*words, "--json").data["faults"]["evidence"]
-    assert [(each["failing"], each["explained"], each["flagged"]) for each in data] == [(2, 2, 1)]
+    words = (str(evidence.parent.parent), "--suite", str(command.folder))
+    monkeypatch.setattr("tools.faults.load_faults", lambda: [fault("len(src) == 1"), fault("0 in src")])
+    assert main(words) == 1
+    said = capsys.readouterr().out
+    assert "copies[StaticReshape-f32] fails on src f32[5, 2], shape [0, 2, 1], special_zero true" in said
+    assert "faults.yaml:7: fault 'it' is listed for 1, but alone explains no failing call of " in said
+    monkeypatch.setattr("tools.faults.load_faults", lambda: [fault("0 in shape")])
+    assert main(words) == 0
+    counts = "2 of 2 failing calls explained, 1 of "
+    assert capsys.readouterr().out.startswith(f"broken:zero-flag-ignored 1: {counts}")
 
 
-def test_evidence_that_cannot_be_compared_is_named(evidence: Path, command: Command, cli: Cli) -> None:
-    words = ("check", "--suite", command.folder, "--evidence", evidence.parent)
+def test_evidence_that_cannot_be_compared_is_named(
+    evidence: Path, command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (str(evidence.parent), "--suite", str(command.folder))
     evidence.write_text(evidence.read_text("utf-8").replace("results-3", "results-1", 1), "utf-8")
-    assert "not compared: " in cli(*words).out
+    assert main(words) == 0
+    assert "not compared: " in capsys.readouterr().out
     shutil.rmtree(evidence.parent)
-    assert "holds no results.jsonl; name the folder of a run" in cli(*words).expect(2).err
+    assert main(words) == 2
+    assert "holds no results.jsonl; name the folder of a run" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,18 +1,29 @@
-"""Compare known faults with evidence: a fault should explain each single legal call that failed, and few others."""
+"""`python -m tools.faults DIR`: a known fault should explain each single legal call that failed, and few others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..evidence.drawn import plan_of_run
-from ..evidence.results import Evidence, InvalidEvidence, read
-from ..meaning.faults import KnownFaults
-from ..model import FAIL, PASS, Case, Form, Result, Step
-from ..model.cases import given_keys
-from ..model.faults import KnownFault, LegalCall
-from ..plan.rows import Plan, Row
+from conformance.cli.arguments import Usage, load_plan, say_error
+from conformance.cli.parser import Parser, path
+from conformance.cli.shared_options import add_suite
+from conformance.evidence.drawn import plan_of_run
+from conformance.evidence.folder import RESULTS, find_results
+from conformance.evidence.results import Evidence, InvalidEvidence, read
+from conformance.load.faults import load_faults
+from conformance.meaning.faults import KnownFaults
+from conformance.model import FAIL, PASS, Case, Form, Result, Step
+from conformance.model.cases import given_keys
+from conformance.model.faults import KnownFault, LegalCall
+from conformance.plan.rows import Plan, Row
+from conformance.system.exit_codes import CommandError
+from conformance.system.terminal import say
+from conformance.system.text import format_call
+
+_MAX_NAMED = 5
 
 _KEYS_OF_PLAIN_CALLS = ("bits", "rows", "large", "shape_type")
 """Optional keys of a case with which its call is still a single one between dense tensors."""
@@ -94,3 +105,46 @@ def _legal_calls(row: Row, result: Result, verdict: str, steps: Iterable[Step]) 
         dst = next((meaning.dst for meaning in meanings if meaning.kind == "legal"), None)
         if dst is not None:
             yield LegalCall(row.type, *call, tuple(length or 0 for length in dst))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Compare adapters/faults.yaml with the evidence in folders; 1 if they do not agree."""
+    parser = Parser(prog="python -m tools.faults", description="Compare adapters/faults.yaml with runs.")
+    parser.add_argument("folder", type=path, metavar="DIR", help="the folder of a run, or of several")
+    add_suite(parser)
+    try:
+        args = parser.parse_args(words)
+        folders = (args.folder, *sorted(args.folder.glob("*/")))
+        if not (found := [file for folder in folders for file in find_results(folder)]):
+            raise Usage(f"{str(args.folder)!r} holds no {RESULTS}; name the folder of a run, or of several")
+        plan, faults = load_plan(args.suite), load_faults()
+        problems = [problem for file in found for problem in _compare(file, plan, faults)]
+    except CommandError as error:
+        say_error(str(error))
+        return error.exit_code
+    for problem in problems:
+        say(problem)
+    return 1 if problems else 0
+
+
+def _compare(file: Path, plan: Plan, faults: Sequence[KnownFault]) -> Iterator[str]:
+    """Print how the faults explain some evidence, and yield the problems. Evidence of another suite is skipped."""
+    try:
+        found = explain_evidence(file, plan, faults)
+    except InvalidEvidence as refused:
+        say(f"not compared: {refused}")
+        return
+    explained = f"{found.failing - len(found.unexplained):,} of {found.failing:,} failing calls explained"
+    say(f"{found.backend} {found.version}: {explained}, {found.flagged:,} of {found.passing:,} passing calls flagged")
+    for row, call in found.unexplained[:_MAX_NAMED]:
+        words = format_call(call.src, call.shape, call.special_zero, call.src_type)
+        yield f"{file}: {row} fails on {words}, and no fault in adapters/faults.yaml explains it; add one"
+    if (more := len(found.unexplained) - _MAX_NAMED) > 0:
+        yield f"{file}: {more:,} more failing calls have no fault that explains them"
+    why = f"is listed for {found.version}, but alone explains no failing call"
+    for fault in found.idle:
+        yield f"{fault.when.place}: fault {fault.id!r} {why} of {file}; correct or delete it"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
