@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,13 +26,14 @@ def lower(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row, ready to be called."""
     if row.first is not None and _is_plain(row.case):
         return tuple([_of_type(row.type, step) for step in row.first.steps])
-    start = zlib.crc32(row.case.id.encode()) if row.case.start is None else row.case.start
     common = _common(row)
-    contents = 2 if row.case.generated else len(row.case.steps)  # generated steps share the tensors of those before
-    return tuple(
-        _lower_step(row, step, start + 977 * (index % contents), common[_program(row.case, step)])
-        for index, step in enumerate(row.case.steps)
-    )
+    return tuple([_lower_step(row, number, common) for number in range(len(row.case.steps))])
+
+
+@lru_cache(1024)
+def lower_one(row: Row, number: int) -> RowStep:
+    """Return one step of a row without its others, which may be many if they are generated."""
+    return _lower_step(row, number, _common(row))
 
 
 def _is_plain(case: Case) -> bool:
@@ -74,10 +77,14 @@ def _common(row: Row) -> dict[object, _Common]:
     }  # fmt: skip
 
 
-def _lower_step(row: Row, step: Step, start: int, common: _Common) -> RowStep:
-    case = row.case
+def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> RowStep:
+    case, step = row.case, row.case.steps[number]
+    common = programs[_program(case, step)]
     if volume_of(step.src) >= ONE_KEPT_FROM_ELEMENTS and not case.large and case.start is None:
         start = 0  # cases of the same dims share the image
+    else:  # generated steps share the tensors of those before
+        start = zlib.crc32(case.id.encode()) if case.start is None else case.start
+        start += 977 * (number % 2 if case.generated else number)
     source = TensorSpec(_src_type(row, step), step.src, step.layout, step.bits, start)
     shapes = tuple((row.shape_type, _shape_dims(row, shape), shape) for shape in step.shapes)
     if row.given != "runtime":

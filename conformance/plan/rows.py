@@ -12,7 +12,7 @@ from ..meaning.contract import Contract, contracts
 from ..model import INTEGERS, Case, Given, Operation, Spec, Suite
 from ..model.types import WIDTH, range_of
 from .facets import WITH_FUNCTION, facets_of_case, facets_of_way
-from .lower import lower
+from .lower import lower, lower_one
 from .steps import RowStep
 
 
@@ -59,6 +59,10 @@ class Row(_RowFields):
     def steps(self) -> tuple[RowStep, ...]:
         """Its steps, ready to be called."""
         return lower(self)
+
+    def step(self, number: int) -> RowStep:
+        """One of its steps; of generated ones the others need not be lowered."""
+        return lower_one(self, number) if self.case.generated and "steps" not in self.__dict__ else self.steps[number]
 
     @property
     def node_id(self) -> str:

@@ -230,8 +230,8 @@ def _detail(result: RowResult) -> str:
 def _draw(run: FinishedRun, result: RowResult) -> Picture:
     """Draw the call as the first document in which it fails reads it."""
     judged = next(
-        (each for each in result.row.steps[result.step].meanings if set(each.documents) & set(result.failing)),
-        result.row.steps[result.step].meanings[0],
+        (each for each in result.row.step(result.step).meanings if set(each.documents) & set(result.failing)),
+        result.row.step(result.step).meanings[0],
     )
     document = next((each for each in judged.documents if each in result.failing), judged.documents[0])
     return draw_call(result.row.case.steps[result.step], run.contracts[document], judged.meaning, result.outcome)

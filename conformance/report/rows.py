@@ -40,7 +40,7 @@ class RowResult(NamedTuple):
     @property
     def step(self) -> int:
         """The index of the step that decided."""
-        return self.result.step if self.result.step < len(self.row.steps) else 0
+        return self.result.step if self.result.step < len(self.row.case.steps) else 0
 
     @property
     def failing(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ class ShownElements(NamedTuple):
 
 def show_elements(result: RowResult) -> ShownElements | None:
     """Show the elements if the answer differs only in these; None otherwise, and for a tensor of too many elements."""
-    differing, dims, step = result.result.differing, result.outcome.dims, result.row.steps[result.step]
+    differing, dims, step = result.result.differing, result.outcome.dims, result.row.step(result.step)
     if differing is None or dims is None or min(dims, default=1) < 1 or volume_of(dims) > MAX_ELEMENTS:
         return None
     type_ = step.source.type

@@ -116,7 +116,7 @@ class Blamer:
         broken = self._strongest(self._broken(row, at, document, outcome, diagnosis), document)
         if meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
             return Blamed(_RULING, broken)
-        if row.steps[at].source.layout != "dense" and diagnosis not in _OF_FORM:
+        if row.step(at).source.layout != "dense" and diagnosis not in _OF_FORM:
             return _weakest([broken, *self._premises([_LAYOUT], document)])
         return _weakest([broken])
 
@@ -214,7 +214,7 @@ def _weakness(premise: Premise) -> int:
 
 
 def _meaning(row: Row, at: int, document: str) -> Meaning:
-    return next(judged.meaning for judged in row.steps[at].meanings if document in judged.documents)
+    return next(judged.meaning for judged in row.step(at).meanings if document in judged.documents)
 
 
 def _failing_step(row: Row, result: Result, document: str) -> int:
@@ -236,7 +236,7 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
     diagnosis, outcome = result.diagnosis if at == result.step else None, result.outcome_of(at)
     if diagnosis is None or outcome.kind != "tensor" or outcome.faults or meaning.kind == "illegal":
         return diagnosis
-    source = row.steps[at].source
+    source = row.step(at).source
     wrong = wrong_dims(outcome.dims or (), meaning, source.dims) if outcome.type == source.type else None
     return wrong.name if wrong else diagnosis
 

@@ -57,8 +57,6 @@ def contradictions(plan: Plan, results: Mapping[str, Result], header: Mapping[st
         if result is not None:
             yield from _of_row(row, result, claims)
             yield from _of_waiver(row, result, header, blamer)
-            for row_step in row.steps:
-                row_step.free_memory()
 
 
 def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
@@ -85,8 +83,8 @@ def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
 
 def _misfit_of(row: Row, result: Result) -> str | None:
     """Say what is wrong with the number of the outcomes, or with the contents beside them; None if nothing is."""
-    outcomes, content, kept = result.outcomes, result.content, 1 if row.case.generated else len(row.steps)
-    if not 0 <= result.step < (len(row.steps) if kept == len(outcomes) else len(outcomes)):
+    outcomes, content, kept = result.outcomes, result.content, 1 if row.case.generated else len(row.case.steps)
+    if not 0 <= result.step < (len(row.case.steps) if kept == len(outcomes) else len(outcomes)):
         return f"is decided by step {result.step + 1} of {len(outcomes)}"
     if result.outcome.kind == "none":
         return "was not called and has more than that" if outcomes != IDLE or any(content) else None
@@ -122,11 +120,13 @@ def _judge_again(row: Row, result: Result, claims: Claims) -> dict[str, list[Ver
     """Judge each recorded step in each document."""
     unclaimed = claims.find_unclaimed(row.facets)
     contents = result.content or [None] * len(result.outcomes)
-    steps = [row.steps[result.step]] if row.case.generated else row.steps
+    steps = [row.step(result.step)] if row.case.generated else row.steps
     judged = [
         judge_step(step, _with_data(step, outcome, content), unclaimed)
         for step, outcome, content in zip(steps, result.outcomes, contents, strict=True)
     ]
+    for step in steps:
+        step.free_memory()
     return {document: [judgements[document].verdict for judgements in judged] for document in row.documents}
 
 
