@@ -5,11 +5,14 @@ from __future__ import annotations
 from .base import Dims, PlantedCall, overlook, resolve_dims
 from .inference import infer_only_first
 
-
-@resolve_dims("chains-fused", breaks="nodes-compose", classes="A")
-def _(call: PlantedCall) -> Dims:
-    """Skips every node of a chain but the last."""
-    return call.resolve() if call.position == len(call.program.graph.nodes) - 1 else call.src
+resolve_dims.plant("chains-fused", "nodes-compose", "A", "Skips every node of a chain but the last.", lambda call:
+                   call.resolve() if call.position == len(call.program.graph.nodes) - 1 else call.src)  # fmt: skip
+resolve_dims.plant("later-nodes-may-infer-twice", "nodes-compose", "ME",
+                   "Accepts several -1 in every node but the first; the first -1 is inferred and the others are 1.",
+                   lambda call: call.resolve(shape=infer_only_first(call.shape)) if call.position else
+                   call.resolve())  # fmt: skip
+resolve_dims.plant("six-nodes-at-most", "nodes-compose", "J", "Skips every node after the sixth.",
+                   lambda call: call.resolve() if call.position < 6 else call.src)  # fmt: skip
 
 
 @resolve_dims("chains-copy-from-the-first", breaks="nodes-compose", classes="A")
@@ -20,18 +23,6 @@ def _(call: PlantedCall) -> Dims:
     return call.resolve(
         shape=tuple(first[i] if copies and d == 0 and i < len(first) else d for i, d in enumerate(call.shape))
     )
-
-
-@resolve_dims("later-nodes-may-infer-twice", breaks="nodes-compose", classes="ME")
-def _(call: PlantedCall) -> Dims:
-    """Accepts several -1 in every node but the first; the first -1 is inferred and the others are 1."""
-    return call.resolve(shape=infer_only_first(call.shape) if call.position else call.shape)
-
-
-@resolve_dims("six-nodes-at-most", breaks="nodes-compose", classes="J")
-def _(call: PlantedCall) -> Dims:
-    """Skips every node after the sixth."""
-    return call.resolve() if call.position < 6 else call.src
 
 
 @resolve_dims("a-chain-of-three-loses-a-leading-one", breaks="nodes-compose", classes="J")

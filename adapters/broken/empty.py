@@ -14,16 +14,10 @@ def _(run: Run, dst: Dims) -> Answer:
     return run.move(dst)
 
 
-@move_elements("empty-comes-back-flat", breaks="zero-literal", classes="C")
-def _(run: Run, dst: Dims) -> Answer:
-    """Answers dims [0] for every empty dst."""
-    return run.move((0,) if 0 in dst else dst)
-
-
-@move_elements("empty-has-no-type", breaks="same-type", classes="C")
-def _(run: Run, dst: Dims) -> Answer:
-    """Answers f32 for every empty dst."""
-    return dense("f32", dst, bytearray()) if 0 in dst else run.move(dst)
+move_elements.plant("empty-comes-back-flat", "zero-literal", "C", "Answers dims [0] for every empty dst.",
+                    lambda run, dst: run.move((0,) if 0 in dst else dst))  # fmt: skip
+move_elements.plant("empty-has-no-type", "same-type", "C", "Answers f32 for every empty dst.",
+                    lambda run, dst: dense("f32", dst, bytearray()) if 0 in dst else run.move(dst))  # fmt: skip
 
 
 @resolve_dims("empty-refused", breaks="empty-is-a-tensor", classes="CQ")

@@ -45,12 +45,8 @@ overlook("src-counted-in-16-bits", "same-volume", "DE", "Counts the elements of 
          lambda call: 0 < math.prod(call.fill()) == call.volume % (1 << 16))  # fmt: skip
 resolve_dims.plant("lengths-in-16-bits", "literal-lengths", "D", "Cuts the lengths of dst to 16 bits.",
                    lambda call: tuple(d % (1 << 16) for d in call.resolve()))  # fmt: skip
-
-
-@resolve_dims("lengths-in-32-bits", breaks="same-volume", classes="D")
-def _(call: PlantedCall) -> Dims:
-    """Cuts the entries of shape to 32 bits."""
-    return call.resolve(shape=tuple((d + (1 << 31)) % (1 << 32) - (1 << 31) for d in call.shape))
+resolve_dims.plant("lengths-in-32-bits", "same-volume", "D", "Cuts the entries of shape to 32 bits.", lambda call:
+                   call.resolve(shape=tuple((d + (1 << 31)) % (1 << 32) - (1 << 31) for d in call.shape)))  # fmt: skip
 
 
 @move_elements("indexed-in-20-bits", breaks="row-major-order", classes="D")

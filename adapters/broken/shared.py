@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from conformance.model import Graph, Node, Tensor
+from conformance.model import Node, Tensor
 
 from ..reference import dense, elements
-from .base import Answer, Dims, PlantedCall, Run, execute_run, move_elements, read_graph, read_node, resolve_dims
+from .base import Answer, Run, execute_run, move_elements, read_node, resolve_dims
 
 
 def is_fork(run: Run) -> bool:
@@ -24,12 +24,8 @@ def clear_src(run: Run) -> Run:
     return run._replace(src=dense(src.type, src.dims, bytearray(len(elements(src)))))
 
 
-@read_graph("a-fork-is-a-chain", breaks="nodes-compose", classes="A")
-def _(graph: Graph) -> Graph:
-    """Gives a node that takes src the output before it."""
-    return graph._replace(nodes=tuple(node._replace(takes_src=False) for node in graph.nodes))
-
-
+read_node.plant("a-fork-is-a-chain", "nodes-compose", "A", "Gives a node that takes src the output before it.",
+                lambda node, _: node._replace(takes_src=False))  # fmt: skip
 move_elements.plant("src-is-freed-after-its-first-node", "nodes-compose", "H",
                     "Frees the memory of src after one node, although another one takes src too.",
                     lambda run, dst: (clear_src(run) if is_fork(run) else run).move(dst))  # fmt: skip
@@ -39,10 +35,10 @@ move_elements.plant("the-first-node-of-a-fork-runs-in-place", "nodes-compose", "
                     settles_late=True)  # fmt: skip
 
 
-@resolve_dims("a-shared-shape-is-freed-after-its-first-node", breaks="nodes-compose", classes="H")
-def _(call: PlantedCall) -> Dims:
-    """Reads zeros instead of a shape tensor that the node before has used."""
-    return call.resolve(shape=(0,) * len(call.shape)) if call.node.shares_shape else call.resolve()
+resolve_dims.plant("a-shared-shape-is-freed-after-its-first-node", "nodes-compose", "H",
+                   "Reads zeros instead of a shape tensor that the node before has used.",
+                   lambda call: call.resolve(shape=(0,) * len(call.shape)) if call.node.shares_shape else
+                   call.resolve())  # fmt: skip
 
 
 def write_and_wait(maker: Any, value: Any) -> None:

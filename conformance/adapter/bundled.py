@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import os
 import re
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from .. import __version__
+from ..system.files import adapters_folder
 
 
 class Bundled(NamedTuple):
@@ -49,7 +48,7 @@ class Bundled(NamedTuple):
     @property
     def about(self) -> str:
         """The first line of the class's docstring."""
-        path = bundled_folder() / f"{self.module}.py"
+        path = adapters_folder() / f"{self.module}.py"
         tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else ast.Module([], [])
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and node.name == self.class_name:
@@ -63,7 +62,7 @@ def bundled_backends() -> dict[str, Bundled]:
     import yaml  # only for names of bundled backends
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    entries = yaml.load((bundled_folder() / "bundled.yaml").read_text(encoding="utf-8"), loader)
+    entries = yaml.load((adapters_folder() / "bundled.yaml").read_text(encoding="utf-8"), loader)
     backends = {}
     for name, entry in entries.items():
         module, _, class_name = entry["class"].partition(":")
@@ -71,8 +70,3 @@ def bundled_backends() -> dict[str, Bundled]:
         ways = tuple(entry.get("not_tried", ()))
         backends[name] = Bundled(module, class_name, install, entry.get("extra"), entry.get("variable"), ways)
     return backends
-
-
-def bundled_folder() -> Path:
-    """Return the folder of the adapters that come with the suite."""
-    return Path(importlib.import_module("conformance.adapters").__path__[0])

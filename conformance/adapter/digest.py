@@ -34,12 +34,7 @@ def _files_of_adapter(backend: str) -> list[Path]:
         return []
     if backend.startswith("cmd:"):
         return [file for file in map(Path, command_of(backend)) if file.is_file()]
-    return _with_imports(path, _is_file(backend))
-
-
-def _is_file(backend: str) -> bool:
-    """An adapter that is a file can import the files beside it by name alone."""
-    return ".py:" in backend
+    return _with_imports(path, own=".py:" in backend)  # such a file can import those beside it by name alone
 
 
 def _with_imports(path: Path, own: bool) -> list[Path]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_findings
-from ..graphs.decide import Decision, Judge
+from ..graphs.decide import Judge
 from ..graphs.faults import find_faults
 from ..graphs.nodes import Dims, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
@@ -202,15 +202,14 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
                 "special_zero": variant.special_zero,
                 "type": variant.src_type,
                 "declared": variant.declared,
-                "documents": {name: _data_of_decision(each[number]) for name, each in node.decisions.items()},
+                "documents": {
+                    name: each[number]._asdict() | {"branches": list(map(of_branch, each[number].branches))}
+                    for name, each in node.decisions.items()
+                },
             }
             for number, (trial, variant) in enumerate(zip(trials, node.variants, strict=True))
         ],
     }
-
-
-def _data_of_decision(decision: Decision) -> dict[str, Any]:
-    return decision._asdict() | {"branches": list(map(of_branch, decision.branches))}
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────

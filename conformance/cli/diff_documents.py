@@ -145,8 +145,11 @@ def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
     if not any(data["rules"].values()):
         say()
         say("the same rules bind in both")
-    rows = [(key, *(_format_stated(each[name]) for name in (a, b))) for key, each in data["signature"].items()]
-    print_section("signature", [(key, was, "→", now) for key, was, now in rows])
+    stated = {
+        key: ["not stated" if each[name] is None else format_value(each[name]) for name in (a, b)]
+        for key, each in data["signature"].items()
+    }
+    print_section("signature", [(key, was, "→", now) for key, (was, now) in stated.items()])
     print_section("disagreements that name both", [(each["finding"], each["about"]) for each in data["findings"]])
     say()
     if data["example"] is None:
@@ -159,7 +162,3 @@ def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
     print_meanings(spec, data["example"]["meanings"])
     say()
     say(label_paragraph("searched", f"{data['searched']}, the smallest first"))
-
-
-def _format_stated(value: Any) -> str:
-    return "not stated" if value is None else format_value(value)

@@ -14,12 +14,6 @@ from ..model.types import range_of
 FORMS = ("requires", "where", "gives", "ensures", "when")
 
 
-def contract_of(rule: Rule) -> dict[str, str]:
-    """Return the rule's expressions by their form."""
-    expressions = ((form, getattr(rule, form)) for form in FORMS)
-    return {form: expression.text for form, expression in expressions if expression}
-
-
 def pointers_in(pointers: Iterable[Pointer], document: str) -> list[dict[str, Any]]:
     """Return line and words of the pointers into one document."""
     return [{"line": each.line, "words": each.words} for each in pointers if each.document == document]
@@ -40,7 +34,7 @@ def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
         "rule": rule.id,
         "level": rule.level,
         "sentence": rule.sentence,
-        "contract": contract_of(rule),
+        "contract": {form: expression.text for form in FORMS if (expression := getattr(rule, form))},
         "implied": rule.implied,
         "because": rule.because,
         "place": str(rule.place),

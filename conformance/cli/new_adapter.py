@@ -9,7 +9,7 @@ import shlex
 from keyword import iskeyword
 from pathlib import Path
 
-from ..adapter import bundled_folder
+from ..system.files import adapters_folder
 from ..system.terminal import say
 from .arguments import Usage, emit
 from .parser import Parser
@@ -68,7 +68,7 @@ def _write(path: Path, name: str, language: str) -> None:
         (path / "src").mkdir()
     for template in _TEMPLATES[language]:
         target = path / Path(template).relative_to("rust") if language == "rust" else path
-        text = (bundled_folder() / template).read_text(encoding="utf-8")
+        text = (adapters_folder() / template).read_text(encoding="utf-8")
         with target.open("x", encoding="utf-8") as file:
             file.write(_fill_template(text, name, language))
 

@@ -22,9 +22,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from ..adapter import bundled_folder, command_of
+from ..adapter import command_of
 from ..isolate.protocol.opened import OpenedFiles
-from ..system.files import sha256_of
+from ..system.files import adapters_folder, sha256_of
 from ..system.terminal import count_noun, printable
 
 _PROC = Path("/proc")
@@ -100,7 +100,7 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     elif not command and not notes["read"]:
         started.add(Path(sys.executable))
     started |= {Path(sys.executable).resolve() for path in notes["read"] if path.name in _STARTS_PYTHON}
-    started |= {_program_of(process) for process in processes if _was_started(process, pid)}
+    started |= {(_PROC / str(process) / "exe").resolve() for process in processes if _was_started(process, pid)}
     names.lost |= {f"the files that {path.name} read" for path in started if os.access(path, os.X_OK)}
     tested = {path for path, is_code in mapped.items() if not _is_left_out(path, is_code)}
     tested |= {path for path in read if not _is_left_out(path, path.suffix in _CODE)}
@@ -202,10 +202,6 @@ def _was_started(child: int, pid: int) -> bool:
     return words not in ("", own) and not re.search("multiprocessing.resource_tracker import main;main", words)
 
 
-def _program_of(pid: int) -> Path:
-    return (_PROC / str(pid) / "exe").resolve()
-
-
 def _mappings_of(pid: int) -> Iterator[_Mapping]:
     for line in _read(_PROC / str(pid) / "maps").splitlines():
         span, rights, offset, device, number, *name = line.split(maxsplit=5)
@@ -287,7 +283,7 @@ def _read(path: Path) -> str:
 def _is_left_out(path: Path, is_code: bool) -> bool:
     """Ask whether a file is of the system or of the suite, or data that says nothing about the backend."""
     if path.is_relative_to(_SUITE):
-        return not path.is_relative_to(bundled_folder().resolve())
+        return not path.is_relative_to(adapters_folder().resolve())
     if path.is_relative_to(_STANDARD_LIBRARY) and _PACKAGES.isdisjoint(path.parts):
         first = path.relative_to(_STANDARD_LIBRARY).as_posix().removeprefix("lib-dynload/")
         module = re.split("[./]", first)[0]  # a wheel may put others there, too
@@ -345,7 +341,7 @@ class _Package(NamedTuple):
 
 
 def _package_of(path: Path) -> _Package | None:
-    adapters = bundled_folder().resolve()  # installed, or in a working copy of the suite: the name is the same
+    adapters = adapters_folder().resolve()  # installed, or in a working copy of the suite: the name is the same
     if path.is_relative_to(adapters):
         return _Package("adapters", adapters.parent, ())
     for folder in path.parents:

@@ -12,7 +12,7 @@ from ..model import Node, Operand
 from ..model.types import WIDTH
 from ..plan.rows import Row
 from ..plan.steps import RowStep
-from .choose import Choice, Chosen, GraphCalls, Reasons, choose, dims_of_outputs
+from .choose import Choice, Chosen, Reasons, choose, dims_of_outputs
 
 VERSION = "3.6.0"
 """The version that the files name: the oldest release that names every field below."""
@@ -50,13 +50,10 @@ def write_graphs(chosen: Sequence[Chosen], out: Path) -> int:
             text = json.dumps(graph_of(group.rows[0], program.steps[0]), indent=2) + "\n"
             if text not in written:
                 written.add(text)
-                (out / _name(group, program)).write_text(text, encoding="utf-8")
+                name = f"{group.name}{f'-{program.number}' if program.number else ''}.json"
+                (out / name).write_text(text, encoding="utf-8")
         group.rows[0].free_steps()
     return len(written)
-
-
-def _name(group: Chosen, program: GraphCalls) -> str:
-    return f"{group.name}{f'-{program.number}' if program.number else ''}.json"
 
 
 def graph_of(row: Row, step: RowStep) -> dict[str, Any]:

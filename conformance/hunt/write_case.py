@@ -19,7 +19,8 @@ _PLAIN = re.compile(r"[a-z][a-z0-9-]*")
 def case_text(case: Case, rule: str, row: Row, fact: str) -> str:
     """Write a case as YAML, its keys in the order of case files; the contracts say what is expected."""
     first, *later = case.steps
-    lines = [f"id: {_name(fact)}", f"rule: {rule}"]
+    name = re.sub(r"[^a-z0-9]+", "-", fact.lower()).strip("-")
+    lines = [f"id: {name}", f"rule: {rule}"]
     if not later:
         lines += [f"{key}: {value}" for key, value in _call(first).items()]
     for key, value in _form(case).items():
@@ -33,10 +34,6 @@ def case_text(case: Case, rule: str, row: Row, fact: str) -> str:
     else:
         lines.append(f"expect: {_expectation(first, row.steps[0])}")
     return "\n".join(f"{'    ' if number else '  - '}{line}" for number, line in enumerate(lines)) + "\n"
-
-
-def _name(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _call(step: Step) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..model import Expression, Place, Problem
 from ..model.faults import KnownFault
-from .folders import adapters_folder
+from ..system.files import adapters_folder
 from .schema import explained_by_schema, read_file
 from .strict_yaml import require
 

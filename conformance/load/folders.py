@@ -24,11 +24,6 @@ def cases_folder() -> Path:
     return Path(import_module("conformance.cases").__path__[0])
 
 
-def adapters_folder() -> Path:
-    """Return the bundled adapters/."""
-    return Path(import_module("conformance.adapters").__path__[0])
-
-
 class Folders(NamedTuple):
     """The folders of specification and cases of a suite."""
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..model import Malformed, Place, Problem
-from ..system.files import leaves_its_folder
+from ..system.files import adapters_folder, leaves_its_folder
 from ..system.text import describe_unknown, quote, shorten
-from .folders import adapters_folder, cases_folder, spec_folder
+from .folders import cases_folder, spec_folder
 from .strict_yaml import line_of, read, require
 
 

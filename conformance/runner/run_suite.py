@@ -132,7 +132,8 @@ def run_suite(
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
-                    failed += _fails_in_target(row, judged, request.target, claims)
+                    counted = judged_documents(row, request.target, claims)
+                    failed += any(judged.verdicts.get(document) in BAD for document in counted)
                 ran += is_run
                 tick(ran, row.case.id, failed)
                 written += 1
@@ -151,11 +152,6 @@ def run_suite(
     return writer.close(
         time.perf_counter() - began, all_notes, planted_failures, drawn.counts if drawn else None, subject
     )
-
-
-def _fails_in_target(row: Row, result: Result, target: Target, claims: Claims) -> bool:
-    """Ask if a row fails for a document in the target, in an operation and a type that are claimed."""
-    return any(result.verdicts.get(document) in BAD for document in judged_documents(row, target, claims))
 
 
 def read_subject_of(adapter: Adapter, backend: str, opened: OpenedFiles) -> Subject:

@@ -78,12 +78,8 @@ def _disagreement(rule: Rule, document: str, expected: Expected | None, meaning:
         if document in rule.documents and expected.kind != "legal" and cites_another:
             return f"cites {rule.id}, but in {document} {describe_meaning(meaning)}; cite what the call is about"
         return None
-    what = f"expects {_format_expectation(expected)}, but in {document} {describe_meaning(meaning)}"
-    return f"{what}; correct the case, or the rule"
-
-
-def _format_expectation(expected: Expected) -> str:
-    return {"illegal": "reject", "unspecified": "unspecified"}.get(expected.kind) or _dims(expected.dims)
+    wanted = {"illegal": "reject", "unspecified": "unspecified"}.get(expected.kind) or _dims(expected.dims)
+    return f"expects {wanted}, but in {document} {describe_meaning(meaning)}; correct the case, or the rule"
 
 
 def _dims(dims: tuple[int | None, ...] | None) -> str:

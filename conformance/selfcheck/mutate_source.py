@@ -73,10 +73,6 @@ def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant
             yield mutant if again == 1 else mutant._replace(change=f"{change} ({again})")
 
 
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
 # ── places ────────────────────────────────────────────────────────────────────────────────────────
 
 _Place = tuple[str, Any, Any, ast.AST]
@@ -107,7 +103,7 @@ def _is_left_alone(node: ast.AST, leave: frozenset[str]) -> bool:
     """Docstrings, assertions, imports and assignments to names in `leave` are not mutated."""
     if isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom)):
         return True
-    if isinstance(node, ast.Expr) and _is_text(node.value):
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return True
     targets = node.targets if isinstance(node, ast.Assign) else []
     return any(isinstance(target, ast.Name) and target.id in leave for target in targets)

@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +28,11 @@ MAX_REMOVALS = 100
 
 class InUse(CommandError):
     """Another run writes into the folder; the message says which one."""
+
+
+def adapters_folder() -> Path:
+    """Return the bundled adapters/."""
+    return Path(import_module("conformance.adapters").__path__[0])
 
 
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:

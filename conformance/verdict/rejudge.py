@@ -69,7 +69,8 @@ def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
     by_step = {} if result.outcome.kind == "none" else _judge_again(row, result, claims)
     not_called = (NOT_RUN,) if row.operation in claims.operations else (NOT_CLAIMED, NOT_RUN)
     for document, verdict in result.verdicts.items():
-        due = (_after_waiver(worst(by_step[document]), result),) if by_step else not_called
+        due = (worst(by_step[document]),) if by_step else not_called
+        due = (WAIVED,) if due == (FAIL,) and result.waiver is not None else due
         if verdict not in due:
             yield f"{row.id}: {verdict} in {document}, where “{result.outcome.kind}” makes it {' or '.join(due)}"
     if len(result.outcomes) > 1 and result.step != deciding_step(by_step.values()):
@@ -110,10 +111,6 @@ def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blam
         yield f"{row.id}: is waived by waiver {number!r}, and the run has none of that number for it"
     if WAIVED not in result.verdicts.values():
         yield f"{row.id}: has waiver {number!r}, and nothing of it is waived"
-
-
-def _after_waiver(verdict: Verdict, result: Result) -> Verdict:
-    return WAIVED if result.waiver is not None and verdict == FAIL else verdict
 
 
 def _judge_again(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:

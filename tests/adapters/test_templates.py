@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter import bundled_folder
 from conformance.isolate.backend import use_backend
 from conformance.isolate.process.launch import Limits
 from conformance.load.cases import load_suite
@@ -23,6 +22,7 @@ from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
 from conformance.selfcheck.mutants import rows_to_run
+from conformance.system.files import adapters_folder
 
 from ..builders import Cli
 from ..processes import works
@@ -191,7 +191,7 @@ def test_a_planted_fault_is_caught_by_a_case_of_its_rule(plan: Plan, workshop: W
 
 @pytest.mark.parametrize("planted", [*PLANTED, *PRINTS], ids=lambda planted: f"{planted.language} {planted.fault}")
 def test_a_planted_fault_finds_its_lines_in_the_template(tmp_path: Path, planted: PlantedFault) -> None:
-    (template,) = (bundled_folder() / planted.language).rglob("main.rs" if planted.language == "rust" else "reshape.*")
+    (template,) = (adapters_folder() / planted.language).rglob("main.rs" if planted.language == "rust" else "reshape.*")
     source = tmp_path / template.name
     source.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
     planted.plant(source)
@@ -306,7 +306,7 @@ def test_the_crate_is_idiomatic(workshop: Workshop, tmp_path: Path, tool: str) -
 
 def test_a_template_is_short_and_marks_what_to_change() -> None:
     for language in TOOLS:
-        files = [path for path in (bundled_folder() / language).rglob("*") if path.is_file()]
+        files = [path for path in (adapters_folder() / language).rglob("*") if path.is_file()]
         texts = [path.read_text(encoding="utf-8") for path in files if path.suffix != ".lock"]
         assert files
         assert sum(text.count("CHANGE") for text in texts) in (3, 4), language
