@@ -221,6 +221,7 @@ def test_every_meaning_names_its_rules(spec: Spec, part: list[Read]) -> None:
     assert_rules_are_named(spec, part)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_every_meaning_of_the_whole_domain_names_its_rules(spec: Spec, whole: list[Read]) -> None:
     assert_rules_are_named(spec, whole)
