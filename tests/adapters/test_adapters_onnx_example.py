@@ -115,13 +115,12 @@ def test_onnx_node_tests_are_legal_with_their_answers() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("document", "fail"),
-    [("onnx-5", set()), ("onnx-14", {"literal-zero-beside-infer", "literal-zero-beside-infer-after"})],
-)
-def test_onnx_runtime_is_judged_by_the_text_of_onnx(document: str, fail: set[str], cli: Cli, tmp_path: Path) -> None:
-    load_or_skip("onnxruntime")
+@pytest.mark.parametrize("document", ["onnx-5", "onnx-14"])
+def test_onnx_runtime_is_judged_by_the_text_of_onnx(document: str, cli: Cli, tmp_path: Path) -> None:
+    version = load_or_skip("onnxruntime").identity.version
+    is_wrong = document == "onnx-14" and tuple(map(int, version.split(".")[:2])) >= (1, 29)
     words = ("run", "onnxruntime", "--suite", EXAMPLE, "--document", document, "--out", tmp_path)
-    cli(*words).expect(1 if fail else 0)
+    cli(*words).expect(1 if is_wrong else 0)
     results = read(tmp_path / "results.jsonl").results
-    assert {result.row.partition("[")[0] for result in results if "fail" in result.verdicts.values()} == fail
+    failed = {result.row.partition("[")[0] for result in results if "fail" in result.verdicts.values()}
+    assert failed == ({"literal-zero-beside-infer", "literal-zero-beside-infer-after"} if is_wrong else set())
