@@ -24,11 +24,10 @@ LADDER = (
     ("evidence", "adapter_check", "selfcheck"),
     ("verdict", "hunt"),
     ("runner", "sweep"),
-    ("report",),
+    ("report", "exchange"),
     ("certificate",),
     ("site",),
     ("graphs",),
-    ("exchange",),
     ("cli",),
     ("pytest_plugin",),
 )

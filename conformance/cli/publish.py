@@ -10,6 +10,7 @@ from typing import Any
 from ..certificate.check import Trust
 from ..evidence.folder import results_path
 from ..report.finished_run import FinishedRun
+from ..site.playground import PLAYGROUND
 from ..site.publish import COLUMNS, SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
 from ..site.register import REGISTER, write_register
 from ..system.files import lock_folder
@@ -25,7 +26,7 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    text = "the folder of the site: results, reports, certificates, and the annotated documents"
+    text = "the folder of the site: results, reports, certificates, annotated documents, playground"
     parser.add_argument("folder", type=path, metavar="DIR", help=text)
     text = "the folder of a whole run or of a certificate, to be put into DIR"
     parser.add_argument("runs", nargs="*", type=path, metavar="RUN", help=text)
@@ -73,5 +74,9 @@ def _show(site: Path, runs: list[FinishedRun], stale: list[Stale], certificates:
         say(table(lines, ("certificate of", "level", "run", "suite", "state")))
         say(f"register: {site / REGISTER}")
     say(f"documents: {site / SPECIFICATION}")
+    if (site / PLAYGROUND).is_file():
+        say(f"playground: {site / PLAYGROUND}")
+    else:
+        say("no playground: a rule has no exact form in JavaScript; `conformance export code` says which")
     if runs:
         say(f"{count_noun(len(runs), 'backend')} in {site / 'index.html'}; {size(site) / 1e6:.1f} MB in all")

@@ -121,3 +121,9 @@ BLAMES: dict[Blame, str] = {
     ),
 }
 """The kinds of blame, the heaviest first, with their meanings. The three are never added up."""
+
+# ── severity ──────────────────────────────────────────────────────────────────────────────────────
+
+Severity = Literal["ends the process", "wrong answer", "rejects a legal call", "accepts an illegal call"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""What a failing result does to a user, the worst first. A hang counts as the end of the process."""

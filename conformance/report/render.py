@@ -29,21 +29,23 @@ _STYLE, _STYLE_DIGEST = "<!--style-->", "<!--style digest-->"
 """Their places: the style follows from the page. No value can hold these texts, because they would be escaped."""
 _CLASSES = re.compile(r"class=(?:([\w-]+)|\"([^\"]*)\")")
 _SCRIPTS = re.compile(r"(?s)<script>.*?</script>")
+_END_OF_SCRIPT = re.compile("<([/!])")
 _RULES = re.compile(r"([^{}]+)\{[^{}]*\}")
 
 
 def render_page(
-    template: str, files: Sequence[str] = (), foot: str = "", style: str = "style.css", **values: object
+    template: str, files: Sequence[str] = (), foot: str = "", style: str = "style.css", code: str = "", **values: object
 ) -> str:
     """Render a page from a template, with the scripts and styles named inside. Any text in `values` only shows.
 
+    `code`: JavaScript that comes before these scripts; nothing in its texts can end the element.
     `foot`: a line for the foot of each printed page; it keeps only letters, digits and what a date or a digest needs.
     """
     from markupsafe import Markup
 
     own = [name for name in files if name.endswith(".css")]
     css = "".join(map(_read_style, [style, *own])) + (_printed_foot(foot) if foot else "")
-    script = "".join(_read(name) for name in files if name not in own)
+    script = _END_OF_SCRIPT.sub(r"<\\\1", code) + "".join(_read(name) for name in files if name not in own)
     scripts = {"script": Markup(script), "script_digest": _digest(script)}
     page = _environment().get_template(template).render(
         style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), **scripts, **values

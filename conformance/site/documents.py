@@ -22,6 +22,7 @@ from ..report.wording import format_step, format_want
 from ..system.files import replace_text
 from ..system.terminal import count_noun
 from .compare_page import COMPARED, HOME
+from .playground import PLAYGROUND, link_to, plain_call
 
 INDEX, DIFFERENCES, CASES = "index.html", "differences.html", "cases.html"
 _NO_LINE, _FEW = 1 << 30, 4
@@ -38,6 +39,8 @@ class RuleExample(NamedTuple):
     rules: tuple[str, ...]
     """The rules that an illegal call breaks, or those that leave it unspecified."""
     picture: Picture | None
+    link: str | None
+    """The end of the link to the playground; None if the form cannot hold the call."""
 
 
 class RuleEntry(NamedTuple):
@@ -68,26 +71,28 @@ class CaseEntry(NamedTuple):
 def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun]) -> tuple[Path, ...]:
     """Write the pages into a folder beside the pages of these runs, and return their paths."""
     spec, failing = plan.suite.spec, _count_failing(runs)
+    playground = f"../{PLAYGROUND}" if (folder.parent / PLAYGROUND).is_file() else None
     rows = _rows_by_rule(plan)
     pages = {
         f"{document.id}.html": render_page(
             "site_document.html", spec=spec, document=document, entries=list(_entries(spec, document, rows, failing)),
             findings=_findings_in(spec, document.id), newer=document.newer, index=INDEX, runs=len(runs), cases=CASES,
+            playground=playground,
         )
         for document in spec.documents.values()
     }  # fmt: skip
     pages[DIFFERENCES] = render_page(
-        "site_differences.html", spec=spec, table=list(_table(spec)), index=INDEX,
+        "site_differences.html", spec=spec, table=list(_table(spec)), index=INDEX, playground=playground,
         disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
     )  # fmt: skip
     pages[CASES] = render_page(
         "site_cases.html", spec=spec, rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
-        runs=len(runs), compared=f"../{COMPARED}",
+        runs=len(runs), compared=f"../{COMPARED}", playground=playground,
     )  # fmt: skip
     pages[INDEX] = render_page(
         "site_index.html", spec=spec, suite=plan.suite.digest, differences=DIFFERENCES, cases=len(plan.suite.cases),
         counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS, case_list=CASES,
-        landing=f"../{HOME}" if runs else None,
+        landing=f"../{HOME}" if runs else None, playground=playground,
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
@@ -136,8 +141,11 @@ def _example(rows: Sequence[Row], document: str) -> RuleExample | None:
     step = row.case.steps[0]
     rules = meaning.rules if meaning.kind != "legal" else ()
     want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, "T")
-    return RuleExample(row.case.id, format_step(row.case, step), want, rules,
-                   _draw(row, row.contracts[document], meaning))  # fmt: skip
+    call = plain_call(row)
+    return RuleExample(
+        row.case.id, format_step(row.case, step), want, rules, _draw(row, row.contracts[document], meaning),
+        call and f"../{link_to(call)}",
+    )  # fmt: skip
 
 
 def _size(row: Row) -> tuple[bool, int]:

@@ -40,10 +40,12 @@ from ..verdict.standing import in_target
 from .compare_page import PARTS, render_parts
 from .documents import INDEX, write_site
 from .landing import pair_versions
+from .playground import PLAYGROUND, write_playground
 from .register import REGISTER, check_for_site
 
 SPECIFICATION = f"spec/{INDEX}"
 """The first page of the annotated documents, to which the pages of all backends lead."""
+_BESIDE = {"The documents, annotated": SPECIFICATION, "Playground": PLAYGROUND, "Certificates": REGISTER}
 _CERTIFICATE = (
     *(name for record in (STATEMENT, AUDIT, CHALLENGE) for name in (record, signature_of(Path(record)).name)),
     COMMITMENT, certificate_page.PAGE, certificate_page.BADGE,
@@ -100,7 +102,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
 
 def refuse_foreign_pages(site: Path) -> None:
     """Raise InvalidEvidence if a page where this suite writes its own is of somebody else."""
-    for path in (*map(site.joinpath, (*PARTS, REGISTER)), *(site / SPECIFICATION).parent.glob("*.html")):
+    for path in (*map(site.joinpath, (*PARTS, PLAYGROUND, REGISTER)), *(site / SPECIFICATION).parent.glob("*.html")):
         if path.exists():
             with open_regular(path) as stream:
                 if not stream.read(len(BEGIN_OF_PAGE)).startswith(BEGIN_OF_PAGE.encode()):
@@ -167,16 +169,16 @@ def write_pages(reports: Path, plan: Plan, new: Iterable[Publication] = ()) -> t
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
         path.unlink(missing_ok=True)
+    pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
+    write_playground(reports / PLAYGROUND, plan.suite.spec, [facts for _, facts in runs], pages)
+    write_site((reports / SPECIFICATION).parent, plan, [facts for _, facts in runs])
     if runs:
-        pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
-        certificates = {"Certificates": REGISTER} if (reports / REGISTER).is_file() else {}
-        beside = {"The documents, annotated": SPECIFICATION, **certificates}
+        beside = {name: page for name, page in _BESIDE.items() if (reports / page).is_file()}
         parts = render_parts([facts for _, facts in runs], pages, _write_changes(runs), beside)
         for name, text in parts.items():
             replace_text(reports / name, text)
         _write_others(runs)
         _write_counts(reports / "README.md", runs)
-    write_site((reports / SPECIFICATION).parent, plan, [facts for _, facts in runs])
     return [facts for _, facts in runs], stale
 
 

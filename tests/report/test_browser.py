@@ -26,7 +26,7 @@ from ..builders import Right, Wrong, finish_run, plan_as_bundled
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PUBLISHED = ("landing", "rules", "cases", "unspecified", "brief", "brief-well", "all-cases", "rulebook")
+PUBLISHED = ("landing", "rules", "cases", "unspecified", "brief", "brief-well", "all-cases", "rulebook", "playground")
 PAGES = ("report", "well", "part", "compare", "many", "diff", *PUBLISHED)
 pytestmark = pytest.mark.slow
 
@@ -85,6 +85,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "brief-well": reports / "right-1" / "report.html",
         "all-cases": reports / "spec" / "cases.html",
         "rulebook": reports / "spec" / "static-graph-v0.9.html",
+        "playground": reports / "playground.html",
     }
 
 

@@ -174,7 +174,7 @@ def test_pages_of_removed_backends_are_removed(command: Command) -> None:
     folder = publish_run(command, RIGHT)
     shutil.rmtree(folder)
     call_publish(command).expect(0)
-    assert {path.name for path in folder.parent.iterdir()} == {"spec"}
+    assert {path.name for path in folder.parent.iterdir()} == {"playground.html", "spec"}
 
 
 @pytest.mark.parametrize("name", ["index.html", "register.html", "spec/index.html"])

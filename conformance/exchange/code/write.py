@@ -9,10 +9,11 @@ from pathlib import Path
 from string import Template
 
 from ... import __version__
+from ...meaning.compiled_rules import compile_rules
 from ...meaning.contract import contracts
 from ...model import Spec
 from .emit import CodeWriter, Language
-from .languages import LANGUAGES
+from .languages import JAVASCRIPT, LANGUAGES
 
 NAMES = (*LANGUAGES, "python")
 _FOLDER = Path(__file__).parent
@@ -42,6 +43,8 @@ def write_code(spec: Spec, name: str) -> tuple[str, str]:
         "DOCUMENTS": [Template(entry).substitute(document=document, name=called) for document, called in named],
         "SENTENCES": [Template(sentence).substitute(rule=rule, sentence=said) for rule, said in sentences.items()],
     }
+    if language is JAVASCRIPT:
+        parts["GIVES"] = [*_gives(spec)]
     return file, "\n".join(_insert(text.splitlines(), comment, parts)) + "\n"
 
 
@@ -50,6 +53,16 @@ def _insert(lines: Iterable[str], comment: str, parts: dict[str, list[str]]) -> 
         mark = line.strip().removeprefix(f"{comment} ")
         indent = line[: len(line) - len(line.lstrip())]
         yield from (f"{indent}{each}".rstrip() for each in parts[mark]) if mark in parts else (line,)
+
+
+def _gives(spec: Spec) -> Iterable[str]:
+    """Yield the rules that give entries of shape their lengths, in JavaScript."""
+    for rule in compile_rules(spec.rules.values()).gives:
+        documents = [name for name in spec.documents if name in spec.rules[rule.rule].documents]
+        where = CodeWriter(JAVASCRIPT).text(ast.parse(rule.where, mode="eval").body)
+        source = rule.copies or ('"inferred"' if rule.text == "None" else '"literal"')
+        head = f"{json.dumps(rule.rule)}, {json.dumps(documents)},"
+        yield f"[{head} (src, shape, special_zero, rank, _volume, i, d) => {where}, (i) => {source}],"
 
 
 def _function(language: Language, name: str, source: str) -> str:

@@ -1,0 +1,141 @@
+"""The playground: a page that says what a call means in each document, and what backends did with such calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..exchange.code.emit import NoExactForm
+from ..exchange.code.write import write_code
+from ..meaning.compiled_rules import compile_rules
+from ..model import FAIL, WAIVED, Call, Document, Outcome, Rule, Spec
+from ..model.cases import given_keys
+from ..model.types import range_of
+from ..model.verdicts import ERROR, NOT_RUN, SEVERITIES
+from ..plan.rows import Row
+from ..report.finished_run import FinishedRun
+from ..report.render import render_page
+from ..system.files import replace_text
+from ..verdict.severity import severity_of
+from .compare_page import COMPARED, HOME, name_runs
+
+PLAYGROUND = "playground.html"
+_ASIDE = ("title", "rows", "large")
+"""Keys of a case that leave its call a plain one."""
+
+
+class Failing(NamedTuple):
+    """The failures of one backend with a call, in one document."""
+
+    backend: int
+    severity: int
+    """The worst of them, as an index of SEVERITIES."""
+    failed: int
+    tests: int
+
+
+class Done(NamedTuple):
+    """What the backends did with a call in one document."""
+
+    backends: int
+    """The number of backends with a test of it."""
+    failing: tuple[Failing, ...]
+
+
+def link_to(call: Call) -> str:
+    """Return the link to the page with a call filled in."""
+    zero = str(call.special_zero).lower()
+    return f"{PLAYGROUND}#src={_join(call.src)}&shape={_join(call.shape)}&special_zero={zero}"
+
+
+def plain_call(row: Row) -> Call | None:
+    """Return the call of a row if it is all there is: one call of a well-formed node with a dense tensor."""
+    case, step = row.case, row.case.steps[0]
+    keys = {key.name for part in (case, step) for key, _ in given_keys(part)}
+    special = case.attributes or case.inputs or case.outputs or case.declared is not None
+    if special or len(case.steps) > 1 or len(step.shapes) > 1 or not keys.issubset(_ASIDE):
+        return None
+    return Call(step.src, step.shapes[0], step.special_zero[0]) if row.type in row.signature.types else None
+
+
+def write_playground(path: Path, spec: Spec, runs: Sequence[FinishedRun], pages: Sequence[str]) -> None:
+    """Write the page, or remove it if a rule has no exact form in JavaScript. `pages`: links to the reports."""
+    try:
+        _, code = write_code(spec, "javascript")
+    except NoExactForm:
+        path.unlink(missing_ok=True)
+        return
+    calls: dict[str, tuple[Call, list[Done]]] = {}
+    for case, rows in runs[0].cases.items() if runs else ():
+        if call := plain_call(rows[0].row):
+            calls[case] = call, [*_done(runs, case, call, spec.documents)]
+    distinct = [*dict.fromkeys(each for _, done in calls.values() for each in done)]
+    numbers = {each: number for number, each in enumerate(distinct)}
+    data = {
+        "documents": {name: _describe(spec, document) for name, document in spec.documents.items()},
+        "backends": list(zip(name_runs(runs), pages, strict=True)),
+        "severities": SEVERITIES,
+        "done": distinct,
+        "calls": [  # lengths are texts, because a number of JSON loses digits past 2^53
+            [case, _join(call.src), _join(call.shape), int(call.special_zero), *(numbers[each] for each in done)]
+            for case, (call, done) in calls.items()
+        ],
+    }
+    page = render_page(
+        "playground.html", ("playground.css", "playground.js", "playground_page.js"), code=code,
+        spec=spec, data=data, home=HOME if runs else None, compared=COMPARED,
+        examples=[(each, link_to(Call(*each.example))) for each in spec.findings.values() if each.example],
+    )  # fmt: skip
+    replace_text(path, page)
+
+
+def _join(lengths: Iterable[int]) -> str:
+    return ",".join(map(str, lengths))
+
+
+# ── the documents ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _describe(spec: Spec, document: Document) -> dict[str, Any]:
+    """Return what the page says of a document beside its contract."""
+    binding = [rule for rule in spec.rules.values() if document.id in rule.documents]
+    operation = spec.operations[document.operation]
+    return {
+        "title": f"{document.operation}, {document.edition}",
+        "rules": {rule.id: _clause(rule, document.id) for rule in binding if rule.has_contract},
+        "volume": [each.rule for each in compile_rules(binding).volumes],
+        "shape_types": [[each, str(range_of(each)[0]), str(range_of(each)[-1])] for each in operation.shape_types],
+    }
+
+
+def _clause(rule: Rule, document: str) -> dict[str, Any]:
+    """Return the standing of a rule in a document, the lines that state it, and the reason where none does."""
+    reason = rule.decided_for.get(rule.source_of(document)) or rule.because
+    standing = rule.standing(document)
+    return {
+        "standing": standing,
+        "lines": [[each.line, each.words] for each in rule.pointers_in(document)],
+        "why": reason if standing == "our ruling" else None,
+        "finding": rule.as_read.get(rule.source_of(document)),
+    }
+
+
+# ── the calls that were run ───────────────────────────────────────────────────────────────────────
+
+
+def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[Done]:
+    """Yield what the backends did with a call in each document."""
+    tests: dict[str, list[list[Outcome | None]]] = {document: [[] for _ in runs] for document in documents}
+    for number, run in enumerate(runs):
+        for result in run.cases[case]:
+            for document, verdict in run.tests_of(result).items():
+                if verdict not in (NOT_RUN, ERROR):
+                    tests[document][number].append(result.outcome if verdict in (FAIL, WAIVED) else None)
+    for document, by_run in tests.items():
+        kind = runs[0].contracts[document].meaning(call.src, call.shape, call.special_zero).kind
+        failing = []
+        for number, outcomes in enumerate(by_run):
+            if failed := [SEVERITIES.index(severity_of(outcome, kind)) for outcome in outcomes if outcome]:
+                failing.append(Failing(number, min(failed), len(failed), len(outcomes)))
+        yield Done(sum(map(bool, by_run)), tuple(sorted(failing, key=lambda each: each.severity)))
