@@ -1,4 +1,4 @@
-"""The severity of a failing result: what it does to a user, apart from whose sentence it breaks."""
+"""The severity of a failing result: what it does to a user, whatever sentence it breaks."""
 
 from __future__ import annotations
 

@@ -55,13 +55,15 @@ def scripts_of(html: str) -> tuple[str, str]:
     return script.removesuffix(own), data
 
 
-def answers(folder: Path, asked: Sequence[tuple[str | None, bool, str, str]], spec: Spec = SPEC) -> list[Any]:
+def answers(
+    folder: Path, asked: Sequence[tuple[str | None, bool, str, str]], spec: Spec = SPEC, driver: str = DRIVER
+) -> list[Any]:
     """Return what the script of a page says of calls, written as one would type them; None asks how src is read."""
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
     write_playground(folder / PLAYGROUND, spec, [], [])
     script, data = scripts_of((folder / PLAYGROUND).read_text("utf-8"))
-    (folder / "main.js").write_text(f"{script}\nconst data = {data};\n{DRIVER}", "utf-8")
+    (folder / "main.js").write_text(f"{script}\nconst data = {data};\n{driver}", "utf-8")
     given = "".join(f"{json.dumps(each)}\n" for each in asked)
     done = subprocess.run(
         ["node", "main.js"], cwd=folder, input=given, capture_output=True, text=True, check=True, timeout=120
@@ -114,6 +116,28 @@ def test_the_form_reads_what_the_command_reads(tmp_path: Path) -> None:
             assert found.endswith("."), text
         else:
             assert found == [str(length) for length in read], text
+
+
+NEAREST = """
+const meaning = {kind: "legal", rules: []};
+const called = (src, shape, zero, failing) => {
+  const call = {src: src.map(BigInt), shape: shape.map(BigInt), zero};
+  return {call, sort: playground.sortOf(call, meaning), failing: failing ? [[0, 0, 1, 1]] : []};
+};
+const ran = [
+  called([2 ** 40, 3], [3, 2 ** 40], true, true), called([2, 3, 4, 5], [120], true, true),
+  called([5, 3], [3, 5], true, true), called([4, 3], [3, 4], true, false),
+  called([4, 3], [-1, 4], true, true), called([0, 3], [3, 0], true, true),
+];
+const found = playground.findRun(called([4, 3], [3, 4], true).call, meaning, ran);
+const order = found.failing.map(({call}) => String(call.src));
+console.log(JSON.stringify([ran.indexOf(found.exact), found.alike.length, ...order]));
+"""
+
+
+def test_the_nearest_call_has_the_ranks_and_lengths(tmp_path: Path) -> None:
+    (found,) = answers(tmp_path, [], driver=NEAREST)
+    assert found == [3, 4, "5,3", "2,3,4,5", "1099511627776,3"]
 
 
 @pytest.mark.parametrize(

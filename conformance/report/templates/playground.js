@@ -62,7 +62,7 @@ const playground = (() => {
     const lengths = (dims) => dims.map((length) => ({text: String(length ?? '?'), kind: 'length', source: null}));
     const boxes = shape.map((entry, k) => {
       const {rule, source} = entries[k], text = String(entry);
-      if (typeof source === 'number') return {text, kind: 'copied', source: source < src.length ? source : null};
+      if (typeof source === 'number') return {text, kind: 'copied', source};
       return {text, kind: rule === null ? 'illegal' : source, source: null};
     });
     const last = dst ? lengths(dst) : [{text: kind, kind: 'words', source: null}];
