@@ -24,10 +24,11 @@ LADDER = (
     ("evidence", "adapter_check", "selfcheck"),
     ("verdict", "hunt"),
     ("runner", "sweep"),
-    ("report", "exchange"),
+    ("report",),
     ("certificate",),
-    ("site",),
     ("graphs",),
+    ("exchange",),
+    ("site",),
     ("cli",),
     ("pytest_plugin",),
 )
