@@ -57,10 +57,12 @@ def case_of(expression: str, cases: Container[str]) -> str | None:
 
 
 def nearest(expression: str, cases: Cases) -> list[str]:
-    """Return ids of cases, rules or words of ids that are close to an expression without a match."""
+    """Return ids of cases, rules or words of ids that are close to an expression, unless it is the name of one."""
     meant = expression.strip().strip("'\"").rpartition("::")[2].partition("[")[0]
     names = dict.fromkeys(name for id_, rule in cases.rules() for name in (id_, rule))
     words = dict.fromkeys(word for name in names for word in name.split("-"))
+    if meant in names:  # its rows are outside the target
+        return []
     return find_near(meant, names, 3, 0.7) or find_near(meant, words)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from ..draw.challenge import is_fresh
+from ..draw.challenge import challenge, is_fresh
 from ..evidence.drawn import find_comparable, plan_of_run
 from ..evidence.results import Evidence
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, WAIVED, Result, Word
 from ..plan.rows import Plan, drawn_number
+from ..run.row import result_without_call
 from ..runner.repeat import answer
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_blames
@@ -149,7 +150,7 @@ class Difference:
 def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compare two runs. `plan`: of the suite at hand, which names the rules."""
     pinned = tuple(_compare_headers(old.header, new.header))
-    was, now = ({result.row: result for result in each.results} for each in (old, new))
+    was, now = _results_of(old, plan), _results_of(new, plan)
     at_hand = [each for each in (old, new) if each.header["suite"]["digest"] == plan.suite.digest]
     plans = [plan_of_run(plan, each) for each in at_hand] or [plan]
     rules = {row.id: row.case.rule for plan in plans for row in plan.rows}
@@ -171,7 +172,7 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
         elif row in comparable:
             changes += _changes_of_drawn(rule, held, row in now, pinned)
         else:
-            changes.append(_make_lone(rule, held, row in now, pinned))
+            changes.append(_make_lone(rule, held, row in now))
     concluded = compared = _conclude(old, new, plan)
     if concluded and not_compared:
         compared = _conclude(_without(old, not_compared), _without(new, not_compared), plan)
@@ -186,6 +187,15 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
         tests,
         len(not_compared),
     )
+
+
+def _results_of(evidence: Evidence, plan: Plan) -> Mapping[str, Result]:
+    """Return the results by row; those that -k did not choose are in no evidence, and were not run."""
+    results = {result.row: result for result in evidence.results}
+    if evidence.target.select is None or evidence.header["suite"]["digest"] != plan.suite.digest:
+        return results
+    rows = challenge(plan, evidence.header.get("nonce")).rows
+    return {row.id: result_without_call(row, NOT_RUN) for row in rows} | results
 
 
 def _name(evidence: Evidence, plan: Plan) -> Side:
@@ -272,11 +282,10 @@ def _compare_blames(concluded: tuple[Conclusion, Conclusion]) -> Iterator[Blames
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _make_lone(rule: str, held: Result, is_new: bool, pinned: tuple[Pinned, ...]) -> Change:
+def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
     """Make the change of a row that only one run has. It is neither better nor worse."""
-    cause: Cause = "suite" if any(each.cause == "suite" for each in pinned) else "target"
     ends = ("/".join(dict.fromkeys(held.verdicts.values())), answer(held)), ("no such row", "")
-    return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, (cause,))
+    return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, ("suite",))
 
 
 def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[Pinned, ...]) -> Iterator[Change]:

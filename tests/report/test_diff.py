@@ -226,6 +226,8 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
     command("diff", right, wrong, *few).expect(1, out="✗ worse")
     command("diff", wrong, right, *few).expect(0)
     command("diff", right, right, *few, "--json").expect(0)
+    command.run("reference", "-k", "stays", out=command.folder / "part").expect(4)
+    command("diff", wrong, command.folder / "part", *few).expect(1, out="not run")
     for name in ("changes.html", "changes.md", "changes.txt"):
         command("diff", right, wrong, *few, "--out", command.folder / name).expect(1)
         assert (command.folder / name).stat().st_size > 1000

@@ -107,6 +107,8 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
     assert "nothing ran" in said.last
     assert "'no-such-case' is in no row of the target; see `conformance list cases`" in said.last
     assert "conforms to" not in said.out
+    said = command.run("reference", "-k", "flattens[StaticReshape-f32]", "--operation", "Reshape-1").expect(4)
+    assert said.last.endswith("is in no row of the target; see `conformance list cases`"), "its name is right"
 
 
 def chosen(expression: str, folder: Path) -> set[str]:
