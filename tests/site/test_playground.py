@@ -125,9 +125,9 @@ const called = (src, shape, zero, failing) => {
   return {call, sort: playground.sortOf(call, meaning), failing: failing ? [[0, 0, 1, 1]] : []};
 };
 const ran = [
-  called([2 ** 40, 3], [3, 2 ** 40], true, true), called([2, 3, 4, 5], [120], true, true),
+  called([2 ** 40, 3], [3, 2 ** 40], true, true), called([4, 3, 1], [3, 4], true, true),
   called([5, 3], [3, 5], true, true), called([4, 3], [3, 4], true, false),
-  called([4, 3], [-1, 4], true, true), called([0, 3], [3, 0], true, true),
+  called([4, 3], [-1, 4], true, true), called([0, 3], [3, 4], true, true),
 ];
 const found = playground.findRun(called([4, 3], [3, 4], true).call, meaning, ran);
 const order = found.failing.map(({call}) => String(call.src));
@@ -137,7 +137,7 @@ console.log(JSON.stringify([ran.indexOf(found.exact), found.alike.length, ...ord
 
 def test_the_nearest_call_has_the_ranks_and_lengths(tmp_path: Path) -> None:
     (found,) = answers(tmp_path, [], driver=NEAREST)
-    assert found == [3, 4, "5,3", "2,3,4,5", "1099511627776,3"]
+    assert found == [3, 4, "5,3", "4,3,1", "1099511627776,3"]
 
 
 @pytest.mark.parametrize(

@@ -65,12 +65,12 @@ def test_a_clause_has_its_line_and_a_link_to_it(opened: Open) -> None:
         ),
         (
             ("4,3", "6,2"),
-            "This call is not among the 4 that were run. "
+            "This call is not among those that were run. "
             "Backends fail 1 of the 2 calls of this sort that were run. The nearest of these is "
             "src [2, 3], shape [3, 2], special_zero false, the case turns. 1 of 2 backends fail it:",
             ["wrong answer", "wrong 1"],
         ),
-        (("4", "-1"), "This call is not among the 4 that were run. No call of this sort was run.", []),
+        (("4", "-1"), "This call is not among those that were run. No call of this sort was run.", []),
         (("0,7", "0,-1"), "shape [0, -1], special_zero false, the case zero-beside-infer",
          ["accepts an illegal call", "wrong 1"]),
     ],

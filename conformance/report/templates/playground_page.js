@@ -157,7 +157,7 @@
     const caseLink = ({id}) => link(`${answers.dataset.compared}#case-${id}`, id);
     const count = (each) => `${each.failing.length} of ${countNoun(each.backends, 'backend')} fail it:`;
     const first = exact ? ['This call was run, as the case ', caseLink(exact), '. '] :
-      [`This call is not among the ${data.calls.length} that were run. `];
+      ['This call is not among those that were run. '];
     if (exact?.failing.length) return [make('p', {}, ...first, count(exact)), listFailing(exact)];
     if (exact) first.push(`None of ${countNoun(exact.backends, 'backend')} fails it. `);
     if (!alike.length) return [make('p', {}, ...first, 'No call of this sort was run.')];
