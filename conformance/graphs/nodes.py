@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol
 
@@ -62,6 +62,13 @@ def whole(dims: Dims | None) -> tuple[int, ...] | None:
         return None
     known = tuple(length for length in dims if isinstance(length, int))
     return known if len(known) == len(dims) else None
+
+
+def write_product(number: int, names: Sequence[str]) -> int | str | None:
+    """Write a product of a number and lengths with names, such as `64*n`; None if a name cannot be in a product."""
+    if not all(map(str.isidentifier, names)):
+        return None
+    return "*".join([str(number)] * (number != 1) + sorted(names)) if number and names else number
 
 
 def without_names(dims: Dims | None) -> tuple[int | None, ...] | None:

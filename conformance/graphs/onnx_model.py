@@ -250,7 +250,7 @@ class _Scope:
         else:
             result = compute(node.op_type, attributes, [self.value(name) for name in node.input])
         self._values[node.output[0]] = result
-        if result is not None:
+        if result is not None and result.dtype != object:
             values[self.place, node.output[0]] = result
 
     def attributes(self, node: Any) -> dict[str, Any]:
@@ -315,10 +315,12 @@ def _reshape(
     value = scope.value(node.input[1])
     shape: Dims | None = None
     missing = ""
-    if value is not None and value.dtype.kind not in "iu":
+    if value is not None and None in value.ravel().tolist():
+        value = None
+    if value is not None and value.dtype.kind not in "iuO":
         missing = f"shape has elements of {value.dtype}, and int64 is wanted"
     elif value is not None and value.ndim == 1:
-        shape = tuple(int(entry) for entry in value)
+        shape = tuple(entry if isinstance(entry, str) else int(entry) for entry in value)
     elif value is not None:
         missing = f"shape has rank {value.ndim}, and 1 is wanted"
     else:

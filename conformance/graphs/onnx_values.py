@@ -1,4 +1,8 @@
-"""Small values that an ONNX graph computes from constants and dims, such as the shape of a reshape."""
+"""Small values that an ONNX graph computes from constants and dims, such as the shape of a reshape.
+
+A value with an unknown length in it is an array of objects: numbers, names of lengths such as `batch` or `3*batch`, and
+None. Few operations take it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .nodes import Dims, whole
+from .nodes import Dims, whole, write_product
 
 Value = NDArray[Any]
 MAX_ELEMENTS = 1024
@@ -19,23 +23,26 @@ _MISTAKES = (IndexError, ValueError, TypeError, OverflowError, ZeroDivisionError
 
 def compute(operation: str, attributes: Mapping[str, Any], inputs: Sequence[Value | None]) -> Value | None:
     """Return the output of an operation; None if it is not one of those that compute shapes, or too large."""
-    function = _OPERATIONS.get(operation)
+    has_names = any(value is not None and value.dtype == object for value in inputs)
+    function = (_OF_NAMES if has_names else _OPERATIONS).get(operation)
     if function is None or any(value is None for value in inputs):
         return None
     try:
         with np.errstate(all="ignore"):
-            result = np.asarray(function(attributes, *inputs))
+            result = np.asarray(function(attributes, *inputs), object if has_names else None)
     except _MISTAKES:
         return None
-    return result if result.size <= MAX_ELEMENTS and result.dtype.kind in "biuf" else None
+    if has_names and all(isinstance(each, int) for each in result.flat):
+        result = result.astype(np.int64)
+    return result if result.size <= MAX_ELEMENTS and result.dtype.kind in "biufO" else None
 
 
 def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | None:
-    """Return what the operation Shape gives; None if a dim that it gives is not known."""
+    """Return what the operation Shape gives; None if not even the rank is known."""
     if dims is None:
         return None
     part = dims[slice(attributes.get("start", 0), attributes.get("end"))]
-    return np.array(part, np.int64) if whole(part) is not None else None
+    return np.array(part, object if whole(part) is None else np.int64)
 
 
 def _unsqueeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
@@ -81,6 +88,23 @@ def _reduce_product(attributes: Mapping[str, Any], data: Value, axes: Value | No
     return np.asarray(data.prod(None if not chosen else tuple(chosen), keepdims=bool(attributes.get("keepdims", 1))))
 
 
+def _cast_names(attributes: Mapping[str, Any], data: Value) -> Value:
+    if np.dtype(attributes["to"]) not in (np.int32, np.int64):
+        raise ValueError("not followed")
+    return data
+
+
+def _multiply_names(_: Mapping[str, Any], a: Value, b: Value) -> Value:
+    """Write products such as `3*batch`; None if a factor is not known, or has a name that cannot be in a product."""
+
+    def times(one: object, other: object) -> int | str | None:
+        parts = [part for factor in (one, other) for part in str(factor).split("*")]
+        number = math.prod(int(part) for part in parts if part.isdecimal())
+        return None if None in (one, other) else write_product(number, [part for part in parts if not part.isdecimal()])
+
+    return np.asarray(np.frompyfunc(times, 2, 1)(a.astype(object), b.astype(object)))
+
+
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Identity": lambda _, data: data,
     "Gather": lambda attributes, data, indices: np.take(data, indices, attributes.get("axis", 0)),
@@ -99,4 +123,7 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Ceil": lambda _, data: np.ceil(data),
     "ConstantOfShape": _constant_of_shape,
     "ReduceProd": _reduce_product,
+    "Reshape": lambda _, data, shape: data.reshape(shape),  # a 0 in shape fails, or has nothing to copy
 }
+_MOVES = ("Identity", "Gather", "Unsqueeze", "Squeeze", "Concat", "Slice", "Reshape")
+_OF_NAMES = {name: _OPERATIONS[name] for name in _MOVES} | {"Cast": _cast_names, "Mul": _multiply_names}

@@ -6,6 +6,8 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 
+from .nodes import write_product
+
 MAX_CHARACTERS = 2000
 _FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
@@ -54,7 +56,7 @@ def _apply(function: Callable[[int, int], int], nodes: list[ast.expr], symbols: 
     return result
 
 
-def _product(node: ast.expr, symbols: Mapping[str, int]) -> str | None:
+def _product(node: ast.expr, symbols: Mapping[str, int]) -> int | str | None:
     """Write a product of numbers and of symbols without values; None for any other expression."""
     number, names = 1, []
     for factor in _factors(node):
@@ -66,7 +68,7 @@ def _product(node: ast.expr, symbols: Mapping[str, int]) -> str | None:
                 names.append(name)
             case _:
                 return None
-    return "*".join([str(number)] * (number != 1) + sorted(names)) if all(map(str.isidentifier, names)) else None
+    return write_product(number, names)
 
 
 def _factors(node: ast.expr) -> list[ast.expr]:

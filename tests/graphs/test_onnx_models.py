@@ -99,8 +99,44 @@ def test_a_shape_that_is_computed_from_dims_is_followed(tmp_path: Path, cli: Cli
     zero = onnx.helper.make_tensor("zero", INT64, [], [0])
     constants = [zero, constant("axis", 0), constant("one", 1), constant("rest", 3, -1)]
     path = save_model(tmp_path, *nodes, x=value("x", "n", 3, "h"), constants=constants)
-    assert kinds(cli, 4, path) == ["not decided"] * 2
+    assert (
+        "f32[n, 3, h] by [n, 3, -1] special_zero  legal for every length from 1"
+        in cli("check-graph", path).expect(0).out
+    )
+    assert kinds(cli, 0, path) == ["legal", "legal"]
     assert kinds(cli, 0, path, "--input", "x=2,3,1..5") == ["legal", "legal"]
+
+
+@pytest.mark.parametrize(
+    ("x", "first", "last", "said"),
+    [
+        (("n", 3, "h"), 3, -1, "by [9*n, -1] special_zero conditional: legal if and only if h is a multiple of 3"),
+        (("n", 3, "h"), 1, -1, "by [3*n, -1] special_zero legal for every length from 1"),
+        (("n", 3, 4), 1, 5, "by [3*n, 5] special_zero illegal: same-volume"),
+        (("a.b", 3, 4), 1, -1, "not decided: shape is computed while it runs, a.b is not known"),
+        ((None, 3, 4), 1, -1, "not decided: shape is computed while it runs, src[0] is not known"),
+    ],
+)
+def test_a_product_of_named_lengths_is_followed(
+    x: tuple[int | str | None, ...], first: int, last: int, said: str, tmp_path: Path, cli: Cli
+) -> None:
+    """The first entry of shape is the product of two dims and of a number."""
+    nodes = (
+        node("Shape", "x", "dims"),
+        node("Cast", "dims", "dims32", to=6),
+        node("Cast", "dims32", "dims64", to=INT64),
+        node("Slice", "dims64 none one", "n"),
+        node("Slice", "dims64 one two", "three"),
+        node("Mul", "n three", "product"),
+        node("Mul", "product first", "all"),
+        node("Reshape", "all flat", "vector"),
+        node("Concat", "vector last", "s", axis=0),
+        node("Reshape", "x s", "y"),
+    )
+    entries = {"none": 0, "one": 1, "two": 2, "first": first, "flat": -1, "last": last}
+    constants = [constant(name, entry) for name, entry in entries.items()]
+    path = save_model(tmp_path, *nodes, x=value("x", *x), constants=constants)
+    assert said in cli("check-graph", path).text
 
 
 @pytest.mark.parametrize(("allow", "kind", "code"), [(0, "legal", 0), (1, "illegal", 1)])
