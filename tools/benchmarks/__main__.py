@@ -265,6 +265,7 @@ MEASUREMENTS += [
     Measurement("run of a row, in process", whole_runs.run_of_a_row),
     Measurement("the same without the reference's own work", whole_runs.engine_around_a_row, most=6),
     Measurement("`conformance run reference -k` of one case", whole_runs.start_up_of_a_run, budget=0.45, most=2.2),
+    Measurement("the same with --out, reports and all", whole_runs.start_up_with_reports, budget=0.6, most=3.6),
     Measurement("`conformance run reference` without reports and drawn rows", whole_runs.run_without_reports, most=12),
     Measurement("`conformance run reference`, reports and all", whole_runs.whole_run, budget=5),
     Measurement("item of `pytest --adapter reference`", whole_runs.item_of_pytest),
