@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter import CannotStart, bundled_backends
+from conformance.adapter import bundled_backends
 from conformance.adapters import repro
 from conformance.adapters.repro.script import words
 from conformance.isolate.backend import use_backend
@@ -24,6 +24,8 @@ from conformance.plan.memory import patterns, volume_of
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run
 from tests.builders import Cli
+
+from .backends import load_or_skip
 
 SEEN = (
     "copies-by-index-not-in-turn", "volume-too-small", "zero-copies-from-the-tensor-between",
@@ -151,6 +153,7 @@ def test_what_cannot_be_written_is_one_line(words: list[str], message: str, cli:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_script_shows_what_the_suite_saw(backend: str, tmp_path: Path) -> None:
+    load_or_skip(backend)  # here, because to start a process takes longer
     scripts = chosen(backend)
     seen = outcomes(backend, list(scripts))
     calm: list[tuple[Row, Path]] = []
@@ -175,18 +178,14 @@ def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:
     oneDNN refuses bf16 on a processor without it. The adapter calls that unsupported; a script shows the refusal.
     """
     words = {"unsupported": "rejected"}
-    try:
-        with use_backend(backend, "worker") as adapter:
-            results = list(run(rows, adapter))
-    except CannotStart as cannot:
-        pytest.skip(str(cannot))
-    seen = {}
-    for result in results:
-        seen[result.row] = [
-            f"{o.type}{list(o.dims or ())}" if o.kind == "tensor" else words.get(o.kind, o.kind)
-            for o in result.outcomes
-        ]
-    return seen
+    with use_backend(backend, "worker") as adapter:
+        return {
+            result.row: [
+                f"{o.type}{list(o.dims or ())}" if o.kind == "tensor" else words.get(o.kind, o.kind)
+                for o in result.outcomes
+            ]
+            for result in run(rows, adapter)
+        }
 
 
 def run_and_read(command: list[str]) -> str:
