@@ -3,8 +3,6 @@
 Files are not left out: a file counts by its bytes, so that a folder that a test changes is read again.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Small backends for tests, each named by what it does wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from typing import Any, ClassVar, NoReturn

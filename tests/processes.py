@@ -1,7 +1,5 @@
 """Which processes run: from /proc, since small images of Linux have no ps; elsewhere from ps."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

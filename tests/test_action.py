@@ -1,7 +1,5 @@
 """The shell steps of action.yml and of docs/ci.md, run as a runner would run them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

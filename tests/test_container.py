@@ -1,7 +1,5 @@
 """The Dockerfile runs README's two commands, as a user that is not root, without what a clone has lying about."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The hook of pre-commit checks the folders that docs/ci.md names."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """README is short, and its links and commands exist."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

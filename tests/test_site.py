@@ -1,7 +1,5 @@
 """The site of the documentation: it has every page, its links hold, and it loads nothing from elsewhere."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

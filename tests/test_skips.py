@@ -1,7 +1,5 @@
 """The line at the end of a session about tests that were skipped for want of libraries."""
 
-from __future__ import annotations
-
 from tests.conftest import describe_skips
 
 

@@ -1,7 +1,5 @@
 """docs/threats.md names tests that there are, and its recipe for a sandbox works where there is one."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

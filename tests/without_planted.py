@@ -3,8 +3,6 @@
 In separate processes they take most of the time of a short run.
 """
 
-from __future__ import annotations
-
 import sys
 
 from conformance.cli.main import main

@@ -1,7 +1,5 @@
 """Adapters of a few lines, for the tests of these."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

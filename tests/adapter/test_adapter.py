@@ -1,7 +1,5 @@
 """Whatever a backend is or does, it gets one clear message or one clear verdict, and the run goes on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

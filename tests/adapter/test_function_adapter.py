@@ -1,7 +1,5 @@
 """Adapters of one function: how they reject and claim, and how a backend changes its surroundings."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

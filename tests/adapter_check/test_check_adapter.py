@@ -1,7 +1,5 @@
 """`check-adapter` names what is broken in an adapter; `new-adapter` writes one in which nothing is."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

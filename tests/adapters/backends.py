@@ -1,7 +1,5 @@
 """Graphs, calls and backends for the tests of adapters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

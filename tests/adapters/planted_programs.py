@@ -4,8 +4,6 @@ The templates stay free of them, and no second program is kept. If the lines of 
 names the lines to look for.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,10 +68,7 @@ PLANTED = (
     _c(
         "reads src as if it were dense",
         "layout-is-no-content",
-        (
-            _COPY,
-            "    memcpy(dst->data, src->data, dst->size < src->size ? dst->size : src->size);\n",
-        ),
+        (_COPY, "    memcpy(dst->data, src->data, dst->size < src->size ? dst->size : src->size);\n"),
     ),
     _c("does not look at special_zero", "zero-copies", ("if (shape[i] || !special_zero) continue;", "continue;")),
     _c("infers without the copied lengths", "infer-keeps-count", (_KNOWN, _KNOWN + _FORGET)),

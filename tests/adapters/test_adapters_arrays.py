@@ -1,7 +1,5 @@
 """Array libraries: what goes in and comes out, what the adapters resolve."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -156,8 +154,7 @@ def test_only_a_length_that_fits_is_inferred(shape: tuple[int, ...], want: tuple
 
 
 @pytest.mark.parametrize(
-    ("backend", "kind"),
-    [("tensorflow", "EagerTensor"), ("tensorflow-array", "ndarray"), ("tensorflow-list", "list")],
+    ("backend", "kind"), [("tensorflow", "EagerTensor"), ("tensorflow-array", "ndarray"), ("tensorflow-list", "list")]
 )
 def test_tensorflow_is_given_shape_in_each_form(backend: str, kind: str) -> None:
     shape = load_or_skip(backend).shape_argument((4, 2**32 + 6), "s32")  # a copied length may not fit the type

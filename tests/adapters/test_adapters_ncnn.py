@@ -1,7 +1,5 @@
 """The adapter of ncnn: nets of layers; lengths have numbers, and zeros copy by themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """oneDNN Graph: what the adapter tells the library, what it makes of the answers."""
 
-from __future__ import annotations
-
 import ctypes as c
 import re
 import signal
@@ -46,10 +44,7 @@ def test_a_graph_is_put_down_in_the_librarys_numbers() -> None:
     assert plan.tensors == {number: onednn.TensorFields(number, 3, dims[number]) for number in dims}
     first, second = plan.ops
     assert (first.inputs, first.outputs, second.inputs, second.outputs) == ((0,), (1,), (1,), (2,))
-    assert second.attributes == (
-        onednn.Attribute(0x48, "s64", (0, -1)),
-        onednn.Attribute(0x64, "bool", (True,)),
-    )
+    assert second.attributes == (onednn.Attribute(0x48, "s64", (0, -1)), onednn.Attribute(0x64, "bool", (True,)))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """ONNX Runtime, onnx's evaluator, tract and TVM: what the adapters hand over and take back."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

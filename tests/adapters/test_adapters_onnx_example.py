@@ -1,7 +1,5 @@
 """examples/onnx: what ONNX says of a call, as onnx's own node tests have it, and ONNX Runtime judged by it."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import shlex

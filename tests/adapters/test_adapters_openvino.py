@@ -1,7 +1,5 @@
 """OpenVINO: what the adapter hands over and takes back."""
 
-from __future__ import annotations
-
 import re
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Every backend of adapters/broken/ fails a case of the rule that it breaks, and little else."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re
@@ -18,14 +16,7 @@ from conformance.model import Adapter
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run_row
-from conformance.selfcheck.mutants import (
-    Planted,
-    broken_backends,
-    drawn_rows,
-    fails,
-    find_unopposed_rules,
-    rows_to_run,
-)
+from conformance.selfcheck.mutants import Planted, broken_backends, drawn_rows, fails, find_unopposed_rules, rows_to_run
 
 BROKEN = broken_backends()
 

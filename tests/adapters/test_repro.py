@@ -1,7 +1,5 @@
 """A script of `conformance explain CASE --backend NAME` runs without the suite and shows what the suite saw."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The templates in other languages build without a warning and conform; with a fault planted they do not."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -182,10 +180,7 @@ def test_a_run_under_the_sanitizers_finds_nothing(
     workshop.cli("run", backend, *part, *limits, "--out", str(tmp_path / "report")).expect(0)
 
 
-@pytest.mark.parametrize(
-    "planted",
-    few_often(PLANTED, lambda planted: planted.language == "c" or planted == JS_WRITES),
-)
+@pytest.mark.parametrize("planted", few_often(PLANTED, lambda planted: planted.language == "c" or planted == JS_WRITES))
 def test_a_planted_fault_is_caught_by_a_case_of_its_rule(plan: Plan, workshop: Workshop, planted: PlantedFault) -> None:
     backend = workshop.build(planted.language, planted=planted)
     assert is_caught(plan, backend, planted.rule), f"no case of {planted.rule} notices it"

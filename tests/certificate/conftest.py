@@ -1,7 +1,5 @@
 """Fixtures of this folder: the lab of a certificate."""
 
-from __future__ import annotations
-
 from .vendor_and_issuer import lab, original
 
 __all__ = ["lab", "original"]

@@ -1,7 +1,5 @@
 """Certificates: the way from commitment to audit, and what is refused along it."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

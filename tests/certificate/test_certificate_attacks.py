@@ -1,7 +1,5 @@
 """Attacks on certificates, each refused by one check and accepted without it."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import itertools

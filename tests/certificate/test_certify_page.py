@@ -1,7 +1,5 @@
 """docs/certify.md: its commands, run to the letter."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -3,8 +3,6 @@
 The facts are those of https://github.com/in-toto/attestation, spec/v1 and spec/predicates, as of August 2026.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

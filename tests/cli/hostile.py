@@ -1,7 +1,5 @@
 """Texts that try to become code in a script, and what a script is made of."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

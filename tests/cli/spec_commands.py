@@ -1,7 +1,5 @@
 """The commands about the specification."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`conformance check`, `list` and `explain`: exit codes, messages and JSON."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

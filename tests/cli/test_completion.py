@@ -1,7 +1,5 @@
 """The words that a shell offers after `conformance`, and the help."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The examples run as their README says, and what a folder adds cannot change what is bundled."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

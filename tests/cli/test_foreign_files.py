@@ -1,7 +1,5 @@
 """Files of others cannot make us wait, fill memory, end in a traceback, or print what a link of theirs points at."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

@@ -1,7 +1,5 @@
 """A case that tries to become code in a script, made without the loader."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import math
@@ -15,25 +13,12 @@ from conformance.model import Declared, Node, Operand, Unsupported
 from conformance.plan.steps import RowStep
 
 from ..builders import some_slow
-from .hostile import (
-    IN_PYTHON,
-    NAMES,
-    NODES,
-    TEXTS,
-    WRITERS,
-    every_script,
-    row_of,
-    script_of,
-    shape,
-    text,
-    values,
-)
+from .hostile import IN_PYTHON, NAMES, NODES, TEXTS, WRITERS, every_script, row_of, script_of, shape, text, values
 
 NUMBERS = (0, -1, 255, 256, 1 << 31, -(1 << 31), (1 << 63) - 1, -(1 << 63), 1 << 63, 10**39, 10**400, True)
 FLOATS = (0.0, -0.0, 0.5, 5e-324, 1e38, -1e39, 1e308, math.inf, -math.inf, math.nan)
 every_node = pytest.mark.parametrize(
-    "backend",
-    [each if each in WRITERS else pytest.param(each, marks=pytest.mark.slow) for each in NODES],
+    "backend", [each if each in WRITERS else pytest.param(each, marks=pytest.mark.slow) for each in NODES]
 )
 
 

@@ -1,7 +1,5 @@
 """A file or a command line that tries to become code in what is made from it."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """`conformance meaning`, `diff-documents` and the domain of calls."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from itertools import combinations, islice, pairwise

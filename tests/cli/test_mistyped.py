@@ -1,7 +1,5 @@
 """A mistyped command gets one line of help, and the output suits every terminal."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A plan under a nonce: other elements, calls that are in no case, and the same plan for everyone with the nonce."""
 
-from __future__ import annotations
-
 from collections import Counter
 from inspect import unwrap
 from itertools import islice

@@ -1,7 +1,5 @@
 """Results files of a few rows, and commands that read evidence, on runs of a few cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

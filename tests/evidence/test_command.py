@@ -1,7 +1,5 @@
 """The folder and the limits with which rows are called again."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.evidence.command import limits_again, suite_words

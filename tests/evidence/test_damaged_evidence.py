@@ -1,7 +1,5 @@
 """Every reader judges evidence again, and refuses what no run writes."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json

@@ -1,7 +1,5 @@
 """Results files prove nothing unless they are whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

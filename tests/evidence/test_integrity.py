@@ -1,7 +1,5 @@
 """A yes comes from what a run wrote and from nothing else: not from a file in its place."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

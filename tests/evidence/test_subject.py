@@ -1,7 +1,5 @@
 """The files under test are named, or it is said that they are not: ways in which another file may run unnoticed."""
 
-from __future__ import annotations
-
 import os
 import py_compile
 import shutil

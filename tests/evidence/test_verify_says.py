@@ -1,7 +1,5 @@
 """`verify` and `publish` say what evidence shows, and not more."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -5,8 +5,6 @@
 runs in the folder in which the dumps are to lie. Rows that the library rejects have no dump.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`conformance export benchdnn`: a graph file for each legal call, as the library would dump it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`conformance export benchdnn` writes the same as oneDNN itself dumps for these rows."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

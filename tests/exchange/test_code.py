@@ -1,7 +1,5 @@
 """Generated code means what the contracts mean, whatever the lengths."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import random

@@ -1,7 +1,5 @@
 """`conformance export` says what is missing, and overwrites nothing."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`conformance export onnx`: legal rows as backend node tests that onnx's own runner passes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`conformance export json`: calls for programs in any language, and the same rows read back."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

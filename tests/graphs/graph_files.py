@@ -1,7 +1,5 @@
 """Dumps of oneDNN Graph, and what `conformance check-graph` says of a file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

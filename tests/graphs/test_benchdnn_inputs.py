@@ -1,7 +1,5 @@
 """Graphs with the dims and strides of three inputs of benchdnn: of complex_fusion, pattern/f32 and pattern/int8."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The calls of a model become cases, and `--run` makes exactly these on a backend."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

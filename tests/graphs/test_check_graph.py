@@ -1,7 +1,5 @@
 """`conformance check-graph` decides the reshapes of a model file for each length, and says what it cannot decide."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Known faults of backends: data, and the reshapes of a model that they may hit."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

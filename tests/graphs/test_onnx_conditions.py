@@ -1,7 +1,5 @@
 """Conditions on named lengths: ONNX Runtime answers a reshape exactly where the condition says legal."""
 
-from __future__ import annotations
-
 import importlib
 import random
 from collections import Counter

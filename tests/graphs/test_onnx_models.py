@@ -1,7 +1,5 @@
 """ONNX models: lengths reach every reshape through inference, and nothing outside the file is read."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models in packages: ONNX Runtime answers each legal reshape as the documents do, and a case makes its call."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """`check-graph --trace` runs an ONNX model and decides reshapes with a shape that depends on values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

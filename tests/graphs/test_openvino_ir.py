@@ -1,7 +1,5 @@
 """OpenVINO IR: constants come from model.bin and no other file, and nothing in the XML can cost memory."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page about a model's reshapes, and the worked examples of docs/check-graph.md."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """PyTorch .pt2: the exported graph is read from JSON, and a zip bomb or a bad one is reported."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import zipfile

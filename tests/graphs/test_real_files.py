@@ -1,7 +1,5 @@
 """Files that real libraries write: what oneDNN Graph dumps, and what torch.export saves."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

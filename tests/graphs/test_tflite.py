@@ -1,7 +1,5 @@
 """TFLite: the flat file is read with every offset checked."""
 
-from __future__ import annotations
-
 import contextlib
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hunts: they find planted backends, shrink a failure to a case that people can paste, and repeat with a seed."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import signal

@@ -1,7 +1,5 @@
 """Calls of a backend in another process. Scripts of tests import this module too, so it imports little."""
 
-from __future__ import annotations
-
 import math
 
 from conformance.isolate.protocol.remote import Remote

@@ -1,7 +1,5 @@
 """Fixtures of the tests of isolate: the plan, processes with a backend, and what must not be left of them."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from pathlib import Path

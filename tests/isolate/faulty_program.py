@@ -1,7 +1,5 @@
 """A program that breaks the protocol, and the words of its faults."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

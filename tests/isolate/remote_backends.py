@@ -1,7 +1,5 @@
 """Backends in other processes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

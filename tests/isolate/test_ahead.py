@@ -1,7 +1,5 @@
 """Calls that are sent ahead of their turn have the results of calls that are sent alone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Sweeps and suites on a Dask cluster: its files equal those of this machine, also when a worker dies."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Processes that share work: they end with the command, however it ends, and their death is one line."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import secrets

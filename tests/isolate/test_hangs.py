@@ -1,7 +1,5 @@
 """Hangs: rows of a case that hang alike are not all called, and a budget limits the time of all."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable

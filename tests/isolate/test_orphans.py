@@ -1,7 +1,5 @@
 """No process that a worker starts outlives it, wherever it went. Other processes live on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

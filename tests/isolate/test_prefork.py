@@ -1,7 +1,5 @@
 """Copies of a process: a backend imports its library once for many processes, and nothing else is different."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

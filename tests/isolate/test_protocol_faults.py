@@ -1,7 +1,5 @@
 """Faults of a program at the other end: the suite survives each of them and names it."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import json

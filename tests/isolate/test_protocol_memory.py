@@ -1,7 +1,5 @@
 """A program cannot make the suite hold more memory or wait longer than its limits allow."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

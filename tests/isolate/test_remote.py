@@ -1,7 +1,5 @@
 """A backend in another process gives the verdicts that it gives in this one, and its failures stay there."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from pathlib import Path

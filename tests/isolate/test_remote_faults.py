@@ -1,7 +1,5 @@
 """Failures of a backend: its exceptions, its error output, and the damage it does to its own process."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Memory across processes: the suite sees every change that a backend makes, and large tensors arrive whole."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Many calls of a process that crashes and hangs: each has one result, and no process or file is left."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """A backend that ends the process of the command, as `--isolation none` permits, is no success."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

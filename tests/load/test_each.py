@@ -1,7 +1,5 @@
 """A case with `each` is written out into a step for every combination of values, and its mistakes have a place."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

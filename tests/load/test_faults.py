@@ -1,7 +1,5 @@
 """adapters/faults.yaml: each fault names a bundled backend and has a condition on legal calls."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

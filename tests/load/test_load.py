@@ -1,7 +1,5 @@
 """Every problem with a specification is reported at once, with path and line; a specification loads whole or not."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -1,7 +1,5 @@
 """Bundled files are checked against their schemas by `conformance check`, those of users at each run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The strict reader rejects ambiguous YAML, and each problem names the right line."""
 
-from __future__ import annotations
-
 import gc
 import random
 import time

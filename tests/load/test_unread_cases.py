@@ -1,7 +1,5 @@
 """Bundled cases are read when they are first asked for, and read exactly."""
 
-from __future__ import annotations
-
 import shutil
 from inspect import unwrap
 from pathlib import Path

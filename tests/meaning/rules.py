@@ -1,7 +1,5 @@
 """Helpers of the tests of contracts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.load.spec import load_spec

@@ -1,7 +1,5 @@
 """Two readings agree: what the contracts say and what the reference resolves, call by call, in every document."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The closed form of a contract says what a search says."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Contracts are exact beyond the domain of a search, and every rule changes some call."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import time

@@ -1,7 +1,5 @@
 """A separate rule gives -1 its length, and capacity excuses a rejection but no wrong answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.load.spec import load_spec

@@ -1,7 +1,5 @@
 """The language of contracts refuses what it must."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

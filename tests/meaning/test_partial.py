@@ -1,7 +1,5 @@
 """A decision about a call with unknown parts holds for every value of those parts."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -137,16 +135,8 @@ def test_the_runs_of_many_calls_are_their_meanings() -> None:
         (("batch", "time", 4), (-1,), "legal for every length (dst [4*batch*time])"),
         (("batch", 256, 6, 6), (1, 9216), "legal if and only if batch = 1; otherwise illegal: same-volume"),
         (("n", 3), (-1, 2), "legal if and only if n is even (dst [3*n/2, 2]); otherwise illegal: same-volume"),
-        (
-            ("n", "n"),
-            (-1, 6),
-            f"legal if and only if n*n is a multiple of 6 (dst [n*n/6, 6]){OTHERWISE}",
-        ),
-        (
-            ("n", 6),
-            (0, "m", -1),
-            f"legal if and only if 6 is a multiple of m (dst [n, m, 6/m]){OTHERWISE}",
-        ),
+        (("n", "n"), (-1, 6), f"legal if and only if n*n is a multiple of 6 (dst [n*n/6, 6]){OTHERWISE}"),
+        (("n", 6), (0, "m", -1), f"legal if and only if 6 is a multiple of m (dst [n, m, 6/m]){OTHERWISE}"),
         (("n", 2), ("m", 2), "legal if and only if m = n (dst [m, 2]); otherwise illegal: same-volume"),
         (("n", 0), (0, -1), "legal for every length (dst [n, 0])"),
         (("n", 0), (-1, 0), "unspecified for every length: infer-undetermined"),

@@ -1,7 +1,5 @@
 """The rows of a plan: their meanings in chains and with declarations, and their facets."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

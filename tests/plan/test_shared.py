@@ -1,7 +1,5 @@
 """Nodes that share src or a shape: a backend learns of it, and each node means what it means alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

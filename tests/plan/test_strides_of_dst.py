@@ -1,7 +1,5 @@
 """Declared strides of dst: the graph has them in bytes, the reference follows them, and some overlap."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

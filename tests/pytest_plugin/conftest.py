@@ -1,7 +1,5 @@
 """Fixtures of the tests of the plugin: a repository, and a file of backends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

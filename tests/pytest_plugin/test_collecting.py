@@ -1,7 +1,5 @@
 """The collection of `pytest --adapter`: the rows that are named, and tests of the repository only if named."""
 
-from __future__ import annotations
-
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -137,8 +135,7 @@ WRONG_PATHS = ("other/few0.yaml", "private/cases/others.yaml")
 
 
 @pytest.mark.parametrize(
-    "path",
-    some_slow((*PATHS, f"{{here}}/{OURS}", *WRONG_PATHS), (PATHS[1], PATHS[-2], WRONG_PATHS[0])),
+    "path", some_slow((*PATHS, f"{{here}}/{OURS}", *WRONG_PATHS), (PATHS[1], PATHS[-2], WRONG_PATHS[0]))
 )
 def test_paths_of_private_cases(here: Path, private: Path, path: str) -> None:
     (here / "other").mkdir()

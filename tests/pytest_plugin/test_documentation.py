@@ -1,7 +1,5 @@
 """docs/pytest.md shows what pytest prints, and lists the settings that there are."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from datetime import date, timedelta

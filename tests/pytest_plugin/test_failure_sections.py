@@ -1,7 +1,5 @@
 """The end of a session shows failing rows by kind. Pytest's own sections keep the other tests."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The suite under pytest, in other repositories, with backends that misbehave, and with other plugins."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """The settings of `pytest --adapter` are those of `conformance run`, and give the same evidence."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, timedelta
 from importlib.util import find_spec

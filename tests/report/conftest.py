@@ -1,7 +1,5 @@
 """The pages of a whole run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A page that was written, for tests that look into it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The numbers of tests that the reports of a run show, read from what they show."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Wants a Chromium and Playwright (`pip install playwright`), and for the check of
 AXE_CORE names, or node_modules/axe-core/axe.min.js. What is missing is said, and its tests are skipped.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """One unit and one denominator: all reports of a run count the same tests, each a row judged in a document."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

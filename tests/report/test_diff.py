@@ -1,7 +1,5 @@
 """Two runs: what changed, in which direction, and why; a change for the worse ends with 1."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache

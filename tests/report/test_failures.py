@@ -1,7 +1,5 @@
 """Failures on a page: their order, the clause in words, the elements that differ, and the commands."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from html import unescape

@@ -1,7 +1,5 @@
 """Text of others is only shown: no terminal, CI service or reader treats it as our output."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """A reader of a report in a browser: the way to the first failure, links, search, commands and paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Each page holds the rules of style for what is on it, and no others."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The reports tell what the evidence holds, for every row of the suite, and take no orders from a backend."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

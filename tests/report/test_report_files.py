@@ -1,7 +1,5 @@
 """The page as a file, and the other files of a report."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

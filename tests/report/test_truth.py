@@ -1,7 +1,5 @@
 """A page is right about itself: where the evidence is, which cases it has, and how it is verified."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shlex

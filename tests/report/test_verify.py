@@ -1,7 +1,5 @@
 """A report follows from its evidence; whatever was changed by hand is found, and said."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that cannot be verified, the command, and true reports that show no conformity."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Runs that are verified, for the tests of that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

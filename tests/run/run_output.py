@@ -1,7 +1,5 @@
 """Read the output of a run, for the tests."""
 
-from __future__ import annotations
-
 from ..builders import DOCUMENTS, CommandOutput
 
 TYPES = {"f32", "f16", "bf16"}

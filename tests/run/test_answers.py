@@ -1,7 +1,5 @@
 """Answers of every kind that a backend may return, right and wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs that run at the same time: each in its own thread, each judged by itself."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

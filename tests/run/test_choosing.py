@@ -1,7 +1,5 @@
 """`--last-failed` and `--maxfail` choose rows by what failed; `-v` and `--json` choose what is printed of it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

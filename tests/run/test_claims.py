@@ -1,7 +1,5 @@
 """A call that is not claimed counts nowhere, and is named in every place."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from xml.etree import ElementTree

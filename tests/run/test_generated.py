@@ -1,7 +1,5 @@
 """The steps of a case with `each` are one row, which names the step that fails."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """The one table of verdicts row by row, the comparison of tensors, and a small example of every diagnosis."""
 
-from __future__ import annotations
-
 import itertools
 from typing import get_args
 

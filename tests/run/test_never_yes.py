@@ -1,7 +1,5 @@
 """No run says yes by accident."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

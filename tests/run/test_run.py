@@ -1,7 +1,5 @@
 """`conformance run` through the public door: what is written and said."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

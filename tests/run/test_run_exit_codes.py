@@ -1,7 +1,5 @@
 """Every exit code of a run in its order, and claims that are pinned."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

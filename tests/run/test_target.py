@@ -1,7 +1,5 @@
 """A run of a part of the suite, and the words about it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

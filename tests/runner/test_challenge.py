@@ -1,7 +1,5 @@
 """A run under a nonce: a backend that knows the suite by heart fails; the evidence is judged without the backend."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from pathlib import Path

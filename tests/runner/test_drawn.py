@@ -1,7 +1,5 @@
 """After its rows a run calls drawn ones: the same in every run, and the evidence has only those that fail."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing of an earlier run counts as this one's, and a run that goes on says so."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

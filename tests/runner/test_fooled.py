@@ -1,7 +1,5 @@
 """Ways in which a vendor in a hurry once got a yes: each is closed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Planted bad backends are driven through the whole of every run; where one escapes, nothing is said to conform."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A run that was killed can be finished."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

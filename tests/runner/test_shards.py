@@ -1,7 +1,5 @@
 """Parts of a run make a whole."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Documents are cut into statements, and every wrong pointer in spec/ is a problem."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import random

@@ -1,7 +1,5 @@
 """`check` notices when a rule no longer binds in one of its documents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """A case notices every deleted rule and every change to the reference."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The suite names no operation in code: operations come from spec/operations.yaml and from what a backend claims."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The proof for all lengths holds, and a mistake on either side ends it with a call that shows the mistake."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Backends beside one another: where they part, where one alone fails, and what they do where documents are silent."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The annotated specification: each rule of a document in the order of its lines, and links that lead somewhere."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from html.parser import HTMLParser

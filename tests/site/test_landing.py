@@ -1,7 +1,5 @@
 """Runs in few words: the head of a report, and the table of backends on the page of all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

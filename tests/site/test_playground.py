@@ -1,7 +1,5 @@
 """The playground says what the contracts say, draws as the reports draw, and reads what the command reads."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """The playground in a real browser: typing, links, wrong texts, the keyboard, and no script at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

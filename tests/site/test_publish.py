@@ -1,7 +1,5 @@
 """Published runs are packed the same each time, whole, of this suite, and current."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

@@ -1,7 +1,5 @@
 """Sweeps of a small domain, for the tests of these."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A sweep makes every call of its domain, judges as the suite does, and says the same whoever takes the blocks."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The file of a sweep, and what lies in its folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

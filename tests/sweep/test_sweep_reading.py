@@ -1,7 +1,5 @@
 """Read the file of a sweep; sweep a backend that does not answer."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The help, README and action.yml say what the table of exit codes says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that are read are regular and bounded, files that are replaced follow no link, and one run holds a folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A folder for the time of a command is gone afterwards, at the latest when the next command begins."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

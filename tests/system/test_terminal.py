@@ -1,7 +1,5 @@
 """Text for a terminal: what is too wide is folded where a reader expects it."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.cli.commands import build_parsers

@@ -1,7 +1,5 @@
 """The lab as a command in this process."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.builders import Cli

@@ -1,7 +1,5 @@
 """The measurements measure, the table can be read, and the budgets are kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Known faults beside evidence: what failed has to meet one, and what meets one without failing is counted."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

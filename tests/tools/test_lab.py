@@ -1,7 +1,5 @@
 """lab.yaml: the plan for CI, what is stale, and the commands of an environment."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Sentences about libraries: each rests on published rows, and the check says which do not."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

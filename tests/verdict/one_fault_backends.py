@@ -1,7 +1,5 @@
 """Backends with one fault each, and right backends that use a freedom of the documents; each named by what it does."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """A failure is held against the right sentence: the text, a call that the text forbids, or only our ruling."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

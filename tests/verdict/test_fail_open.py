@@ -4,8 +4,6 @@ Every test here runs something that must not conform twice: as we are, and with 
 shows that it is this guard that holds.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ A change of the suite that no longer catches a known fault is noticed here.
 backends, only theirs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

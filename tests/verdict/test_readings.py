@@ -1,7 +1,5 @@
 """A backend that follows another reading of a finding does not break the text of the documents there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from math import prod

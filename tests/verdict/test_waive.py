@@ -1,7 +1,5 @@
 """Waivers: a known failure is shown and counted apart, and a waiver that is over or not needed ends the run with 6."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
