@@ -1,12 +1,14 @@
-"""`conformance export FORMAT --out DIR`: write rows as tests of other suites or as JSON, or what calls mean as code."""
+"""`conformance export FORMAT --out DIR`: write rows for other programs, meanings as code, or a proof for solvers."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 
 from ..exchange import benchdnn_export, json_export, onnx_export
 from ..exchange.code.emit import NoExactForm
 from ..exchange.code.write import NAMES, write_code
+from ..selfcheck.obligations import obligations
 from ..system.exit_codes import CONFORMS
 from ..system.files import replace_text
 from ..system.terminal import count_noun, say, table
@@ -18,15 +20,18 @@ EXAMPLES = """\
   conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
   conformance export benchdnn --out build/benchdnn    a graph file for each, for benchdnn
   conformance export json --out build/vectors         legal and illegal calls, for programs in any language
-  conformance export code --lang cpp --out build/cpp    what a call means, and shape inference, as one header"""
+  conformance export code --lang cpp --out build/cpp    what a call means, and shape inference, as one header
+  conformance export smt2 --out build/smt2            the proof for all lengths, for any solver"""
+_MOST_RANK = 3
+"""The highest rank of src and shape in obligations. `check --prove 4` can ask those of rank 4, which take 38 MB."""
 
 
 def add_options(parser: Parser) -> None:
     text = (
         "onnx: backend node tests; benchdnn: graph files of oneDNN's test driver; json: legal and illegal calls; "
-        "code: what calls mean, as a program"
+        "code: what calls mean, as a program; smt2: the obligations of check --prove"
     )
-    parser.add_argument("format", choices=("onnx", "benchdnn", "json", "code"), metavar="FORMAT", help=text)
+    parser.add_argument("format", choices=("onnx", "benchdnn", "json", "code", "smt2"), metavar="FORMAT", help=text)
     parser.add_argument("--lang", choices=NAMES, metavar="LANGUAGE", help=f"of code: {', '.join(NAMES)}")
     parser.path("--out", "DIR", "where the files go, a new or an empty folder", required=True)
     add_suite(parser)
@@ -43,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--lang belongs to the format code, and code needs it: --lang {'|'.join(NAMES)}")
     if args.format == "code":
         return _export_code(args)
+    if args.format == "smt2":
+        return _export_obligations(args)
     plan = load_plan(args.suite)
     if args.format == "onnx":
         onnx_export.load_onnx()
@@ -79,4 +86,18 @@ def _export_code(args: argparse.Namespace) -> int:
     else:
         say(f"wrote {args.out / file}")
         say("meaning() says what a call means in a document; infer_shape() gives dst, or the rule that is broken")
+    return CONFORMS
+
+
+def _export_obligations(args: argparse.Namespace) -> int:
+    decide = importlib.import_module("conformance.adapters.reference").decide
+    files = number = 0
+    for each in obligations(load_spec_of(args.suite), decide, _MOST_RANK):
+        replace_text(args.out / each.file, each.text)
+        files, number = files + 1, number + len(each.labels)
+    if args.json:
+        emit({"out": str(args.out), "files": files, "obligations": number})
+    else:
+        say(f"wrote {count_noun(number, 'obligation')} in {count_noun(files, 'file')} to {args.out}")
+        say("a solver has to answer unsat to each: z3 FILE, or cvc5 --incremental FILE")
     return CONFORMS

@@ -3,35 +3,58 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from ..model import Spec
+from ..selfcheck.obligations import obligations
 from ..selfcheck.prove import Disagreement, Proof, prove
-from ..system.terminal import paint, say, wrap
+from ..system.terminal import count_noun, paint, say, wrap
 from .arguments import Usage, emit
 from .facts import command_of, of_call
 
 _MAX_RANK = 4
-"""Rank 3 takes ten seconds, rank 4 seven minutes."""
+"""Rank 3 takes ten seconds, rank 4 a minute."""
 
 
 def try_proof(spec: Spec, rank: str, as_json: bool) -> int:
     """Print what is proved; 1 if the reference decides a call otherwise than a document."""
     if not rank.isdecimal() or not 1 <= int(rank) <= _MAX_RANK:
-        raise Usage(f"--prove {rank[:20]}: write a rank from 1 to {_MAX_RANK}; 3 takes ten seconds, 4 seven minutes")
+        raise Usage(f"--prove {rank[:20]}: write a rank from 1 to {_MAX_RANK}; 3 takes ten seconds, 4 a minute")
     decide = importlib.import_module("conformance.adapters.reference").decide
     proofs: dict[str, Proof] = {}
     for name, proof in prove(spec, decide, int(rank)):
         proofs[name] = proof
         if not as_json:
             _show(name, proof, name in spec.documents)
+    checked = _ask_z3(spec, decide, int(rank)) if find_spec("z3") else None
     is_proved = not any(proofs[document].differences for document in spec.documents)
+    is_proved = is_proved and not (checked and checked["refuted"])
     if as_json:
-        emit({"ok": is_proved, "rank": int(rank), "proofs": {name: _data(proof) for name, proof in proofs.items()}})
+        data = {name: _data(proof) for name, proof in proofs.items()}
+        emit({"ok": is_proved, "rank": int(rank), "proofs": data, "z3": checked})
+        return 0 if is_proved else 1
+    if checked is None:
+        say("no solver checked these steps: pip install 'reshape-conformance[prove]'")
     else:
-        claim = "the reference answers as each document says, for all lengths"
-        say(f"{'proved' if is_proved else paint('red', 'not proved')}: {claim}, with up to {rank} in src and in shape")
+        for obligation in checked["refuted"]:
+            say(wrap(f"not confirmed by z3: {obligation}"))
+        number = count_noun(checked["obligations"], "obligation")
+        said = f"does not confirm {len(checked['refuted'])} of" if checked["refuted"] else "confirms"
+        say(f"z3 {checked['version']} {said} {number}")
+    claim = "the reference answers as each document says, for all lengths"
+    say(f"{'proved' if is_proved else paint('red', 'not proved')}: {claim}, with up to {rank} in src and in shape")
     return 0 if is_proved else 1
+
+
+def _ask_z3(spec: Spec, decide: Callable[..., Any], rank: int) -> dict[str, Any]:
+    number, refuted = 0, list[str]()
+    for each in obligations(spec, decide, rank):
+        number += len(each.labels)
+        refuted += each.find_refuted()
+    version = importlib.import_module("z3").get_version_string()
+    return {"version": version, "obligations": number, "refuted": refuted}
 
 
 def _show(name: str, proof: Proof, is_document: bool) -> None:
@@ -43,9 +66,11 @@ def _show(name: str, proof: Proof, is_document: bool) -> None:
 
 
 def _describe(difference: Disagreement, one: str, other: str) -> str:
-    where = f" where {difference.where}" if difference.where else ""
+    sides = (difference.one, one, difference.one_rules), (difference.other, other, difference.other_rules)
+    said = ", ".join(f"{kind} in {side}" + (f" ({', '.join(rules)})" if rules else "") for kind, side, rules in sides)
+    where = f", such as where {difference.where}" if difference.where else ""
     call = f": {command_of(difference.call)}" if difference.call else ", but no call was found that shows it"
-    return f"{difference.one} in {one}, {difference.other} in {other}{where}{call}"
+    return f"{said}, in {count_noun(difference.ways, 'way')}{where}{call}"
 
 
 def _data(proof: Proof) -> dict[str, Any]:

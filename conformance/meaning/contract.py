@@ -104,7 +104,7 @@ class Contract:
         exec(_compile(self.source), names)
         self.meaning: Callable[..., Meaning] = names["meaning"]  # type: ignore[assignment]
         """(src, shape, special_zero, form=None) → Meaning."""
-        self._gives, self._names = compiled.gives, names
+        self._gives, self._volumes, self._names = compiled.gives, compiled.volumes, names
         self._requires = [(rule.id, rule.requires.text) for rule in rules if rule.requires]
 
     @cached_property
@@ -118,6 +118,13 @@ class Contract:
         """(src, shape, special_zero) → an Entry for each entry of shape."""
         exec(_compile(_entries_source(self._gives)), names := {**self._names, "Entry": Entry})
         return names["entries"]  # type: ignore[return-value]
+
+    @cached_property
+    def volumes(self) -> dict[str, Callable[..., int]]:
+        """By rule, (src, shape, special_zero) → the volume that dst has to have."""
+        head = "lambda src, shape, special_zero: (lambda rank, _volume:"
+        texts = {rule.rule: f"{head} {rule.text})(len(src), product(src))" for rule in self._volumes}
+        return {rule: eval(text, self._names) for rule, text in texts.items()}
 
 
 @lru_cache(64)

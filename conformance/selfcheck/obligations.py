@@ -1,0 +1,179 @@
+"""The proof of prove.py as obligations in SMT-LIB 2, so that any solver can check the engine in meaning/symbols.py.
+
+All documents and the reference run together, on traced lengths. Where the engine tries both answers to a comparison,
+the comparison says which calls a run is about. Every other answer has to follow for each of these calls: that is an
+obligation, and so is that the reference gives the dst of each document. At the end, no call is outside of all runs.
+If a document decides a call by its lengths, a further obligation says it without the division that solves for a -1:
+exactly one dst has the lengths and the volume that the rules ask for; for an illegal call none has.
+
+So neither the engine's arithmetic nor its facts are trusted, only traced.py, which writes what Python computes as
+terms, and the solver. That is why `check --prove` asks z3 if it is there, and proves without it if it is not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..meaning.contract import Contract, contracts
+from ..meaning.partial import describe_facts
+from ..meaning.symbols import Facts, runs
+from ..model import Spec
+from .prove import MAX_RUNS, named_call, sizes, zero_may_meet_infer
+from .traced import Trace, TracedLength, factors_of, product_of, term_of
+
+_SOLVER_MILLISECONDS = 60_000
+"""The most time of z3 for one obligation. None up to rank 3 needs a second."""
+_HEAD = """\
+; {about}
+; Every check-sat has to answer unsat. If one answers sat, its model is a call for which the line above it is wrong.
+; conformance/selfcheck/obligations.py says what is asked, and why that is a proof. lemmas.smt2 checks the lemmas.
+(set-logic ALL)
+(define-fun same-quotient ((c Int) (a Int) (b Int)) Bool (= (div (* c a) (* c b)) (div a b)))
+(define-fun same-remainder ((c Int) (a Int) (b Int)) Bool (= (mod (* c a) (* c b)) (* c (mod a b))))
+(define-fun common-factor ((c Int) (a Int) (b Int)) Bool
+  (=> (and (> c 0) (> b 0)) (and (same-quotient c a b) (same-remainder c a b))))
+(define-fun multiple ((c Int) (a Int) (b Int)) Bool
+  (=> (and (> c 0) (= (* c a) b)) (and (= (div b c) a) (= (mod b c) 0))))"""
+
+
+class Obligations:
+    """The obligations in one file, as it grows."""
+
+    def __init__(self, file: str, about: str, numbers: Iterable[str]) -> None:
+        self.file = file
+        self.labels: list[str] = []
+        """What each check-sat asks, in their order."""
+        self._lines = [_HEAD.format(about=about), *(f"(declare-const {name} Int)" for name in numbers)]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+    def suppose(self, assertions: Iterable[str]) -> None:
+        self._lines += [f"(assert {assertion})" for assertion in assertions]
+
+    def check(self, label: str, *assertions: str) -> None:
+        """Add an obligation: nothing meets these assertions and those around them."""
+        self.labels.append(label)
+        self._lines += [f"; {label}", "(push)"]
+        self.suppose(assertions)
+        self._lines += ["(check-sat)", "(pop)"]
+
+    def add_run(self, facts: str, run: _Run) -> None:
+        """Add what one run has to show."""
+        self._lines += ["", f"; where {facts or 'nothing is asked'}", *(f";   {said}" for said in run.said), "(push)"]
+        self.suppose(run.trace.tried)
+        self.suppose(run.trace.lemmas)
+        claims = [claim for claim in (*run.trace.claims, *run.equal) if claim not in run.trace.tried]
+        if claims:
+            self.check(f"each answer follows: {facts}", f"(not {_all(claims)})")
+        self.suppose(claims)
+        for assertions, label in run.solutions.items():
+            self.check(f"{label}: {facts}", *assertions)
+        self._lines.append("(pop)")
+
+    def find_refuted(self) -> list[str]:
+        """Ask z3, and return each obligation that it does not confirm, with what it says."""
+        z3 = importlib.import_module("z3")
+        z3.set_param("timeout", _SOLVER_MILLISECONDS)
+        context = z3.Context()
+        answers = z3.Z3_eval_smtlib2_string(context.ref(), self.text).splitlines()
+        asked = itertools.zip_longest(self.labels, answers, fillvalue="no answer")
+        return [f"{self.file}: {label}: {answer}" for label, answer in asked if answer != "unsat"]
+
+
+class _Run(NamedTuple):
+    """One run of all documents and of the reference."""
+
+    trace: Trace
+    said: tuple[str, ...]
+    equal: dict[str, None]
+    """That the reference gives the dst of each document; `false` if it gives another kind of answer."""
+    solutions: dict[tuple[str, ...], str]
+    """Assertions that nothing meets, and what that shows about the dst of a document."""
+
+
+def obligations(spec: Spec, decide: Callable[..., Any], most_rank: int) -> Iterator[Obligations]:
+    """Yield the obligations that `prove` with the same arguments rests on."""
+    documents: dict[tuple[str, bool], list[str]] = {}
+    compiled = contracts(spec)
+    for document, contract in compiled.items():
+        documents.setdefault((contract.source, zero_may_meet_infer(spec, document)), []).append(document)
+
+    def decide_all(facts: Facts, rank: int, entries: int, flag: bool) -> _Run:
+        trace = Trace(facts)
+        row, shape = named_call(lambda *name: TracedLength(facts.length(*name), [f"|{name[0]}|"], trace), rank, entries)
+        said, equal, solutions = [], dict[str, None](), dict[tuple[str, ...], str]()
+        for (_, may_meet), names in documents.items():
+            contract = compiled[names[0]]
+            meaning = contract.meaning(row, shape, flag)
+            said.append(f"{meaning.kind} in {', '.join(names)}: {', '.join(meaning.rules) or 'no rule'}")
+            equal.update(_equate(meaning.dst, decide(tuple(row), tuple(shape), flag, may_meet)[0]))
+            if meaning.kind == "legal" or (meaning.kind == "illegal" and contract.volumes.keys() >= {*meaning.rules}):
+                solutions.update(_solve(contract, meaning.dst, (row, shape, flag)))
+        return _Run(trace, tuple(said), equal, solutions)
+
+    yield _check_lemmas()
+    for rank, entries, flag in sizes(most_rank):
+        name = f"src-{rank}-shape-{entries}-{str(flag).lower()}"
+        rows = (("src", rank), ("shape", entries), ("dst", entries))
+        lengths = [f"|{row}[{k}]|" for row, number in rows for k in range(number)]
+        found = Obligations(f"{name}.smt2", f"The reference decides as each document says: {name}.", lengths)
+        found.suppose(f"(>= {length} 0)" for length in lengths[:rank])
+        tried = []
+        for way in runs(lambda facts: decide_all(facts, rank, entries, flag), MAX_RUNS):  # noqa: B023
+            if way.result is not None:  # otherwise the last obligation fails
+                found.add_run(describe_facts(way.facts), way.result)
+                tried.append(_all(way.result.trace.tried))
+        found.check("no call is outside of all runs", f"(not (or false {' '.join(tried)}))")
+        yield found
+
+
+def _check_lemmas() -> Obligations:
+    found = Obligations("lemmas.smt2", "The lemmas that the other files use.", "abc")
+    nonzero = "(and (> c 0) (> b 0))"
+    found.check("a common factor changes no quotient", nonzero, "(not (same-quotient c a b))")
+    found.check("and is one of the remainder", nonzero, "(same-quotient c a b)", "(not (same-remainder c a b))")
+    found.check("what is a multiple has a quotient and no remainder", "(not (multiple c a b))")
+    return found
+
+
+def _equate(dst: Sequence[Any] | None, answer: Sequence[Any] | None) -> dict[str, None]:
+    """Return that two dst are equal; a length of None is not known."""
+    if dst is None or answer is None:
+        return {} if dst is answer else {"false": None}
+    if [n is None for n in dst] != [n is None for n in answer]:
+        return {"false": None}
+    terms = [(term_of(one), term_of(other)) for one, other in zip(dst, answer, strict=True) if one is not None]
+    return {f"(= {one} {other})": None for one, other in terms if one != other}
+
+
+def _solve(contract: Contract, dst: Sequence[Any] | None, call: tuple[Any, ...]) -> dict[tuple[str, ...], str]:
+    """Return assertions that nothing meets if a document has one dst for a call, or none if dst is None."""
+    lengths = [entry.length for entry in contract.entries(*call)]
+    names = [f"|dst[{k}]|" for k in range(len(lengths))]
+    asked = [
+        f"(>= {name} 0)" if length is None else f"(= {name} {term_of(length)})"
+        for name, length in zip(names, lengths, strict=True)
+    ]
+    known = [factor for length in lengths if length is not None for factor in factors_of(length)]
+    free = [name for name, length in zip(names, lengths, strict=True) if length is None]
+    volumes = [term_of(volume(*call)) for volume in contract.volumes.values()]
+    asked += [f"(= {product_of([*known, *free])} {volume})" for volume in volumes]
+    lemmas = [f"(multiple {product_of(known)} {product_of(free)} {volume})" for volume in volumes]
+    if dst is None:
+        return {(*lemmas, _all(asked)): "no dst has the lengths and the volume"}
+    found = [f"({name} {term_of(length)})" for name, length in zip(names, dst, strict=True)]
+    equal = [f"(= {name} {term_of(length)})" for name, length in zip(names, dst, strict=True)]
+    bound = f"(let ({' '.join(found)}) {_all(asked)})" if found else _all(asked)
+    return {
+        (f"(not {bound})",): "dst has the lengths and the volume",
+        (*lemmas, _all(asked), f"(not {_all(equal)})"): "no other dst has them",
+    }
+
+
+def _all(terms: Iterable[str]) -> str:
+    return f"(and true {' '.join(terms)})"
