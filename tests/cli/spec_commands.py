@@ -1,33 +1,14 @@
 """The commands about the specification."""
 
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import pytest
+from ..builders import ROOT, Cli
 
-from conformance.load import spec as load
-from conformance.system import terminal
-
-from ..builders import Cli
-
-ROOT = Path(terminal.__file__).resolve().parents[2]
-DOCUMENTS = ["static-oneapi", "static-graph-v0.9", "static-spec-v0.9", "dynamic-spec-v0.9", "reshape-spec-v0.7"]
 MEANING = ["meaning", "--src", "3,4,5", "--shape", "0,-1", "--special-zero", "true"]
 
-_bundled = cache(load.load_spec)
 
-
-@pytest.fixture
-def run(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The command; the bundled specification is read once."""
-    read = load.load_spec
-    monkeypatch.setattr(load, "load_spec", lambda folder=None: read(folder) if folder else _bundled())
-    return cli
-
-
-def answer(run: Cli, *words: str) -> Any:
-    said = run(*words, "--json").expect(0, lines=0)
+def answer(cli: Cli, *words: str) -> Any:
+    said = cli(*words, "--json").expect(0, lines=0)
     assert said.out.isascii()
     return said.data
 
@@ -71,10 +52,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "explain-escape": (["explain", "\x1b[31mred"], "\\x1b"),
     "explain-bidi": (["explain", "\u202eabc"], "\\u202e"),
     "explain-surrogate": (["explain", "\udcff"], "unknown name"),
-    "diff-one": (
-        ["diff", "static-oneapi"],
-        "the following arguments are required: NEW",
-    ),
+    "diff-one": (["diff", "static-oneapi"], "the following arguments are required: NEW"),
     "diff-unknown": (["diff", "static-oneapi", "static-2012"], "did you mean"),
     "diff-three": (["diff", "static-oneapi", "static-graph-v0.9", "static-spec-v0.9"], "unknown argument"),
     "meaning-nothing": (["meaning"], "--src is missing; for example: conformance meaning"),

@@ -7,10 +7,8 @@ import pytest
 
 from conformance.load.folders import cases_folder
 
-from ..builders import Cli, copy_bundled_spec, write_suite
-from .spec_commands import DOCUMENTS, MEANING, ROOT, answer, run
-
-__all__ = ["run"]
+from ..builders import DOCUMENTS, ROOT, Cli, copy_bundled_spec, write_suite
+from .spec_commands import MEANING, answer
 
 
 @pytest.fixture
@@ -21,8 +19,8 @@ def spec(tmp_path: Path) -> Path:
 
 # ── check ─────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
-def test_check_ends_with_a_summary_and_what_to_type_next(run: Cli) -> None:
-    out = run("check").expect(0, lines=0).out
+def test_check_ends_with_a_summary_and_what_to_type_next(cli: Cli) -> None:
+    out = cli("check").expect(0, lines=0).out
     assert all(name in out for name in DOCUMENTS)
     assert "not verified" in out
     assert "the specification is whole" in out
@@ -30,29 +28,29 @@ def test_check_ends_with_a_summary_and_what_to_type_next(run: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_check_holds_the_specification_against_the_documents(run: Cli) -> None:
+def test_check_holds_the_specification_against_the_documents(cli: Cli) -> None:
     sources = ROOT.parent / "shared" / "seeds"
     if not sources.is_dir():
         pytest.skip(f"the five documents are not at {sources}")
-    out = run("check", "--sources", sources).expect(0, lines=0).out
+    out = cli("check", "--sources", sources).expect(0, lines=0).out
     assert out.count("100 %") == 5
-    assert all(each["uncovered"] == 0 for each in answer(run, "check", "--sources", str(sources))["coverage"].values())
+    assert all(each["uncovered"] == 0 for each in answer(cli, "check", "--sources", str(sources))["coverage"].values())
 
 
 @pytest.mark.slow
-def test_check_reports_documents_that_are_not_there(run: Cli, tmp_path: Path) -> None:
-    run("check", "--sources", tmp_path).expect(1, out=["sources.yaml:", "5 problems"])
+def test_check_reports_documents_that_are_not_there(cli: Cli, tmp_path: Path) -> None:
+    cli("check", "--sources", tmp_path).expect(1, out=["sources.yaml:", "5 problems"])
 
 
 @pytest.mark.slow
-def test_check_counts_for_machines(run: Cli) -> None:
-    data = answer(run, "check")
+def test_check_counts_for_machines(cli: Cli) -> None:
+    data = answer(cli, "check")
     assert data["ok"] is True
     assert data["problems"] == []
     assert data["coverage"] is None
     assert data["summary"]["documents"] == 5
-    assert sum(data["summary"]["rules"].values()) == len(answer(run, "list", "rules")["rules"])
-    assert sum(data["summary"]["findings"].values()) == len(answer(run, "list", "findings")["findings"])
+    assert sum(data["summary"]["rules"].values()) == len(answer(cli, "list", "rules")["rules"])
+    assert sum(data["summary"]["findings"].values()) == len(answer(cli, "list", "findings")["findings"])
 
 
 SPOILED = {
@@ -75,34 +73,34 @@ SPOILED = {
 
 
 @pytest.mark.parametrize(("file", "old", "new", "said"), SPOILED.values(), ids=SPOILED)
-def test_a_spoiled_file_is_named_with_its_line(run: Cli, spec: Path, file: str, old: str, new: str, said: str) -> None:
+def test_a_spoiled_file_is_named_with_its_line(cli: Cli, spec: Path, file: str, old: str, new: str, said: str) -> None:
     path = spec / f"{file}.yaml"
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    out = run("check", "--suite", spec.parent).expect(1, lines=0, out=said).out
+    out = cli("check", "--suite", spec.parent).expect(1, lines=0, out=said).out
     assert str(spec) in out.splitlines()[0], "the path can be opened from here"
-    problem = run("check", "--suite", spec.parent, "--json").expect(1).data["problems"][0]
+    problem = cli("check", "--suite", spec.parent, "--json").expect(1).data["problems"][0]
     assert Path(problem["path"]).is_file()
     assert problem["line"] >= 1
-    code, out, err = run(*MEANING, "--suite", spec.parent)
+    code, out, err = cli(*MEANING, "--suite", spec.parent)
     assert (code, out) == (2, "")
     assert err.startswith(f"conformance: {spec}")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"null\n", b"[]\n", b"[" * 5000, b"rules: 1\n", b"a: *b\n"])
 @pytest.mark.parametrize("file", ["rules", "sources"])
-def test_any_content_of_a_file_gets_a_message(run: Cli, spec: Path, file: str, content: bytes) -> None:
+def test_any_content_of_a_file_gets_a_message(cli: Cli, spec: Path, file: str, content: bytes) -> None:
     (spec / f"{file}.yaml").write_bytes(content)
-    run("check", "--suite", spec.parent).expect(1, lines=0, out=f"{file}.yaml:1: ")
+    cli("check", "--suite", spec.parent).expect(1, lines=0, out=f"{file}.yaml:1: ")
 
 
-def test_a_missing_file_gets_a_message(run: Cli, spec: Path) -> None:
+def test_a_missing_file_gets_a_message(cli: Cli, spec: Path) -> None:
     (spec / "findings.yaml").unlink()
-    run("check", "--suite", spec.parent).expect(1, out="findings.yaml:1: cannot be read")
+    cli("check", "--suite", spec.parent).expect(1, out="findings.yaml:1: cannot be read")
 
 
-def test_check_names_the_line_of_a_bad_case(run: Cli, tmp_path: Path) -> None:
+def test_check_names_the_line_of_a_bad_case(cli: Cli, tmp_path: Path) -> None:
     text = """\
 about: A 0 in shape copies a dimension.
 cases:
@@ -114,11 +112,11 @@ cases:
     expect: T[3, 2, 5]
 """
     suite, file = write_suite(tmp_path, text), tmp_path / "cases" / "few0.yaml"
-    run("check", "--suite", suite).expect(1, out=f"{file}:3: copies-by-index: expects [3, 2, 5]")
+    cli("check", "--suite", suite).expect(1, out=f"{file}:3: copies-by-index: expects [3, 2, 5]")
     write_suite(tmp_path, text.replace("zero-copies", "zero-copeis"))
-    assert f"{file}:4: " in run("check", "--suite", suite)[1]
+    assert f"{file}:4: " in cli("check", "--suite", suite)[1]
     file.unlink()
-    run("check", "--suite", suite).expect(1, out="holds no *.yaml")
+    cli("check", "--suite", suite).expect(1, out="holds no *.yaml")
 
 
 ADDED = """\
@@ -128,92 +126,92 @@ ADDED = """\
 """
 
 
-def test_check_writes_the_ids_of_new_cases_only_with_lock(run: Cli, tmp_path: Path) -> None:
+def test_check_writes_the_ids_of_new_cases_only_with_lock(cli: Cli, tmp_path: Path) -> None:
     """Only the cases that the folder adds are checked, and locked there."""
     suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{ADDED}")
     lock = suite / "cases" / "ids.lock"
-    run("check", "--suite", suite).expect(1, out="add --lock to lock it")
+    cli("check", "--suite", suite).expect(1, out="add --lock to lock it")
     assert not lock.exists()
-    run("check", "--suite", suite, "--lock").expect(0)
+    cli("check", "--suite", suite, "--lock").expect(0)
     assert lock.read_text(encoding="utf-8").split() == ["added-one", "added-two"]
-    run("check", "--suite", suite).expect(0)
+    cli("check", "--suite", suite).expect(0)
 
 
 @pytest.mark.slow
-def test_check_locks_all_ids_of_a_folder_that_extends_none(run: Cli, tmp_path: Path) -> None:
+def test_check_locks_all_ids_of_a_folder_that_extends_none(cli: Cli, tmp_path: Path) -> None:
     folder = shutil.copytree(
         cases_folder(), tmp_path / "cases", ignore=shutil.ignore_patterns("__pycache__", "ids.lock")
     )
-    run("check", "--suite", tmp_path, "--lock").expect(0)
+    cli("check", "--suite", tmp_path, "--lock").expect(0)
     assert (folder / "ids.lock").read_bytes() == (cases_folder() / "ids.lock").read_bytes()
 
 
 # ── list ──────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("what", ["rules", "documents", "operations", "findings"])
-def test_list_shows_every_entry_once(run: Cli, what: str) -> None:
-    entries = answer(run, "list", what)[what]
+def test_list_shows_every_entry_once(cli: Cli, what: str) -> None:
+    entries = answer(cli, "list", what)[what]
     names = [next(iter(each.values())) for each in entries]
-    out = run("list", what).expect(0).out
+    out = cli("list", what).expect(0).out
     assert [line.split()[0] for line in out.splitlines()[1 : len(names) + 1]] == names
     assert len(set(names)) == len(names)
 
 
-def test_list_accepts_one_of_a_kind_and_any_case(run: Cli) -> None:
-    assert run("list", "Rule")[1] == run("list", "rules")[1]
+def test_list_accepts_one_of_a_kind_and_any_case(cli: Cli) -> None:
+    assert cli("list", "Rule")[1] == cli("list", "rules")[1]
 
 
-def test_list_filters(run: Cli) -> None:
-    every = answer(run, "list", "rules")["rules"]
-    musts = answer(run, "list", "rules", "must", "static-oneapi")["rules"]
+def test_list_filters(cli: Cli) -> None:
+    every = answer(cli, "list", "rules")["rules"]
+    musts = answer(cli, "list", "rules", "must", "static-oneapi")["rules"]
     assert {each["level"] for each in musts} == {"must"}
     assert "zero-meets-infer" not in {each["rule"] for each in musts}
     assert "zero-meets-infer" in {each["rule"] for each in every}
-    defects = answer(run, "list", "findings", "defect")["findings"]
+    defects = answer(cli, "list", "findings", "defect")["findings"]
     assert {each["kind"] for each in defects} == {"defect"}
 
 
 # ── explain ───────────────────────────────────────────────────────────────────────────────────────
-def test_explain_a_rule_says_where_it_is_and_whom_it_binds(run: Cli) -> None:
-    out = run("explain", "lower-bound").expect(0, out="all(d >= -1 for d in shape)").out
+def test_explain_a_rule_says_where_it_is_and_whom_it_binds(cli: Cli) -> None:
+    out = cli("explain", "lower-bound").expect(0, out="all(d >= -1 for d in shape)").out
     assert all(name in out for name in DOCUMENTS)
     assert "our ruling" in out
     assert "line 28" in out
 
 
-def test_explain_a_finding_shows_its_example_in_each_document(run: Cli) -> None:
-    example = next(each for each in answer(run, "list", "findings")["findings"] if each["example"])
-    run("explain", example["finding"]).expect(0, out=["reading 1", "follows", "conformance meaning --src"])
+def test_explain_a_finding_shows_its_example_in_each_document(cli: Cli) -> None:
+    example = next(each for each in answer(cli, "list", "findings")["findings"] if each["example"])
+    cli("explain", example["finding"]).expect(0, out=["reading 1", "follows", "conformance meaning --src"])
     assert set(example["example"]["meanings"]) == set(DOCUMENTS)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_explain_a_document_names_its_repository(run: Cli, document: str) -> None:
-    (data,) = answer(run, "explain", document)
+def test_explain_a_document_names_its_repository(cli: Cli, document: str) -> None:
+    (data,) = answer(cli, "explain", document)
     origin = data["origin"]
     shown = [data["edition"], origin["repository"], origin["path"], origin["added"], origin["last_changed"]]
-    run("explain", document).expect(0, out=[*shown, *origin["releases"]])
+    cli("explain", document).expect(0, out=[*shown, *origin["releases"]])
 
 
-def test_explain_says_which_document_is_in_force(run: Cli) -> None:
-    run("explain", "static-oneapi").expect(0, out="in force    yes: the page was still this text at commit 1856518")
-    assert "in force" not in run("explain", "static-graph-v0.9").expect(0).out.partition("rules it states")[0]
+def test_explain_says_which_document_is_in_force(cli: Cli) -> None:
+    cli("explain", "static-oneapi").expect(0, out="in force    yes: the page was still this text at commit 1856518")
+    assert "in force" not in cli("explain", "static-graph-v0.9").expect(0).out.partition("rules it states")[0]
 
 
-def test_explain_knows_every_listed_name(run: Cli) -> None:
+def test_explain_knows_every_listed_name(cli: Cli) -> None:
     for what in ("rules", "documents", "operations", "findings"):
-        for entry in answer(run, "list", what)[what]:
+        for entry in answer(cli, "list", what)[what]:
             name = next(iter(entry.values()))
-            out = run("explain", name).expect(0, lines=0).out
+            out = cli("explain", name).expect(0, lines=0).out
             assert out.startswith(name)
 
 
-def test_explain_overlooks_capitals_and_underscores(run: Cli) -> None:
-    assert run("explain", "One_Infer") == run("explain", "one-infer")
+def test_explain_overlooks_capitals_and_underscores(cli: Cli) -> None:
+    assert cli("explain", "One_Infer") == cli("explain", "one-infer")
 
 
-def test_list_backends_shows_what_no_backend_tries(run: Cli) -> None:
-    listed = {each["backend"]: each for each in run("list", "backends", "--json").expect(0).data["backends"]}
-    text = run("list", "backends").expect(0).out
+def test_list_backends_shows_what_no_backend_tries(cli: Cli) -> None:
+    listed = {each["backend"]: each for each in cli("list", "backends", "--json").expect(0).data["backends"]}
+    text = cli("list", "backends").expect(0).out
     assert listed["tensorflow"]["not_tried"]
     assert listed["tensorflow-array"]["not_tried"] == []  # stated once for each library
     assert all("; ".join(each["not_tried"]) in text for each in listed.values())

@@ -8,43 +8,41 @@ import pytest
 
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 
-from ..builders import Cli
-from .spec_commands import DOCUMENTS, MEANING, answer, run
-
-__all__ = ["run"]
+from ..builders import DOCUMENTS, Cli
+from .spec_commands import MEANING, answer
 
 
 # ── meaning ───────────────────────────────────────────────────────────────────────────────────────
-def test_meaning_gives_the_answer_in_each_document(run: Cli) -> None:
-    data = answer(run, *MEANING)
+def test_meaning_gives_the_answer_in_each_document(cli: Cli) -> None:
+    data = answer(cli, *MEANING)
     assert data["call"] == {"src": [3, 4, 5], "shape": [0, -1], "special_zero": True}
     assert {name: (each["kind"], each["dst"]) for name, each in data["meanings"].items()} == {
         name: ("legal", [3, 20]) for name in DOCUMENTS
     }
-    assert run(*MEANING)[1].count("[3, 20]") == 5
+    assert cli(*MEANING)[1].count("[3, 20]") == 5
 
 
-def test_meaning_says_for_which_lengths_a_call_is_legal(run: Cli) -> None:
+def test_meaning_says_for_which_lengths_a_call_is_legal(cli: Cli) -> None:
     words = ("meaning", "--src", "f32[max, 3]", "--shape", "2,-1", "--special-zero", "true")
-    (meaning,) = {json.dumps(each["branches"]) for each in answer(run, *words)["meanings"].values()}
+    (meaning,) = {json.dumps(each["branches"]) for each in answer(cli, *words)["meanings"].values()}
     legal, illegal = json.loads(meaning)
     assert legal == {"kind": "legal", "when": "max is even", "rules": [], "dst": [2, "3*max/2"]}
     assert (illegal["kind"], illegal["when"], illegal["rules"]) == ("illegal", "max is odd", ["same-volume"])
-    said = run(*words)[1]
+    said = cli(*words)[1]
     assert "conditional  legal if and only if max is even (dst [2, 3*max/2]); otherwise illegal: same-volume" in said
     assert "max is folded into -1 with others" in said
 
 
-def test_meaning_names_broken_rules_with_their_sentence_and_line(run: Cli) -> None:
+def test_meaning_names_broken_rules_with_their_sentence_and_line(cli: Cli) -> None:
     words = ("meaning", "--src", "0,3", "--shape", "0,-1", "--special-zero", "false")
-    meanings = answer(run, *words)["meanings"]
+    meanings = answer(cli, *words)["meanings"]
     assert meanings["static-graph-v0.9"]["kind"] == "illegal"
     (broken,) = meanings["static-graph-v0.9"]["because"]
     assert broken["rule"] == "zero-meets-infer"
     assert broken["at"][0]["line"] == 40
     assert meanings["static-oneapi"]["kind"] == "unspecified"
     assert meanings["static-oneapi"]["dst"] == [0, None]
-    out = run(*words)[1]
+    out = cli(*words)[1]
     assert broken["sentence"] in out
     assert "line 40" in out
     assert "[0, ?]" in out
@@ -55,8 +53,8 @@ def test_meaning_names_broken_rules_with_their_sentence_and_line(run: Cli) -> No
     ["3,4,5", "3x4x5", "3X4x5", "[3, 4, 5]", "(3,4,5)", "{3;4;5}", "3 4 5", " 3 ,4 , 5 ", "3,4,5,",
      "(3, 4, 5,)", "T[3, 4, 5]", "f32[3,4,5]", "'3,4,5'", "3*4*5", "+3,4,5", "03,4,5"],
 )  # fmt: skip
-def test_meaning_reads_dims_as_people_write_them(run: Cli, typed: str) -> None:
-    assert answer(run, "meaning", "--src", typed, "--shape", "60", "--special-zero", "true")["call"]["src"] == [3, 4, 5]
+def test_meaning_reads_dims_as_people_write_them(cli: Cli, typed: str) -> None:
+    assert answer(cli, "meaning", "--src", typed, "--shape", "60", "--special-zero", "true")["call"]["src"] == [3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -64,15 +62,15 @@ def test_meaning_reads_dims_as_people_write_them(run: Cli, typed: str) -> None:
     [["--shape", "-1,2"], ["--shape=-1,2"], ["--shape", "-1", "2"], ["--shape", "-1,", "2"],
      ["--shape", "(-1,2)"], ["--shape", "-1 2"], ["--shape=-1,", "2"]],
 )  # fmt: skip
-def test_meaning_takes_a_leading_minus(run: Cli, words: list[str]) -> None:
-    data = answer(run, "meaning", "--src", "3,4", *words, "--special-zero", "false")
+def test_meaning_takes_a_leading_minus(cli: Cli, words: list[str]) -> None:
+    data = answer(cli, "meaning", "--src", "3,4", *words, "--special-zero", "false")
     assert data["call"]["shape"] == [-1, 2]
     assert data["meanings"]["static-oneapi"]["dst"] == [6, 2]
 
 
 @pytest.mark.parametrize("typed", ["", "()", "[]", " ", "( )", "''"])
-def test_meaning_takes_rank_0(run: Cli, typed: str) -> None:
-    data = answer(run, "meaning", "--src", typed, "--shape", typed, "--special-zero", "no")
+def test_meaning_takes_rank_0(cli: Cli, typed: str) -> None:
+    data = answer(cli, "meaning", "--src", typed, "--shape", typed, "--special-zero", "no")
     assert data["call"] == {"src": [], "shape": [], "special_zero": False}
     assert data["meanings"]["static-oneapi"]["kind"] == "unspecified"
 
@@ -82,13 +80,13 @@ def test_meaning_takes_rank_0(run: Cli, typed: str) -> None:
     [["--special-zero", "True"], ["--special-zero=yes"], ["--special_zero", "1"], ["--special-zero", "ON"],
      ["--special-zero", "'t'"], ["--special-zero"]],
 )  # fmt: skip
-def test_meaning_takes_any_truth(run: Cli, words: list[str]) -> None:
-    assert answer(run, "meaning", "--src", "3", "--shape", "3", *words)["call"]["special_zero"] is True
+def test_meaning_takes_any_truth(cli: Cli, words: list[str]) -> None:
+    assert answer(cli, "meaning", "--src", "3", "--shape", "3", *words)["call"]["special_zero"] is True
 
 
-def test_meaning_takes_the_form_of_the_call(run: Cli) -> None:
+def test_meaning_takes_the_form_of_the_call(cli: Cli) -> None:
     def kinds(*words: str) -> dict[str, str]:
-        meanings = answer(run, "meaning", "--src", "3", "--shape", "3", "--special-zero", "true", *words)["meanings"]
+        meanings = answer(cli, "meaning", "--src", "3", "--shape", "3", "--special-zero", "true", *words)["meanings"]
         return {name: each["kind"] for name, each in meanings.items()}
 
     assert set(kinds("--form", "dst_type=float16").values()) == {"illegal"}
@@ -102,42 +100,42 @@ def test_meaning_takes_the_form_of_the_call(run: Cli) -> None:
     assert kinds("--form", "shape-type=int64")["static-oneapi"] == "legal"
 
 
-def test_meaning_knows_what_an_operation_cannot_express(run: Cli) -> None:
-    meanings = answer(run, "meaning", "--src", "0", "--shape", "0,4294967296", "--special-zero", "true")["meanings"]
+def test_meaning_knows_what_an_operation_cannot_express(cli: Cli) -> None:
+    meanings = answer(cli, "meaning", "--src", "0", "--shape", "0,4294967296", "--special-zero", "true")["meanings"]
     assert meanings["dynamic-spec-v0.9"]["kind"] == "not expressible"
     assert "s32" in meanings["dynamic-spec-v0.9"]["reason"]
     assert meanings["reshape-spec-v0.7"]["kind"] != "not expressible"
 
 
 # ── diff-documents ────────────────────────────────────────────────────────────────────────────────
-def test_diff_documents_says_what_was_added_and_shows_it(run: Cli) -> None:
-    data = answer(run, "diff", "static-oneapi", "static-graph-v0.9")
+def test_diff_documents_says_what_was_added_and_shows_it(cli: Cli) -> None:
+    data = answer(cli, "diff", "static-oneapi", "static-graph-v0.9")
     changes = {kind: {each["rule"] for each in rules} for kind, rules in data["rules"].items()}
     assert "zero-meets-infer" in changes["added"]
     assert "lower-bound" in changes["reworded in effect"]
     assert changes["dropped"] == set()
-    back = answer(run, "diff", "static-graph-v0.9", "static-oneapi")
+    back = answer(cli, "diff", "static-graph-v0.9", "static-oneapi")
     assert {each["rule"] for each in back["rules"]["dropped"]} == changes["added"]
-    run("diff", "static-oneapi", "static-graph-v0.9").expect(0, out=data["example"]["command"])
+    cli("diff", "static-oneapi", "static-graph-v0.9").expect(0, out=data["example"]["command"])
 
 
 @pytest.mark.parametrize(("a", "b"), list(combinations(DOCUMENTS, 2)))
-def test_the_example_of_a_diff_differs_between_the_documents(run: Cli, a: str, b: str) -> None:
-    example = answer(run, "diff", a, b)["example"]
+def test_the_example_of_a_diff_differs_between_the_documents(cli: Cli, a: str, b: str) -> None:
+    example = answer(cli, "diff", a, b)["example"]
     assert (example is None) == ((a, b) == ("static-graph-v0.9", "static-spec-v0.9"))
     if example is not None:
-        meanings = answer(run, *shlex.split(example["command"])[1:])["meanings"]
+        meanings = answer(cli, *shlex.split(example["command"])[1:])["meanings"]
         assert (meanings[a]["kind"], meanings[a]["dst"]) != (meanings[b]["kind"], meanings[b]["dst"])
 
 
-def test_diff_documents_says_when_no_call_parts_them(run: Cli) -> None:
-    run("diff", "static-spec-v0.9", "static-graph-v0.9").expect(
+def test_diff_documents_says_when_no_call_parts_them(cli: Cli) -> None:
+    cli("diff", "static-spec-v0.9", "static-graph-v0.9").expect(
         0, out=["no call was found that means something else", "searched"]
     )
 
 
-def test_diff_documents_of_two_operations_compares_signatures(run: Cli) -> None:
-    signature = answer(run, "diff", "static-graph-v0.9", "dynamic-spec-v0.9")["signature"]
+def test_diff_documents_of_two_operations_compares_signatures(cli: Cli) -> None:
+    signature = answer(cli, "diff", "static-graph-v0.9", "dynamic-spec-v0.9")["signature"]
     assert signature["shape types"] == {"static-graph-v0.9": ["s64"], "dynamic-spec-v0.9": ["s32"]}
     assert signature["shape passed as"] == {"static-graph-v0.9": ["attribute"], "dynamic-spec-v0.9": ["runtime"]}
 

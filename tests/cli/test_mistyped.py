@@ -13,10 +13,9 @@ from conformance.cli.main import main
 from conformance.report.render import render_page
 from conformance.system import terminal
 
-from ..builders import Cli
-from .spec_commands import MISTYPED, ROOT, run
+from ..builders import ROOT, Cli
+from .spec_commands import MISTYPED
 
-__all__ = ["run"]
 HELP_CPU = 0.15
 
 
@@ -30,8 +29,8 @@ MISTYPED["maybe"] = (["meaning", "--src", "3", "--shape", "3", "--special-zero",
 
 
 @pytest.mark.parametrize(("words", "said"), MISTYPED.values(), ids=[name[:40] for name in MISTYPED])
-def test_a_slip_gets_one_line_that_helps(run: Cli, words: list[str], said: str) -> None:
-    code, out, err = run(*words)
+def test_a_slip_gets_one_line_that_helps(cli: Cli, words: list[str], said: str) -> None:
+    code, out, err = cli(*words)
     assert (code, out) == (2, "")
     assert err.startswith("conformance: ")
     assert len(err.splitlines()) == 1
@@ -49,20 +48,20 @@ def test_an_error_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None
         main(["list", "rules"])
 
 
-def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
+def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     def interrupt(folder: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("conformance.load.spec.load_spec", interrupt)
-    assert run("list", "rules") == (130, "", "conformance: interrupted\n")
+    assert cli("list", "rules") == (130, "", "conformance: interrupted\n")
 
 
 # ── as a process ──────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize(
     "words", [["--help"], ["-h"], ["help"], ["meaning", "--help"], ["help", "check"], ["--version"]]
 )
-def test_help_is_on_stdout(run: Cli, words: list[str]) -> None:
-    run(*words).expect(0, lines=0, out="conformance")
+def test_help_is_on_stdout(cli: Cli, words: list[str]) -> None:
+    cli(*words).expect(0, lines=0, out="conformance")
 
 
 def test_help_imports_nothing_slow_and_takes_no_time() -> None:
@@ -111,9 +110,9 @@ def test_the_module_is_the_command() -> None:
     assert done.stderr.startswith("conformance: unknown list 'ruels'; did you mean 'rules'")
 
 
-def test_a_terminal_of_few_characters_gets_escapes(run: Cli) -> None:
+def test_a_terminal_of_few_characters_gets_escapes(cli: Cli) -> None:
     words = ("diff", "static-oneapi", "static-graph-v0.9")
-    assert "→" in run(*words).expect(0).out
+    assert "→" in cli(*words).expect(0).out
     done = python("-m", "conformance", *words, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "static-oneapi \\u2192 static-graph-v0.9" in done.stdout
