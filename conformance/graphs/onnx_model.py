@@ -178,12 +178,12 @@ def _drop_weights(graph: Any) -> None:
 
 
 def _store(onnx: Any, graph: Any, values: Mapping[tuple[str, str], Value]) -> None:
-    """Replace the nodes that compute known values by constants."""
+    """Replace the nodes that compute known values by constants, except reshapes, which are to be told."""
     for inner, place in [*_graphs(graph, "graph")]:
         held = {tensor.name for tensor in inner.initializer}
         for node in inner.node:
             for name in node.output:
-                if node.op_type != "Constant" and name not in held and (place, name) in values:
+                if node.op_type not in ("Constant", "Reshape") and name not in held and (place, name) in values:
                     node.CopyFrom(
                         onnx.helper.make_node(
                             "Constant", [], [name], value=onnx.numpy_helper.from_array(values[place, name])

@@ -135,6 +135,7 @@ def test_a_product_of_named_lengths_is_followed(
     constants = [constant(name, entry) for name, entry in entries.items()]
     path = save_model(tmp_path, *nodes, x=value("x", *x), constants=constants)
     assert said in cli("check-graph", path).text
+    assert "2 reshapes: " in cli("check-graph", path, "--input", "x=2,3,4..5").text  # one of them computes a shape
 
 
 @pytest.mark.parametrize(("allow", "kind", "code"), [(0, "legal", 0), (1, "illegal", 1)])
