@@ -134,15 +134,7 @@ command._run = run
 sys.argv[1:] = ["list", "rules"]
 sys.exit(command.main())
 """
-
-
-@ON_LINUX
-def test_a_signal_while_a_class_is_made_ends_the_command() -> None:
-    done = subprocess.run([sys.executable, "-c", IN_A_CLASS], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (143, "conformance: terminated\n")
-
-
-EARLY = """import os, signal, sys
+DURING_IMPORTS = """import os, signal, sys
 from conformance.cli.start import main
 class Finder:
     def find_spec(self, name, *_):
@@ -151,15 +143,7 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 main()
 """
-
-
-@ON_LINUX
-def test_an_interrupt_while_modules_are_imported_is_silent() -> None:
-    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
-
-
-EXITS = """import atexit, os, signal, sys
+AT_EXIT = """import atexit, os, signal, sys
 from conformance.cli.main import main
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGHUP))
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -169,10 +153,15 @@ sys.exit(main())
 
 
 @ON_LINUX
-def test_a_signal_while_python_exits_is_silent() -> None:
-    done = subprocess.run([sys.executable, "-c", EXITS], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (129, "")
-    assert "static-oneapi" in done.stdout
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [(IN_A_CLASS, 143, "conformance: terminated\n"), (DURING_IMPORTS, -signal.SIGINT, ""), (AT_EXIT, 129, "")],
+    ids=["while a class is made", "while modules are imported", "while Python exits"],
+)
+def test_a_signal_at_an_odd_moment_ends_the_command(script: str, code: int, said: str) -> None:
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, said)
+    assert ("static-oneapi" in done.stdout) == (script is AT_EXIT)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")

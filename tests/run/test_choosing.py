@@ -29,10 +29,6 @@ def test_lf_runs_the_rows_that_failed_and_no_other(command: Command) -> None:
     again = command.folder / "again"
     assert command.run(FLUSHES, "--lf", command.out, out=again).code == 1
     assert [result.row for result in rows_run(again)] == failed == failed_rows(again)
-
-
-def test_lf_takes_the_file_of_the_results_too(command: Command) -> None:
-    command.run(FLUSHES)
     said = command("run", FLUSHES, *HERE, "--suite", command.folder, "--lf", command.out / "results.jsonl")
     assert said.code == 1
 

@@ -151,26 +151,22 @@ def test_results_are_current_until_they_are_old(lab: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("version", "changes", "state"),
     [
-        ({"suite": {"digest": "0" * 64}}, "another suite"),
-        ({"backend": {"digest": "0" * 64}}, "another adapter"),
-        ({"suite": {"digest": "0" * 64}, "backend": {"digest": None}}, "another suite; another adapter"),
-        ({"format": "reshape-conformance-results-1"}, "another format"),
+        ("2.4.6", {"suite": {"digest": "0" * 64}}, ("stale", "another suite")),
+        ("2.4.6", {"backend": {"digest": "0" * 64}}, ("stale", "another adapter")),
+        ("2.4.6", {"suite": {"digest": "0"}, "backend": {"digest": None}}, ("stale", "another suite; another adapter")),
+        ("2.4.6", {"format": "reshape-conformance-results-1"}, ("stale", "another format")),
+        ("1.0", {}, ("in no environment", "")),
     ],
 )
-def test_results_of_something_else_are_stale(changes: dict[str, Any], why: str, lab: Path, tmp_path: Path) -> None:
-    publish(tmp_path / "reports", "numpy-2.4.6", **changes)
-    assert state_of(lab, tmp_path / "reports")["numpy-2.4.6"] == ("stale", why)
-
-
-def test_results_that_no_machine_has_made_are_untried(lab: Path, tmp_path: Path) -> None:
-    assert state_of(lab, tmp_path)["torch-cuda-2.13.0"] == ("untried", "needs gpu")
-
-
-def test_results_that_no_environment_makes_are_named(lab: Path, tmp_path: Path) -> None:
-    publish(tmp_path / "reports", "numpy-1.0")
-    assert state_of(lab, tmp_path / "reports")["numpy-1.0"] == ("in no environment", "")
+def test_results_of_something_else_are_stale_or_named(
+    version: str, changes: dict[str, Any], state: tuple[str, str], lab: Path, tmp_path: Path
+) -> None:
+    publish(tmp_path / "reports", f"numpy-{version}", **changes)
+    found = state_of(lab, tmp_path / "reports")
+    assert found[f"numpy-{version}"] == state
+    assert found["torch-cuda-2.13.0"] == ("untried", "needs gpu")
 
 
 def test_status_ends_with_1_and_the_next_command(lab: Path, tmp_path: Path, run_lab: LabCommand) -> None:
