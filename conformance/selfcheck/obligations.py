@@ -161,6 +161,8 @@ def _solve(contract: Contract, dst: Sequence[Any] | None, call: tuple[Any, ...])
     ]
     known = [factor for length in lengths if length is not None for factor in factors_of(length)]
     free = [name for name, length in zip(names, lengths, strict=True) if length is None]
+    if dst is None:
+        del free[1:]  # the product of several free lengths is one number too
     volumes = [term_of(volume(*call)) for volume in contract.volumes.values()]
     asked += [f"(= {product_of([*known, *free])} {volume})" for volume in volumes]
     lemmas = [f"(multiple {product_of(known)} {product_of(free)} {volume})" for volume in volumes]
