@@ -5,25 +5,23 @@ import re
 import shlex
 import subprocess
 import sys
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.adapter import Bundled, bundled_backends, load_adapter
-from conformance.cli.arguments import load_plan
 from conformance.cli.main import main
 from conformance.isolate.process.launch import Limits
-from conformance.load.cases import load_suite
 from conformance.model import Adapter, Outcome
 from conformance.model.types import WIDTH
 from conformance.plan.memory import volume_of
-from conformance.plan.rows import Plan, Row, plan_of
+from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 from conformance.run.call import make_call
 from conformance.run.row import run
-from tests.builders import Cli, write_suite
+from tests.builders import Cli, bundled_plan, write_suite
 from tests.processes import works
 
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
@@ -39,20 +37,9 @@ class Mine(FunctionAdapter):
 """
 
 
-@pytest.fixture(autouse=True)
-def _one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To lower the suite again for each test would be most of the time."""
-    monkeypatch.setattr("conformance.cli.check_adapter.load_plan", lambda suite: load_plan(suite) if suite else _plan())
-
-
-@cache
-def _plan() -> Plan:
-    return plan_of(load_suite())
-
-
 def _rows() -> list[Row]:
     """Return the rows of one type that need no gigabytes."""
-    return [row for row in _plan().rows if row.type not in ("bf16", "f16") and "large" not in row.facets]
+    return [row for row in bundled_plan().rows if row.type not in ("bf16", "f16") and "large" not in row.facets]
 
 
 def checks(backend: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[dict[str, str]]]:
