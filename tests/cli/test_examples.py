@@ -57,8 +57,9 @@ def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
 
 
 @pytest.mark.slow
-def test_the_dialect_is_whole_and_true_to_its_manual(cli: Cli) -> None:
-    cli("check", "--suite", DIALECT, "--sources", DIALECT).expect(0, out=["acme-2026", "100 %"])
+@pytest.mark.parametrize(("example", "said"), [(DIALECT, ("acme-2026", "100 %")), (OPERATION, "6  of 4 operations")])
+def test_an_example_is_whole_and_true_to_its_manual(example: Path, said: str | tuple[str, ...], cli: Cli) -> None:
+    cli("check", "--suite", example, "--sources", example).expect(0, out=said)
 
 
 @pytest.mark.slow
@@ -149,11 +150,6 @@ def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
     assert f"pytest --adapter BACKEND --conformance-suite {DIALECT} -k acme-refuses" in said.out
     finding = cli("explain", "zero-past-the-rank", "--suite", DIALECT).expect(0)
     assert f" --suite {DIALECT}\n" in finding.out
-
-
-@pytest.mark.slow
-def test_the_added_operation_is_whole_and_true_to_its_manual(cli: Cli) -> None:
-    cli("check", "--suite", OPERATION, "--sources", OPERATION).expect(0, out="6  of 4 operations")
 
 
 @pytest.mark.slow

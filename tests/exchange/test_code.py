@@ -150,24 +150,16 @@ def small() -> Iterator[Called]:
         yield document, flag, src, shape
 
 
-@pytest.mark.parametrize("language", ["python", "javascript"])
-def test_the_code_means_what_the_contracts_mean(tmp_path: Path, language: str) -> None:
-    made = [*drawn(2000), *itertools.islice(small(), 0, None, 97)]
-    assert answers(tmp_path, language, made) == wanted(language, made)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("language", NAMES)
-def test_compiled_code_means_the_same(tmp_path: Path, language: str) -> None:
-    made = [*drawn(8000, 2), *itertools.islice(small(), 0, None, 11)]
-    assert answers(tmp_path, language, made) == wanted(language, made)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.slow
-@pytest.mark.parametrize("language", NAMES)
-def test_each_small_call_and_100000_drawn_ones(tmp_path: Path, language: str) -> None:
-    made = [*drawn(100_000, 3), *small()]
+@pytest.mark.parametrize(
+    ("language", "number", "step"),
+    [
+        ("python", 2000, 97), ("javascript", 2000, 97),
+        *(pytest.param(name, 8000, 11, marks=pytest.mark.slow) for name in NAMES),
+        *(pytest.param(name, 100_000, 1, marks=[pytest.mark.slow, pytest.mark.exhaustive]) for name in NAMES),
+    ],
+)  # fmt: skip
+def test_the_code_means_what_the_contracts_mean(tmp_path: Path, language: str, number: int, step: int) -> None:
+    made = [*drawn(number, number), *itertools.islice(small(), 0, None, step)]
     assert answers(tmp_path, language, made) == wanted(language, made)
 
 

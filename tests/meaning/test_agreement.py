@@ -56,17 +56,15 @@ def read(spec: Spec, domain: Iterable[Plain]) -> Iterator[Read]:
     return ((call, tuple(meaning(*call) for meaning in meanings)) for call in domain)
 
 
-@pytest.fixture(scope="module")
-def part(spec: Spec) -> list[Read]:
-    """Every small call, and one in SLICE of the whole domain."""
-    return list(read(spec, itertools.chain(calls(SMALL_DOMAIN), itertools.islice(calls(FULL_DOMAIN), 0, None, SLICE))))
-
-
-@pytest.fixture(scope="module")
-def whole(spec: Spec) -> list[Read]:
-    """Every call of the whole domain. Equal meanings are kept once, since there are millions of calls."""
-    known: dict[tuple[Meaning, ...], tuple[Meaning, ...]] = {}
-    return [(call, known.setdefault(meanings, meanings)) for call, meanings in read(spec, calls(FULL_DOMAIN))]
+@pytest.fixture(
+    scope="module", params=["part", pytest.param("whole", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
+)
+def domain(spec: Spec, request: pytest.FixtureRequest) -> list[Read]:
+    """Every call of the whole domain; or every small call, and one in SLICE of the whole domain."""
+    part = itertools.chain(calls(SMALL_DOMAIN), itertools.islice(calls(FULL_DOMAIN), 0, None, SLICE))
+    known: dict[tuple[Meaning, ...], tuple[Meaning, ...]] = {}  # equal meanings once, since there are millions of calls
+    made = read(spec, calls(FULL_DOMAIN) if request.param == "whole" else part)
+    return [(call, known.setdefault(meanings, meanings)) for call, meanings in made]
 
 
 def resolve_call(call: Plain, zero_may_meet_infer: bool) -> tuple[str, Any]:
@@ -102,15 +100,8 @@ def test_every_document_has_a_reading(spec: Spec) -> None:
     assert sorted(each for reading in readings(spec) for each in reading.documents) == sorted(spec.documents)
 
 
-def test_contract_and_reference_agree_on_a_slice_of_the_domain(spec: Spec, part: list[Read]) -> None:
-    assert list(itertools.islice(disagreements(spec, part), 5)) == []
-
-
-@pytest.mark.exhaustive
-@pytest.mark.slow
-def test_contract_and_reference_agree_on_the_whole_domain(spec: Spec, whole: list[Read]) -> None:
-    assert len(whole) == EVERY_CALL
-    assert list(itertools.islice(disagreements(spec, whole), 5)) == []
+def test_contract_and_reference_agree(spec: Spec, domain: list[Read]) -> None:
+    assert list(itertools.islice(disagreements(spec, domain), 5)) == []
 
 
 def test_the_domain_holds_every_call_once() -> None:
@@ -170,21 +161,11 @@ def shown_by_findings(spec: Spec) -> dict[Signature, str]:
     return shown
 
 
-def assert_found(spec: Spec, domain: Iterable[Read]) -> None:
+def test_every_difference_between_documents_is_a_finding(spec: Spec, domain: list[Read]) -> None:
     found, shown = differences(spec, domain), shown_by_findings(spec)
     assert found, "the documents part nowhere, which they do"
     missing = {call: parting for parting, call in found.items() if parting not in shown}
     assert not missing, f"no finding has an example of what these calls show: {missing}"
-
-
-def test_every_difference_between_documents_is_a_finding(spec: Spec, part: list[Read]) -> None:
-    assert_found(spec, part)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_every_difference_in_the_whole_domain_is_a_finding(spec: Spec, whole: list[Read]) -> None:
-    assert_found(spec, whole)
 
 
 def test_a_finding_with_an_example_names_a_rule_that_differs(spec: Spec) -> None:
@@ -196,7 +177,7 @@ def test_a_finding_with_an_example_names_a_rule_that_differs(spec: Spec) -> None
 
 
 # ── silence has a name ────────────────────────────────────────────────────────────────────────────
-def assert_rules_are_named(spec: Spec, domain: Sequence[Read]) -> None:
+def test_every_meaning_names_its_rules(spec: Spec, domain: list[Read]) -> None:
     silent = {name for name, rule in spec.rules.items() if rule.level == "silent"}
     kinds = set()
     for (number, reading), (call, meanings) in itertools.product(enumerate(readings(spec)), domain):
@@ -213,13 +194,3 @@ def assert_rules_are_named(spec: Spec, domain: Sequence[Read]) -> None:
             assert None not in meaning.dst
             assert meaning.rules == ()
     assert kinds == {"legal", "illegal", "unspecified"}
-
-
-def test_every_meaning_names_its_rules(spec: Spec, part: list[Read]) -> None:
-    assert_rules_are_named(spec, part)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.slow
-def test_every_meaning_of_the_whole_domain_names_its_rules(spec: Spec, whole: list[Read]) -> None:
-    assert_rules_are_named(spec, whole)

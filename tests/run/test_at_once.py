@@ -120,18 +120,14 @@ def test_a_src_that_is_changed_meanwhile_is_seen(adapters: Path) -> None:
     assert result.diagnosis == "src changed"
 
 
-def test_a_program_that_does_not_read_takes_src_is_sent_no_fork() -> None:
+@pytest.mark.parametrize(
+    ("facet", "case"), [("shared-src", "two-nodes-take-one-src"), ("threads", "programs-run-at-the-same-time")]
+)
+def test_a_program_is_sent_nothing_that_it_does_not_offer(facet: str, case: str) -> None:
+    """Such as a fork, if it does not read `takes_src`."""
     remote = program(f"{sys.executable} {MISBEHAVING}")
-    assert remote.claims.excludes("shared-src")
-    (fork,) = (row for row in plan_of(SUITE).rows if row.id == "two-nodes-take-one-src[StaticReshape-f32]")
-    (result,) = run([fork], remote)
-    assert set(result.verdicts.values()) == {"not claimed"}
-    assert result.outcome.kind == "unsupported"
-
-
-def test_a_program_that_does_not_offer_threads_leaves_them_out() -> None:
-    remote = program(f"{sys.executable} {MISBEHAVING}")
-    assert remote.claims.excludes("threads")
-    (result,) = run([row("programs-run-at-the-same-time")], remote)
+    assert remote.claims.excludes(facet)
+    (asked,) = (row for row in plan_of(SUITE).rows if row.id == f"{case}[StaticReshape-f32]")
+    (result,) = run([asked], remote)
     assert set(result.verdicts.values()) == {"not claimed"}
     assert result.outcome.kind == "unsupported"

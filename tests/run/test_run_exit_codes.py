@@ -59,14 +59,11 @@ def test_2_comes_before_3(command: Command, tmp_path: Path) -> None:
     assert command.run("nmupy").code == 3
 
 
-def test_1_comes_before_6_and_4(command: Command, tmp_path: Path) -> None:
+def test_1_comes_before_6_and_6_before_4(command: Command, tmp_path: Path) -> None:
     expired = waivers(tmp_path, {"expires": "2020-01-01"})
     assert command.run(mini("Flushes"), "--waivers", expired).code == 1
     assert command.run(mini("Flushes"), "-k", "patterns").code == 1
     assert command.run(mini("Flushes"), "--require", "static-oneapi").code == 1
-
-
-def test_6_comes_before_4(command: Command, tmp_path: Path) -> None:
     stale = waivers(tmp_path, {})
     assert command.run(mini("LeavesOut"), "--waivers", stale, "--require", "layout:reversed").code == 6
     assert command.run(mini("LeavesOut"), "--require", "layout:reversed").code == 4
