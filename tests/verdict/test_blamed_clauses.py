@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conformance.adapter import resolve_claims
 from conformance.evidence.results import Evidence, Target
 from conformance.model import BLAMES
 from conformance.plan.rows import Plan
@@ -210,7 +211,8 @@ def plan_for(backend: OneFault) -> Plan:
 
 def list_shown_blames(backend: OneFault) -> Iterator[tuple[str, ShownBlame]]:
     """List what a run of each document alone shows first, which is of the heaviest blame."""
-    plan, claims = plan_for(backend), backend.claims
+    plan = plan_for(backend)
+    claims = resolve_claims(backend, plan.suite.spec.operations)
     results = tuple(run(plan.rows, backend))
     conclusion = conclude(plan, {result.row: result for result in results}, claims, Target())
     for document in DOCUMENTS:
