@@ -332,7 +332,7 @@ class OneDnn:
             self.library.call("dnnl_graph_partition_is_supported", handle, c.byref(answer))
         return bool(handles) and all(answer.value for answer in answers)
 
-    def compile(self, graph: Graph) -> OneDnnProgram:
+    def compile(self, graph: Graph) -> OneDnnProgram | OneDnnGraph:
         plan = blueprint(graph)
         if graph.src.type in self.unnamed:
             raise Unsupported(f"type:{graph.src.type}")
@@ -344,8 +344,30 @@ class OneDnn:
                     raise Unsupported(f"type:{graph.src.type}")
                 raise Rejected("compile", "not supported, says dnnl_graph_partition_is_supported")
             handles.sort(key=lambda handle: min(ports(self.library, handle, "output"), default=0))  # along the chain
+            if None in (graph.src.dims or ()):
+                return OneDnnGraph(self.library, plan, handles, tensors, temporary.pop_all().close)
             parts = [Partition(self.library, handle, tensors, stack) for handle in handles]
             return OneDnnProgram(plan, parts, stack.pop_all().close)
+
+
+class OneDnnGraph:
+    """A graph with unknown lengths of src. The library compiles its parts only when they are known: for each run."""
+
+    def __init__(
+        self, library: DnnLibrary, plan: Blueprint, handles: list[c.c_void_p], tensors: dict[int, LogicalTensor],
+        close: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.library, self.plan, self.handles, self.tensors, self.close = library, plan, handles, tensors, close
+
+    def __del__(self) -> None:
+        self.close()
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
+        fields = tensor_fields(SRC, Declared(src.type, src.dims, src.strides))
+        tensors = {**self.tensors, SRC: logical_tensor(self.library, fields)}
+        with ExitStack() as stack:
+            parts = [Partition(self.library, handle, tensors, stack) for handle in self.handles]
+            return OneDnnProgram(self.plan, parts, stack.pop_all().close).run(src, shapes, may_overwrite)
 
 
 class OneDnnProgram:

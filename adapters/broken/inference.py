@@ -15,6 +15,14 @@ def infer_only_first(shape: Dims) -> Dims:
     return tuple(1 if d == -1 and i != shape.index(-1) else d for i, d in enumerate(shape))
 
 
+def infer_from_known(call: PlantedCall, length: int) -> int:
+    """The length that is inferred where lengths are left out that the graph does not declare."""
+    declared = call.program.graph.src.dims or ()
+    if call.position or None not in declared:
+        return length
+    return math.prod(n for n in declared if n is not None) * length // (call.volume or 1)
+
+
 def change_inference(name: str, classes: str, fault: str, change: Callable[[PlantedCall, int], int]) -> None:
     """Plant a backend that changes the inferred length."""
 
@@ -26,6 +34,8 @@ def change_inference(name: str, classes: str, fault: str, change: Callable[[Plan
 
 change_inference("inferred-before-zeros-are-copied", "B", "Infers -1 without the lengths that are copied.",
                  lambda call, _: call.volume // math.prod(d for d in call.shape if d > 0))  # fmt: skip
+change_inference("unknown-lengths-count-as-one", "BI", "Infers -1 from the lengths that the graph declares of src.",
+                 lambda call, n: infer_from_known(call, n) if call.constant else n)  # fmt: skip
 change_inference("inferred-at-least-one", "B", "Infers 1 instead of 0.", lambda _, length: max(length, 1))
 change_inference("inferred-in-f32", "D", "Rounds an inferred length to f32.", lambda _, n: int(np.float32(n)))
 change_inference("lengths-cut-to-bytes", "D", "Keeps an inferred length in a byte.", lambda _, length: length % 256)

@@ -12,6 +12,7 @@ from conformance.model import Node, Tensor
 
 from ..reference import dense, elements
 from .base import Answer, Run, execute_run, move_elements, read_node, resolve_dims
+from .layout import dense_strides
 
 
 def is_fork(run: Run) -> bool:
@@ -60,6 +61,18 @@ def _(run: Run) -> Answer:
         return answer
     write_and_wait(maker, answer.tobytes())
     return np.frombuffer(maker.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
+
+
+@execute_run("one-buffer-for-the-threads-of-a-program", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Moves elements through a buffer of the program, if src is strided."""
+    answer, program = run.answer(), run.program
+    if isinstance(answer, Tensor) or threading.current_thread() is threading.main_thread():
+        return answer
+    if run.src.strides == dense_strides(run.src):
+        return answer
+    write_and_wait(program, answer.tobytes())
+    return np.frombuffer(program.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
 
 
 @execute_run("one-src-for-all-threads", breaks="each-call-alone", classes="H")

@@ -156,9 +156,10 @@ def memory_layout(source: TensorSpec) -> MemoryLayout | None:
     """Return the layout of a source; None if it is dense and begins at the first word."""
     if source.layout == "dense" or not volume_of(source.dims):
         return None
-    strides = strides_of(source.dims, source.layout, 1) if source.layout != "offset" else dense(source.dims)
+    strides = strides_of(source.dims, source.layout, 1)
     reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
-    offset = -sum(step for step in reach if step < 0) + (3 if source.layout == "offset" else 0)
+    first = {"offset": 3, "offset-8": 8 // WIDTH[source.type]}.get(source.layout, 0)
+    offset = first - sum(step for step in reach if step < 0)
     return MemoryLayout(strides, offset, offset + sum(step for step in reach if step > 0) + 1)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from ..model import EVERY, LAYOUT_FACETS, LAYOUTS, LIMITS, Adapter, Claims, Identity
-from ..model.cases import CASE_KEYS, STEP_KEYS
+from ..model import EVERY, LAYOUT_FAMILIES, LAYOUTS, LIMITS, Adapter, Claims, Identity
+from ..model.cases import CASE_KEYS, STEP_KEYS, families_of
 from ..model.types import WIDTH
 from ..system.exit_codes import CANNOT_START, CommandError
 from ..system.text import find_near, quote, suggest
@@ -118,9 +118,8 @@ def _find_problems_of_claims(claims: Any) -> Iterator[str]:
 
 def _nearest_facets(facet: str) -> list[str]:
     family, _, member = facet.partition(":")
-    for layout, shared in LAYOUT_FACETS.items():
-        if facet == f"layout:{layout}":
-            return [f"layout:{shared}"]
+    if family == "layout" and member in LAYOUTS:
+        return [f"layout:{name}" for name in families_of(member)]
     if family in LIMITS and (size := re.fullmatch(r"(?:2\^)?([0-9]{1,9})", member)):
         return [f"{family}:{min(MEMBERS[family], key=lambda each: abs(int(each.removeprefix('2^')) - int(size[1])))}"]
     return find_near(facet, FACETS)
@@ -129,7 +128,7 @@ def _nearest_facets(facet: str) -> list[str]:
 MOST_DIMS = 65
 """The highest rank of a bundled case."""
 FAMILIES = (
-    "type", "shape-type", "runtime-shape", "chain", "declared", "form", "rank", "length",
+    "type", "shape-type", "runtime-shape", "unknown-src", "chain", "declared", "form", "rank", "length",
     *(key.facet.partition(":")[0] for key in (*STEP_KEYS, *CASE_KEYS) if key.facet),
 )  # fmt: skip
 """The families of facets; `layout:reversed` is a member of one."""
@@ -137,7 +136,8 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "type": tuple(WIDTH),
     "shape-type": tuple(WIDTH),
     "runtime-shape": ("changing-rank",),
-    "layout": tuple(layout for layout in LAYOUTS if layout != "dense" and layout not in LAYOUT_FACETS),
+    "threads": ("one-program",),
+    "layout": LAYOUT_FAMILIES,
     "rank": tuple(map(str, range(1, MOST_DIMS + 1))),
     "length": ("2^31", "2^53"),
     "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "shape-rank", "types"),

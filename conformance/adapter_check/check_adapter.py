@@ -9,7 +9,6 @@ from ..isolate.backend import Isolation, use_backend
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..isolate.protocol.remote import Remote
 from ..model import (
-    LAYOUT_FACETS,
     LAYOUTS,
     STRIDED,
     Adapter,
@@ -22,6 +21,7 @@ from ..model import (
     Outcome,
     Program,
 )
+from ..model.cases import families_of
 from ..model.types import WIDTH
 from ..plan.memory import TensorSpec, strides_of
 from ..plan.rows import Plan
@@ -198,7 +198,11 @@ class _Checks:
             if not self.claims.offers_type(type_):
                 yield from suggest_claim(f"type:{type_}", self.call(type_, (2, 3), (2, 3))[1])
                 continue
-            claimed = (each for each in LAYOUTS if not self.claims.excludes(f"layout:{LAYOUT_FACETS.get(each, each)}"))
+            claimed = (
+                layout
+                for layout in LAYOUTS
+                if not any(self.claims.excludes(f"layout:{family}") for family in families_of(layout))
+            )
             problems = (
                 f"{type_}, {layout}: {wrong}" for layout in claimed if (wrong := self.round_trip(type_, layout))
             )

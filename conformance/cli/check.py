@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from ..adapter import load_adapter
 from ..load.cases import load_suite, with_cases
-from ..load.cells import load_cells
 from ..load.faults import load_faults
 from ..load.folders import cases_folder, find_folders, spec_folder
 from ..load.schema import bundled_problems
@@ -21,8 +20,8 @@ from ..meaning.faults import KnownFaults
 from ..model import FINDING_KINDS, LEVELS, Malformed, Problem, Spec, Suite
 from ..plan.rows import plan_of
 from ..selfcheck import check_cases
-from ..selfcheck.cells import CellTable, problems_with_cells, table_of
 from ..selfcheck.documents import Coverage, DocumentCoverage, verify
+from ..selfcheck.meetings import DesignCount, count_meetings, problems_with_meetings
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import Usage, check_folder, emit, load_spec_of, locate
 from .mutants import try_mutants
@@ -69,11 +68,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Findings(NamedTuple):
-    """The loaded specification, the number of cases, their cells, the coverage of the documents, and every problem."""
+    """The loaded specification, the number of cases, what meets, the coverage of the documents, and every problem."""
 
     spec: Spec | None
     cases: int
-    cells: CellTable | None
+    meetings: tuple[DesignCount, ...]
+    """What meets in the combinations; nothing if only added cases were checked."""
     coverage: Coverage | None
     problems: list[Problem]
     added: int = 0
@@ -89,7 +89,7 @@ def _check(suite: Path | None, sources: Path | None, lock: bool) -> _Findings:
         contracts(spec)
         KnownFaults(load_faults())
     except Malformed as malformed:
-        return _Findings(None, 0, None, None, list(malformed.problems))
+        return _Findings(None, 0, (), None, list(malformed.problems))
     findings = _check_cases(spec, suite, lock)
     if sources is None:
         return findings
@@ -98,24 +98,22 @@ def _check(suite: Path | None, sources: Path | None, lock: bool) -> _Findings:
 
 
 def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _Findings:
-    spec_path, path = find_folders(folder)
+    path = find_folders(folder).cases
     try:
         suite = with_cases(spec, folder)
         require([problem for name in suite.cases for problem in _reading_problems(suite, name)])
         plan = plan_of(suite)
         own = check_cases.own_part(plan)
-        about_cells = load_cells(spec_path, spec) if own is plan else None
-        cells = table_of(plan, about_cells) if about_cells else None
     except Malformed as malformed:
-        return _Findings(spec, 0, None, None, list(malformed.problems))
+        return _Findings(spec, 0, (), None, list(malformed.problems))
     problems = list(check_cases.problems(suite, path, plan))
     problems += check_cases.reference_problems(own, load_adapter("reference"))
-    if about_cells and cells:
-        problems += problems_with_cells(cells, spec, about_cells)
+    meetings = count_meetings(suite) if suite.whole and own is plan else ()
+    problems += problems_with_meetings(meetings)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))
-    return _Findings(spec, len(suite.cases), cells, None, problems, 0 if own is plan else len(suite.added))
+    return _Findings(spec, len(suite.cases), meetings, None, problems, 0 if own is plan else len(suite.added))
 
 
 def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
@@ -146,7 +144,7 @@ def _data(findings: _Findings) -> dict[str, Any]:
 
 
 def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
-    rules, cells = spec.rules.values(), findings.cells
+    rules = spec.rules.values()
     levels, kinds = Counter(rule.level for rule in rules), Counter(each.kind for each in spec.findings.values())
     return {
         "digest": spec.digest,
@@ -157,7 +155,10 @@ def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
         "implied": sum(rule.implied for rule in rules),
         "findings": {kind: kinds[kind] for kind in FINDING_KINDS},
         "cases": findings.cases,
-        "cells": cells and {"fillable": len(cells.fillable), "filled": len(cells.fillable) - len(cells.empty)},
+        "meetings": {
+            each.design.name: {"rows": each.rows, "met": each.met, "missing": sum(1 for _ in each.missing)}
+            for each in findings.meetings
+        },
     }
 
 
@@ -200,8 +201,9 @@ def _show_summary(spec: Spec, result: _Findings) -> None:
         ("findings", sum(findings.values()), kinds),
         ("cases", result.cases, cases if result.cases else "none could be checked"),
     ]
-    if cells := data["cells"]:
-        rows.append(("cells", cells["filled"], f"of {cells['fillable']} that a call can fill have a case"))
+    for each in result.meetings:
+        what = f"on {each.design.name} calls; of {len(each.design.threes)} factors every three values meet that can"
+        rows.append(("combinations", each.rows, f"{what}: {each.met:,}"))
     say(table([(paint("bold", name), str(number), rest) for name, number, rest in rows], right=[1]))
 
 

@@ -45,7 +45,7 @@ GROUPS = {
         "meaning": CliCommand("meaning", "say what a reshape call means in each document"),
         "check-graph": CliCommand("check_graph", "say what the reshapes of a model file mean, for each length"),
         "explain": CliCommand("explain", "show one rule, finding, document, operation or case with all its facts"),
-        "list": CliCommand("listing", "list rules, documents, operations, findings, cases, cells or backends"),
+        "list": CliCommand("listing", "list rules, documents, operations, findings, cases, factors or backends"),
     },
     "maintain the suite": {
         "check": CliCommand("check", "check that the specification is whole and true to the documents"),

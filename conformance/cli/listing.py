@@ -1,4 +1,4 @@
-"""`conformance list`: all rules, documents, operations, findings, cases, cells or backends, one a line."""
+"""`conformance list`: all rules, documents, operations, findings, cases, factors or backends, one a line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import bundled_backends
-from ..load.cases import load_cases, with_cases
-from ..load.cells import DIMENSIONS, load_cells
+from ..load.cases import load_cases
 from ..load.folders import find_folders
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
@@ -21,19 +20,19 @@ from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, 
 from .parser import Parser
 from .shared_options import add_suite
 
-_ARRANGEMENTS = DIMENSIONS["arrangement"]
 _LEVEL_STYLES = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 
 EXAMPLES = """\
   conformance list rules decided               a level: must, may, silent or decided
   conformance list findings static-oneapi      a document
   conformance list findings defect             a kind: defect, disagreement or silence
-  conformance list cases zero-copies           a rule; of cells too
+  conformance list cases zero-copies           a rule
+  conformance list factors                     what meets in the drawn rows
   conformance list backends"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, cells or backends")
+    parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, factors or backends")
     text = "list only what concerns this document, rule, level or kind"
     parser.add_argument("words", nargs="*", metavar="WORD", help=text)
     add_suite(parser)
@@ -161,21 +160,14 @@ def _cases(scope: _Scope) -> Iterator[dict[str, Any]]:
             yield {**facts, "steps": len(case.steps), "calls": calls}
 
 
-def _cells(scope: _Scope) -> Iterator[dict[str, Any]]:
-    """Yield the number of cases in each cell, one entry for all arrangements; None if no call can fill it."""
-    from ..plan.rows import plan_of  # NumPy is slow to import, and no other list needs it
-    from ..selfcheck.cells import table_of
+def _factors(scope: _Scope) -> Iterator[dict[str, Any]]:
+    from ..draw.factors import Factors  # NumPy is slow to import, and no other list needs it
 
-    about = load_cells(find_folders(scope.suite).spec, scope.spec)
-    if about is None:
-        return
-    suite = with_cases(scope.spec, scope.suite)
-    table = table_of(plan_of(suite), about)
-    counts = {cell: None if cell in table.exempt else len(cases) for cell, cases in table.cases.items()}
-    for cell in counts:
-        if cell.arrangement == _ARRANGEMENTS[0] and scope.chosen.get("rule", cell.rule) == cell.rule:
-            facts = {name: getattr(cell, name) for name in ("rule", "rank", "shape", "elements")}
-            yield facts | {name: counts[cell._replace(arrangement=name)] for name in _ARRANGEMENTS}
+    factors = Factors(scope.spec)
+    for name, values in factors.values.items():
+        designs = [design for design in factors.designs if name in design.factors]
+        meets = {design.name: "threes" if name in design.threes else "pairs" for design in designs}
+        yield {"factor": name, "about": factors.about[name], "meets": meets, "values": values}
 
 
 def _backends(_: _Scope) -> Iterator[dict[str, Any]]:
@@ -207,14 +199,6 @@ def _name_bound(spec: Spec, rule: dict[str, Any]) -> str:
 def _format_calls(_: Spec, case: dict[str, Any]) -> str:
     more = f" (first and last of {case['steps']:,})" if case["steps"] > len(case["calls"]) else ""
     return "; ".join(case["calls"]) + more
-
-
-def _count_cases(arrangement: str) -> Callable[[Spec, dict[str, Any]], str]:
-    def write(_: Spec, cell: dict[str, Any]) -> str:
-        cases = cell[arrangement]
-        return paint("dim", "-") if cases is None else str(cases) if cases else paint("red", "0")
-
-    return write
 
 
 LISTINGS = {
@@ -260,12 +244,14 @@ LISTINGS = {
         },
     ),
     "cases": _Listing(("rule",), _cases, {**_same("case", "rule", "place"), "calls": _format_calls}),
-    "cells": _Listing(
-        ("rule",),
-        _cells,
-        {**_same("rule", "rank", "shape", "elements"), **{name: _count_cases(name) for name in _ARRANGEMENTS}},
-        right=(4, 5, 6, 7),
-        noun="row",
+    "factors": _Listing(
+        (),
+        _factors,
+        {
+            **_same("factor", "about"),
+            "meets in": lambda _, factor: ", ".join(f"{kind} {size}" for kind, size in factor["meets"].items()),
+            "values": _join("values"),
+        },
     ),
     "backends": _Listing(
         (),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..adapter import FACETS
+from ..draw.rows import whole_number
 from ..evidence.results import InvalidEvidence, Target
 from ..isolate.backend import isolation_of
 from ..load.schema import read_file
@@ -21,9 +22,6 @@ from ..system.text import describe_unknown
 from .arguments import Usage
 from .parser import Parser, one_line
 from .shared_options import add_backend, add_limits, add_suite, read_limits
-
-ROWS_DRAWN = 500
-"""Rows that a whole run draws if nobody says how many."""
 
 
 def add_request_options(parser: Parser) -> None:
@@ -47,7 +45,7 @@ def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         limits=read_limits(args),
         waivers=args.waivers,
         pinned=None if args.claims is None else read_claims(args.claims),
-        drawn_rows=0 if args.waivers else ROWS_DRAWN,  # a waiver cannot name a call that nobody wrote
+        drawn_rows=0 if args.waivers else whole_number(),  # a waiver cannot name a call that nobody wrote
         tester=args.tester,
     )
 

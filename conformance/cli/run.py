@@ -53,7 +53,7 @@ def add_options(parser: Parser) -> None:
     parser.path("--last-failed", "DIR", text, short="--lf")
     text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
-    text = "rows to draw at random, always the same ones, after the cases (500); a part of the rows has none"
+    text = "drawn rows to call after the cases: combinations, long sequences, then random ones (all but these)"
     parser.add_argument("--drawn-rows", type=whole, metavar="N", help=text)
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)

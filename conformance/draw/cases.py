@@ -1,4 +1,4 @@
-"""Draw cases: a call, a few or many on one program, a chain, a declared dst, another form.
+"""Draw cases at random: a call under any conditions, a node in another form, a long sequence.
 
 A drawn case does not say what its calls mean; the contracts do.
 """
@@ -11,15 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..meaning.domain import Lengths
 from ..model import Case, Expected, Operand, Place, Step
 from .calls import (
     Draw,
     DrawnCall,
     distribute,
     draw_any_call,
-    draw_count,
-    draw_full_dims,
     draw_legal_call,
     draw_plain_call,
     draw_same_volume,
@@ -29,34 +26,18 @@ from .calls import (
     sometimes,
     spoil,
 )
+from .combined import case_of
+from .factors import Factors
 
 _EXPECT = {"*": Expected("unspecified")}
 _PLACE = Place("drawn.yaml", 1)
-Kind = Callable[[Draw, Sequence[str]], Case]
-"""Draws a case with elements of some of the types."""
 
 
 def _case_of(steps: Sequence[Step], **more: Any) -> Case:
     return Case("drawn", "drawn.yaml", "same-volume", tuple(steps), _PLACE, **more)
 
 
-def draw_one(draw: Draw, types: Sequence[str]) -> Case:
-    return _case_of([draw_step(draw, draw.choice(types), draw_any_call(draw))])
-
-
 # ── several calls on one program ──────────────────────────────────────────────────────────────────
-
-
-def draw_sequence(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw calls on one program: some are repeated, some keep the src or the shape of an earlier one."""
-    type_ = draw.choice(types)
-    steps = [draw_step(draw, type_, draw_any_call(draw))]
-    for _ in range(draw.number(1, 4)):
-        before = draw.choice(steps)
-        steps.append(
-            draw_step(draw, type_, _like(draw, DrawnCall(before.src, before.shapes[0], before.special_zero[0])))
-        )
-    return _case_of(steps, concurrent=2 if sometimes(draw, 1, 6) else 1)
 
 
 def _like(draw: Draw, call: DrawnCall) -> DrawnCall:
@@ -76,20 +57,6 @@ def _like(draw: Draw, call: DrawnCall) -> DrawnCall:
         src = tuple(draw.number(1, 6 if len(call.src) < 5 else 2) for _ in call.src)
         return call._replace(src=src, shape=distribute(draw, math.prod(src), len(call.shape)))
     return call
-
-
-def draw_repetition(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw enough calls on one program to fill a cache or a ring of buffers; then repeat the last and the first."""
-    type_, length = draw.choice(types), draw.choice((24, 36, 60))
-    shapes: list[Lengths] = []
-    for factor in range(1, length + 1):
-        if length % factor == 0:
-            shapes += [(factor, length // factor), (1, factor, length // factor)]
-    calls = [DrawnCall((length,), shapes[number % len(shapes)], False) for number in range(draw.choice((10, 18)))]
-    if sometimes(draw, 1, 2):
-        calls = [calls[0]] * len(calls)
-    calls += [calls[-1], calls[0]]
-    return _case_of([Step(type_, call.src, (call.shape,), (False,), _EXPECT) for call in calls])
 
 
 def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
@@ -174,98 +141,7 @@ def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], DrawnCall]:
     return draw.choice((of_one_volume, of_fixed_ranks, of_fixed_ranks, of_one_source, of_any_kind, of_any_kind))
 
 
-# ── chains, declarations, forms ───────────────────────────────────────────────────────────────────
-
-
-def draw_chain(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw a chain of up to eight nodes. Most have only legal nodes; otherwise hardly one in twenty would be legal.
-
-    In some, each node takes src, or all take one shape.
-    """
-    type_, links = draw.choice(types), draw.choice((1, 2, 1, 2, 3, 4, 5, 6, 7))
-    if sometimes(draw, 1, 4):
-        src = draw_full_dims(draw) if sometimes(draw, 1, 2) else tuple(draw_plain_call(draw).src)
-        calls = [draw_plain_call(draw, src) for _ in range(links + 1)]
-        return _case_of([draw_step(draw, type_, calls[0], calls[1:])])
-    dims = src = _with_ones(draw, distribute(draw, draw.choice((1, 6, 12, 24, draw_count(draw))), draw.number(1, 4)))
-    shared_src = sometimes(draw, 1, 6)
-    calls = []
-    for _ in range(links + 1):
-        call = draw_legal_call(draw, dims) if sometimes(draw, 2, 3) else DrawnCall(dims, _with_ones(draw, dims), False)
-        calls.append(call)
-        dims = src if shared_src else guess_answer(call)
-    if sometimes(draw, 1, 3):
-        at = draw.choice((links, draw.number(0, links)))
-        calls[at] = spoil(draw, calls[at])
-    if shared_shape := sometimes(draw, 1, 8):
-        calls = [calls[-1]._replace(src=src)] * len(calls)
-    declared = _declare(draw, calls[-1]) if sometimes(draw, 1, 5) else None
-    step = draw_step(draw, type_, calls[0], calls[1:])
-    return _case_of([replace(step, shared_src=shared_src, shared_shape=shared_shape)], declared=declared)
-
-
-def _with_ones(draw: Draw, dims: Lengths) -> Lengths:
-    """Return dims with a leading or trailing 1 more or less."""
-    at = draw.choice(("none", "leading", "trailing", "both"))
-    lengths = tuple(length for length in dims if length != 1) if sometimes(draw, 1, 4) else dims
-    return (1,) * (at in ("leading", "both")) + lengths + (1,) * (at in ("trailing", "both"))
-
-
-def draw_declared_dst(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw calls on one program with a declared dst: unknown, all of it, a part, or wrong."""
-    type_ = draw.choice(types)
-    call = draw_legal_call(draw, draw_full_dims(draw)) if sometimes(draw, 2, 3) else draw_plain_call(draw)
-    if 0 not in call.shape and sometimes(draw, 1, 3):
-        call = call._replace(shape=_with_ones(draw, call.shape))
-    declared = _declare(draw, call)
-    steps = [draw_step(draw, type_, call)]
-    while sometimes(draw, 1, 4):
-        steps.append(draw_step(draw, type_, _like(draw, call)))
-    strides = _dst_strides(draw, declared) if isinstance(declared, tuple) and sometimes(draw, 1, 3) else None
-    return _case_of(steps, declared=declared, dst_strides=strides)
-
-
-def _dst_strides(draw: Draw, declared: Sequence[int | None]) -> str | None:
-    """Draw strides: the dimensions in any order, with gaps between them or without; a few overlap.
-
-    Return None if no length is declared, one is unknown, or the memory would be too large.
-    """
-    dims = [length for length in declared if length is not None]
-    if not dims or len(dims) < len(declared) or math.prod(max(length, 1) for length in dims) > 2**16:
-        return None
-    axes, strides, step = [*range(len(dims))], [0] * len(dims), draw.choice((1, 1, 2))
-    while axes:
-        axis = axes.pop(draw.number(0, len(axes) - 1))
-        strides[axis] = step
-        step *= max(dims[axis], 1)
-        step += draw.choice((0, 0, 1, 3)) if step < 2**18 else 0
-    if sometimes(draw, 1, 8):
-        strides[draw.number(0, len(dims) - 1)] = draw.choice((0, 1, 2))
-    return " ".join(map(str, strides))
-
-
-def _declare(draw: Draw, call: DrawnCall) -> Any:
-    """Draw what is declared of the dst of a call."""
-    often = ("right", "partly", "wrong", "wrong", "rank")
-    kind = draw.choice((*often, *often, "smaller", "swapped", "other", "unknown"))
-    dims = [abs(length) for length in (draw_same_volume(draw, call.src) if kind == "other" else guess_answer(call))]
-    declared: list[int | None] = [*dims]
-    if kind == "unknown":
-        return "unknown"
-    if kind == "rank":
-        ones = draw.choice(((1, 0), (0, 1), (1, 1)))
-        without = dims[dims[:1] == [1] :] if sometimes(draw, 1, 2) else dims[: len(dims) - (dims[-1:] == [1])]
-        return (*[1] * ones[0], *dims, *[1] * ones[1]) if without == dims or sometimes(draw, 1, 2) else tuple(without)
-    if kind == "swapped":
-        declared.reverse()
-    at = draw.number(0, len(dims) - 1) if dims else 0
-    if kind != "right" and sometimes(draw, 1, 2):
-        declared = [None if sometimes(draw, 1, 2) else length for length in declared]
-    if kind in ("wrong", "smaller") and dims:
-        longer = (dims[at] + 1, dims[at] + 1, 2 * dims[at], dims[at] + 256, 0)
-        declared[at] = max(dims[at] - 1, 1) if kind == "smaller" else draw.choice(longer)
-    return tuple(declared)
-
+# ── forms, and any case ───────────────────────────────────────────────────────────────────────────
 
 FORMS: tuple[dict[str, Any], ...] = (
     {"attributes": {"special_zero": None}},
@@ -317,12 +193,16 @@ def draw_other_form(draw: Draw, types: Sequence[str]) -> Case:
     return _case_of(steps, **form)
 
 
-KINDS: tuple[Kind, ...] = (
-    *[draw_one] * 6, *[draw_sequence] * 3, *[draw_chain] * 3, *[draw_declared_dst] * 4, *[draw_other_form] * 2,
-    draw_repetition,
-)  # fmt: skip
-
-
-def draw_case(draw: Draw, types: Sequence[str]) -> Case:
-    """Draw a case of any kind except the long ones."""
-    return draw.choice(KINDS)(draw, types)
+def draw_case(draw: Draw, types: Sequence[str], factors: Factors) -> Case:
+    """Draw a call of any kind, with a value of each factor that fits; or a node that does not follow its signature."""
+    if sometimes(draw, 1, 8):
+        return draw_other_form(draw, types)
+    call = draw_any_call(draw)
+    chosen = {name: draw.choice(factors.values[name]) for name in factors.chosen}
+    chosen = {name: value if sometimes(draw, 1, 3) else factors.values[name][0] for name, value in chosen.items()}
+    case = case_of(call, factors.fitting(call, {**chosen, "type": draw.choice(types)}), draw.number(0, 999))
+    if isinstance(case.declared, tuple) and case.declared and case.dst_strides is None and sometimes(draw, 1, 2):
+        at = draw.number(0, len(case.declared) - 1)
+        wrong = (case.declared[at] or 0) + draw.choice((1, 2, 256))
+        return replace(case, declared=(*case.declared[:at], wrong, *case.declared[at + 1 :]))
+    return case

@@ -1,26 +1,36 @@
-"""Rows of drawn cases: a seed and a number give the same row in every run of the suite."""
+"""The drawn rows of a run: a seed and a number give the same row in every run of the suite.
+
+First come the rows of cases/combinations.txt, then rows that are drawn at random, and among both long sequences.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 from ..meaning.contract import Contract, contracts
-from ..model import Case, Claims, Given, Operation, Spec, Step
+from ..model import Case, Claims, Spec, Step
+from ..plan.facets import facets_of_way
 from ..plan.rows import Row, is_expressible, row_of
-from .calls import Draw
+from .calls import Draw, DrawnCall
 from .cases import draw_case, draw_long_sequence
+from .combined import Combination, case_of, count_combinations, read_combinations
+from .factors import Factors, Way, ways_of
 
 MAX_TRIES = 40
 """Cases to draw for one row until the backend claims one."""
-LONG_EVERY, LONG_CALLS = 25, 200
-"""One row in 25 is a long sequence of 200 calls."""
-LONGEST_EVERY, LONGEST_CALLS = 500, 999
-"""The same for the longest; a case file takes no more steps."""
-
-_Way = tuple[Operation, Given, str]
-"""An operation, a way to pass shape to it, and the type of shape."""
+FIRST_SEQUENCE, SEQUENCE_EVERY = 24, 240
+"""The number of the first long sequence, and the distance to the next."""
+LONG_CALLS = {FIRST_SEQUENCE: 200, FIRST_SEQUENCE + SEQUENCE_EVERY: 999}
+"""The calls of a long sequence, by its number; the longest, as long as a case can be, avoids `runtime` if it can."""
+_FACTOR_OF_FACET = {
+    "layout": "layout", "in-place": "in_place",
+    "unknown-src": "known", "declared": "declared", "dst-strides": "dst_layout", "shape-strides": "shape_step",
+    "chain": "place", "shared-src": "place", "shared-shape": "place", "threads": "threads",
+}  # fmt: skip
+"""The factor to change for a backend that does not claim a facet, by the family of the facet."""
 
 
 class Drawn(NamedTuple):
@@ -31,19 +41,37 @@ class Drawn(NamedTuple):
     """The number of rows; some of them have several calls."""
 
 
+def whole_number() -> int:
+    """Return the number of drawn rows of a whole run: up to the last combination."""
+    number = combinations = count_combinations()
+    while number - _sequences_before(number) < combinations:
+        number += 1
+    return number
+
+
+def _sequences_before(number: int) -> int:
+    """Return how many long sequences have a lower number."""
+    return (number + SEQUENCE_EVERY - FIRST_SEQUENCE - 1) // SEQUENCE_EVERY
+
+
 class Drawer:
     """Draws rows within the claims of a backend."""
 
     def __init__(self, spec: Spec, claims: Claims) -> None:
         self._spec, self._claims = spec, claims
         self._contracts: Mapping[str, Contract] = contracts(spec)
-        self._ways: list[_Way] = [
-            (operation, given, shape_type)
-            for operation in spec.operations.values()
-            if claims.offers(operation.id)
-            for given in operation.shape_passed_as
-            for shape_type in operation.shape_types
-        ]
+        self._factors = Factors(spec)
+        simplest = {name: self._factors.values[name][0] for name in self._factors.chosen}
+        self._simplest = case_of(DrawnCall((1,), (1,), False), simplest, 0)
+        self._ways = {name: way for name, way in ways_of(spec).items() if self._is_claimed(way)}
+
+    def _is_claimed(self, way: Way) -> bool:
+        facets = facets_of_way(self._simplest, way.operation, way.shape_type, way.given)
+        return self._claims.offers(way.operation.id) and not self._claims.find_unclaimed(frozenset(facets))
+
+    @cached_property
+    def _combinations(self) -> list[Combination]:
+        return list(read_combinations(self._factors))
 
     def rows(self, drawn: Drawn) -> Iterator[Row]:
         """Yield the rows in their order; fewer if the backend claims hardly any."""
@@ -53,38 +81,64 @@ class Drawer:
 
     def row(self, seed: int, number: int) -> Row | None:
         """Draw the row with a number; None if the backend claims nothing that is drawn."""
-        for attempt in range(MAX_TRIES if self._ways else 0):
+        if not self._ways:
+            return None
+        length = LONG_CALLS.get(number, LONG_CALLS[FIRST_SEQUENCE]) if number % SEQUENCE_EVERY == FIRST_SEQUENCE else 0
+        combination = number - _sequences_before(number)
+        if not length and combination < len(self._combinations):
+            return self.claimed_row(combination, f"drawn-{seed}-{number}")
+        ways = list(self._ways.values())
+        static = [way for way in ways if way.given != "runtime"] if length > LONG_CALLS[FIRST_SEQUENCE] else []
+        for attempt in range(MAX_TRIES):
             draw = Draw(f"{seed} {number} {attempt}")
-            operation, given, shape_type = draw.choice(self._ways_of(number))
-            types = [type_ for type_ in operation.types if self._claims.offers_type(type_)]
-            if types:
-                case = replace(_draw(draw, types, number), id=f"drawn-{seed}-{number}")
-                row = self._row(case, operation, given, case.shape_type or shape_type)
-                if row is not None:
+            way = draw.choice(static or ways)
+            if types := self._types_of(way):
+                case = draw_long_sequence(draw, types, length) if length else draw_case(draw, types, self._factors)
+                row = self._row(replace(case, id=f"drawn-{seed}-{number}"), way)
+                if row is not None and not self._claims.find_unclaimed(row.facets):
                     return row
         return None
 
-    def _ways_of(self, number: int) -> Sequence[_Way]:
-        """Return the ways to pass shape. The longest sequences avoid `runtime` if they can."""
-        static = [way for way in self._ways if way[1] != "runtime"]
-        return static if static and number % LONGEST_EVERY == LONGEST_EVERY - 1 else self._ways
+    def claimed_row(self, number: int, name: str) -> Row | None:
+        """Return the row of a combination, with other values for those that the backend does not claim.
 
-    def _row(self, case: Case, operation: Operation, given: Given, shape_type: str) -> Row | None:
+        Values that it claims keep meeting each other: a value is replaced by the simplest one, a way, a type and a call
+        by the next.
+        """
+        call, chosen = self._combinations[number]
+        names = list(self._ways)
+        name_of_way = chosen["way"] if chosen["way"] in self._ways else names[number % len(names)]
+        types = self._types_of(way := self._ways[name_of_way])
+        if not types:
+            return None
+        type_ = chosen["type"] if chosen["type"] in types else types[number % len(types)]
+        if (name_of_way, type_) != (chosen["way"], chosen["type"]):
+            chosen = self._factors.fitting(call, {**chosen, "way": name_of_way, "type": type_})
+        others = iter((*self._combinations[number + 1 :], *self._combinations[:number]))
+        while True:
+            row = self._row(replace(case_of(call, chosen, number), id=name), way)
+            unclaimed = {facet.partition(":")[0] for facet in self._claims.find_unclaimed(row.facets)} if row else set()
+            if not unclaimed:
+                return row
+            factors = filter(None, map(_FACTOR_OF_FACET.get, unclaimed))
+            simplest = {factor: self._factors.values[factor][0] for factor in factors}
+            if not simplest:  # the call itself is beyond what is claimed
+                other = next(others, None)
+                if other is None:
+                    return None
+                call = other.call
+            chosen = self._factors.fitting(call, {**chosen, **simplest})
+
+    def _types_of(self, way: Way) -> list[str]:
+        return [type_ for type_ in way.operation.types if self._claims.offers_type(type_)]
+
+    def _row(self, case: Case, way: Way) -> Row | None:
+        operation, given, shape_type = way._replace(shape_type=case.shape_type or way.shape_type)
         if not is_expressible(case, operation, given, shape_type):
             return None
         row = row_of(case, operation, given, shape_type, self._contracts)
-        if self._claims.find_unclaimed(row.facets):
-            return None
         rule = _rule_of(row)
         return row._replace(case=replace(case, rule=rule if rule in self._spec.rules else next(iter(self._spec.rules))))
-
-
-def _draw(draw: Draw, types: list[str], number: int) -> Case:
-    if number % LONGEST_EVERY == LONGEST_EVERY - 1:
-        return draw_long_sequence(draw, types, LONGEST_CALLS)
-    if number % LONG_EVERY == LONG_EVERY - 1:
-        return draw_long_sequence(draw, types, LONG_CALLS)
-    return draw_case(draw, types)
 
 
 def _rule_of(row: Row) -> str:

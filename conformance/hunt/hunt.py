@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..adapter import resolve_claims
 from ..draw.calls import Draw
 from ..draw.cases import draw_case
+from ..draw.factors import Factors
 from ..meaning.contract import contracts
 from ..model import Adapter, Case, Result, Spec
 from ..plan.rows import Row, rows_of
@@ -52,10 +53,10 @@ class Scope(NamedTuple):
 
 def hunt(adapter: Adapter, scope: Scope, examples: int, number: int = 0) -> HuntResult:
     """Try `examples` cases, until one fails; the same seed `number` tries the same ones."""
-    search = _Search(adapter, scope)
+    search, factors = _Search(adapter, scope), Factors(scope.spec)
     types = scope.types or scope.spec.types
     for example in range(examples):
-        case = draw_case(Draw(f"hunt {number} {example}"), list(types))
+        case = draw_case(Draw(f"hunt {number} {example}"), list(types), factors)
         counterexample = search.find(case)
         if counterexample:
             steady = search.find(case) is not None

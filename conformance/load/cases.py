@@ -143,12 +143,15 @@ class _CaseReader:
         if "steps" in entry and "expect" in entry:
             self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
         self.check_lengths()
+        steps = self.steps()
+        if len({len(step.shapes) for step in steps}) > 1:
+            self.wrong("steps", "the steps have chains of several lengths, but share a graph; write them as cases")
         declared = entry.get("declared")
         return Case(
             id=entry["id"],
             file=self.path,
             rule=entry["rule"],
-            steps=self.steps(),
+            steps=steps,
             place=Place(self.path, entry.line),
             declared=tuple(declared) if isinstance(declared, list) else declared,
             attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},

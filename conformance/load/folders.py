@@ -61,10 +61,10 @@ def content_of(path: Path) -> bytes:
 
 
 def digest_of(folders: Iterable[Path]) -> str:
-    """Return one sha256 over the names and bytes of every YAML file of some folders."""
+    """Return one sha256 over the names and bytes of every YAML and text file of some folders."""
     total = hashlib.sha256()
     for folder in folders:
-        for path in sorted(folder.glob("*.yaml")):
+        for path in sorted((*folder.glob("*.yaml"), *folder.glob("*.txt"))):
             content = content_of(path)
             total.update(f"{path.name}\0{len(content)}\0".encode())
             total.update(content)

@@ -17,7 +17,7 @@ from .backends import (
 )
 from .calls import Call, Form, Kind, Meaning
 from .cases import (
-    LAYOUT_FACETS,
+    LAYOUT_FAMILIES,
     LAYOUTS,
     STRIDED,
     STRIDED_FACETS,
@@ -74,7 +74,7 @@ from .verdicts import (
 
 __all__ = [
     "AUTHORITIES", "BAD", "BLAMES", "ERROR", "EVERY", "FAIL", "FINDING_KINDS", "IDLE", "INTEGERS", "LAYOUTS",
-    "LAYOUT_FACETS", "LEVELS", "LIMITS", "NOT_CLAIMED", "NOT_RUN", "OBSERVED", "PASS", "RIGHT", "STRIDED",
+    "LAYOUT_FAMILIES", "LEVELS", "LIMITS", "NOT_CLAIMED", "NOT_RUN", "OBSERVED", "PASS", "RIGHT", "STRIDED",
     "STRIDED_FACETS", "VERDICTS", "WAIVED", "WEIGHTS", "Adapter", "Array", "Authority", "Blame", "Call", "Case",
     "Cases", "Claims", "Commit", "Crashed", "Declared", "Differing", "Document", "Expected", "Expression", "Finding",
     "Form", "Given", "Graph", "Identity", "Isolated", "Kind", "Layout", "Level", "Malformed", "Meaning", "NewerPage",

@@ -16,21 +16,30 @@ Layout = Literal[
     "dense", "transposed", "channels-last", "padded", "cropped", "offset", "broadcast", "reversed",
     "swapped", "blocked", "stepped", "far", "overlapping",
     "broadcast-middle", "broadcast-last", "reversed-middle", "reversed-first",
+    "permuted", "stepped-7", "offset-8", "broadcast-two", "reversed-two",
+    "transposed+reversed", "transposed+stepped", "padded+reversed", "broadcast+reversed", "channels-last+cropped",
 ]  # fmt: skip
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-LAYOUT_FACETS: Mapping[Layout, Layout] = {
+_FAMILIES: Mapping[str, str] = {
     "swapped": "transposed", "blocked": "transposed", "stepped": "padded", "far": "padded", "overlapping": "broadcast",
     "broadcast-middle": "broadcast", "broadcast-last": "broadcast",
-    "reversed-middle": "reversed", "reversed-first": "reversed",
+    "reversed-middle": "reversed", "reversed-first": "reversed", "reversed-two": "reversed",
+    "permuted": "transposed", "stepped-7": "padded", "offset-8": "offset", "broadcast-two": "broadcast",
 }  # fmt: skip
-"""Layouts that need the same of a backend as another one: a backend that does not claim that one claims neither."""
-CONTIGUOUS: tuple[Layout, ...] = ("dense", "offset")
+
+
+def families_of(layout: str) -> tuple[str, ...]:
+    """Return the layouts of which a layout is a variety: two if it is made of two."""
+    return tuple(_FAMILIES.get(part, part) for part in layout.split("+"))
+
+
+LAYOUT_FAMILIES: tuple[str, ...] = tuple(each for each in LAYOUTS if each != "dense" and families_of(each) == (each,))
+"""The layouts that are facets: a backend claims a family with all its varieties, or none of it."""
+CONTIGUOUS: tuple[Layout, ...] = ("dense", "offset", "offset-8")
 """Layouts with the elements in row-major order and without gaps."""
 STRIDED: tuple[Layout, ...] = tuple(layout for layout in LAYOUTS if layout not in CONTIGUOUS)
 """All other layouts, which need strides."""
-STRIDED_FACETS: tuple[str, ...] = tuple(
-    dict.fromkeys(f"layout:{LAYOUT_FACETS.get(layout, layout)}" for layout in STRIDED)
-)
+STRIDED_FACETS: tuple[str, ...] = tuple(f"layout:{family}" for family in LAYOUT_FAMILIES if family in STRIDED)
 """The facets of these, for a backend that takes dense tensors only."""
 
 
@@ -110,7 +119,13 @@ class Case:
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
     concurrent: int = field(default=1, metadata=_facts("{} steps at the same time", "threads"))
-    """The number of steps that are called together, each with its own program and thread."""
+    """The number of steps that are called together, each with its own thread."""
+    one_program: bool = field(default=False, metadata=_facts("the threads share a program", "threads:one-program"))
+    """Whether steps that are called together share the program of their graph; otherwise each has its own."""
+    known: Literal["all", "some", "none"] = field(
+        default="all", metadata=_facts("{} of the lengths of src known when the graph is compiled")
+    )
+    """The lengths of src that the graph declares: those that all calls share, every other one, or none."""
     large: bool = field(default=False, metadata=_facts(facet="large"))
     generated: bool = False
     """Whether `each` made the steps: then those of equal ranks share a program, and evidence keeps one outcome."""

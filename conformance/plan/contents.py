@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from math import gcd
@@ -130,7 +130,12 @@ def default_words(type_: str, start: int, size: int) -> Words:
 
 def edge_words(type_: str, start: int, size: int) -> Words:
     """Return the EDGES of a type over and over, rotated by `start`."""
-    return np.resize(np.array(edge_patterns(type_, start), f"<u{WIDTH[type_]}"), size)
+    return repeat_words(type_, edge_patterns(type_, start), size)
+
+
+def repeat_words(type_: str, words: Sequence[int], size: int) -> Words:
+    """Return words over and over; np.resize takes a thousand times as long for a single one."""
+    return np.tile(np.array(words, f"<u{WIDTH[type_]}"), -(-size // len(words)))[:size]
 
 
 def edge_patterns(type_: str, start: int) -> list[int]:

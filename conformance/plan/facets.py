@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from ..model import LAYOUT_FACETS, Case, Given, Operand, Operation, Step
-from ..model.cases import given_keys
+from ..model import Case, Given, Operand, Operation, Step
+from ..model.cases import families_of, given_keys
 
 WITH_FUNCTION = ("s64", "f32", "bool", "string")
 """Attribute types that the usual C interface can set; the others are the facet `form:attribute-types`."""
@@ -31,6 +31,8 @@ def facets_of_case(case: Case) -> Iterator[str]:
 
 def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
     """Yield the facets of the rows of a case for one way of passing shape."""
+    if given != "runtime" and case.known != "all":
+        yield "unknown-src"
     if given != "attribute":
         yield f"shape-type:{shape_type}"
     if given == "runtime" and len(operation.shape_passed_as) > 1:
@@ -42,8 +44,9 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
 
 
 def _facets_of_keys(part: Case | Step) -> Iterator[str]:
-    keys = ((key.facet, value) for key, value in given_keys(part) if key.facet)
-    return (facet.format(LAYOUT_FACETS.get(value, value)) for facet, value in keys)
+    for key, value in given_keys(part):
+        if key.facet:
+            yield from map(key.facet.format, families_of(value) if key.name == "layout" else (value,))
 
 
 def _limit_facets(tensors: Collection[tuple[int, ...]]) -> Iterator[str]:

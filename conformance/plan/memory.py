@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import STRIDED, Layout, Tensor
+from ..model import LAYOUTS, STRIDED, Layout, Tensor
 from ..model.types import WIDTH, dtype_of
-from .contents import EDGES, Words, default_words, edge_words
+from .contents import EDGES, Words, default_words, edge_words, repeat_words
 
 __all__ = [
     "COPY_LIMIT_BYTES", "EDGES", "GUARD", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of",
@@ -29,7 +30,7 @@ _FAR_STEP = (1 << 16) + 1
 """Elements between neighbours along the first axis of `far`, beside those that lie there."""
 MOST_DIMS, _FAR = 256, 1 << 64
 """The largest rank of an answer, and the largest distance of a length from 0."""
-REPEATING = ("broadcast", "broadcast-middle", "broadcast-last", "overlapping")
+REPEATING = tuple(layout for layout in LAYOUTS if layout.startswith("broadcast") or layout == "overlapping")
 """Layouts in which several elements lie in one place."""
 
 
@@ -76,22 +77,26 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
     """Return the byte strides of a layout."""
     if layout not in STRIDED:
         return _dense_strides(dims, width)
-    rank = len(dims)
-    wide = layout == "stepped" or (layout == "padded" and rank == 1)
-    step = width * 2 if wide else width
-    zero = {"broadcast": 0, "broadcast-middle": rank // 2, "broadcast-last": rank - 1}.get(layout)
+    rank, parts = len(dims), layout.split("+")
+    wide = "stepped" in parts or (parts == ["padded"] and rank == 1)
+    step = width * (7 if "stepped-7" in parts else 2 if wide else 1)
+    repeated, turned = _axes_of("broadcast", parts, rank), _axes_of("reversed", parts, rank)
     strides = [0] * rank
-    for count, axis in enumerate(_sort_axes(rank, layout)):
+    for count, axis in enumerate(_sort_axes(rank, parts[0])):
         step += _FAR_STEP * width if layout == "far" and axis == 0 else 0
-        strides[axis] = 0 if axis == zero else step
-        gap = 3 if layout == "padded" and count == 0 else 1 if layout == "cropped" and axis == 1 else 0
-        step *= 1 if axis == zero else max(dims[axis], 1) + (gap if rank > 1 else 0)
+        strides[axis] = 0 if axis in repeated else -step if axis in turned else step
+        gap = 3 if "padded" in parts and count == 0 else 1 if "cropped" in parts and axis == 1 else 0
+        step *= 1 if axis in repeated else max(dims[axis], 1) + (gap if rank > 1 else 0)
     if layout == "overlapping" and rank > 1:
         strides[0] = width
-    turned = {"reversed": rank - 1, "reversed-middle": rank // 2, "reversed-first": 0}.get(layout)
-    if turned is not None and dims:
-        strides[turned] *= -1
     return tuple(strides)
+
+
+def _axes_of(family: str, parts: Sequence[str], rank: int) -> Collection[int]:
+    """Return the axes that a layout repeats or reverses."""
+    axes = {"first": {0}, "middle": {rank // 2}, "last": {rank - 1}, "two": {0, rank - 1}}
+    which = next((part.partition("-") for part in parts if part.partition("-")[0] == family), None)
+    return axes[which[2] or {"broadcast": "first", "reversed": "last"}[family]] if which else ()
 
 
 @lru_cache(4096)
@@ -103,13 +108,15 @@ def _dense_strides(dims: tuple[int, ...], width: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _sort_axes(rank: int, layout: Layout) -> list[int]:
+def _sort_axes(rank: int, layout: str) -> list[int]:
     """Return the axes of a layout in the order of their strides, the smallest first."""
     order = [*range(rank - 1, -1, -1)]
     if layout == "transposed":
         order.reverse()
     if layout == "swapped":
         order[-2:] = order[:-3:-1]
+    if layout == "permuted":
+        order = [*order[-1:], *order[:-1]]
     first = {"channels-last": 1, "blocked": 2}.get(layout)
     return [first, *(axis for axis in order if axis != first)] if first and rank > first + 1 else order
 
@@ -153,10 +160,9 @@ def patterns(source: TensorSpec) -> Words:
     volume = volume_of(source.dims)
     if source.layout not in REPEATING or not volume:
         return _words(source, volume)
-    steps = strides_of(source.dims, source.layout, 1)
-    words = _words(source, 1 + sum((n - 1) * s for n, s in zip(source.dims, steps, strict=True)))
-    strides = strides_of(source.dims, source.layout, WIDTH[source.type])
-    return view_of(words, words.dtype, source.dims, strides).reshape(-1)
+    steps = tuple(map(abs, strides_of(source.dims, source.layout, 1)))
+    words = _words(source, 1 + sum(reach_of(source.dims, steps)))
+    return view_of(words, words.dtype, source.dims, tuple(step * words.itemsize for step in steps)).reshape(-1)
 
 
 def view_of(
@@ -176,7 +182,7 @@ def _words(source: TensorSpec, size: int) -> Words:
         return edge_words(source.type, source.start, size)
     if source.bits == "all":
         return np.arange(size, dtype=kind)
-    return np.resize(np.array([int(word, 16) for word in source.bits.split()], kind), size)
+    return repeat_words(source.type, [int(word, 16) for word in source.bits.split()], size)
 
 
 def image_of(source: TensorSpec) -> GuardedBuffer:
@@ -191,7 +197,7 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
     below, above = 0, flat.nbytes - width
     if source.layout in STRIDED:
         below, above = reach_of(source.dims, strides)
-    offset = GUARD + below + (3 * width if source.layout == "offset" else 0)
+    offset = GUARD + below + {"offset": 3 * width, "offset-8": 8}.get(source.layout, 0)
     if not flat.size:
         memory = bytearray([_MARK]) * (2 * GUARD)
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from threading import Barrier, Thread
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from ..model import Adapter, Outcome, Program, Tensor
+from ..model import Adapter, Graph, Outcome, Program, Tensor
 from ..plan.steps import RowStep
 from .call import AnswerOrError, arguments_of, attempt, conclude_call
 
@@ -23,9 +23,14 @@ class RunsAtOnce(Protocol):
     def run_at_once(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]: ...
 
 
-def call_at_once(adapter: Adapter, steps: Sequence[RowStep]) -> list[tuple[Outcome, Any]]:
-    """Compile a program for each step, run them at the same time, and return the outcome and answer of each."""
-    ended = [attempt(partial(adapter.compile, step.graph)) for step in steps]
+def call_at_once(adapter: Adapter, steps: Sequence[RowStep], one_program: bool) -> list[tuple[Outcome, Any]]:
+    """Compile a program for each step or graph, run them at the same time, and return each outcome and answer."""
+
+    def compile_graph(graph: Graph) -> AnswerOrError:
+        return attempt(partial(adapter.compile, graph))
+
+    compiled_once = cache(compile_graph) if one_program else compile_graph
+    ended = [compiled_once(step.graph) for step in steps]
     compiled = [number for number, (_, error) in enumerate(ended) if error is None]
     runs = [(ended[number][0], *arguments_of(steps[number])) for number in compiled]
     if isinstance(adapter, RunsAtOnce):

@@ -153,7 +153,8 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
     """Call each step of a row; yield its outcome and its answer."""
     if row.case.concurrent > 1:
         for number in range(0, len(row.steps), row.case.concurrent):
-            yield from call_at_once(adapter, row.steps[number : number + row.case.concurrent])
+            steps = row.steps[number : number + row.case.concurrent]
+            yield from call_at_once(adapter, steps, row.case.one_program)
         return
     programs: dict[Graph, Program] = {}
     watched = 1 if row.case.generated else _MAX_SOURCES_WATCHED

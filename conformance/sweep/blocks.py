@@ -10,7 +10,8 @@ from .. import __version__
 from ..isolate.backend import Isolation
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..meaning.domain import Domain
-from ..model import LAYOUT_FACETS, Given, Layout, Spec
+from ..model import Given, Layout, Spec
+from ..model.cases import families_of
 from ..plan.facets import RUNTIME_SHAPE
 
 _MAX_SHAPES = 1024
@@ -42,8 +43,7 @@ class CallVariant(NamedTuple):
         facets = {f"type:{self.type}"}
         if self.given != "attribute":
             facets |= {f"shape-type:{self.shape_type}"} | ({RUNTIME_SHAPE} if self.given == "runtime" else set())
-        layout = LAYOUT_FACETS.get(self.layout, self.layout)
-        return frozenset(facets | ({f"layout:{layout}"} if layout != "dense" else set()))
+        return frozenset(facets | {f"layout:{family}" for family in families_of(self.layout) if family != "dense"})
 
 
 class Block(NamedTuple):

@@ -40,7 +40,7 @@ OFFERED = [
     ("run reference --document static-s", {"static-spec-v0.9"}),
     ("run --isolation w", {"worker"}),
     ("list cas", {"cases"}),
-    ("list cel", {"cells"}),
+    ("list fac", {"factors"}),
     ("list rules deci", {"decided"}),
     ("explain one-inf", {"one-infer"}),
 ]

@@ -109,7 +109,7 @@ def test_the_reference_is_not_caught(scope: Scope) -> None:
 SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
     "last-infer-wins": [("[]", "[-1, -1]")],
     "any-negative-infers": [("[]", "[-2]")],
-    "counts-in-32-bits": [("[]", "[4294967297]"), ("[0]", "[4294967296]")],
+    "counts-in-32-bits": [("[]", "[4294967297]"), ("[0]", "[4294967296]"), ("[]", "[38654705665]")],
     "divisibility-unchecked": [("[]", "[-1, 2]"), ("[]", "[2, -1]")],
 }
 """The call, or one of several that are as small."""
@@ -193,7 +193,7 @@ def test_shrinking_ends() -> None:
 def test_the_command_prints_the_case_and_its_meaning(cli: Cli) -> None:
     words = ["hunt", "broken:last-infer-wins", "--examples", "2000", "--operation", "StaticReshape"]
     parts = (
-        "  - id: answered-an-illegal-call-one-infer\n    rule: one-infer\n    src: f32[]\n    shape: [-1, -1]\n",
+        "  - id: answered-an-illegal-call-one-infer\n    rule: one-infer\n    src: f16[]\n    shape: [-1, -1]\n",
         "static-graph-v0.9: illegal: one-infer",
         "one-infer: At most one entry of shape is -1.",
     )

@@ -66,7 +66,10 @@ def test_every_layout_has_the_same_elements(layout: Layout, dims: tuple[int, ...
         ("broadcast", (0, 16, 4)), ("padded", (84, 28, 4)), ("cropped", (64, 16, 4)), ("channels-last", (48, 4, 12)),
         ("swapped", (16, 32, 4)), ("blocked", (48, 16, 4)), ("stepped", (96, 32, 8)), ("overlapping", (4, 16, 4)),
         ("far", (4 * (12 + 65537), 16, 4)), ("broadcast-middle", (16, 0, 4)), ("broadcast-last", (12, 4, 0)),
-        ("reversed-middle", (48, -16, 4)), ("reversed-first", (-48, 16, 4)),
+        ("reversed-middle", (48, -16, 4)), ("reversed-first", (-48, 16, 4)), ("permuted", (4, 32, 8)),
+        ("stepped-7", (336, 112, 28)), ("offset-8", (48, 16, 4)), ("broadcast-two", (0, 4, 0)),
+        ("reversed-two", (-48, 16, -4)), ("transposed+reversed", (4, 8, -24)), ("transposed+stepped", (8, 16, 48)),
+        ("padded+reversed", (84, 28, -4)), ("broadcast+reversed", (0, 16, -4)), ("channels-last+cropped", (64, 4, 16)),
     ],
 )  # fmt: skip
 def test_the_strides_of_a_layout(layout: Layout, strides: tuple[int, ...]) -> None:
@@ -113,7 +116,7 @@ def test_large_memory_has_the_layout_of_any_other(layout: Layout, monkeypatch: p
 def test_edges_go_round_the_short_list_of_a_type(layout: Layout) -> None:
     assert set(EDGES) == set(WIDTH)
     for type_, words in EDGES.items():
-        found = patterns(TensorSpec(type_, (3, 3, 4, 5), layout, "edges", start=4))
+        found = patterns(TensorSpec(type_, (3, 5, 6, 5), layout, "edges", start=4))
         start = 4 % len(words)
         assert found[0] == words[start]
         line = patterns(TensorSpec(type_, (len(words) + 1,), bits="edges", start=4))

@@ -1,0 +1,155 @@
+"""The rows of cases/combinations.txt: a call, and a value of each factor that a call leaves to choose.
+
+A line has one digit or letter for each such factor, in the order of spec/factors.yaml, and the call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ..load.folders import cases_folder
+from ..meaning.domain import Lengths
+from ..model import Case, Expected, Place, Step
+from ..model.types import WIDTH
+from ..plan.contents import EDGES, default_words
+from ..plan.memory import strides_of
+from .calls import DrawnCall, guess_answer
+from .factors import Factors, Values
+
+FILE = "combinations.txt"
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_EXPECT = {"*": Expected("unspecified")}
+_MAX_LARGER = 70_000
+"""Elements of a larger call that comes before, to fill memory that is then used again."""
+_THREADS = 4
+
+
+class Combination(NamedTuple):
+    """A line of the file."""
+
+    call: DrawnCall
+    chosen: Values
+
+    def line(self, factors: Factors) -> str:
+        digits = "".join(DIGITS[factors.values[name].index(self.chosen[name])] for name in factors.chosen)
+        lists = (",".join(map(str, lengths)) or "-" for lengths in (self.call.src, self.call.shape))
+        return f"{digits} {' '.join(lists)} {'true' if self.call.special_zero else 'false'}"
+
+
+def read_combinations(factors: Factors) -> Iterator[Combination]:
+    """Yield the lines of the bundled file. A specification with other operations has other ways, taken in turn."""
+    for line in _lines():
+        digits, src, shape, flag = line.split()
+        chosen = {
+            name: factors.values[name][DIGITS.index(digit) % len(factors.values[name])]
+            for name, digit in zip(factors.chosen, digits, strict=True)
+        }
+        yield Combination(DrawnCall(_lengths(src), _lengths(shape), flag == "true"), chosen)
+
+
+def _lengths(text: str) -> Lengths:
+    return tuple(map(int, text.split(","))) if text != "-" else ()
+
+
+def count_combinations() -> int:
+    return len(_lines())
+
+
+@lru_cache(1)
+def _lines() -> tuple[str, ...]:
+    lines = (cases_folder() / FILE).read_text(encoding="ascii").splitlines()
+    return tuple(line for line in lines if line and line[0] != "#")
+
+
+# ── as a case ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def case_of(call: DrawnCall, chosen: Values, number: int) -> Case:
+    """Return the case of a combination; its number varies what no factor says."""
+    type_, place = chosen["type"], chosen["place"]
+    steps = [
+        _step(each, chosen, _content(type_, chosen["content"], math.prod(each.src), number + at), place)
+        for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"]))
+    ]
+    dst = _last_dims(call, place)
+    declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
+    if chosen["declared"] == "partly":
+        declared = tuple(None if (axis + number) % 2 else length for axis, length in enumerate(dst))
+    strides = None
+    if chosen["dst_layout"] != "none":
+        strides = " ".join(map(str, strides_of(dst, chosen["dst_layout"], 1)))  # type: ignore[arg-type]
+    return Case(
+        "combined", FILE, "same-volume", tuple(steps), Place(FILE, 1),
+        declared=declared, dst_strides=strides, shape_step=int(chosen["shape_step"]), known=chosen["known"],  # type: ignore[arg-type]
+        concurrent=_THREADS if chosen["threads"] != "one" else 1, one_program=chosen["threads"] == "one-program",
+    )  # fmt: skip
+
+
+def _calls_in_time(call: DrawnCall, time: str, threads: str) -> list[DrawnCall]:
+    """Return the calls of one program, in their order."""
+    if threads != "one":
+        return [call] * _THREADS
+    if time == "rejection":
+        return [call._replace(shape=(math.prod(call.src) + 1, *[1] * (len(call.shape) - 1))), call]
+    if time == "larger":
+        larger = min(1000 + 4 * math.prod(call.src), _MAX_LARGER)
+        src, shape = ((larger, *[1] * (len(lengths) - 1)) for lengths in (call.src, call.shape))
+        return [DrawnCall(src, shape, call.special_zero), call]
+    return [call, call] if time == "repeated" else [call]
+
+
+def _step(call: DrawnCall, chosen: Values, bits: str | None, place: str) -> Step:
+    nodes = _nodes(call, place)
+    src = nodes[0].src
+    return Step(
+        chosen["type"], src, tuple(node.shape for node in nodes), tuple(node.special_zero for node in nodes), _EXPECT,
+        chosen["layout"], chosen["in_place"] == "yes", bits,  # type: ignore[arg-type]
+        shared_src=place == "fork", shared_shape=place == "shared-shape",
+    )  # fmt: skip
+
+
+def _nodes(call: DrawnCall, place: str) -> list[DrawnCall]:
+    """Return the nodes of the graph in which the call has its place; other nodes have plain lengths."""
+    src, volume = call.src, math.prod(call.src)
+    before, after = DrawnCall(src[::-1], src, False), DrawnCall((), src[::-1], False)
+    flat = [DrawnCall(src[::-1], shape, False) for shape in ((volume,), (1, volume), (volume, 1))]
+    return {
+        "single": [call],
+        "first-of-2": [call, after],
+        "last-of-2": [before, call],
+        "middle-of-3": [before, call, after],
+        "last-of-5": [*flat, before, call],
+        "fork": [DrawnCall(src, (volume,), False), call],
+        "shared-shape": [call, call],
+    }[place]
+
+
+def _last_dims(call: DrawnCall, place: str) -> Lengths:
+    return call.src[::-1] if place in ("first-of-2", "middle-of-3") else guess_answer(call)
+
+
+# ── contents ──────────────────────────────────────────────────────────────────────────────────────
+
+_PERIOD = 61
+"""Words of a list of bit patterns: a prime, so that a list and a dimension seldom end together."""
+
+
+def _content(type_: str, content: str, volume: int, number: int) -> str | None:
+    """Return bit patterns, repeated over and over; None for the default elements."""
+    if content == "scrambled" or not volume:
+        return None
+    usual = default_words(type_, 977 * number, _PERIOD).tolist()
+    special = EDGES[type_][number % len(EDGES[type_])]
+    words = {
+        "constant": usual[:1],
+        "zeros": [0],
+        "sorted": sorted(usual),
+        "small": [*range(_PERIOD)],
+        "runs": [word for word in usual[:13] for _ in range(7)],
+        "one-special": [special, *usual[1:]],
+        "all-special": [*EDGES[type_][number % len(EDGES[type_]) :], *EDGES[type_][: number % len(EDGES[type_])]],
+    }[content]
+    return " ".join(f"{word:0{2 * WIDTH[type_]}x}" for word in words[:volume])

@@ -1,0 +1,291 @@
+"""The factors of a call: properties that an implementation may treat apart, their values, and which can meet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..load.folders import spec_folder
+from ..load.schema import read_file
+from ..load.strict_yaml import require
+from ..meaning.domain import Lengths
+from ..model import Given, Operation, Spec
+from .calls import DrawnCall, guess_answer
+
+OF_CALL = ("src_rank", "dst_rank", "size", "lengths", "entries", "special_zero", "broken")
+"""The factors that follow from src, shape and special_zero; a drawn row chooses the others."""
+Group = tuple[str, ...]
+"""Two or three factors."""
+Values = Mapping[str, str]
+"""A value of each factor, or of some."""
+
+
+class Limit(NamedTuple):
+    """Values of a factor that go with some values of another factor only."""
+
+    factor: str
+    values: frozenset[str]
+    other: str
+    allowed: frozenset[str]
+
+    def holds(self, values: Values) -> bool:
+        other = values.get(self.other)
+        return values.get(self.factor) not in self.values or other is None or other in self.allowed
+
+
+class Design(NamedTuple):
+    """The factors of which the values meet, on legal or on illegal calls."""
+
+    name: str
+    threes: tuple[str, ...]
+    pairs: tuple[str, ...]
+
+    @property
+    def of_call(self) -> tuple[str, ...]:
+        return tuple(name for name in OF_CALL if name in self.factors)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        return tuple(name for name in self.factors if name not in OF_CALL)
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        return (*self.threes, *self.pairs)
+
+    @property
+    def groups(self) -> list[Group]:
+        return [*combinations(self.threes, 3), *product(self.threes, self.pairs)]
+
+
+class Factors:
+    """The factors and their values, the simplest first, for the operations of a specification."""
+
+    def __init__(self, spec: Spec) -> None:
+        content = _read()
+        self.values: dict[str, tuple[str, ...]] = {
+            name: tuple(each["values"]) if each["values"] != "from operations" else _VALUES_OF_SPEC[name](spec)
+            for name, each in content["factors"].items()
+        }
+        self.about: dict[str, str] = {name: each["about"] for name, each in content["factors"].items()}
+        self.designs = tuple(
+            Design(name, tuple(each["threes"]), tuple(each["pairs"])) for name, each in content["designs"].items()
+        )
+        self.chosen = tuple(name for name in self.values if name not in OF_CALL)
+        self.limits = tuple(
+            Limit(factor, self._find(factor, values), other, self._find(other, allowed))
+            for limit in content["only"]
+            for factor, values in limit["if"].items()
+            for other, allowed in limit["then"].items()
+        )
+
+    def _find(self, factor: str, names: Iterable[str]) -> frozenset[str]:
+        """Find the values with some names; `runtime` is every way that has it."""
+        wanted = set(names)
+        return frozenset(value for value in self.values[factor] if wanted & {value, *value.split("/")})
+
+    def fit(self, values: Values) -> bool:
+        """Ask whether values can meet, as far as two of them say."""
+        return all(limit.holds(values) for limit in self.limits)
+
+    def fitting(self, call: DrawnCall, chosen: Values) -> Values:
+        """Return values for a call: the simplest one for each that cannot meet the others."""
+        values = {**chosen, **describe_call(call)}
+        while not self.fit(values):
+            for limit in self.limits:
+                if not limit.holds(values):
+                    name = limit.factor if limit.factor in self.chosen else limit.other
+                    values[name] = self.values[name][0]
+        return {name: values[name] for name in self.chosen}
+
+
+@lru_cache(1)
+def _read() -> Any:
+    content, problems = read_file(spec_folder() / "factors.yaml", "factors")
+    require(problems)
+    return content
+
+
+class Way(NamedTuple):
+    """An operation, a way to pass shape to it, and the type of shape."""
+
+    operation: Operation
+    given: Given
+    shape_type: str
+
+
+def ways_of(spec: Spec) -> dict[str, Way]:
+    """Return the ways by the names that they have as values."""
+    return {
+        f"{operation.id}/{given}/{shape_type}": Way(operation, given, shape_type)
+        for operation in spec.operations.values()
+        for given in operation.shape_passed_as
+        for shape_type in operation.shape_types
+    }
+
+
+def _ways(spec: Spec) -> tuple[str, ...]:
+    return tuple(ways_of(spec))
+
+
+def _types(spec: Spec) -> tuple[str, ...]:
+    return tuple(spec.types)
+
+
+_VALUES_OF_SPEC = {"way": _ways, "type": _types}
+
+
+# ── the factors of a call ─────────────────────────────────────────────────────────────────────────
+
+
+def describe_call(call: DrawnCall) -> dict[str, str]:
+    """Return the factors that follow from a call: what is broken, or how it is legal."""
+    facts = {
+        "src_rank": _rank_class(len(call.src)),
+        "dst_rank": _rank_class(len(call.shape)),
+        "size": _size_class(math.prod(call.src)),
+        "special_zero": "true" if call.special_zero else "false",
+    }
+    if broken := _broken_class(call):
+        return {**facts, "broken": broken}
+    lengths = _lengths_class(call.src, guess_answer(call))
+    return {**facts, "lengths": lengths, "entries": _entries_class(call.shape, call.special_zero)}
+
+
+def _rank_class(rank: int) -> str:
+    return str(rank) if rank < 6 else "6-8" if rank < 9 else "9-12"
+
+
+def _size_class(size: int) -> str:
+    limits = {2: str(size), 16: "2-15", 256: "16-255", 4096: "256-4095", 65536: "4096-65535"}
+    return next((name for limit, name in limits.items() if size < limit), "65536-")
+
+
+def _broken_class(call: DrawnCall) -> str | None:
+    """Return why a call is illegal; None if its volume is right."""
+    src, shape, special_zero = call
+    volume, least = math.prod(src), min(shape, default=0)
+    if least < -1:
+        return "negative-pair" if math.prod(shape) == volume else "below-minus-one"
+    if shape.count(-1) > 1:
+        return "two-infers"
+    known = math.prod(length for length in guess_answer(call._replace(shape=tuple(1 if n < 0 else n for n in shape))))
+    if least < 0:
+        return "infer-no-divide" if known and volume % known else None
+    if known == volume:
+        return None
+    if 0 in shape:
+        return "copied" if special_zero else "literal-zero"
+    for bits in (64, 32):
+        if (known - volume) % 2**bits == 0:
+            return f"wraps-{bits}"
+    return "too-long" if known > volume else "too-short"
+
+
+def _lengths_class(src: Lengths, dst: Lengths) -> str:
+    if src == dst:
+        return "identity"
+    shorter, longer = sorted((src, dst), key=len)
+    if _without_ones(src) == _without_ones(dst):
+        if len(longer) != len(shorter) + 1:
+            return "ones"
+        first, last = (1, *shorter) == longer, (*shorter, 1) == longer
+        return "1-first" if first else "1-last" if last else "1-middle"
+    if len(dst) == 1:
+        return "flatten"
+    if sorted(src) == sorted(dst):
+        return "permuted"
+    for parts in (2, 3):
+        more = len(longer) - len(shorter) == parts - 1
+        places = range(len(shorter) if more else 0)
+        at = next((k for k in places if (*shorter[:k], *longer[k : k + parts], *shorter[k + 1 :]) == longer), None)
+        if at is not None and math.prod(longer[at : at + parts]) == shorter[at]:
+            if longer[at + parts - 2] == longer[at + parts - 1]:
+                return "square" if parts == 2 else "three"
+            if parts == 2 and at == len(shorter) - 1:
+                return "last-two"
+    ours, theirs = (set(_ends(lengths)) for lengths in (src, dst))
+    if ours == theirs:  # both have a 0, and the products say nothing
+        return "split" if len(dst) > len(src) else "merge" if len(dst) < len(src) else "both"
+    return "split" if ours < theirs else "merge" if theirs < ours else "both"
+
+
+def _without_ones(lengths: Lengths) -> Lengths:
+    return tuple(length for length in lengths if length != 1)
+
+
+def _ends(lengths: Lengths) -> Iterable[int]:
+    """Return the products of the first lengths: of dims that are split the products are among those of the parts."""
+    return (math.prod(lengths[:count]) for count in range(1, len(lengths)))
+
+
+def _entries_class(shape: Lengths, special_zero: bool) -> str:
+    zeros = [at for at, entry in enumerate(shape) if entry == 0]
+    if zeros and not special_zero:
+        return "literal-zero"
+    if zeros and -1 in shape:
+        return "copy-and-infer"
+    if zeros:
+        if len(zeros) == len(shape):
+            return "copy-all"
+        if 1 in shape[: zeros[0]]:
+            return "copy-behind-one"
+        if 1 in shape[zeros[-1] :]:
+            return "copy-before-one"
+        return "copy-one" if len(zeros) == 1 else "copy-several"
+    if -1 in shape:
+        at = shape.index(-1)
+        return "infer-first" if at == 0 else "infer-last" if at == len(shape) - 1 else "infer-middle"
+    return "positive"
+
+
+# ── what can meet ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Meetings:
+    """Says which values of the factors of a design can meet, given the calls that are known to be possible."""
+
+    def __init__(self, factors: Factors, design: Design, calls: Iterable[Values]) -> None:
+        self._factors = factors
+        self._known = list({tuple(call.values()): call for call in calls}.values())
+        chosen = [(name, value) for name in design.chosen for value in factors.values[name]]
+        self._places = {each: 1 << at for at, each in enumerate(chosen)}
+        self._of_factor = [sum(self._places[name, v] for v in factors.values[name]) for name in design.chosen]
+        self._calls = {
+            (name, value): self._calls_with(name, value) for name in design.factors for value in factors.values[name]
+        }
+        self._others = {each: self._values_beside(*each) for each in chosen}
+
+    def _calls_with(self, name: str, value: str) -> int:
+        """Return the calls that go with a value, one bit each."""
+        return sum(
+            1 << at
+            for at, call in enumerate(self._known)
+            if (call[name] == value if name in call else self._factors.fit({**call, name: value}))
+        )
+
+    def _values_beside(self, name: str, value: str) -> int:
+        """Return the chosen values that go with one of them, one bit each."""
+        return sum(
+            place
+            for (other, its), place in self._places.items()
+            if ((other, its) == (name, value) if other == name else self._factors.fit({name: value, other: its}))
+        )
+
+    def table(self, group: Group) -> Any:
+        """Return an array with an axis for each factor of a group, which says for each of their values if they can."""
+        every = [[(name, value) for value in self._factors.values[name]] for name in group]
+        met = np.array([self._can_meet(values) for values in product(*every)])
+        return met.reshape([len(each) for each in every])
+
+    def _can_meet(self, values: Iterable[tuple[str, str]]) -> bool:
+        """Ask whether some call goes with all the values, and each other factor has a value that does, too."""
+        calls = others = -1
+        for each in values:
+            calls &= self._calls[each]
+            others &= self._others.get(each, -1)
+        return bool(calls) and all(others & factor for factor in self._of_factor)

@@ -1,0 +1,122 @@
+"""Count the values of factors that meet in cases/combinations.txt, and find those that can meet and do not.
+
+A call can be made if a line of the file or a case has it. So a new case that is of a new kind asks for new lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..draw.calls import DrawnCall
+from ..draw.combined import FILE, read_combinations
+from ..draw.factors import Design, Factors, Group, Meetings, Values, describe_call
+from ..meaning.contract import Contract, contracts
+from ..model import Case, Kind, Place, Problem, Suite
+
+_PLACE = Place(f"cases/{FILE}", 1)
+_MAX_RANK, _MAX_ELEMENTS = 12, 1 << 17
+_MAX_NAMED = 4
+
+
+class GroupCount(NamedTuple):
+    """The values of two or three factors."""
+
+    group: Group
+    met: int
+    missing: tuple[tuple[str, ...], ...]
+    """Values that can meet and do not."""
+
+
+class DesignCount(NamedTuple):
+    """The meetings of one design."""
+
+    design: Design
+    rows: int
+    groups: tuple[GroupCount, ...]
+
+    @property
+    def met(self) -> int:
+        return sum(each.met for each in self.groups)
+
+    @property
+    def missing(self) -> Iterator[tuple[Group, tuple[str, ...]]]:
+        return ((each.group, values) for each in self.groups for values in each.missing)
+
+
+def count_meetings(suite: Suite) -> tuple[DesignCount, ...]:
+    """Count the meetings of each design."""
+    factors = Factors(suite.spec)
+    kinds = _Kinds(contracts(suite.spec).values())
+    rows: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
+    for call, chosen in read_combinations(factors):
+        rows[kinds.kind_of(call)].append({**chosen, **describe_call(call)})
+    known: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
+    for call in calls_of_cases(suite):
+        kind, values = kinds.kind_of(call), describe_call(call)
+        if kind in known and ("broken" in values) == (kind == "illegal"):
+            known[kind].append(values)
+    return tuple(_count(factors, design, rows[design.name], known[design.name]) for design in factors.designs)
+
+
+class _Kinds:
+    """Says if a call is legal in every document, illegal in every one, or neither."""
+
+    def __init__(self, compiled: Iterable[Contract]) -> None:
+        self._contracts = tuple({contract.source: contract for contract in compiled}.values())
+
+    def kind_of(self, call: DrawnCall) -> Kind:
+        kinds = {contract.meaning(*call).kind for contract in self._contracts}
+        return kinds.pop() if len(kinds) == 1 else "unspecified"
+
+
+def calls_of_cases(suite: Suite) -> list[DrawnCall]:
+    """Return the single calls of all cases that a combination can have."""
+    return list(dict.fromkeys(call for case in suite.cases.values() for call in _plain_calls(case)))
+
+
+def _plain_calls(case: Case) -> Iterator[DrawnCall]:
+    """Yield the single calls of a case that have the usual form and the sizes of combinations."""
+    if case.attributes or case.inputs or case.outputs or case.dst_type or case.shape_rank != 1:
+        return
+    for step in case.steps:
+        if len(step.shapes) == 1 and max(len(step.src), len(step.shapes[0])) <= _MAX_RANK:
+            call = DrawnCall(step.src, step.shapes[0], step.special_zero[0])
+            if np.prod(step.src, dtype=object) <= _MAX_ELEMENTS:
+                yield call
+
+
+def _count(factors: Factors, design: Design, rows: list[Values], known: list[Values]) -> DesignCount:
+    of_call = [{name: row[name] for name in design.of_call} for row in (*rows, *known)]
+    possible = Meetings(factors, design, of_call)
+    places = {
+        name: np.array([factors.values[name].index(row[name]) for row in rows], np.int64) for name in design.factors
+    }
+    groups = tuple(_count_group(factors, possible, group, places) for group in design.groups)
+    return DesignCount(design, len(rows), groups)
+
+
+def _count_group(factors: Factors, possible: Meetings, group: Group, places: dict[str, Any]) -> GroupCount:
+    can = possible.table(group)
+    met = np.zeros(can.shape, bool)
+    met[tuple(places[name] for name in group)] = True
+    missing = [
+        tuple(factors.values[name][at] for name, at in zip(group, ats, strict=True)) for ats in np.argwhere(can & ~met)
+    ]
+    return GroupCount(group, int(met.sum()), tuple(missing))
+
+
+def problems_with_meetings(counts: Iterable[DesignCount]) -> Iterator[Problem]:
+    """Find the designs with values that can meet and do not."""
+    for each in counts:
+        missing = list(each.missing)
+        if missing:
+            named = "; ".join(
+                " and ".join(f"{name} {value}" for name, value in zip(group, values, strict=True))
+                for group, values in missing[:_MAX_NAMED]
+            )
+            more = f"; and {len(missing) - _MAX_NAMED:,} more" if len(missing) > _MAX_NAMED else ""
+            what = f"{named}{more} can meet on {each.design.name} calls and do not"
+            yield Problem(_PLACE, f"{what}; make the file again with `python -m tools.combine`")

@@ -1,0 +1,197 @@
+"""`conformance check` counts which values of factors meet in cases/combinations.txt, and names those that do not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from itertools import combinations
+
+import pytest
+
+from conformance.draw import combined
+from conformance.draw.calls import DrawnCall
+from conformance.draw.combined import case_of, read_combinations
+from conformance.draw.factors import Design, Factors, describe_call
+from conformance.draw.rows import Drawer
+from conformance.load.cases import load_suite
+from conformance.meaning.contract import contracts
+from conformance.model import Claims, Declared
+from conformance.plan.rows import Row
+from conformance.selfcheck.meetings import count_meetings, problems_with_meetings
+from tools.combine import Builder, draw_calls
+
+from ..builders import Cli
+
+SUITE = load_suite()
+FACTORS = Factors(SUITE.spec)
+
+
+# ── what meets ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_everything_meets_that_can() -> None:
+    """Every three values of 17 factors on legal calls, and of 8 on illegal ones, but for those that cannot."""
+    legal, illegal = count_meetings(SUITE)
+    assert (len(legal.design.threes), len(illegal.design.threes)) == (17, 8)
+    assert legal.met > 190_000
+    assert illegal.met > 12_000
+    assert list(problems_with_meetings((legal, illegal))) == []
+
+
+@pytest.mark.parametrize(("remove", "said"), [
+    (lambda line: line.endswith(" - false"), "illegal calls"),  # no shape has no entries
+    (lambda line: line[1] == "2" and line[2] == "a", "layout far"),  # no f16 is far
+])  # fmt: skip
+def test_lines_that_are_missing_are_named(
+    remove: Callable[[str], bool], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tuple(line for line in combined._lines() if not remove(line))
+    assert 0 < len(kept) < len(combined._lines())
+    monkeypatch.setattr(combined, "_lines", lambda: kept)
+    (problem,) = problems_with_meetings(count_meetings(SUITE))
+    assert str(problem.place) == "cases/combinations.txt:1"
+    assert said in problem.what
+    assert "`python -m tools.combine`" in problem.what
+
+
+def test_the_summary_counts_what_meets(cli: Cli) -> None:
+    counts = cli("check", "--json").expect(0).data["summary"]["meetings"]
+    assert [counts[name]["missing"] for name in ("legal", "illegal")] == [0, 0]
+    assert counts["legal"]["rows"] + counts["illegal"]["rows"] == len(combined._lines())
+
+
+def test_the_tool_adds_rows_until_all_meets() -> None:
+    """A small design, from no row and from some: it ends with every two and three values that can meet."""
+    design = Design("legal", ("src_rank", "dst_rank", "special_zero", "layout", "way"), ("threads",))
+    calls = [
+        DrawnCall(src, shape, flag)
+        for src in ((), (6,), (2, 3))
+        for shape in ((6,), (-1,), (3, 2), (1, 6))
+        for flag in (False, True)
+    ]
+    found = draw_calls(random.Random("few"), contracts(SUITE.spec), calls, 60)["legal"]
+    cores: dict[tuple[tuple[str, str], ...], list[DrawnCall]] = {}
+    for core, examples in found.items():
+        few = tuple((name, value) for name, value in core if name in design.of_call)
+        cores.setdefault(few, []).extend(examples)
+    builder = Builder(FACTORS, design, cores)
+    possible = builder.open.copy()
+    rows = list(builder.rows())
+    assert 0 < len(rows) < int(possible.sum())
+    again = Builder(FACTORS, design, cores)
+    again.close(rows[::2])
+    assert 0 < again.open.sum() < possible.sum()
+    assert not any(again.open[again.codes(again.places(row))].sum() for row in rows[::2])
+
+
+# ── the rows have the values that their lines name ────────────────────────────────────────────────
+
+
+def result_of(row: Row) -> Declared | None:
+    return row.steps[-1].graph.nodes[-1].result
+
+
+def dims_of(row: Row) -> object:
+    declared = result_of(row)
+    assert declared is not None
+    return declared.dims
+
+
+LAST: dict[tuple[str, str], Callable[[Row], bool]] = {
+    ("known", "none"): lambda row: set(row.steps[-1].graph.src.dims or ()) <= {None},
+    ("known", "all"): lambda row: row.given == "runtime" or None not in (row.steps[-1].graph.src.dims or ()),
+    ("declared", "nothing"): lambda row: result_of(row) is None,
+    ("declared", "rank-unknown"): lambda row: dims_of(row) is None,
+    ("declared", "exact"): lambda row: dims_of(row) == row.steps[-1].meanings[0].meaning.dst,
+    ("in_place", "yes"): lambda row: row.steps[-1].may_overwrite,
+    ("shape_step", "-1"): lambda row: row.steps[-1].shape_step == -1 and row.given == "runtime",
+    ("place", "last-of-5"): lambda row: len(row.steps[-1].graph.nodes) == 5,
+    ("place", "fork"): lambda row: row.steps[-1].graph.nodes[-1].takes_src,
+    ("place", "shared-shape"): lambda row: row.steps[-1].graph.nodes[-1].shares_shape,
+    ("time", "first"): lambda row: len(row.steps) == 1 or row.case.concurrent > 1,
+    ("time", "rejection"): lambda row: row.steps[0].meanings[0].meaning.kind == "illegal",
+    ("time", "larger"): lambda row: len(row.steps[0].src.elements) >= 2000,
+    ("time", "repeated"): lambda row: row.steps[0].graph == row.steps[1].graph,
+    ("threads", "one-program"): lambda row: row.case.one_program and row.case.concurrent == 4,
+    ("content", "zeros"): lambda row: not any(row.steps[-1].src.elements),
+    ("content", "constant"): lambda row: len({*words_of(row)}) == 1,
+    ("content", "sorted"): lambda row: [*words_of(row)[:61]] == sorted(words_of(row)[:61]),
+    ("content", "small"): lambda row: max(words_of(row)) < 61,
+}  # fmt: skip
+"""What is true of a row with a value."""
+
+
+def words_of(row: Row) -> list[int]:
+    step, width = row.steps[-1], 2 if row.type != "f32" else 4
+    elements = bytes(step.src.elements)
+    return [int.from_bytes(elements[at : at + width], "little") for at in range(0, len(elements), width)]
+
+
+@pytest.mark.parametrize(("factor", "value"), LAST)
+def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> None:
+    drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
+    lines = [number for number, each in enumerate(read_combinations(FACTORS)) if each.chosen[factor] == value]
+    rows = [drawer.claimed_row(number, "row") for number in lines[:: max(1, len(lines) // 25)]]
+    legal = [row for row in rows if row and row.steps[-1].meanings[0].meaning.kind == "legal"]
+    assert len(legal) > 5
+    usual = [row for row in legal if factor != "content" or row.case.steps[0].layout == "dense"]
+    assert [row.case.steps for row in usual if not LAST[factor, value](row)] == []
+
+
+def test_each_layout_is_that_of_the_line() -> None:
+    for each in list(read_combinations(FACTORS))[::50]:
+        case = case_of(each.call, each.chosen, 1)
+        assert {step.layout for step in case.steps} == {each.chosen["layout"]}
+
+
+# ── claims ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pairs_of(rows: Iterable[Row]) -> set[object]:
+    """Pairs of what the rows choose: operation, type, layout, place and time."""
+    found = set[object]()
+    for row in rows:
+        step = row.case.steps[-1]
+        facts = (row.operation, row.type, step.layout, len(step.shapes), step.in_place, row.case.known, len(row.steps))
+        found |= {(a, b) for a, b in combinations(enumerate(facts), 2)}
+    return found
+
+
+def test_what_is_claimed_still_meets_beside_what_is_not() -> None:
+    """A row with a value that a backend does not claim has another one, and keeps the rest."""
+    everything = Claims(tuple(SUITE.spec.operations))
+    narrow = Claims(everything.operations, ("layout:reversed", "type:bf16", "threads", "runtime-shape", "rank:9"))
+    drawers = [Drawer(SUITE.spec, claims) for claims in (everything, narrow)]
+    all_rows, rows = ([row for n in range(1000) if (row := drawer.claimed_row(n, "row"))] for drawer in drawers)
+    assert len(rows) == len(all_rows) == 1000
+    assert not [facet for row in rows for facet in row.facets if narrow.excludes(facet)]
+    claimed = pairs_of(row for row in all_rows if not narrow.find_unclaimed(row.facets))
+    assert claimed <= pairs_of(rows)
+    beside = pairs_of(row for row in all_rows if narrow.find_unclaimed(row.facets) == {"layout:reversed"})
+    assert {pair for pair in beside if "reversed" not in str(pair)} <= pairs_of(rows)
+
+
+@pytest.mark.parametrize(("call", "facts"), [
+    (DrawnCall((2, 3), (6,), False), {"lengths": "flatten", "entries": "positive", "size": "2-15"}),
+    (DrawnCall((6, 5), (2, 3, 5), False), {"lengths": "split"}),
+    (DrawnCall((2, 3), (0, -1), True), {"lengths": "identity", "entries": "copy-and-infer"}),
+    (DrawnCall((2, 3), (2, 1, -1), True), {"lengths": "1-middle", "entries": "infer-last"}),
+    (DrawnCall((2, 3), (1, 2, 3), True), {"lengths": "1-first"}),
+    (DrawnCall((5, 12, 3), (5, 3, 2, 2, 3), True), {"lengths": "three"}),
+    (DrawnCall((2, 9), (2, 3, 3), False), {"lengths": "square"}),
+    (DrawnCall((2, 8), (2, 4, 2), False), {"lengths": "last-two"}),
+    (DrawnCall((4, 6), (6, 4), False), {"lengths": "permuted"}),
+    (DrawnCall((4, 6), (2, 12), False), {"lengths": "both"}),
+    (DrawnCall((1, 1, 3), (1, 0, 3), True), {"lengths": "identity", "entries": "copy-behind-one"}),
+    (DrawnCall((0, 3), (0, 0), False), {"entries": "literal-zero", "size": "0"}),
+    (DrawnCall((2, 3), (7,), False), {"broken": "too-long"}),
+    (DrawnCall((2, 3), (-1, 4), False), {"broken": "infer-no-divide"}),
+    (DrawnCall((2, 3), (-1, -1), False), {"broken": "two-infers"}),
+    (DrawnCall((2, 3), (-2, -3), False), {"broken": "negative-pair"}),
+    (DrawnCall((10,), (2, 7, 7, 43826197), False), {"broken": "wraps-32"}),
+    (DrawnCall((10,), (2, 13, 419, 691, 823, 2977518503), False), {"broken": "wraps-64"}),
+    (DrawnCall((2, 3), (0, 4), True), {"broken": "copied"}),
+    (DrawnCall((2, 3), (0, 3), False), {"broken": "literal-zero"}),
+])  # fmt: skip
+def test_the_factors_of_a_call(call: DrawnCall, facts: dict[str, str]) -> None:
+    assert facts.items() <= describe_call(call).items()
