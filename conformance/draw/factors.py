@@ -39,7 +39,7 @@ class Limit(NamedTuple):
 
 
 class Design(NamedTuple):
-    """The factors of which the values meet, on legal or on illegal calls."""
+    """Factors with values that meet, on legal or on illegal calls."""
 
     name: str
     threes: tuple[str, ...]

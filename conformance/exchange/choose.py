@@ -15,6 +15,7 @@ from ..plan.steps import RowStep
 Reasons = Mapping[str, str]
 """The reason to leave out a row, by the beginning of a facet that the format has no place for."""
 COMMON: Reasons = {
+    "unknown-src": "unknown lengths of src",
     "in-place": "dst in the memory of src",
     "threads": "several calls at the same time",
     "dst-strides": "strides declared of dst",

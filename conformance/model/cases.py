@@ -29,7 +29,7 @@ _FAMILIES: Mapping[str, str] = {
 
 
 def families_of(layout: str) -> tuple[str, ...]:
-    """Return the layouts of which a layout is a variety: two if it is made of two."""
+    """Return the family of a layout; two families if it is made of two layouts."""
     return tuple(_FAMILIES.get(part, part) for part in layout.split("+"))
 
 

@@ -30,7 +30,7 @@ FACTORS = Factors(SUITE.spec)
 
 
 def test_everything_meets_that_can() -> None:
-    """Every three values of 17 factors on legal calls, and of 8 on illegal ones, but for those that cannot."""
+    """Every three values of 17 factors on legal calls, and of 8 on illegal ones, except those that cannot."""
     legal, illegal = count_meetings(SUITE)
     assert (len(legal.design.threes), len(illegal.design.threes)) == (17, 8)
     assert legal.met > 190_000
