@@ -34,7 +34,7 @@ class ExecuTorch(ArrayLibrary):
 
     name, version = "executorch", metadata.version("executorch")
     operations = ("StaticReshape", "Reshape-1")
-    not_claimed = ("declared", "form", "runtime-shape", "length:2^31", *STRIDED_FACETS)
+    not_claimed = ("declared", "form", "runtime-shape", "length:2^31", "threads:one-program", *STRIDED_FACETS)
 
     def __init__(self) -> None:
         self.tensors = Torch()

@@ -23,7 +23,7 @@ class LiteRt(ArrayLibrary):
     """LiteRT's RESHAPE by the interpreter's own kernel, without delegates."""
 
     name, version = "litert", metadata.version("ai-edge-litert")
-    not_claimed = (*ArrayLibrary.not_claimed, "length:2^31", *OTHERS)
+    not_claimed = (*ArrayLibrary.not_claimed, "length:2^31", "threads:one-program", *OTHERS)
     resolver: Any = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 
     def __init__(self) -> None:

@@ -48,8 +48,8 @@ class OpenVino:
     threads: ClassVar[int] = 2
     claims = Claims(
         ("StaticReshape", "DynamicReshape-1", "Reshape-1"),
-        ("declared", "form:outputs", "form:types", "runtime-shape:changing-rank", "shared-src"),
-    )
+        ("declared", "form:outputs", "form:types", "runtime-shape:changing-rank", "shared-src", "threads:one-program"),
+    )  # an infer request runs once at a time, says its documentation
 
     def __init__(self) -> None:
         self.core = ov.Core()
@@ -115,7 +115,9 @@ class OpenVinoReference:
 
     name = "openvino-reference"
     identity = Identity(name, VERSION.partition("-")[0], (("build", VERSION),))
-    claims = OpenVino.claims._replace(not_claimed=("declared", "form:outputs", "form:types", "shared-src"))
+    claims = OpenVino.claims._replace(
+        not_claimed=("declared", "form:outputs", "form:types", "shared-src", "threads:one-program")
+    )
 
     def compile(self, graph: Graph) -> Evaluation:
         try:

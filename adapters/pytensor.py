@@ -25,7 +25,9 @@ class PyTensor(ArrayLibrary):
     """pytensor.tensor.reshape, rewritten and compiled to C."""
 
     name, version = "pytensor", pytensor.__version__
-    not_claimed = (*ArrayLibrary.not_claimed, "type:bf16", *(f"shape-type:{name}" for name in UNSIGNED))
+    not_claimed = (
+        *ArrayLibrary.not_claimed, "type:bf16", "threads:one-program", *(f"shape-type:{name}" for name in UNSIGNED)
+    )  # fmt: skip
     refusals = (*ArrayLibrary.refusals, AssertionError)  # the last: a constant length below -1
     mode = "CVM"
 

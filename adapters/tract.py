@@ -31,7 +31,8 @@ class Tract(OnnxLibrary):
 
     identity = Identity("tract", tract.version())
     claims = Claims(
-        ("StaticReshape", "Reshape-1"), ("runtime-shape", "form:attributes", "rank:65", *types_except(TYPES.values()))
+        ("StaticReshape", "Reshape-1"),
+        ("runtime-shape", "unknown-src", "form:attributes", "rank:65", *types_except(TYPES.values())),
     )
     refusals = (tract.TractError,)
 

@@ -59,6 +59,8 @@ def smaller_cases(case: Case) -> Iterator[Case]:
         for smaller in _smaller_steps(step):
             if smaller.shared_shape and len(set(smaller.shapes)) > 1:
                 continue
+            if len(steps) > 1 and len(smaller.shapes) != len(step.shapes):  # the steps share a graph
+                continue
             yield replace(case, steps=_with(steps, at, smaller))
     if len(steps) > 1:
         yield from _change_all_steps(case)
@@ -141,11 +143,17 @@ def _with(items: tuple[T, ...], at: int, item: T) -> tuple[T, ...]:
 
 
 def _change_all_steps(case: Case) -> Iterator[Case]:
-    """Yield cases with one change to all steps, if all have one src and shape."""
+    """Yield cases with one change to all steps, if all have one src and the same shapes."""
     first = case.steps[0]
     for other in case.steps[1:]:
         if (other.src, other.shapes) != (first.src, first.shapes):
             return
+    for at in range(len(first.shapes) if len(first.shapes) > 1 else 0):
+        shorter = [
+            replace(step, shapes=_without(step.shapes, at), special_zero=_without(step.special_zero, at))
+            for step in case.steps
+        ]
+        yield replace(case, steps=tuple(shorter))
     for src, shape in _smaller_calls(first.src, first.shapes[0]):
         yield replace(
             case, steps=tuple(replace(s, src=src, shapes=(shape, *s.shapes[1:]), bits=None) for s in case.steps)

@@ -17,7 +17,8 @@ from ..meaning.contract import Contract, contracts
 from ..model import Case, Kind, Place, Problem, Suite
 
 _PLACE = Place(f"cases/{FILE}", 1)
-_MAX_RANK, _MAX_ELEMENTS = 12, 1 << 17
+_MAX_RANK, _MAX_ELEMENTS, _MAX_LENGTH = 12, 1 << 17, (1 << 31) - 1
+"""Of the calls of combinations. A shape that arrives as s32 has no longer entries."""
 _MAX_NAMED = 4
 
 
@@ -82,10 +83,10 @@ def _plain_calls(case: Case) -> Iterator[DrawnCall]:
     if case.attributes or case.inputs or case.outputs or case.dst_type or case.shape_rank != 1:
         return
     for step in case.steps:
-        if len(step.shapes) == 1 and max(len(step.src), len(step.shapes[0])) <= _MAX_RANK:
-            call = DrawnCall(step.src, step.shapes[0], step.special_zero[0])
-            if np.prod(step.src, dtype=object) <= _MAX_ELEMENTS:
-                yield call
+        (shape, *others), volume = step.shapes, np.prod(step.src, dtype=object)
+        ranks_fit = not others and max(len(step.src), len(shape)) <= _MAX_RANK
+        if ranks_fit and volume <= _MAX_ELEMENTS and max(map(abs, (*shape, 0))) <= _MAX_LENGTH:
+            yield DrawnCall(step.src, shape, step.special_zero[0])
 
 
 def _count(factors: Factors, design: Design, rows: list[Values], known: list[Values]) -> DesignCount:

@@ -18,9 +18,10 @@ from conformance.hunt.hunt import HuntResult, Scope, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
+from conformance.meaning.contract import contracts
 from conformance.model import Case, Claims, Layout
 from conformance.plan.memory import TensorSpec, image_of
-from conformance.plan.rows import Row, plan_of
+from conformance.plan.rows import Row, plan_of, rows_of
 from conformance.run.row import run
 from conformance.selfcheck.mutants import broken_backends
 
@@ -188,6 +189,15 @@ def test_shrinking_ends() -> None:
         while (lesser := next(smaller_cases(current), None)) is not None:
             current, steps = lesser, steps + 1
             assert steps < 500, case
+
+
+def test_steps_with_chains_shrink_together() -> None:
+    """The steps of a case share a graph, so no smaller case has steps with chains of several lengths."""
+    chained = [case for case in draw_cases(400) if len(case.steps) > 1 and len(case.steps[0].shapes) > 1]
+    smaller = [each for case in chained for each in smaller_cases(case)]
+    assert min(len(each.steps[0].shapes) for each in smaller) == 1
+    for row in rows_of(smaller[::7], spec(), contracts(spec())):
+        assert len(row.steps) == len(row.case.steps)
 
 
 def test_the_command_prints_the_case_and_its_meaning(cli: Cli) -> None:

@@ -138,6 +138,11 @@ def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> Non
     assert [row.case.steps for row in usual if not LAST[factor, value](row)] == []
 
 
+def test_every_line_gives_a_row() -> None:
+    drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
+    assert None not in [drawer.claimed_row(number, "row") for number in range(len(combined._lines()))]
+
+
 def test_each_layout_is_that_of_the_line() -> None:
     for each in list(read_combinations(FACTORS))[::50]:
         case = case_of(each.call, each.chosen, 1)
