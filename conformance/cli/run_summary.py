@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..evidence.command import explain_words, run_words
+from ..evidence.drawn import describe_drawn
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result
 from ..model.verdicts import TABLE
-from ..plan.rows import Plan, drawn_number
+from ..plan.rows import Plan
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
 from ..system.text import join_names
 from ..verdict.conclude import Conclusion
@@ -70,13 +71,13 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, ever
     """
     failures = group_failures(plan, evidence, conclusion.blames)
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
-    head = [_name(evidence), "", *_sentences(conclusion.sentences, 2), "", *_facts(evidence, conclusion)]
+    head = [_name(evidence), "", *_sentences(conclusion.sentences, 2), "", *_facts(plan, evidence, conclusion)]
     end = ["", *_end(conclusion, out)]
     texts = [*head, *_notes(notes), *_failures(failures, evidence, every_row), *end]
     screen = screen_lines()
     if screen is not None and not every_row and count_lines(texts) >= screen:
         shared = _share_sentences(conclusion)
-        head = [_name(evidence), *_sentences(shared, 2), "", *_facts(evidence, conclusion)]
+        head = [_name(evidence), *_sentences(shared, 2), "", *_facts(plan, evidence, conclusion)]
         number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
         room = screen - 1 - count_lines([*head, *number, *end])
         texts = [*head, *number, *_failures(failures, evidence, every_row, room), *end]
@@ -136,18 +137,14 @@ def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:
         yield f"report: {relative(out / PAGE)}" if (out / PAGE).exists() else f"results: {relative(out / RESULTS)}"
 
 
-def _facts(evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
+def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
     """Yield the number of each verdict, and what ran."""
     counts = conclusion.counts
     numbers = [paint(TABLE[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
     yield f"  {' · '.join(numbers)}"
     yield f"  {count_noun(conclusion.tests, 'test')}, each a row judged in a document, {evidence.footer['seconds']} s"
-    if drawn := evidence.footer.get("drawn"):
-        seed = evidence.header["drawn"]["seed"]
-        failed = f"{drawn['failures']:,} failed" if drawn["failures"] else "none failed"
-        if drawn["failures"] > sum(drawn_number(result.row) is not None for result in evidence.results):
-            failed += "; the first of each kind counts"
-        yield f"  {count_noun(drawn['calls'], 'drawn row')} of seed {seed}, {failed}"
+    if drawn := describe_drawn(evidence, plan.suite.spec):
+        yield f"  {drawn}"
 
 
 def _notes(notes: Iterable[str]) -> Iterator[str]:

@@ -67,7 +67,7 @@ def _lines() -> tuple[str, ...]:
 # ── as a case ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def case_of(call: DrawnCall, chosen: Values, number: int) -> Case:
+def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -> Case:
     """Return the case of a combination; its number varies what no factor says."""
     type_, place = chosen["type"], chosen["place"]
     steps = [
@@ -82,7 +82,7 @@ def case_of(call: DrawnCall, chosen: Values, number: int) -> Case:
     if chosen["dst_layout"] != "none":
         strides = " ".join(map(str, strides_of(dst, chosen["dst_layout"], 1)))  # type: ignore[arg-type]
     return Case(
-        "combined", FILE, "same-volume", tuple(steps), Place(FILE, 1),
+        name, FILE, "same-volume", tuple(steps), Place(FILE, 1),
         declared=declared, dst_strides=strides, shape_step=int(chosen["shape_step"]), known=chosen["known"],  # type: ignore[arg-type]
         concurrent=_THREADS if chosen["threads"] != "one" else 1, one_program=chosen["threads"] == "one-program",
     )  # fmt: skip

@@ -116,7 +116,7 @@ class Drawer:
             chosen = self._factors.fitting(call, {**chosen, "way": name_of_way, "type": type_})
         others = iter((*self._combinations[number + 1 :], *self._combinations[:number]))
         while True:
-            row = self._row(replace(case_of(call, chosen, number), id=name), way)
+            row = self._row(case_of(call, chosen, number, name), way)
             unclaimed = {facet.partition(":")[0] for facet in self._claims.find_unclaimed(row.facets)} if row else set()
             if not unclaimed:
                 return row
@@ -138,7 +138,11 @@ class Drawer:
             return None
         row = row_of(case, operation, given, shape_type, self._contracts)
         rule = _rule_of(row)
-        return row._replace(case=replace(case, rule=rule if rule in self._spec.rules else next(iter(self._spec.rules))))
+        ruled = row._replace(
+            case=replace(case, rule=rule if rule in self._spec.rules else next(iter(self._spec.rules)))
+        )
+        vars(ruled).update(vars(row))  # its steps, which do not depend on the rule
+        return ruled
 
 
 def _rule_of(row: Row) -> str:

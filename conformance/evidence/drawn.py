@@ -8,8 +8,10 @@ from itertools import islice
 from pathlib import Path
 
 from ..draw.challenge import challenge
+from ..model import Spec
 from ..plan.rows import Plan, Row, drawn_number
 from ..plan.select import BadExpression, choose
+from ..system.terminal import count_noun
 from .results import Evidence, InvalidEvidence
 
 SEED = 0
@@ -44,6 +46,25 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
             )
         rows.append(row)
     return replace(plan, rows=(*plan.rows, *rows))
+
+
+def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
+    """Say how many drawn rows were called, what met in them and how many failed; None if none were."""
+    drawn = evidence.footer.get("drawn")
+    if not drawn:
+        return None
+    from ..draw.factors import Factors
+    from ..draw.rows import whole_number
+
+    words = count_noun(drawn["calls"], "drawn row")
+    if drawn["failures"]:
+        held = sum(drawn_number(result.row) is not None for result in evidence.results)
+        rest = "; the first of each kind counts" if drawn["failures"] > held else ""
+        return f"{words}, {drawn['failures']:,} failed{rest}"
+    factors = next(iter(Factors(spec).designs)).threes
+    whole = evidence.header["drawn"]["calls"] >= whole_number()
+    met = f": every three of {len(factors)} factors met, as far as they are claimed" if whole else ""
+    return f"{words}, none failed{met}"
 
 
 def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..evidence.command import suite_words
+from ..evidence.drawn import describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
 from ..model.verdicts import TABLE
-from ..plan.rows import drawn_number
 from ..verdict.standing import Standing
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
@@ -91,7 +91,7 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         **(_LINKS if brief else _NO_LINKS),
         standings=list(_merge_documents(run.standings)),
         number_of_cases=len(run.plan.suite.cases),
-        drawn=any(drawn_number(result.row.id) for result in run.rows),
+        drawn=describe_drawn(run.evidence, run.plan.suite.spec),
         rules=list(collect_rules(run)),
         failures=failures,
         first=next((entry for failure in failures for entry in failure.full), None),
