@@ -25,7 +25,7 @@ from conformance.load.folders import spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Array, Malformed, Problem, Result, Suite
-from conformance.plan.rows import Plan, plan_of
+from conformance.plan.rows import Plan, drawn_number, plan_of
 from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run
 from conformance.runner import planted_backends
@@ -391,7 +391,10 @@ def published() -> Iterator[tuple[Path, Evidence]]:
 
 
 def translate(evidence: Evidence) -> Evidence:
-    """Return evidence under today's names; what was written under them stays as it is."""
+    """Return evidence under today's names, without the rows that it drew and that today's suite draws no more.
+
+    What was written under today's names stays as it is.
+    """
     if not _OLD.search(" ".join(evidence.header["suite"]["documents"])):
         return evidence
     header = _translate_texts(evidence.header)
@@ -404,8 +407,10 @@ def translate(evidence: Evidence) -> Evidence:
             detail=_translate_texts(each.detail),
         )
         for each in evidence.results
+        if drawn_number(each.row) is None
     )
-    return replace(evidence, header=header, results=results, footer=_translate_texts(evidence.footer))
+    footer = {key: value for key, value in _translate_texts(evidence.footer).items() if key != "drawn"}
+    return replace(evidence, header=header, results=results, footer=footer)
 
 
 def _translate_texts(value: Any) -> Any:
