@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..adapter import load_adapter
 from ..load.cases import load_suite, with_cases
 from ..load.faults import load_faults
-from ..load.folders import cases_folder, find_folders, spec_folder
+from ..load.folders import cases_folder, digest_of, find_folders, spec_folder
 from ..load.schema import bundled_problems
 from ..load.spec import load_spec
 from ..load.strict_yaml import require
@@ -108,7 +108,8 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _Findings:
         return _Findings(spec, 0, (), None, list(malformed.problems))
     problems = list(check_cases.problems(suite, path, plan))
     problems += check_cases.reference_problems(own, load_adapter("reference"))
-    meetings = count_meetings(suite) if suite.whole and own is plan else ()
+    is_bundled = spec.digest == digest_of([spec_folder()])  # other operations and types meet as they are run
+    meetings = count_meetings(suite) if is_bundled and own is plan else ()
     problems += problems_with_meetings(meetings)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)

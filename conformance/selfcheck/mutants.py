@@ -32,9 +32,6 @@ _NOTHING_THERE = "where there are no elements, strides and offset lead nowhere"
 _MOVED = "if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
 _EMPTY = "return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)"
 _EARLY = 'return ReferenceProgram(self, graph, self.settle("compile", nodes, dims, ()) if early else None)'
-_KNOWN_TOGETHER = (
-    "a graph that knows every shape beforehand knows src's lengths too, and one without them knows no shape"
-)
 _BOTH_OBSERVED = "under strides of dst that overlap, an answer of the reference is observed as its refusal is"
 EQUIVALENTS: Mapping[str, str] = {
     "MOST_DIMS = 32 · 32 became 33": _SAME_BYTES,
@@ -45,10 +42,6 @@ EQUIVALENTS: Mapping[str, str] = {
     f"{_EMPTY} · 0 became 1": _NOTHING_THERE,
     f"{_EMPTY} · 0 became 1 (2)": _NOTHING_THERE,
     f"{_EARLY}  # type: ignore[arg-type] · always the second": _SETTLED_LATER,
-    "early = dims is not None and None not in dims · `None not in dims` dropped": _KNOWN_TOGETHER,
-    "early = dims is not None and None not in dims · not in became in": _SETTLED_LATER,
-    "early = early and node.shape.values is not None  # type: ignore[union-attr] # which was checked"
-    " · `early` dropped": _KNOWN_TOGETHER,
     "dst = known_lengths(src, shape, special_zero) if free or 0 in shape else shape · always the first": (
         "the known lengths of a shape without -1 and 0 are the shape itself"
     ),

@@ -59,8 +59,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     links = ["right/report.html", "wrong/report.html"]
     (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
-    target = {**right.evidence.header["target"], "select": "flattens"}
-    finish_run(plan, Right(), folder / "part", one_case, target=target)
+    finish_run(plan, Right(), folder / "part", one_case)
     reports = folder / "reports"
     for name in ("right", "wrong"):
         publish(prepare(folder / name / "results.jsonl", plan, reports, Trust()))
