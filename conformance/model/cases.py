@@ -18,6 +18,7 @@ Layout = Literal[
     "broadcast-middle", "broadcast-last", "reversed-middle", "reversed-first",
     "permuted", "stepped-7", "offset-8", "broadcast-two", "reversed-two",
     "transposed+reversed", "transposed+stepped", "padded+reversed", "broadcast+reversed", "channels-last+cropped",
+    "stepped-3", "reversed-all", "broadcast-first-two", "inner-swapped", "padded+cropped",
 ]  # fmt: skip
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 _FAMILIES: Mapping[str, str] = {
@@ -25,6 +26,7 @@ _FAMILIES: Mapping[str, str] = {
     "broadcast-middle": "broadcast", "broadcast-last": "broadcast",
     "reversed-middle": "reversed", "reversed-first": "reversed", "reversed-two": "reversed",
     "permuted": "transposed", "stepped-7": "padded", "offset-8": "offset", "broadcast-two": "broadcast",
+    "stepped-3": "padded", "reversed-all": "reversed", "broadcast-first-two": "broadcast", "inner-swapped": "transposed",
 }  # fmt: skip
 
 

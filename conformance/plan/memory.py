@@ -79,7 +79,7 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
         return _dense_strides(dims, width)
     rank, parts = len(dims), layout.split("+")
     wide = "stepped" in parts or (parts == ["padded"] and rank == 1)
-    step = width * (7 if "stepped-7" in parts else 2 if wide else 1)
+    step = width * (7 if "stepped-7" in parts else 3 if "stepped-3" in parts else 2 if wide else 1)
     repeated, turned = _axes_of("broadcast", parts, rank), _axes_of("reversed", parts, rank)
     strides = [0] * rank
     for count, axis in enumerate(_sort_axes(rank, parts[0])):
@@ -94,7 +94,10 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
 
 def _axes_of(family: str, parts: Sequence[str], rank: int) -> Collection[int]:
     """Return the axes that a layout repeats or reverses."""
-    axes = {"first": {0}, "middle": {rank // 2}, "last": {rank - 1}, "two": {0, rank - 1}}
+    axes = {
+        "first": {0}, "middle": {rank // 2}, "last": {rank - 1}, "two": {0, rank - 1}, "first-two": {0, 1},
+        "all": range(rank),
+    }  # fmt: skip
     which = next((part.partition("-") for part in parts if part.partition("-")[0] == family), None)
     return axes[which[2] or {"broadcast": "first", "reversed": "last"}[family]] if which else ()
 
@@ -115,6 +118,8 @@ def _sort_axes(rank: int, layout: str) -> list[int]:
         order.reverse()
     if layout == "swapped":
         order[-2:] = order[:-3:-1]
+    if layout == "inner-swapped":
+        order[1:-1] = order[-2:0:-1]
     if layout == "permuted":
         order = [*order[-1:], *order[:-1]]
     first = {"channels-last": 1, "blocked": 2}.get(layout)
