@@ -157,7 +157,14 @@ def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
         "findings": {kind: kinds[kind] for kind in FINDING_KINDS},
         "cases": findings.cases,
         "meetings": {
-            each.design.name: {"rows": each.rows, "met": each.met, "missing": sum(1 for _ in each.missing)}
+            each.design.name: {
+                "rows": each.rows,
+                "met": each.met,
+                "missing": sum(1 for _ in each.missing),
+                "groups": [
+                    {"factors": group.group, "met": group.met, "missing": group.missing} for group in each.groups
+                ],
+            }
             for each in findings.meetings
         },
     }
@@ -203,8 +210,9 @@ def _show_summary(spec: Spec, result: _Findings) -> None:
         ("cases", result.cases, cases if result.cases else "none could be checked"),
     ]
     for each in result.meetings:
-        what = f"on {each.design.name} calls; of {len(each.design.threes)} factors every three values meet that can"
-        rows.append(("combinations", each.rows, f"{what}: {each.met:,}"))
+        full = sum(not group.missing for group in each.groups)
+        what = f"on {each.design.name} calls: {full:,} of {len(each.groups):,} threes and pairs of factors are complete"
+        rows.append(("combinations", each.rows, f"{what}, {each.met:,} values met"))
     say(table([(paint("bold", name), str(number), rest) for name, number, rest in rows], right=[1]))
 
 

@@ -26,7 +26,8 @@ _FAMILIES: Mapping[str, str] = {
     "broadcast-middle": "broadcast", "broadcast-last": "broadcast",
     "reversed-middle": "reversed", "reversed-first": "reversed", "reversed-two": "reversed",
     "permuted": "transposed", "stepped-7": "padded", "offset-8": "offset", "broadcast-two": "broadcast",
-    "stepped-3": "padded", "reversed-all": "reversed", "broadcast-first-two": "broadcast", "inner-swapped": "transposed",
+    "stepped-3": "padded", "reversed-all": "reversed", "broadcast-first-two": "broadcast",
+    "inner-swapped": "transposed",
 }  # fmt: skip
 
 
