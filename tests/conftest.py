@@ -85,3 +85,9 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 def spec() -> Spec:
     """The bundled specification."""
     return builders_spec()
+
+
+@pytest.fixture(autouse=True)
+def few_drawn_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let whole runs in this process draw few rows. README's command, which CI runs too, draws all."""
+    monkeypatch.setattr("conformance.cli.request.whole_number", lambda: 120)
