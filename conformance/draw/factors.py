@@ -110,7 +110,7 @@ def _read() -> Any:
     return content
 
 
-class Way(NamedTuple):
+class OperationWay(NamedTuple):
     """An operation, a way to pass shape to it, and the type of shape."""
 
     operation: Operation
@@ -118,10 +118,10 @@ class Way(NamedTuple):
     shape_type: str
 
 
-def ways_of(spec: Spec) -> dict[str, Way]:
+def ways_of(spec: Spec) -> dict[str, OperationWay]:
     """Return the ways by the names that they have as values."""
     return {
-        f"{operation.id}/{given}/{shape_type}": Way(operation, given, shape_type)
+        f"{operation.id}/{given}/{shape_type}": OperationWay(operation, given, shape_type)
         for operation in spec.operations.values()
         for given in operation.shape_passed_as
         for shape_type in operation.shape_types

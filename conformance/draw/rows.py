@@ -17,7 +17,7 @@ from ..plan.rows import Row, is_expressible, row_of
 from .calls import Draw, DrawnCall
 from .cases import draw_case, draw_long_sequence
 from .combined import Combination, case_of, count_combinations, read_combinations
-from .factors import Factors, Way, ways_of
+from .factors import Factors, OperationWay, ways_of
 
 MAX_TRIES = 40
 """Cases to draw for one row until the backend claims one."""
@@ -65,7 +65,7 @@ class Drawer:
         self._simplest = case_of(DrawnCall((1,), (1,), False), simplest, 0)
         self._ways = {name: way for name, way in ways_of(spec).items() if self._is_claimed(way)}
 
-    def _is_claimed(self, way: Way) -> bool:
+    def _is_claimed(self, way: OperationWay) -> bool:
         facets = facets_of_way(self._simplest, way.operation, way.shape_type, way.given)
         return self._claims.offers(way.operation.id) and not self._claims.find_unclaimed(frozenset(facets))
 
@@ -129,10 +129,10 @@ class Drawer:
                 call = other.call
             chosen = self._factors.fitting(call, {**chosen, **simplest})
 
-    def _types_of(self, way: Way) -> list[str]:
+    def _types_of(self, way: OperationWay) -> list[str]:
         return [type_ for type_ in way.operation.types if self._claims.offers_type(type_)]
 
-    def _row(self, case: Case, way: Way) -> Row | None:
+    def _row(self, case: Case, way: OperationWay) -> Row | None:
         operation, given, shape_type = way._replace(shape_type=case.shape_type or way.shape_type)
         if not is_expressible(case, operation, given, shape_type):
             return None

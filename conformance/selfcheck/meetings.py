@@ -18,7 +18,7 @@ from ..model import Case, Kind, Place, Problem, Suite
 
 _PLACE = Place(f"cases/{FILE}", 1)
 _MAX_RANK, _MAX_ELEMENTS, _MAX_LENGTH = 12, 1 << 17, (1 << 31) - 1
-"""Of the calls of combinations. A shape that arrives as s32 has no longer entries."""
+"""Limits of the calls of combinations. A shape that arrives as s32 has no longer entries."""
 _MAX_NAMED = 4
 
 

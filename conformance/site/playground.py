@@ -35,7 +35,7 @@ class Failing(NamedTuple):
     tests: int
 
 
-class Done(NamedTuple):
+class CallRecord(NamedTuple):
     """What the backends did with a call in one document."""
 
     backends: int
@@ -66,7 +66,7 @@ def write_playground(path: Path, spec: Spec, runs: Sequence[FinishedRun], pages:
     except NoExactForm:
         path.unlink(missing_ok=True)
         return
-    calls: dict[str, tuple[Call, list[Done]]] = {}
+    calls: dict[str, tuple[Call, list[CallRecord]]] = {}
     for case, rows in runs[0].cases.items() if runs else ():
         if call := plain_call(rows[0].row):
             calls[case] = call, [*_done(runs, case, call, spec.documents)]
@@ -124,7 +124,7 @@ def _clause(rule: Rule, document: str) -> dict[str, Any]:
 # ── the calls that were run ───────────────────────────────────────────────────────────────────────
 
 
-def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[Done]:
+def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[CallRecord]:
     """Yield what the backends did with a call in each document."""
     tests: dict[str, list[list[Outcome | None]]] = {document: [[] for _ in runs] for document in documents}
     for number, run in enumerate(runs):
@@ -138,4 +138,4 @@ def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterabl
         for number, outcomes in enumerate(by_run):
             if failed := [SEVERITIES.index(severity_of(outcome, kind)) for outcome in outcomes if outcome]:
                 failing.append(Failing(number, min(failed), len(failed), len(outcomes)))
-        yield Done(sum(map(bool, by_run)), tuple(sorted(failing, key=lambda each: each.severity)))
+        yield CallRecord(sum(map(bool, by_run)), tuple(sorted(failing, key=lambda each: each.severity)))

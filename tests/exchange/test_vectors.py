@@ -24,7 +24,7 @@ from tests.builders import ROOT, Cli, write_suite
 
 PLAN = plan_of(load_suite(None))
 CHOICE = choose_vectors(PLAN.rows)
-FEW = CHOICE.chosen[::31]
+EVERY_31ST = CHOICE.chosen[::31]
 KNOWN = KnownFaults(load_faults())
 EXAMPLE = ROOT / "examples" / "vectors"
 STRICT = "-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
@@ -175,8 +175,8 @@ def test_a_mistake_of_the_writer_is_noticed(tmp_path: Path, monkeypatch: pytest.
         return test
 
     monkeypatch.setattr(json_export, "_test_of", write_wrong)
-    write_vectors(PLAN.suite, FEW, tmp_path)
-    assert has_mistake(tmp_path, [row for group in FEW for row in group.rows]) == bool(mistake)
+    write_vectors(PLAN.suite, EVERY_31ST, tmp_path)
+    assert has_mistake(tmp_path, [row for group in EVERY_31ST for row in group.rows]) == bool(mistake)
 
 
 def test_a_changed_or_foreign_folder_is_refused(cli: Cli, tmp_path: Path) -> None:
