@@ -62,7 +62,7 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
         rest = "; the first of each kind counts" if drawn["failures"] > held else ""
         return f"{words}, {drawn['failures']:,} failed{rest}"
     factors = next(iter(Factors(spec).designs)).threes
-    whole = evidence.header["drawn"]["calls"] >= whole_number()
+    whole = drawn["calls"] == evidence.header["drawn"]["calls"] >= whole_number()  # fewer if it was given up
     met = f": every three of {len(factors)} factors met, as far as they are claimed" if whole else ""
     return f"{words}, none failed{met}"
 

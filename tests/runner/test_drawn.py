@@ -10,7 +10,7 @@ from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.cli import main as cli
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn, whole_number
-from conformance.evidence.drawn import plan_of_run
+from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
 from conformance.hunt.filed_rule import is_failure
@@ -68,6 +68,23 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
     evidence = run_plan(tmp_path, "reference", 0)
     assert "drawn" not in evidence.header
     assert "drawn" not in evidence.footer
+
+
+def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
+    """Not one of fewer rows, and not one that ended before its last row."""
+    evidence, whole = run_plan(tmp_path, "reference", 60), whole_number()
+    said = {
+        (asked, called): describe_drawn(
+            replace(
+                evidence,
+                header={**evidence.header, "drawn": {"seed": 0, "calls": asked}},
+                footer={**evidence.footer, "drawn": {"calls": called, "failures": 0}},
+            ),
+            SUITE.spec,
+        )
+        for asked, called in ((60, 60), (whole, whole - 1), (whole, whole))
+    }
+    assert ["factors met" in str(words) for words in said.values()] == [False, False, True]
 
 
 def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:
