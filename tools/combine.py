@@ -22,9 +22,9 @@ from conformance.draw.combined import FILE, Combination, read_combinations
 from conformance.draw.factors import Design, Factors, Meetings, describe_call
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
-from conformance.meaning.contract import Contract, contracts
+from conformance.meaning.contract import Contract, contracts, distinct
 from conformance.meaning.domain import Lengths
-from conformance.selfcheck.meetings import calls_of_cases
+from conformance.selfcheck.meetings import calls_of_cases, common_kind
 
 PAIRS = 120_000
 """Pairs of src and dst to draw for the kinds of calls."""
@@ -149,13 +149,13 @@ def draw_calls(
 ) -> dict[str, dict[Core, list[DrawnCall]]]:
     """Draw legal and illegal calls by the values of their factors, some of each, beside those that are known."""
     found: dict[str, dict[Core, list[DrawnCall]]] = {"legal": {}, "illegal": {}}
-    distinct = {contract.source: contract for contract in kinds.values()}.values()
+    differing = distinct(kinds)
 
     def keep(call: DrawnCall) -> None:
         values = describe_call(call)
         name = "illegal" if "broken" in values else "legal"
         kept = found[name].setdefault(tuple(values.items()), [])
-        if len(kept) < CALLS_KEPT and call not in kept and {each.meaning(*call).kind for each in distinct} == {name}:
+        if len(kept) < CALLS_KEPT and call not in kept and common_kind(differing, call) == name:
             kept.append(call)
 
     for call in known:

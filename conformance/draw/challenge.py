@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import count
 
-from ..meaning.contract import Contract, contracts
+from ..meaning.contract import Contract, contracts, distinct
 from ..model import Case, Expected, Place, Step, Suite
 from ..plan.rows import Plan, plan_of, rows_of
 from .calls import Draw, DrawnCall, draw_any_call
@@ -78,12 +78,12 @@ def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> I
         for step in case.steps
         for shape, special_zero in zip(step.shapes, step.special_zero, strict=True)
     }
-    distinct = {contract.source: contract for contract in compiled.values()}.values()
+    differing = distinct(compiled)
     for _ in range(MAX_DRAWS):
         call = draw_any_call(draw)
         if call in known or math.prod(call.src) > MAX_ELEMENTS:
             continue
-        wanted = [rule for rule in dict.fromkeys(_rules_met(call, distinct, full)) if rule not in full]
+        wanted = [rule for rule in dict.fromkeys(_rules_met(call, differing, full)) if rule not in full]
         if wanted:
             known.add(call)
             met.update(wanted)
@@ -92,9 +92,9 @@ def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> I
             yield _case(call, wanted[0], f"fresh-{nonce[:8]}-{number}", _start(nonce, str(number)))
 
 
-def _rules_met(call: DrawnCall, distinct: Iterable[Contract], full: Set[str]) -> Iterator[str]:
+def _rules_met(call: DrawnCall, differing: Iterable[Contract], full: Set[str]) -> Iterator[str]:
     """Yield rules that a call breaks alone in a document, or that fix an entry of a legal dst, unless all are full."""
-    for contract in distinct:
+    for contract in differing:
         meaning = contract.meaning(*call)
         if meaning.kind == "illegal" and len(meaning.rules) == 1:
             yield meaning.rules[0]

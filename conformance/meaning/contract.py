@@ -8,7 +8,7 @@ the volume.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from types import CodeType
 from typing import NamedTuple
@@ -130,6 +130,11 @@ class Contract:
 @lru_cache(64)
 def _compile(source: str) -> CodeType:
     return compile(source, "<contract>", "exec")
+
+
+def distinct(compiled: Mapping[str, Contract]) -> tuple[Contract, ...]:
+    """Return the contracts that differ; several documents may have the same one."""
+    return tuple({contract.source: contract for contract in compiled.values()}.values())
 
 
 def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:

@@ -13,7 +13,7 @@ import numpy as np
 from ..draw.calls import DrawnCall
 from ..draw.combined import FILE, read_combinations
 from ..draw.factors import Design, Factors, Group, Meetings, Values, describe_call
-from ..meaning.contract import Contract, contracts
+from ..meaning.contract import Contract, contracts, distinct
 from ..model import Case, Kind, Place, Problem, Suite
 
 _PLACE = Place(f"cases/{FILE}", 1)
@@ -50,27 +50,22 @@ class DesignCount(NamedTuple):
 def count_meetings(suite: Suite) -> tuple[DesignCount, ...]:
     """Count the meetings of each design."""
     factors = Factors(suite.spec)
-    kinds = _Kinds(contracts(suite.spec).values())
+    differing = distinct(contracts(suite.spec))
     rows: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
     for call, chosen in read_combinations(factors):
-        rows[kinds.kind_of(call)].append({**chosen, **describe_call(call)})
+        rows[common_kind(differing, call)].append({**chosen, **describe_call(call)})
     known: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
     for call in calls_of_cases(suite):
-        kind, values = kinds.kind_of(call), describe_call(call)
+        kind, values = common_kind(differing, call), describe_call(call)
         if kind in known and ("broken" in values) == (kind == "illegal"):
             known[kind].append(values)
     return tuple(_count(factors, design, rows[design.name], known[design.name]) for design in factors.designs)
 
 
-class _Kinds:
-    """Says if a call is legal in every document, illegal in every one, or neither."""
-
-    def __init__(self, compiled: Iterable[Contract]) -> None:
-        self._contracts = tuple({contract.source: contract for contract in compiled}.values())
-
-    def kind_of(self, call: DrawnCall) -> Kind:
-        kinds = {contract.meaning(*call).kind for contract in self._contracts}
-        return kinds.pop() if len(kinds) == 1 else "unspecified"
+def common_kind(differing: Iterable[Contract], call: DrawnCall) -> Kind:
+    """Return the kind that a call has under every contract; `unspecified` if there is none."""
+    kinds = {contract.meaning(*call).kind for contract in differing}
+    return kinds.pop() if len(kinds) == 1 else "unspecified"
 
 
 def calls_of_cases(suite: Suite) -> list[DrawnCall]:
