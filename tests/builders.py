@@ -372,6 +372,16 @@ def finish_run(
     return FinishedRun(plan, evidence, conclusion)
 
 
+def write_site(plan: Plan, reports: Path, folders: Iterable[Path]) -> None:
+    """Publish the runs of some folders, and write the pages of the site."""
+    from conformance.certificate.check import Trust  # most tests publish nothing
+    from conformance.site.publish import prepare, publish, write_pages
+
+    for folder in folders:
+        publish(prepare(folder / "results.jsonl", plan, reports, Trust()))
+    write_pages(reports, plan)
+
+
 _DOCUMENTS = {
     "static-2022": "static-oneapi",
     "static-2021": "static-graph-v0.9",

@@ -12,15 +12,13 @@ from typing import Any
 
 import pytest
 
-from conformance.certificate.check import Trust
 from conformance.model import IDLE, Result
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import difference
 from conformance.site import compare_page
-from conformance.site.publish import prepare, publish, write_pages
 
-from ..builders import Right, Wrong, finish_run, plan_as_bundled
+from ..builders import Right, Wrong, finish_run, plan_as_bundled, write_site
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -61,9 +59,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
     finish_run(plan, Right(), folder / "part", one_case)
     reports = folder / "reports"
-    for name in ("right", "wrong"):
-        publish(prepare(folder / name / "results.jsonl", plan, reports, Trust()))
-    write_pages(reports, plan)
+    write_site(plan, reports, (folder / "right", folder / "wrong"))
     found = difference(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
     return {

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from conformance.certificate.check import Trust
 from conformance.cli.arguments import Usage
 from conformance.cli.facts import inexpressible
 from conformance.cli.reading import read_named_lengths
@@ -22,9 +21,8 @@ from conformance.model import Call, Expression, Kind, Outcome, Spec
 from conformance.report import render
 from conformance.report.picture import draw_reading
 from conformance.site.playground import PLAYGROUND, write_playground
-from conformance.site.publish import prepare, publish, write_pages
 from conformance.verdict.severity import severity_of
-from tests.builders import Right, Wrong, finish_run, plan_as_bundled
+from tests.builders import Right, Wrong, finish_run, plan_as_bundled, write_site
 from tests.exchange.test_code import drawn, small
 
 from .test_documents import PageLinks, list_broken_links
@@ -178,8 +176,7 @@ def test_published_pages_lead_to_the_playground(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
     for backend in (Right(), Wrong()):
         finish_run(plan, backend, tmp_path / backend.name)
-        publish(prepare(tmp_path / backend.name / "results.jsonl", plan, reports, Trust()))
-    write_pages(reports, plan)
+    write_site(plan, reports, (tmp_path / "right", tmp_path / "wrong"))
     for page, link in (
         ("index.html", PLAYGROUND), ("rules.html", PLAYGROUND), ("spec/index.html", f"../{PLAYGROUND}"),
         ("spec/static-oneapi.html", f"../{PLAYGROUND}#src=2,3&shape=6&special_zero=false"),

@@ -10,12 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certificate.check import Trust
 from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
-from conformance.site.publish import prepare, publish, size, write_pages
-from tests.builders import ROOT, Cli, Command, CommandOutput, Right, WrongBefore, finish_run, plan_as_bundled
+from conformance.site.publish import size, write_pages
+from tests.builders import (
+    ROOT,
+    Cli,
+    Command,
+    CommandOutput,
+    Right,
+    WrongBefore,
+    finish_run,
+    plan_as_bundled,
+    write_site,
+)
 from tests.site.test_documents import list_broken_links
 
 REPORTS = ROOT / "reports"
@@ -116,8 +125,7 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
     for backend in (WrongBefore(), Right()):
         finish_run(plan, backend, tmp_path / backend.version)
-        publish(prepare(tmp_path / backend.version / "results.jsonl", plan, reports, Trust()))
-    write_pages(reports, plan)
+    write_site(plan, reports, (tmp_path / "0.9", tmp_path / "1"))
     page = (reports / "right-1" / "since-right-0.9.html").read_text(encoding="utf-8")
     assert '<a href="../right-0.9/report.html#document-static-oneapi">' in page
     assert '<a href="../right-0.9/report.html#case-turns">' in page, "it fails no longer, so the older page has it"
