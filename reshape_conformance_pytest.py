@@ -23,83 +23,41 @@ HERE = str(Path(__file__).absolute().parent)
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "--adapter": {
-        "dest": "conformance_adapter",
-        "metavar": "BACKEND",
-        "action": "append",
+        "metavar": "BACKEND", "action": "append",
         "help": "run the reshape conformance cases on BACKEND: a bundled name, package.module:Class, "
         "path/to/file.py:Class or cmd:./program",
     },
-    "--operation": {
-        "dest": "conformance_operation",
-        "metavar": "OPERATION",
-        "action": "append",
-        "help": "with --adapter: this operation only; may be repeated",
-    },
-    "--document": {
-        "dest": "conformance_document",
-        "metavar": "DOCUMENT",
-        "action": "append",
-        "help": "with --adapter: judge by this document only; may be repeated",
-    },
-    "--type": {
-        "dest": "conformance_type",
-        "metavar": "TYPE",
-        "action": "append",
-        "help": "with --adapter: this element type only; may be repeated",
-    },
+    "--operation": {"metavar": "OPERATION", "action": "append", "help": "this operation only; may be repeated"},
+    "--document": {"metavar": "DOCUMENT", "action": "append", "help": "judge by this document only; may be repeated"},
+    "--type": {"metavar": "TYPE", "action": "append", "help": "this element type only; may be repeated"},
     "--large": {
-        "dest": "conformance_large",
-        "action": "store_true",
-        "default": None,
-        "help": "with --adapter: run the cases of more than 2^31 elements too",
+        "action": "store_true", "default": None, "help": "run the cases of more than 2^31 elements too",
     },
     "--drawn-rows": {
-        "dest": "conformance_drawn_rows",
-        "metavar": "N",
-        "type": int,
-        "help": "with --adapter: after a whole session, draw N rows at random, always the same ones, and call them (0)",
+        "metavar": "N", "type": int,
+        "help": "after a whole session, draw N rows at random, always the same ones, and call them (0)",
     },
     "--conformance-waivers": {
-        "dest": "conformance_waivers",
-        "metavar": "FILE",
-        "help": "with --adapter: known failures that are waived, as of `conformance run --waivers`",
+        "metavar": "FILE", "help": "known failures that are waived, as of `conformance run --waivers`",
     },
-    "--conformance-claims": {
-        "dest": "conformance_claims",
-        "metavar": "FILE",
-        "help": "with --adapter: what the backend must claim, exactly",
-    },
-    "--conformance-timeout": {
-        "dest": "conformance_timeout",
-        "metavar": "SECONDS",
-        "help": "with --adapter: limit of one call (20); the first may take 120",
-    },
-    "--conformance-memory": {
-        "dest": "conformance_memory",
-        "metavar": "MIB",
-        "help": "with --adapter: limit of a process's address space (16384)",
-    },
+    "--conformance-claims": {"metavar": "FILE", "help": "what the backend must claim, exactly"},
+    "--conformance-timeout": {"metavar": "SECONDS", "help": "limit of one call (20); the first may take 120"},
+    "--conformance-memory": {"metavar": "MIB", "help": "limit of a process's address space (16384)"},
     "--conformance-isolation": {
-        "dest": "conformance_isolation",
-        "metavar": "HOW",
-        "help": "with --adapter: worker (a process for the backend, the default), case (one for each row) or none",
+        "metavar": "HOW", "help": "worker (a process for the backend, the default), case (one for each row) or none",
     },
     "--conformance-jobs": {
-        "dest": "conformance_jobs",
-        "metavar": "N",
-        "help": "with --adapter: number of processes of the backend at once (1), without -n of pytest-xdist",
+        "metavar": "N", "help": "number of processes of the backend at once (1), without -n of pytest-xdist",
     },
     "--conformance-suite": {
-        "dest": "conformance_suite",
         "metavar": "DIR",
-        "help": "with --adapter: a folder with spec/ or cases/, which replace the bundled, or extend it if they say so",
+        "help": "a folder with spec/ or cases/, which replace the bundled, or extend it if they say so",
     },
-    "--conformance-out": {
-        "dest": "conformance_out",
-        "metavar": "DIR",
-        "help": "with --adapter: write the evidence and the reports into DIR",
-    },
-}
+    "--conformance-out": {"metavar": "DIR", "help": "write the evidence and the reports into DIR"},
+}  # fmt: skip
+for name, settings in OPTIONS.items():
+    settings["dest"] = f"conformance_{name.removeprefix('--').removeprefix('conformance-').replace('-', '_')}"
+    settings["help"] = f"{'' if name == '--adapter' else 'with --adapter: '}{settings['help']}"
 
 INI = ("waivers", "claims", "timeout", "memory", "isolation", "jobs")
 """Options that the configuration of pytest may also have, as `conformance_waivers` and so on."""

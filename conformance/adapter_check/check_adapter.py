@@ -28,8 +28,7 @@ from ..plan.rows import Plan
 from ..plan.steps import RowStep
 from ..run.call import make_call
 from ..run.diagnose import diagnose_elements
-from .check import Check
-from .check_claims import check_claims, suggest_claim
+from .check_claims import Check, check_claims, suggest_claim
 
 _ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, -1), (0, 1 << 40))
 """Shapes that (2, 3) cannot take with special_zero false, whatever document is asked."""
@@ -233,12 +232,8 @@ def _problem(task: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | No
     if outcome.data != task.src.elements:
         assert outcome.data is not None
         diagnosis = diagnose_elements(task.source, task.src.elements, outcome.data, ())
-        swapped = _swap_bytes(task.src.elements, WIDTH[task.source.type])
+        width, whole = WIDTH[task.source.type], bytes(task.src.elements)
+        swapped = b"".join(whole[at : at + width][::-1] for at in range(0, len(whole), width))
         how = "the bytes of every element are in the wrong order" if bytes(outcome.data) == swapped else diagnosis.text
         return f"the bytes are not src's: {how}"
     return None
-
-
-def _swap_bytes(data: bytes | memoryview, width: int) -> bytes:
-    whole = bytes(data)
-    return b"".join(whole[at : at + width][::-1] for at in range(0, len(whole), width))

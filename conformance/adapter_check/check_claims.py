@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Literal, NamedTuple
 
 from ..model import Adapter, Claims, Outcome, covers
 from ..plan.rows import Plan, Row
 from ..run.row import call_steps
-from .check import Check
+
+
+class Check(NamedTuple):
+    """The finding of one check, in a line."""
+
+    word: Literal["ok", "mend", "note"]
+    check: str
+    text: str
+
+    @classmethod
+    def of(cls, check: str, sound: str, problem: str | None) -> Check:
+        """Return a check that is ok and says what is sound, or names the problem to mend."""
+        return cls("mend", check, problem) if problem else cls("ok", check, sound)
 
 
 def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check]:

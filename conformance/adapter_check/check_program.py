@@ -11,11 +11,10 @@ from ..isolate.process.launch import DEFAULT_LIMITS, Limits, start
 from ..isolate.protocol import messages
 from ..isolate.protocol.messages import Fault
 from ..isolate.protocol.process import Process
-from ..model import Claims, Crashed, TimedOut
-from ..plan.rows import Plan, Row
+from ..model import Crashed, TimedOut
+from ..plan.rows import Plan
 from ..system.text import quote_json
-from .check import Check
-from .check_claims import is_plain
+from .check_claims import Check, is_plain
 
 _HELLO: Mapping[str, Any] = {"do": "hello", "protocol": messages.VERSION, "shared_memory": None}
 _TENSOR: Mapping[str, Any] = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
@@ -50,6 +49,8 @@ def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS
     for name, act in _FAULTS.items():
         talk = Talk(command_line, plan, limits)
         try:
+            if act is not _other_version:
+                talk.ask(_HELLO)
             wrong = act(talk)
         except (Fault, Crashed, TimedOut) as error:
             wrong = str(error)
@@ -63,30 +64,25 @@ def _other_version(talk: Talk) -> str | None:
 
 
 def _unknown_request(talk: Talk) -> str | None:
-    talk.ask(_HELLO)
     return _lacks("error", talk.ask({"do": "sing", "song": ["la", {"la": None}]})) or _stopped_answering(talk)
 
 
 def _unknown_key(talk: Talk) -> str | None:
-    talk.ask(_HELLO)
     wrong = _lacks("result", talk.ask({"do": "describe", "extra": {"nested": [1, 2.5, "é\n", True, None]}}))
     return wrong and f"{wrong}: keys it does not know are to be ignored"
 
 
 def _unknown_program(talk: Talk) -> str | None:
-    talk.ask(_HELLO)
     reply = talk.ask({"do": "run", "program": 77, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(8))
     return _lacks("error", reply) or _stopped_answering(talk)
 
 
 def _close_unknown(talk: Talk) -> str | None:
-    talk.ask(_HELLO)
     talk.ask({"do": "close", "program": 77})
     return _stopped_answering(talk)
 
 
 def _two_at_once(talk: Talk) -> str | None:
-    talk.ask(_HELLO)
     first, second = talk.process.new_id(), talk.process.new_id()
     lines = [messages.encode_line({"id": number, "do": "describe"}) for number in (first, second)]
     talk.process.send([b"".join(lines)], talk.process.start_clock(), "describe")
@@ -96,9 +92,9 @@ def _two_at_once(talk: Talk) -> str | None:
 
 
 def _in_pieces(talk: Talk) -> str | None:
-    talk.ask(_HELLO)
     _, claims = messages.parse_description(talk.ask({"do": "describe"}).get("result", {}))
-    step = _find_simple_row(talk.plan, claims).steps[0]
+    rows = sorted(talk.plan.rows, key=lambda row: (not claims.offers(row.operation), len(row.facets)))
+    step = next(row for row in rows if is_plain(row)).steps[0]
     number = talk.process.new_id()
     compiled = talk.ask_in_pieces(number, messages.compile_line(number, 5, step.graph), "compile")
     if "result" not in compiled:
@@ -110,22 +106,6 @@ def _in_pieces(talk: Talk) -> str | None:
         return f"run in pieces: {wrong}"
     talk.process.read_payload(reply["result"]["bytes"], talk.process.start_clock(), "run")
     return _stopped_answering(talk)
-
-
-def _find_simple_row(plan: Plan, claims: Claims) -> Row:
-    """Return a legal row of a claimed operation with the fewest facets."""
-    rows = sorted(plan.rows, key=lambda row: (not claims.offers(row.operation), len(row.facets)))
-    return next(row for row in rows if is_plain(row))
-
-
-def _stop(talk: Talk) -> str | None:
-    talk.ask(_HELLO)
-    return talk.process.stop()
-
-
-def _hang_up(talk: Talk) -> str | None:
-    talk.ask(_HELLO)
-    return talk.process.close_input()
 
 
 def _stopped_answering(talk: Talk) -> str | None:
@@ -150,6 +130,6 @@ _FAULTS: Mapping[str, Callable[[Talk], str | None]] = {
     "a close of an unknown program is survived": _close_unknown,
     "two requests that come at once get two replies": _two_at_once,
     "a request that comes in pieces is put together": _in_pieces,
-    "stop ends it": _stop,
-    "it ends where we hang up without a word": _hang_up,
+    "stop ends it": lambda talk: talk.process.stop(),
+    "it ends where we hang up without a word": lambda talk: talk.process.close_input(),
 }

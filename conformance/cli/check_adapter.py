@@ -6,9 +6,8 @@ import argparse
 import shlex
 from collections.abc import Iterator
 
-from ..adapter_check.check import Check
 from ..adapter_check.check_adapter import check_adapter
-from ..adapter_check.check_claims import is_plain
+from ..adapter_check.check_claims import Check, is_plain
 from ..adapter_check.check_program import check_program
 from ..isolate.backend import isolation_of
 from ..isolate.process.launch import Limits
