@@ -43,12 +43,10 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """The names that a case file may have; its name is part of the names of its rows."""
 _MAX_ELEMENTS = 1 << 28
 """Elements that src may have in a case without `large`: 1 GiB of f32."""
-_MAX_ENTRIES = 1000
-"""Dims of src, entries of shape, nodes of a chain, and steps of a case."""
+_MAX_DIMS = 1000
+"""Dims of src."""
 _Tensor = tuple[str, tuple[int, ...]]
 """Type and dims."""
-_MAX_EXTRA = 100
-"""Inputs or outputs beyond those of an operation."""
 
 
 def read_lock(folder: Path) -> list[str]:
@@ -142,7 +140,6 @@ class _CaseReader:
             self.wrong("rule", describe_unknown("rule", entry["rule"], self.spec.rules, "conformance list rules"))
         if "steps" in entry and "expect" in entry:
             self.wrong("expect", "a case with steps expects something at each step, not as a whole; move it there")
-        self.check_lengths()
         steps = self.steps()
         if len({len(step.shapes) for step in steps}) > 1:
             self.wrong("steps", "the steps have chains of several lengths, but share a graph; write them as cases")
@@ -155,8 +152,8 @@ class _CaseReader:
             place=Place(self.path, entry.line),
             declared=tuple(declared) if isinstance(declared, list) else declared,
             attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
-            inputs=self.counts("inputs", ("src", "shape", "extra")),
-            outputs=self.counts("outputs", ("dst", "extra")),
+            inputs=_counts(entry.get("inputs", {})),
+            outputs=_counts(entry.get("outputs", {})),
             **{key.name: entry[key.name] for key in CASE_KEYS if key.name in entry},
             generated="each" in entry,
         )
@@ -186,15 +183,6 @@ class _CaseReader:
                 break
         return tuple(steps)
 
-    def check_lengths(self) -> None:
-        """Report more entries or steps than any call needs. They would only take memory and time."""
-        for entry in (self.entry, *self.entry.get("steps", ()), *self.entry.get("chain", ())):
-            for key in ("shape", "declared", "chain", "steps"):
-                value = entry.get(key)
-                if isinstance(value, list) and len(value) > _MAX_ENTRIES:
-                    what = f"{key} has {len(value):,} entries; at most {_MAX_ENTRIES:,} are tried"
-                    self.wrong(key, what, entry)
-
     def operand(self, name: str, value: Any) -> Operand | None:
         if value == "missing":
             return None
@@ -206,16 +194,6 @@ class _CaseReader:
             if isinstance(element, str) and type_ != "string":
                 self.wrong("attributes", f"{name}: the text {element!r} is no {type_}; write a number, or type: string")
         return Operand(type_, dims, values)
-
-    def counts(self, key: str, names: tuple[str, ...]) -> dict[str, int]:
-        result = {}
-        for name, value in self.entry.get(key, {}).items():
-            if name not in names:
-                self.wrong(key, describe_unknown(key[:-1], name, names))
-            if value != "missing" and value > _MAX_EXTRA:
-                self.wrong(key, f"{value:,} extra {key} are too many; at most {_MAX_EXTRA} are tried")
-            result[name] = 0 if value == "missing" else value
-        return result
 
     def step(self, entry: Map, written_out: Mapping[str, Any] | None = None) -> Step:
         whole = {**self.entry, **entry, **(written_out or {})} if entry is not self.entry or written_out else entry
@@ -244,8 +222,8 @@ class _CaseReader:
             )
             return "T", ()
         place = entry if key in entry else self.entry
-        if len(tensor[1]) > _MAX_ENTRIES:
-            self.wrong(key, f"{key} has {len(tensor[1]):,} dims; at most {_MAX_ENTRIES:,} are tried", place)
+        if len(tensor[1]) > _MAX_DIMS:
+            self.wrong(key, f"{key} has {len(tensor[1]):,} dims; at most {_MAX_DIMS:,} are tried", place)
             return "T", ()
         if (volume := math.prod(tensor[1])) > _MAX_ELEMENTS and not self.entry.get("large", False):
             what = f"{volume:,}" if volume < 1 << 64 else "more than 2^64"
@@ -271,6 +249,10 @@ class _CaseReader:
             self.wrong("expect", f"{quote(_text(text))} is neither {src_type}[…], reject nor unspecified", entry)
             return Expected("unspecified")
         return Expected("legal", *tensor)
+
+
+def _counts(given: Mapping[str, Any]) -> dict[str, int]:
+    return {name: 0 if value == "missing" else value for name, value in given.items()}
 
 
 def _as_tensor(given: str | _Tensor) -> _Tensor | None:

@@ -144,10 +144,9 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
             missing = [key for key in error.validator_value if key not in error.instance]
             return [Problem(Place(name, line), f"missing key {quote(key)}; add it") for key in missing]
         case "anyOf" | "oneOf":
-            telling = ("additionalProperties", "required", "enum", "pattern")
-            deeper = [e for e in error.context or () if len(e.absolute_path) > len(path)]
-            likely = [e for e in deeper if e.validator in telling]
-            if likely:
+            telling = ("additionalProperties", "required", "enum", "pattern", "maxItems")
+            deeper = [e for e in error.context or () if len(e.absolute_path) > len(path) or e.validator == "maxItems"]
+            if likely := [e for e in deeper if e.validator in telling]:
                 return _explain(likely[0], content, name)
             due = error.schema.get("description", "one of the forms that the schema lists")
             what = f"{quote(error.instance)} is not {due}"
@@ -156,6 +155,10 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
         case "pattern":
             due = error.schema.get("description", f"text of the form {error.validator_value}")
             what = f"{quote(error.instance)} is not {due}"
+        case "maxItems":
+            what = f"{len(error.instance):,} entries; at most {error.validator_value:,} are tried"
+        case "maximum":
+            what = f"{error.instance:,} are too many; at most {error.validator_value:,} are tried"
         case "minItems" if not error.instance:
             what = "an empty list, which should be non-empty; fill it"
         case "type":

@@ -23,6 +23,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import importlib
 import os
 import shlex
 import time
@@ -50,7 +51,6 @@ from ..system.files import lock_folder
 from ..system.terminal import plain
 from ..verdict.standing import in_target
 from . import selection
-from .allure_parameters import AllureParameters
 from .calls import RowCalls
 from .conclusion import SessionConclusion, keep_warning_filters_out
 from .failure_sections import FailureSections
@@ -82,8 +82,6 @@ def register(config: pytest.Config) -> None:
     except CommandError as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
-    if config.getoption("allure_report_dir", None):
-        config.pluginmanager.register(AllureParameters())
     config.pluginmanager.register(FailureSections(config))
 
 
@@ -177,6 +175,15 @@ class ConformanceSession:
             if os.getcwd() != self.folder:
                 os.chdir(self.folder)
         return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Tell Allure the parameters of a row, without which it counts the rows of a case as retries of one test."""
+        if isinstance(item, CaseRow) and self.config.getoption("allure_report_dir", None):
+            row, allure = item.row, importlib.import_module("allure")
+            shape = row.given if row.given == "attribute" else f"{row.given} {row.shape_type}"
+            for name, value in (("operation", row.operation), ("type", row.type), ("shape", shape)):
+                allure.dynamic.parameter(name, value)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:

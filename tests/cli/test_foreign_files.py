@@ -220,12 +220,12 @@ TOO_MUCH = {
     ),
     "elements past all counting": (case(src="T[" + ", ".join(["9" * 30] * 9) + "]"), "more than 2^64 elements"),
     "dims": (case(src=f"T[{', '.join(['1'] * 1001)}]"), "few.yaml:5: src has 1,001 dims; at most 1,000 are tried"),
-    "entries of shape": (case(shape=str([1] * 1001)), "few.yaml:6: shape has 1,001 entries"),
-    "steps": (case(f"steps: [{', '.join(['{expect: reject}'] * 1001)}]"), "steps has 1,001 entries"),
-    "nodes": (case(f"chain: [{', '.join(['{shape: [1], special_zero: true}'] * 1001)}]"), "chain has 1,001 entries"),
-    "declared dims": (case(f"declared: {[1] * 1001}"), "declared has 1,001 entries"),
-    "inputs": (case("inputs: {extra: 1000000000000}"), "1,000,000,000,000 extra inputs are too many"),
-    "outputs": (case("outputs: {extra: 101}"), "101 extra outputs are too many"),
+    "entries of shape": (case(shape=str([1] * 1001)), "few.yaml:6: cases.0.shape: 1,001 entries"),
+    "steps": (case(f"steps: [{', '.join(['{expect: reject}'] * 1001)}]"), "steps: 1,001 entries"),
+    "nodes": (case(f"chain: [{', '.join(['{shape: [1], special_zero: true}'] * 1001)}]"), "chain: 1,001 entries"),
+    "declared dims": (case(f"declared: {[1] * 1001}"), "declared: 1,001 entries"),
+    "inputs": (case("inputs: {extra: 1000000000000}"), "inputs.extra: 1,000,000,000,000 are too many"),
+    "outputs": (case("outputs: {extra: 101}"), "outputs.extra: 101 are too many"),
 }  # fmt: skip
 
 
