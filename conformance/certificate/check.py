@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import report
 from ..evidence.folder import RESULTS
-from ..evidence.journal import suite_record
+from ..evidence.journal import refuse_unreadable, suite_record
 from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
 from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
@@ -311,9 +311,7 @@ def _check_pages(folder: Path, due: Mapping[str, str]) -> None:
     """Refuse a page or a badge that does not say what the statement and the audit say."""
     for name, text in due.items():
         path = folder / name
-        try:
+        with refuse_unreadable(path):
             said = read_bytes(path, _MAX_BYTES).decode("utf-8", "replace") if path.exists() else text
-        except OSError as error:
-            raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}") from None
         if said != text:
             raise InvalidEvidence(f"{path}: does not say what {STATEMENT} says")

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ..evidence.journal import InvalidEvidence
+from ..evidence.journal import InvalidEvidence, refuse_unreadable
 from ..system.files import read_bytes
 from ..system.temporary import temporary_folder
 from .statement import RecordFile, write_record
@@ -56,10 +56,8 @@ def read_revoked(path: Path | None) -> Revoked:
     """Read a list of what is revoked; InvalidEvidence if a part of it is in another form."""
     if path is None:
         return NOTHING_REVOKED
-    try:
+    with refuse_unreadable(path):
         content = read_bytes(path)
-    except OSError as error:
-        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}") from None
     if content.startswith(_KRL):
         _run("-Q", ["-l", "-f", str(path)], f"{path}: is a revocation list that cannot be read in full")
         return Revoked(path, is_krl=True)

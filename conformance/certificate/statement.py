@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..draw.challenge import NONCE
+from ..evidence.journal import refuse_unreadable
 from ..evidence.results import Evidence, InvalidEvidence
 from ..evidence.subject import digest_of_subject
 from ..model import WAIVED
@@ -110,10 +111,8 @@ class RecordFile(NamedTuple):
 
 def read_record(path: Path, form: Any) -> RecordFile:
     """Read a record; InvalidEvidence if it has another form, or a key occurs twice in it."""
-    try:
+    with refuse_unreadable(path):
         content = read_bytes(path, _MAX_BYTES)
-    except OSError as error:
-        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
         record = decode(content.decode(), twice=False)
     except ValueError as error:  # also of bytes that are no UTF-8
@@ -132,10 +131,8 @@ def write_record(path: Path, record: Record) -> RecordFile:
 
 def digest_of_file(path: Path) -> str:
     """Return the SHA-256 of a file's bytes; InvalidEvidence if it cannot be read."""
-    try:
+    with refuse_unreadable(path):
         return sha256_of(path)
-    except OSError as error:
-        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def time_of(text: str) -> datetime:

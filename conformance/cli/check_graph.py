@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_findings
+from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, find_faults, fit_trials, format_findings
 from ..graphs.decide import Judge
-from ..graphs.faults import find_faults
 from ..graphs.nodes import Dims, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
 from ..graphs.page import FileSection, make_entry, render_graphs
@@ -27,7 +26,7 @@ from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import format_dims, name_first, shorten
 from .arguments import Usage, emit, load_spec_of, pick
-from .commands import build_parsers
+from .commands import parser_of
 from .facts import of_branch, standing
 from .graph_lengths import trials_of
 from .layout import KIND_STYLES, print_rules
@@ -140,8 +139,8 @@ def _run_backend(backend: str, suite: Path | None, written: Written) -> int:
     (own / "spec").unlink(missing_ok=True)
     if suite is not None:
         (own / "spec").symlink_to(find_folders(suite).spec.resolve())
-    words = ["run", backend, "--suite", str(own), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
-    code = run_suite(build_parsers(["run"])[0].parse_args(words))
+    words = [backend, "--suite", str(own), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
+    code = run_suite(parser_of("run").parse_args(words))
     return 0 if code == INCOMPLETE else code
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -78,22 +77,23 @@ def load_command(name: str) -> Any:
     return import_module(f".{COMMANDS[name].module}", __package__)
 
 
-def build_parsers(names: Collection[str]) -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of the command line, and a parser for each command in `names`."""
+def top_parser() -> Parser:
+    """Return the parser of a command line without a command."""
     top = Parser(prog="conformance")
     top.format_help = lambda: fold_lines(help_text())  # type: ignore[method-assign]
     top.add_argument("--version", action=_Version, nargs=0)
     top.add_argument("--completion", action=_Completion, metavar="SHELL")
-    group = top.add_subparsers(metavar="COMMAND", dest="command", parser_class=Parser)
-    commands: dict[str, Any] = {}
-    for name in names:
-        module, summary = load_command(name), COMMANDS[name].summary
-        description = f"{summary[0].upper()}{summary[1:]}{'' if summary.endswith('?') else '.'}"
-        epilog = f"for example:\n{module.EXAMPLES}"
-        commands[name] = group.add_parser(name, description=description, epilog=epilog)
-        module.add_options(commands[name])
-        add_json(commands[name])
-    return top, commands
+    return top
+
+
+def parser_of(command: str) -> Parser:
+    """Return the parser of what follows a command."""
+    module, summary = load_command(command), COMMANDS[command].summary
+    description = f"{summary[0].upper()}{summary[1:]}{'' if summary.endswith('?') else '.'}"
+    parser = Parser(prog=f"conformance {command}", description=description, epilog=f"for example:\n{module.EXAMPLES}")
+    module.add_options(parser)
+    add_json(parser)
+    return parser
 
 
 def help_text() -> str:
@@ -131,9 +131,9 @@ def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | N
             COMMANDS[name].summary,
             {
                 option: () if action.nargs == 0 else tuple(map(str, action.choices)) if action.choices else None
-                for action in parser._actions
+                for action in parser_of(name)._actions
                 for option in action.option_strings
             },
         )
-        for name, parser in build_parsers(COMMANDS)[1].items()
+        for name in COMMANDS
     }

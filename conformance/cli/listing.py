@@ -170,12 +170,6 @@ def _factors(scope: _Scope) -> Iterator[dict[str, Any]]:
         yield {"factor": name, "about": factors.about[name], "meets": meets, "values": values}
 
 
-def _backends(_: _Scope) -> Iterator[dict[str, Any]]:
-    for name, known in bundled_backends().items():
-        facts = {"backend": name, "version": known.version, "about": known.about, "install": known.install}
-        yield {**facts, "not_tried": [*known.not_tried]}
-
-
 # ── the columns ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -192,10 +186,6 @@ def _name_documents(spec: Spec, documents: Collection[str]) -> str:
     return "all" if len(documents) == len(spec.documents) else " ".join(documents) or "-"
 
 
-def _name_bound(spec: Spec, rule: dict[str, Any]) -> str:
-    return _name_documents(spec, [name for name, each in rule["documents"].items() if each["standing"] != "not bound"])
-
-
 def _format_calls(_: Spec, case: dict[str, Any]) -> str:
     more = f" (first and last of {case['steps']:,})" if case["steps"] > len(case["calls"]) else ""
     return "; ".join(case["calls"]) + more
@@ -209,7 +199,9 @@ LISTINGS = {
             "rule": "rule",
             "level": lambda _, rule: paint(_LEVEL_STYLES[rule["level"]], rule["level"]),
             "contract": lambda _, rule: "".join(form for form in rule["contract"] if form != "where") or "-",
-            "documents": _name_bound,
+            "documents": lambda spec, rule: _name_documents(
+                spec, [name for name, each in rule["documents"].items() if each["standing"] != "not bound"]
+            ),
             "sentence": "sentence",
         },
     ),
@@ -255,7 +247,10 @@ LISTINGS = {
     ),
     "backends": _Listing(
         (),
-        _backends,
+        lambda _: (
+            {"backend": name, **{key: getattr(known, key) for key in ("version", "about", "install", "not_tried")}}
+            for name, known in bundled_backends().items()
+        ),
         {
             "backend": "backend",
             "version": lambda _, backend: backend["version"] or paint("dim", "not installed"),

@@ -21,8 +21,7 @@ from ..isolate.process.supervise import (
 from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
 from ..system.text import describe_unknown
 from .arguments import Usage, locate, say_error
-from .commands import COMMANDS, build_parsers, load_command
-from .parser import Parser
+from .commands import COMMANDS, load_command, parser_of, top_parser
 
 if sys.platform != "win32":
     import resource
@@ -50,33 +49,19 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         raise Usage(f"{words[0]!r} comes before the command; write `conformance {command}` first, then its options")
     if command == "meaning":
         words = _join_dims(words)
-    top, commands = build_parsers([] if command is None else [command])
-    args, rest = top.parse_known_args(words)
     if command is None:
-        raise Usage(
-            describe_unknown("option", rest[0], top.options)
-            if rest
-            else f"say what to do: {', '.join(COMMANDS)}; see `conformance --help`"
-        )
-    _add_late_words(commands[command], args, rest)
+        top = top_parser()
+        if rest := top.parse_known_args(words)[1]:
+            raise Usage(describe_unknown("option", rest[0], top.options))
+        raise Usage(f"say what to do: {', '.join(COMMANDS)}; see `conformance --help`")
+    parser = parser_of(command)
+    args, rest = parser.parse_known_intermixed_args(words[1:])
     if rest:
         what = "option" if rest[0].startswith("-") else "argument"
-        names = commands[command].options if what == "option" else ()
+        names = parser.options if what == "option" else ()
         raise Usage(describe_unknown(what, rest[0].partition("=")[0], names, f"conformance {command} --help"))
+    args.command = command
     return args
-
-
-def _add_late_words(parser: Parser, args: argparse.Namespace, rest: list[str]) -> None:
-    """Move words after options from `rest` to the argument that takes several, which argparse fills only once."""
-    for action in parser._actions:
-        if not action.option_strings and action.nargs in ("*", "+"):
-            at = rest.index("--") if "--" in rest else len(rest)
-            late = [word for word in rest[:at] if not word.startswith("-")] + rest[at + 1 :]
-            try:
-                getattr(args, action.dest).extend(parser._get_value(action, word) for word in late)
-            except argparse.ArgumentError as error:
-                parser.error(str(error))
-            rest[:] = [word for word in rest[:at] if word.startswith("-")]
 
 
 def _no_command(word: str) -> str:

@@ -89,7 +89,10 @@ class _TypedCall:
             if key in _TYPE_KEYS:
                 form[key] = read_type(option, text, _TYPES)
             elif key == "shape_rank":
-                form[key] = _rank(text)
+                if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
+                    what = f"{text[:40]!r} is not a number from 0 to 64"
+                    raise Usage(f"{option} {what}; a well-formed shape has rank 1")
+                form[key] = int(text)
             elif key == "declared":
                 form[key] = read_partial_lengths(option, text)
                 if any(d is not None and d < 0 for d in form[key]):
@@ -148,9 +151,3 @@ def _read_pairs(words: Sequence[str]) -> dict[str, str]:
             raise Usage(f"--form {key} is given twice; give it once")
         values[key] = value
     return values
-
-
-def _rank(text: str) -> int:
-    if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
-        raise Usage(f"--form shape_rank {text[:40]!r} is not a number from 0 to 64; a well-formed shape has rank 1")
-    return int(text)

@@ -112,16 +112,17 @@ def _data(findings: Findings, problems: list[str]) -> dict[str, Any]:
 
 def _show(findings: Findings, problems: list[str]) -> None:
     if findings.planted:
-        _heading("Planted backends", "each with one false belief, and the cases of the rule it breaks that notice it")
+        about = "each with one false belief, and the cases of the rule it breaks that notice it"
+        say(f"{paint('bold', 'Planted backends')}: {about}")
         header = ("backend", "breaks", "cases", "the first", "elsewhere")
         say(table(map(_planted_row, findings.planted), header, [2, 4]))
         say()
     if findings.deleted:
-        _heading("Rules deleted", "the cases that then expect something else")
+        say(f"{paint('bold', 'Rules deleted')}: the cases that then expect something else")
         say(table(map(_deleted_row, findings.deleted), ("rule", "cases", "the first"), [1]))
         say()
     if findings.mutants:
-        _heading("Mutants of the reference", _count_mutants(findings.mutants))
+        say(f"{paint('bold', 'Mutants of the reference')}: {_count_mutants(findings.mutants)}")
         for proof in dict.fromkeys(result.proof for result in findings.mutants if result.proof):
             say(f"  equivalent: {proof}")
             for mutant in (result.mutant for result in findings.mutants if result.proof == proof):
@@ -136,10 +137,6 @@ def _show(findings: Findings, problems: list[str]) -> None:
         say(paint("red", f"{count_noun(len(problems), 'problem')} with {tried}"))
     else:
         say(paint("green", f"the suite notices {tried}"))
-
-
-def _heading(title: str, about: str) -> None:
-    say(f"{paint('bold', title)}: {about}")
 
 
 def _planted_row(planted: Planted) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -77,18 +78,14 @@ def one_line(text: str) -> str:
     return text.strip()
 
 
-def positive(text: str) -> int:
-    """Read a whole number from 1."""
-    if not text.isdecimal() or not 0 < int(text) < 1 << 40:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1; write OPTION 2")
+def whole(text: str, least: int = 0) -> int:
+    """Read a whole number."""
+    if not text.isdecimal() or not least <= int(text) < 1 << 40:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}; write OPTION 2")
     return int(text)
 
 
-def whole(text: str) -> int:
-    """Read a whole number from 0."""
-    if not text.isdecimal() or int(text) >= 1 << 40:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0; write OPTION 2")
-    return int(text)
+positive = partial(whole, least=1)
 
 
 def shard(text: str) -> str:

@@ -258,13 +258,19 @@ class Journal:
 
 
 @contextlib.contextmanager
+def refuse_unreadable(path: Path, hint: str = "") -> Iterator[None]:
+    """Raise InvalidEvidence if a `with` block cannot read a file."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror or error}{hint}") from None
+
+
+@contextlib.contextmanager
 def open_journal(path: Path, hint: str = "") -> Iterator[BinaryIO]:
     """Open a regular file; InvalidEvidence if it cannot be opened or read."""
-    try:
-        with open_regular(path) as stream:
-            yield stream
-    except OSError as error:
-        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}{hint}") from None
+    with refuse_unreadable(path, hint), open_regular(path) as stream:
+        yield stream
 
 
 class Reader:

@@ -23,6 +23,8 @@ _SWITCHES = (
 """Beginnings of the variables that make libraries compute differently or use other instructions."""
 _VARIABLES = {name: value for name, value in os.environ.items() if name.startswith(_SWITCHES)}
 """The variables that were set before an adapter was imported, which may set some itself."""
+_PATH = re.compile("[^ ,:;=]*/")
+"""All but the last part of a path, which would name somebody's machine."""
 
 
 def environment() -> dict[str, str]:
@@ -39,7 +41,7 @@ def environment() -> dict[str, str]:
         "machine": platform.machine(),
         "byteorder": sys.byteorder,
         **_processor(),
-        "variables": _describe_variables(),
+        "variables": " ".join(f"{name}={_PATH.sub('', value)}" for name, value in sorted(_VARIABLES.items())) or "none",
     }
 
 
@@ -58,11 +60,6 @@ def _processor() -> dict[str, str]:
         "processor": facts.get("model name") or part or platform.processor() or "unknown",
         "instructions": " ".join(sorted(flags)) or "unknown",
     }
-
-
-def _describe_variables() -> str:
-    """List the variables that are set, with only the last part of a path: the rest would name somebody's machine."""
-    return " ".join(f"{name}={re.sub('[^ ,:;=]*/', '', value)}" for name, value in sorted(_VARIABLES.items())) or "none"
 
 
 _MAY_DIFFER = "processor", "instructions"

@@ -215,11 +215,9 @@ def read(path: Path) -> Evidence:
 
 def read_content(path: Path) -> bytes:
     """Read the bytes of a file, unpacked if its name ends in .xz or .gz; InvalidEvidence if they cannot be read."""
-    try:
+    with journal.refuse_unreadable(path):
         data = read_bytes(path, MAX_BYTES)
-        return unpack(data, path) if is_packed(path) else data
-    except OSError as error:
-        raise InvalidEvidence(f"{path}: cannot be read: {error.strerror}") from None
+    return unpack(data, path) if is_packed(path) else data
 
 
 def is_packed(path: Path) -> bool:

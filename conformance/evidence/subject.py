@@ -142,8 +142,10 @@ class _Names:
 
     def subject(self) -> Subject:
         files: dict[str, str] = {}
-        for name, digest in sorted(self._given):
-            files[next(free for free in _free_names(printable(name)) if free not in files)] = digest
+        for given, digest in sorted(self._given):
+            name = printable(given)
+            others = (f"{name} ({number})" for number in count(2))
+            files[next(free for free in chain([name], others) if free not in files)] = digest
         return Subject(files, self.made, tuple(sorted(map(printable, self.lost))), self._listed)
 
     def _digest(self, name: str, path: Path) -> str:
@@ -161,11 +163,6 @@ class _Names:
             except OSError:
                 self.lost |= set() if path in self._made else {f"{name} (cannot be read)"}
         return self._digests[path]
-
-
-def _free_names(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name} ({number})" for number in count(2))
 
 
 def digest_of_subject(subject: Mapping[str, str]) -> str:

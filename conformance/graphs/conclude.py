@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ..meaning.faults import KnownFaults
 from ..meaning.partial import describe
+from ..model.faults import KnownFault, LegalCall
 from .decide import Decision, Judge, Kind
 from .nodes import Binding, Dims, Model, ReshapeNode, whole
 
@@ -85,6 +87,21 @@ def check_model(model: Model, judge: Judge, trials: Sequence[Trial]) -> list[Che
         decisions = [judge.decide(node) for node in variants]
         checked.append(CheckedNode(variants, {name: tuple(each[name] for each in decisions) for name in decisions[0]}))
     return checked
+
+
+def find_faults(node: CheckedNode, known: KnownFaults) -> tuple[KnownFault, ...]:
+    """Return the faults that a legal call of a node may meet, for any length tried."""
+    return tuple(dict.fromkeys(fault for call in _legal_calls(node) for fault in known.hitting(call)))
+
+
+def _legal_calls(node: CheckedNode) -> Iterator[LegalCall]:
+    """Yield the call of each trial in which it is legal and known whole."""
+    for number, variant in enumerate(node.variants):
+        src, shape = whole(variant.src), whole(variant.shape)
+        decided = [decisions[number] for decisions in node.decisions.values()]
+        dst = next((whole(decision.dst) for decision in decided if decision.kind == "legal"), None)
+        if src is not None and shape is not None and dst is not None and variant.src_type is not None:
+            yield LegalCall(variant.src_type, src, shape, bool(variant.special_zero), dst)
 
 
 def format_findings(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, tuple[str, ...]]]:

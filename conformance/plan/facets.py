@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from ..model import Case, Given, Operand, Operation, Step
+from ..model import Case, Given, Operation, Step
 from ..model.cases import families_of, given_keys
 
 WITH_FUNCTION = ("s64", "f32", "bool", "string")
@@ -37,7 +37,8 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
         yield f"shape-type:{shape_type}"
     if given == "runtime" and len(operation.shape_passed_as) > 1:
         yield RUNTIME_SHAPE
-    if given == "runtime" and _changes_rank(case):
+    ranks = ({len(dims) for dims in tensor} for tensor in dims_over_steps(case))
+    if given == "runtime" and not case.generated and any(len(each) > 1 for each in ranks):
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.shape_rank != 1 or shape_type[0] not in "su" or shape_type == "string":
         yield "form:shape"
@@ -74,11 +75,6 @@ def _dims_of_tensors(case: Case) -> Iterator[tuple[int, ...]]:
         yield tuple(operand.values)
 
 
-def _changes_rank(case: Case) -> bool:
-    """Ask whether one program takes several ranks; generated steps have a program for each rank."""
-    return not case.generated and any(len({len(dims) for dims in tensor}) > 1 for tensor in dims_over_steps(case))
-
-
 def _kinds_of_steps(case: Case) -> Iterable[Step]:
     """Return a step of each kind that facets tell apart; generated steps are many."""
     if not case.generated:
@@ -97,9 +93,11 @@ def dims_over_steps(case: Case) -> Iterator[list[tuple[int, ...]]]:
 def _form_facets(case: Case) -> Iterator[str]:
     if case.attributes:
         yield "form:attributes"
-    if any(value is not None and not _has_function(value) for value in case.attributes.values()):
-        yield "form:attribute-types"
-    if case.shape_rank != 1 or _is_no_vector(case.attributes.get("shape")):
+    given = [value for value in case.attributes.values() if value is not None]
+    if any(each.type not in WITH_FUNCTION or (each.type, each.dims) == ("bool", (1,)) for each in given):
+        yield "form:attribute-types"  # to the usual C interface, a list of one bool is a bool
+    shape = case.attributes.get("shape")
+    if case.shape_rank != 1 or (shape is not None and shape.type != "string" and len(shape.dims) != 1):
         yield "form:shape-rank"
     if case.inputs:
         yield "form:inputs"
@@ -108,12 +106,3 @@ def _form_facets(case: Case) -> Iterator[str]:
     if case.dst_type:
         yield "form:types"
         yield f"type:{case.dst_type}"
-
-
-def _has_function(value: Operand) -> bool:
-    """Ask whether the usual C interface can set an attribute; to it, a list of one bool is a bool."""
-    return value.type in WITH_FUNCTION and (value.type, value.dims) != ("bool", (1,))
-
-
-def _is_no_vector(shape: Operand | None) -> bool:
-    return shape is not None and shape.type != "string" and len(shape.dims) != 1

@@ -219,7 +219,9 @@ def _form(row: Row, step: Step) -> Form | None:
         shape_type=shape.type if shape else row.shape_type,
         shape_rank=len(shape.dims) if shape else case.shape_rank,
         special_zero_type=special_zero.type if special_zero else "bool",
-        special_zero_is_exact=special_zero is None or _is_exact(special_zero),
+        special_zero_is_exact=special_zero is None
+        or special_zero.type == "bool"
+        or (special_zero.type in INTEGERS and special_zero.values in ((0,), (1,))),
         missing_attributes=tuple(name for name in _OWN_ATTRIBUTES if name in attributes and attributes[name] is None),
         missing_operands=tuple(n for n, count in {**inputs, **outputs}.items() if n != "extra" and count == 0),
         extra_attributes=tuple(name for name in attributes if name not in _OWN_ATTRIBUTES),
@@ -251,7 +253,3 @@ def _has_no_room(case: Case, step: Step) -> bool:
     for apart, length in zip(strides_of_dst(case) or (), dims, strict=True):
         places = np.add.outer(places, apart * np.arange(length)).ravel()
     return np.unique(places).size < places.size
-
-
-def _is_exact(flag: Operand) -> bool:
-    return flag.type == "bool" or (flag.type in INTEGERS and flag.values in ((0,), (1,)))

@@ -67,11 +67,7 @@ def nearest(expression: str, cases: Cases) -> list[str]:
 
 
 def _either(tokens: list[str]) -> _Parsed:
-    return _joined(tokens, "or", any, _both)
-
-
-def _both(tokens: list[str]) -> _Parsed:
-    return _joined(tokens, "and", all, _one)
+    return _joined(tokens, "or", any, lambda rest: _joined(rest, "and", all, _one))
 
 
 def _joined(

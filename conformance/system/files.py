@@ -104,7 +104,8 @@ def replace_bytes(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
-        os.chmod(name, 0o666 & ~_umask())
+        os.umask(mask := os.umask(0o077))
+        os.chmod(name, 0o666 & ~mask)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -115,12 +116,6 @@ def replace_bytes(path: Path, content: bytes) -> None:
 def replace_text(path: Path, text: str) -> None:
     """Like `replace_bytes`, for text, which is written as UTF-8; half of a surrogate pair is written out."""
     replace_bytes(path, text.encode("utf-8", "backslashreplace"))
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 @contextlib.contextmanager

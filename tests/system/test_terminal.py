@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.cli.commands import build_parsers
+from conformance.cli.commands import parser_of, top_parser
 from conformance.system.terminal import columns
 
 
@@ -10,15 +10,14 @@ from conformance.system.terminal import columns
 def test_no_line_of_the_help_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, name: str | None) -> None:
     monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
     monkeypatch.setenv("COLUMNS", "80")
-    top, commands = build_parsers(["run", "publish", "verify"])
-    text = (commands[name] if name else top).format_help()
+    text = (parser_of(name) if name else top_parser()).format_help()
     assert [line for line in text.splitlines() if columns(line) > 80] == []
 
 
 def test_a_folded_line_goes_on_in_its_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
     monkeypatch.setenv("COLUMNS", "80")
-    lines = build_parsers([])[0].format_help().splitlines()
+    lines = top_parser().format_help().splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("  audit "))
     assert lines[begin + 1] == " " * 18 + "are the same"
 
@@ -26,4 +25,4 @@ def test_a_folded_line_goes_on_in_its_last_column(monkeypatch: pytest.MonkeyPatc
 def test_help_that_goes_to_a_file_is_not_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: False)
     monkeypatch.setenv("COLUMNS", "40")
-    assert any(columns(line) > 80 for line in build_parsers([])[0].format_help().splitlines())
+    assert any(columns(line) > 80 for line in top_parser().format_help().splitlines())

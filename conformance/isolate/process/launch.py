@@ -137,7 +137,7 @@ _MARK = "RESHAPE_CONFORMANCE_PROCESS"
 def kill_tree(handle: ProcessHandle) -> None:
     """Kill the whole process group, and children that left it or kept the pipes open."""
     child = handle.child
-    family = orphans.find_descendants(child.pid) if child.poll() is None else set()
+    family = orphans.find_descendants({child.pid}) if child.poll() is None else set()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

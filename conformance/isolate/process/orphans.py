@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -30,16 +30,12 @@ class ProcessEntry(NamedTuple):
     """Whether it has ended and waits to be reaped."""
 
 
-class _KnownChildren(NamedTuple):
-    """The children of this process that are not orphans."""
-
-    before: set[tuple[int, str]]
-    """Children that were there before any worker."""
-    alive: dict[int, str]
-    """Workers and copies that may still run, each with the mark of its environment."""
-
-
-_known_children = _KnownChildren(set(), {})
+_Processes = dict[int, ProcessEntry]
+"""Processes by their pids."""
+_before = set[tuple[int, str]]()
+"""Children of this process that were there before any worker; they are no orphans."""
+_alive = dict[int, str]()
+"""Workers and copies that may still run, each with the mark of its environment."""
 _adopting: list[int] = []
 """The pid of this process once it adopts orphans; a fork of it does not."""
 _lock = threading.Lock()
@@ -52,24 +48,18 @@ def adopt() -> None:
     with contextlib.suppress(OSError, AttributeError):
         if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
             _adopting[:] = [os.getpid()]
-            _known_children.before.update(
-                (e.pid, e.start_time) for e in _processes().values() if e.parent == os.getpid()
-            )
+            _before.update((e.pid, e.start_time) for e in _processes().values() if e.parent == os.getpid())
 
 
 def register(pid: int, mark: str) -> None:
     """Register a worker, so that it never counts as an orphan."""
     with _lock:
-        _known_children.alive[pid] = mark
+        _alive[pid] = mark
 
 
 def forget(pid: int) -> None:
     with _lock:
-        _known_children.alive.pop(pid, None)
-
-
-def find_descendants(pid: int) -> set[ProcessEntry]:
-    return _descendants_of({pid}, _processes())
+        _alive.pop(pid, None)
 
 
 def kill_family(family: Iterable[ProcessEntry], pid: int, mark: str, spare: int) -> None:
@@ -77,49 +67,48 @@ def kill_family(family: Iterable[ProcessEntry], pid: int, mark: str, spare: int)
 
     `spare` is the pid of a process with the same mark that goes on.
     """
-    family = set(family)
-    for number in range(_ROUNDS):
-        now = _processes()
-        family = {entry for entry in family if entry.pid in now and now[entry.pid].start_time == entry.start_time}
-        family |= _descendants_of({entry.pid for entry in family}, now)
-        family |= {now[marked] for marked in find_marked_pids(mark) if marked in now}
-        family |= _find_orphans(now, (pid, spare), mark)
-        me = os.getpid()
-        family = {entry for entry in family if entry.pid not in (spare, me)}
-        family = {e for e in family if not now[e.pid].over or now[e.pid].parent == me}  # others reap the rest
-        if not family:
-            return
-        for entry in family:
-            _kill(entry.pid, now[entry.pid].parent)
-        time.sleep(_PAUSE * min(number, 10))
+    me, known = os.getpid(), set(family)
+
+    def find_rest(now: _Processes) -> set[ProcessEntry]:
+        nonlocal known
+        known = {entry for entry in known if entry.pid in now and now[entry.pid].start_time == entry.start_time}
+        known |= find_descendants({entry.pid for entry in known}, now)
+        known |= {now[marked] for marked in find_marked_pids(mark) if marked in now}
+        known |= _find_orphans(now, (pid, spare), mark)
+        known = {entry for entry in known if entry.pid not in (spare, me)}
+        known = {e for e in known if not now[e.pid].over or now[e.pid].parent == me}  # others reap the rest
+        return known
+
+    _kill_what_is_found(find_rest)
 
 
 def kill_adopted_orphans() -> None:
     """Kill every orphan that this process adopted, with its children; for a process that starts no workers itself."""
-    me = os.getpid()
-    if _adopting != [me]:
-        return
+
+    def find_adopted(now: _Processes) -> set[ProcessEntry]:
+        adopted = {e for e in now.values() if e.parent == os.getpid() and (e.pid, e.start_time) not in _before}
+        return adopted | find_descendants({entry.pid for entry in adopted}, now)
+
+    if _adopting == [os.getpid()]:
+        _kill_what_is_found(find_adopted)
+
+
+def _kill_what_is_found(find: Callable[[_Processes], set[ProcessEntry]]) -> None:
+    """Kill the processes that are found, until none is."""
     for number in range(_ROUNDS):
         now = _processes()
-        adopted = {
-            e.pid for e in now.values() if e.parent == me and (e.pid, e.start_time) not in _known_children.before
-        }
-        if not adopted:
+        if not (found := find(now)):
             return
-        for pid in {*adopted, *(entry.pid for entry in _descendants_of(adopted, now))}:
-            _kill(pid, now[pid].parent)
+        for pid in (entry.pid for entry in found):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+            if now[pid].parent == os.getpid():
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
         time.sleep(_PAUSE * min(number, 10))
 
 
-def _kill(pid: int, parent: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
-    if parent == os.getpid():
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)
-
-
-def _find_orphans(now: dict[int, ProcessEntry], sessions: tuple[int, int], mark: str) -> set[ProcessEntry]:
+def _find_orphans(now: _Processes, sessions: tuple[int, int], mark: str) -> set[ProcessEntry]:
     """Find the adopted orphans of a worker.
 
     An orphan that another living worker may have left is spared. It is killed with the last worker.
@@ -128,20 +117,20 @@ def _find_orphans(now: dict[int, ProcessEntry], sessions: tuple[int, int], mark:
     if _adopting != [me]:
         return set()
     with _lock:
-        alive = dict(_known_children.alive)
+        alive = dict(_alive)
     session = os.getsid(0)
     orphans = {
         entry for entry in now.values()
         if entry.parent == me and entry.session != session and entry.pid not in alive
-        and (entry.pid, entry.start_time) not in _known_children.before
+        and (entry.pid, entry.start_time) not in _before
     }  # fmt: skip
     others_alive = any(other != mark for other in alive.values())
     return {entry for entry in orphans if entry.session in sessions} if others_alive else orphans
 
 
-def _descendants_of(pids: set[int], now: dict[int, ProcessEntry]) -> set[ProcessEntry]:
+def find_descendants(pids: set[int], now: _Processes | None = None) -> set[ProcessEntry]:
     children: dict[int, list[ProcessEntry]] = {}
-    for entry in now.values():
+    for entry in (_processes() if now is None else now).values():
         children.setdefault(entry.parent, []).append(entry)
     descendants: set[ProcessEntry] = set()
     waiting = list(pids)
@@ -153,7 +142,7 @@ def _descendants_of(pids: set[int], now: dict[int, ProcessEntry]) -> set[Process
     return descendants
 
 
-def _processes() -> dict[int, ProcessEntry]:
+def _processes() -> _Processes:
     """Return every process by its pid; none unless this is Linux."""
     processes = {}
     for pid in _pids():

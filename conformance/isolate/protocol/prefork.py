@@ -178,7 +178,9 @@ def main(arguments: Sequence[str]) -> int:
             os.close(ready)
             os.close(begun)
             control.close()
-            _take_streams(descriptors)
+            for stream, descriptor in enumerate(descriptors[:3]):  # the last, the lifeline, stays open
+                os.dup2(descriptor, stream)
+                os.close(descriptor)
             return serve(arguments[-1:])
         os.close(begun)
         os.read(ready, 1)  # until the copy leads its group
@@ -196,10 +198,3 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def _take_streams(descriptors: Sequence[int]) -> None:
-    """In the copy, make these the standard streams; the last descriptor, the lifeline, stays open."""
-    for stream, descriptor in enumerate(descriptors[:3]):
-        os.dup2(descriptor, stream)
-        os.close(descriptor)
