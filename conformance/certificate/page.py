@@ -24,7 +24,7 @@ WORDS: Mapping[str, str] = {
     "PASSED": "conforms", "WARNED": "conforms, with waived failures", "FAILED": "not shown to conform",
 }  # fmt: skip
 """What a result of a statement says."""
-_COLOURS = {"PASSED": "conforms", "WARNED": "incomplete", "FAILED": "does not conform"}
+_COLOURS = {"PASSED": "pass", "WARNED": "warn", "FAILED": "fail"}
 Record = Mapping[str, Any]
 
 
@@ -96,6 +96,7 @@ def render_pages(
         "certificate.html",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
+        label=run.label,
         lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
@@ -124,7 +125,7 @@ def _draw(statement: RecordFile, level: str) -> str:
         parts.append("with limits")
     parts.append(describe_run(level, own["started"], own["version"], _suite_of(predicate)))
     name = f"{own['backend']['name']} {own['backend']['version']}"
-    return draw(name, _COLOURS[predicate["result"]], "; ".join(parts))
+    return draw(name, WORDS[predicate["result"]], _COLOURS[predicate["result"]], "; ".join(parts))
 
 
 def _suite_of(predicate: Record) -> str:

@@ -15,12 +15,13 @@ from ..evidence.drawn import describe_drawn
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result
-from ..model.verdicts import TABLE
+from ..model.verdicts import LABELS, TABLE
 from ..plan.rows import Plan
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
 from ..system.text import join_names
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures
+from ..verdict.label import label_of
 from ..verdict.standing import Blames, count_tests
 
 _MAX_ROWS_SHOWN = 20
@@ -32,6 +33,7 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
     return {
         "backend": evidence.header["backend"],
         "exit_code": conclusion.exit_code,
+        "label": label_of(conclusion.standings, evidence.claims, conclusion.exit_code),
         "why": conclusion.why,
         "sentences": list(conclusion.sentences),
         "notes": [*conclusion.notes, *evidence.footer["notes"]],
@@ -58,7 +60,10 @@ def _data_of_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Iterato
             yield {
                 "row": row.id, "case": str(row.case.place), "rule": row.case.rule, "verdicts": dict(result.verdicts),
                 "diagnosis": kind.diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
-                "blames": {d: {"blame": b.blame, "rule": b.premise.rule} for d, b in blames.get(row.id, {}).items()},
+                "blames": {
+                    document: {"severity": each.severity, "blame": each.blame, "rule": each.premise.rule}
+                    for document, each in blames.get(row.id, {}).items()
+                },
                 "repeat": None if result.case else shlex.join([*again, "-k", row.id]),
             }  # fmt: skip
 
@@ -71,13 +76,14 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, ever
     """
     failures = group_failures(plan, evidence, conclusion.blames)
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
-    head = [_name(evidence), "", *_sentences(conclusion.sentences, 2), "", *_facts(plan, evidence, conclusion)]
+    name = f"{_name(evidence)}: {_label(conclusion, evidence)}"
+    head = [name, "", *_sentences(conclusion.sentences, 2), "", *_facts(plan, evidence, conclusion)]
     end = ["", *_end(conclusion, out)]
     texts = [*head, *_notes(notes), *_failures(failures, evidence, every_row), *end]
     screen = screen_lines()
     if screen is not None and not every_row and count_lines(texts) >= screen:
         shared = _share_sentences(conclusion)
-        head = [_name(evidence), *_sentences(shared, 2), "", *_facts(plan, evidence, conclusion)]
+        head = [name, *_sentences(shared, 2), "", *_facts(plan, evidence, conclusion)]
         number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
         room = screen - 1 - count_lines([*head, *number, *end])
         texts = [*head, *number, *_failures(failures, evidence, every_row, room), *end]
@@ -107,6 +113,11 @@ def _say_all(texts: Iterable[str]) -> None:
 
 def _name(evidence: Evidence) -> str:
     return paint("bold", f"{evidence.header['backend']['name']} {evidence.header['backend']['version']}")
+
+
+def _label(conclusion: Conclusion, evidence: Evidence) -> str:
+    label = label_of(conclusion.standings, evidence.claims, conclusion.exit_code)
+    return paint(LABELS[label].style, label)
 
 
 _VERDICT_WORDS = {
@@ -193,7 +204,7 @@ def _failures(failures: Failures, evidence: Evidence, every_row: bool, room: int
 
 def _kind(kind: FailureKind, every_row: bool, header: Mapping[str, Any], with_details: bool = True) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
-    yield f"  {paint('red', kind.diagnosis)} · {kind.about}"
+    yield f"  {paint('red', kind.title)} · {kind.about}"
     for row, result in kind.members if every_row else kind.members[:1]:
         if with_details:
             about = filter(None, (row.case.place, row.id, row.case.title, result.detail))

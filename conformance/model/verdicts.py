@@ -127,3 +127,45 @@ BLAMES: dict[Blame, str] = {
 Severity = Literal["ends the process", "wrong answer", "rejects a legal call", "accepts an illegal call"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """What a failing result does to a user, the worst first. A hang counts as the end of the process."""
+
+# ── label ─────────────────────────────────────────────────────────────────────────────────────────
+
+Label = Literal[
+    Severity, "adapter errs", "fails outside its claims", "nothing shown", "waiver overdue", "incomplete", "not run",
+    "conforms, limited", "conforms", "not claimed",
+]  # fmt: skip
+
+
+class LabelWords(NamedTuple):
+    """The look and the meaning of a label."""
+
+    mark: str
+    colour: str
+    """Its class in style.css."""
+    style: str
+    """Its style on a terminal."""
+    legend: str
+
+
+LABELS: Mapping[Label, LabelWords] = {
+    "ends the process": LabelWords("✗", "fail", "red", "Some test crashes the process, or does not end in time."),
+    "wrong answer": LabelWords("≠", "fail", "red", "Some answer has wrong type, dims or elements, or damages memory."),
+    "rejects a legal call": LabelWords("⊘", "hot", "red", "Some legal call was not answered. Nothing worse was seen."),
+    "accepts an illegal call": LabelWords(
+        "△", "warn", "yellow", "Some illegal call was answered. Nothing worse was seen."
+    ),
+    "adapter errs": LabelWords("▲", "error", "red", "The adapter went wrong in some tests; nothing else failed."),
+    "fails outside its claims": LabelWords(
+        "✗", "fail", "red", "A call of a type that is not claimed crashes, hangs or damages memory."
+    ),
+    "nothing shown": LabelWords("□", "warn", "yellow", "The run shows nothing that can be relied on."),
+    "waiver overdue": LabelWords("□", "warn", "yellow", "Nothing failed, but a waiver has ended or fits nothing."),
+    "incomplete": LabelWords("□", "warn", "yellow", "Nothing failed, but a test was not run, or a rule has no pass."),
+    "not run": LabelWords("□", "warn", "yellow", "The run was not meant to test this document."),
+    "conforms, limited": LabelWords(
+        "✓", "pass", "green", "Every claimed test passes. Features are not claimed, or the adapter does a part."
+    ),
+    "conforms": LabelWords("✓", "pass", "green", "Every test passes, and the backend claims every feature."),
+    "not claimed": LabelWords("–", "open", "dim", "The backend claims neither the operation nor a type of it."),
+}  # fmt: skip
+"""The names of a result, of one document or of a whole run. If something failed, it is the worst severity."""

@@ -26,6 +26,7 @@ from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.failure_kinds import group_failures
+from ..verdict.label import label_of
 from .failure_sections import write_failures
 
 
@@ -138,7 +139,8 @@ class SessionConclusion:
             terminalreporter.write_line(plain(text), **markup)
 
         identity = self.adapter.identity
-        terminalreporter.write_sep("=", plain(f"reshape conformance of {identity.name} {identity.version}"))
+        label = label_of(self.conclusion.standings, self.evidence.claims, self.conclusion.exit_code)
+        terminalreporter.write_sep("=", plain(f"reshape conformance of {identity.name} {identity.version}: {label}"))
         for sentence in self.conclusion.sentences:
             write(sentence)
         for note in (*self.conclusion.notes, *self.evidence.footer["notes"]):

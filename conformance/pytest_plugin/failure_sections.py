@@ -33,7 +33,7 @@ def write_failures(failures: Failures, every_row: bool, repeat_command: Callable
     if failures.kinds:
         write(f"{failures.title}:", bold=True)
     for kind in failures.kinds if every_row else failures.kinds[:MAX_KINDS_SHOWN]:
-        write(f"  {kind.diagnosis} · {kind.about}", red=True)
+        write(f"  {kind.title} · {kind.about}", red=True)
         for row, result in kind.members if every_row else kind.members[:1]:
             if result.case is None:
                 write(f"      {row.case.place}: {row.id}: {result.detail}")

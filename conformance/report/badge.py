@@ -1,58 +1,47 @@
-"""badge.svg: documents and verdicts in words, with level, date and suite."""
+"""badge.svg: the label of a run; its title has documents, numbers, level, date and suite."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
 
-from ..model.verdicts import NOT_CLAIMED, WAIVED, WORDS
-from ..system.exit_codes import FAILS, VOIDS_VERDICTS
+from ..model.verdicts import LABELS, WAIVED, WORDS, Label
+from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.text import name_first
 from .finished_run import FinishedRun
 from .rows import group_pairs
 from .wording import visible
 
-LABEL = "reshape conformance"
+_LEFT = "reshape"
 _COLOURS: Mapping[str, str] = {
-    "conforms": "#116329",
-    "does not conform": "#a40e26",
-    "incomplete": "#7d4e00",
-    "nothing shown": "#7d4e00",
-    NOT_CLAIMED: "#57606a",
-}
-"""The colour for each word; white on it has a contrast of 4.5 to 1."""
+    "pass": "#116329", "fail": "#a40e26", "error": "#a40e26", "hot": "#953800", "warn": "#7d4e00", "open": "#57606a",
+}  # fmt: skip
+"""The colour for each class of a label; white on it has a contrast of 4.5 to 1."""
 MOST_DOCUMENTS = 2
 """Documents to name; a badge says how many more there are."""
 _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.fromkeys("mwMW", 10.4)}
 """Width of a character in 11 px sans serif, rather too much than too little: `textLength` makes it fit."""
 
 
-def summarize(run: FinishedRun) -> tuple[str, str]:
-    """The worst word, and each verdict with the documents that have it."""
+def summarize(run: FinishedRun) -> tuple[Label, str]:
+    """The label, and each verdict with the documents that have it."""
     if run.conclusion.exit_code in VOIDS_VERDICTS:
         return "nothing shown", "no verdict holds"
     by_word = group_pairs((word, document) for document, (word, _) in run.documents.items())
-    claimed = {word: by_word[word] for word in WORDS if word in by_word and word != NOT_CLAIMED}
+    claimed = {word: by_word[word] for word in WORDS if word in by_word and word != "not claimed"}
     if not claimed:
-        return NOT_CLAIMED, "no document claimed"
+        return "not claimed", "no document claimed"
     parts = [_part(word, documents, len(run.documents)) for word, documents in claimed.items()]
     if "does not conform" in claimed:
-        parts[0] += f" ({run.blame_counts})"
+        parts[0] += f" ({run.failure_counts})"
     parts[-1] += run.reach
     if waived := run.conclusion.counts.get(WAIVED):
         parts.append(f"{waived} waived")
     if run.target.filter or run.target.shard:
         parts.append("part of the suite")
-    word = next(iter(claimed))
-    if word == "conforms" and (limits := _limits(run)):
-        parts.append(limits)
-    if word == "conforms" and run.conclusion.exit_code:
-        word = "incomplete"
-        failed = run.conclusion.exit_code == FAILS
-        parts.append("fails where nothing is claimed" if failed else "not all that was asked for")
-    if word == "conforms" and run.reach:
-        word = "incomplete"
-    return word, "; ".join(parts)
+    if next(iter(claimed)) == "conforms":
+        parts += [*filter(None, [_limits(run)]), *([run.conclusion.why] if run.conclusion.exit_code else [])]
+    return "incomplete" if run.label.startswith("conforms") and run.reach else run.label, "; ".join(parts)
 
 
 def _limits(run: FinishedRun) -> str:
@@ -81,24 +70,24 @@ def describe_run(level: str, started: str, version: str, digest: str) -> str:
 
 
 def render_svg(run: FinishedRun) -> str:
-    word, message = summarize(run)
+    label, message = summarize(run)
     suite, started = run.evidence.header["suite"], run.evidence.header["started"]
     said = describe_run("self-tested", started, suite["version"], suite["digest"])
-    return draw(run.name, word, f"{message}; {said}")
+    return draw(run.name, label, LABELS[label].colour, f"{message}; {said}")
 
 
-def draw(name: str, word: str, message: str) -> str:
-    """Draw a badge: two boxes of text, no font and no link from elsewhere."""
-    left, right = _width(LABEL), _width(message)
-    whole = left + right + 40
-    title = escape(visible(f"{LABEL} of {name}: {message}"))
+def draw(name: str, word: str, colour: str, message: str) -> str:
+    """Draw a badge: two boxes of text, no font and no link from elsewhere; the title has the message."""
+    left, right = _width(_LEFT), _width(word)
+    whole = left + right + 36
+    title = escape(visible(f"reshape conformance of {name}: {message}"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{title}">'
         f'<title>{title}</title><rect width="{left + 20}" height="20" rx="3" fill="#32383f"/>'
-        f'<rect x="{left + 17}" width="{right + 23}" height="20" rx="3" fill="{_COLOURS[word]}"/>'
+        f'<rect x="{left + 17}" width="{right + 19}" height="20" rx="3" fill="{_COLOURS[colour]}"/>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="9" y="14" textLength="{left}">{LABEL}</text>'
-        f'<text x="{left + 28}" y="14" textLength="{right}">{escape(message)}</text></g></svg>\n'
+        f'<text x="9" y="14" textLength="{left}">{_LEFT}</text>'
+        f'<text x="{left + 28}" y="14" textLength="{right}">{word}</text></g></svg>\n'
     )
 
 

@@ -14,7 +14,7 @@ from ..plan.rows import Plan, drawn_number
 from ..run.row import result_without_call
 from ..runner.repeat import answer
 from ..verdict.conclude import Conclusion, conclude_evidence
-from ..verdict.sentences import describe_blames
+from ..verdict.sentences import describe_failures
 from .finished_run import FinishedRun
 from .rows import group_pairs
 from .summary import DocumentState, describe_documents
@@ -107,7 +107,7 @@ class Side(NamedTuple):
 
 
 class DocumentChange(NamedTuple):
-    """The states of both runs in a document."""
+    """The results of both runs in a document."""
 
     was: DocumentState
     now: DocumentState
@@ -274,7 +274,7 @@ def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[WordChange
 def _compare_blames(concluded: tuple[Conclusion, Conclusion]) -> Iterator[BlamesOfDocument]:
     was, now = (group_pairs((s.document, s) for s in each.standings) for each in concluded)
     for document in dict.fromkeys((*was, *now)):
-        before, after = (describe_blames(each.get(document, ())) or "no failure" for each in (was, now))
+        before, after = (describe_failures(each.get(document, ())) or "no failure" for each in (was, now))
         if before != after:
             yield BlamesOfDocument(document, before, after)
 

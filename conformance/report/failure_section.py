@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from ..evidence.command import script_command
 from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
+from ..model.verdicts import Severity
 from ..system.text import shorten
-from ..verdict.blame import heaviest
+from ..verdict.blame import Blamed, heaviest, worst_severity
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
 from .clauses import BrokenRule, find_broken
 from .finished_run import FailureCounts, FinishedRun, Wants
@@ -84,8 +85,9 @@ class ShortCase(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """The failures of one diagnosis that break the same: the text, only a ruling, or nothing that counts."""
+    """The failures of one severity and diagnosis that break the same: the text, only a ruling, or nothing."""
 
+    severity: Severity | None
     diagnosis: str
     blame: Blame | None
     word: Verdict
@@ -99,22 +101,22 @@ class FailureGroup(NamedTuple):
     """Cases that are only in the list of all cases."""
 
 
-Kind = tuple[Blame | None, str]
-"""The heaviest blame of some rows in any document, and their diagnosis.
+Kind = tuple[Severity | None, Blame | None, str]
+"""The worst severity and the heaviest blame of some rows in any document, and their diagnosis.
 
-No blame: an error of the adapter, or a failure that no document counts.
+Neither: an error of the adapter, or a failure that no document counts.
 """
 Groups = Mapping[Kind, Cases]
 
 
 def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Iterator[FailureGroup]:
-    """Collect failures: those that break the text first, then the commonest; each with single and small calls first."""
+    """Collect failures: the worst first, then those that break the text; each with single and small calls first."""
     groups = _group_cases(run)
     chosen, left = _choose_in_full(groups, in_full), MAX_SHORT
     anchors: Counter[str] = Counter()
     shown = {case for cases in chosen.values() for case in cases}
     for kind, cases in groups.items():
-        blame, diagnosis = kind
+        severity, blame, diagnosis = kind
         full = []
         for case in chosen[kind]:
             anchors[case] += 1
@@ -128,7 +130,7 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
         rules = list(dict.fromkeys(result.row.case.rule for result in every))
         yield FailureGroup(
-            diagnosis, blame, word, rules, run.count_failures(every), describe_cases(every), full, short,
+            severity, diagnosis, blame, word, rules, run.count_failures(every), describe_cases(every), full, short,
             len(others) - len(short),
         )  # fmt: skip
         left = max(0, left - len(others))
@@ -144,16 +146,22 @@ def list_shown(failures: Iterable[FailureGroup]) -> set[str]:
 
 
 def _group_cases(run: FinishedRun) -> Groups:
-    """Group failing cases by blame and diagnosis; groups and cases keep the order of the failures."""
+    """Group failing cases by severity, blame and diagnosis; groups and cases keep the order of the failures."""
     diagnosis_of = {
         row.row.id: diagnosis for diagnosis, cases in run.failures.items() for rows in cases.values() for row in rows
     }
-    blames = {row: heaviest(blamed.values()) for row, blamed in run.conclusion.blames.items() if blamed}
     by_kind = group_pairs(
-        ((blames.get(result.row.id), diagnosis_of[result.row.id]), (result.row.case.id, result))
+        (
+            (*_worst(run.conclusion.blames.get(result.row.id, {})), diagnosis_of[result.row.id]),
+            (result.row.case.id, result),
+        )
         for result in run.failing
     )
     return {kind: group_pairs(same) for kind, same in by_kind.items()}
+
+
+def _worst(blames: Mapping[str, Blamed]) -> tuple[Severity | None, Blame | None]:
+    return worst_severity(blames.values()), heaviest(blames.values()) if blames else None
 
 
 def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[Kind, Sequence[str]]:

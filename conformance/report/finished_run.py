@@ -13,14 +13,15 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
-from ..model.verdicts import WORDS
+from ..model.verdicts import WORDS, Label, count_failed
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.terminal import count_noun
 from ..verdict.blame import Blamed
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
-from ..verdict.sentences import LARGE_TENSORS, describe_blames, reach
+from ..verdict.label import label_of
+from ..verdict.sentences import LARGE_TENSORS, describe_failures, reach
 from ..verdict.standing import Standing, in_target, tests_of
 from .rows import RowResult, SameTestRows, group_pairs, group_rows, pair_rows
 from .wording import collect_wants
@@ -202,8 +203,18 @@ class FinishedRun:
         return verdicts
 
     @property
-    def blame_counts(self) -> str:
-        return describe_blames(self.standings)
+    def label(self) -> Label:
+        """The name of the whole result."""
+        return label_of(self.standings, self.claims, self.conclusion.exit_code)
+
+    @property
+    def failed(self) -> int:
+        """The number of tests that fail."""
+        return count_failed(self.conclusion.counts)
+
+    @property
+    def failure_counts(self) -> str:
+        return describe_failures(self.standings)
 
     # ── about some rows ──
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
 from ..model import BAD, FAIL, NOT_RUN, RIGHT
+from ..verdict.blame import worst_severity
 from .failure_text import format_failure
 from .finished_run import FinishedRun
 from .rows import RowResult, group_pairs
@@ -20,7 +21,7 @@ def render(run: FinishedRun) -> str:
     totals = _count_elements(run.listed)
     totals["tests"] += len(run.left_out)
     del totals["skipped"]  # the usual schema has it on a suite only
-    title = _format_attribute("name", f"reshape conformance of {run.name}{run.reach}")
+    title = _format_attribute("name", f"reshape conformance of {run.name}{run.reach}: {run.label}")
     time = _format_time(round(1000 * evidence.footer.get("seconds", 0)))
     parts = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites{title}{_format_numbers(totals)}{time}>"]
     for file, rows in files.items():
@@ -82,8 +83,8 @@ def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
     for document, verdict in result.verdicts.items():
         yield f"<property{_format_attribute('name', document)}{_format_attribute('value', verdict)}/>"
     for document, blamed in run.conclusion.blames.get(row.id, {}).items():
-        what = f"{blamed.blame}: {blamed.premise.rule}"
-        yield f"<property{_format_attribute('name', f'blame in {document}')}{_format_attribute('value', what)}/>"
+        what = f"{blamed.severity}; {blamed.blame}: {blamed.premise.rule}"
+        yield f"<property{_format_attribute('name', f'failure in {document}')}{_format_attribute('value', what)}/>"
     yield "</properties>"
     element = _choose_element(result)
     if element == "skipped":
@@ -91,7 +92,8 @@ def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
         yield f"<skipped{_format_attribute('message', f'{result.worst}: {why}')}/>"
     elif element:
         diagnosis = result.diagnosis or result.worst
-        message = f"{diagnosis} ({', '.join(result.failing)})"
+        severity = worst_severity(run.conclusion.blames.get(row.id, {}).values())
+        message = f"{severity or result.worst}: {diagnosis} ({', '.join(result.failing)})"
         yield f"<{element}{_format_attribute('type', diagnosis)}{_format_attribute('message', message)}>"
         yield f"{escape(_describe(run, result), quote=False)}</{element}>"
     yield "</testcase>"

@@ -9,7 +9,7 @@ from ..evidence.folder import RESULTS
 from ..model.verdicts import FAIL, MARKS, fails
 from ..system.terminal import count_noun
 from ..system.text import shorten
-from ..verdict.sentences import describe_blames
+from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .finished_run import FinishedRun
 from .rows import RowResult, describe_cases, failing_documents, format_counts
@@ -49,7 +49,7 @@ def inert(text: str) -> str:
 
 
 def _render_head(run: FinishedRun) -> Iterator[str]:
-    yield f"# Reshape conformance of {code(run.name)}{run.reach}"
+    yield f"# Reshape conformance of {code(run.name)}{run.reach}: {run.label}"
     yield ""
     for word, sentence in run.documents.values():
         yield f"- {MARKS[word]} {inert(sentence)}"
@@ -112,7 +112,7 @@ def _render_counts(run: FinishedRun) -> Iterator[str]:
     for each in run.standings:
         verdict = f"{MARKS[each.word]} {each.word}"
         counts = count_tests([each])
-        failures = describe_blames([each]) if fails(counts) else ""
+        failures = describe_failures([each]) if fails(counts) else ""
         numbers = f"{each.tests:,} | {format_counts(counts)} | {failures} | {format_counts(each.not_counted)}"
         yield f"| {each.document} | {each.type} | {verdict} | {numbers} |"
     yield ""

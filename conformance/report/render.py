@@ -10,13 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..model.verdicts import COLOURS, MARKS
+from ..model.verdicts import COLOURS, LABELS, MARKS
 from ..system.terminal import count_noun
 from ..system.text import name_first, shorten
-from ..verdict.sentences import describe_blames
+from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .rows import format_counts
-from .summary import STATES
 from .wording import format_time, visible
 
 if TYPE_CHECKING:
@@ -73,11 +72,11 @@ def _environment() -> Environment:
         loader=FunctionLoader(_read),
     )  # fmt: skip
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.globals |= {"marks": MARKS, "colours": COLOURS, "states": STATES}
+    environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS}
     environment.filters |= {"count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts}
     environment.filters["name_first"] = name_first
     environment.filters["as_time"] = format_time
-    environment.filters["blames"] = describe_blames
+    environment.filters["failures"] = describe_failures
     environment.filters["tests"] = count_tests
     return environment
 

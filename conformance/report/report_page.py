@@ -20,7 +20,7 @@ from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, list_show
 from .finished_run import FinishedRun
 from .render import render_page
 from .rows import group_pairs
-from .summary import describe_documents, describe_whole, list_limits, list_not_run
+from .summary import describe_documents, list_limits, list_not_run
 from .table_sections import (
     collect_facets,
     collect_matrix,
@@ -79,7 +79,6 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         spec=run.plan.suite.spec,
         brief=brief,
         documents=documents,
-        whole=describe_whole(run, documents),
         unclaimed=list_limits(run),
         skipped=list_not_run(run),
         facts=_head_facts(run, certified),

@@ -82,8 +82,10 @@ def format_lines(rule: Rule, document: str) -> str:
 
 
 def format_blames(blames: Mapping[str, Blamed]) -> str:
-    """`static-oneapi: breaks only our ruling (row-major-order); static-graph-v0.9: breaks the text (…)`."""
-    same = group_pairs((f"{each.blame} ({each.premise.rule})", document) for document, each in blames.items())
+    """`static-oneapi: wrong answer, breaks only our ruling (row-major-order); static-graph-v0.9: …`."""
+    same = group_pairs(
+        (f"{each.severity}, {each.blame} ({each.premise.rule})", document) for document, each in blames.items()
+    )
     return "; ".join(f"{', '.join(documents)}: {what}" for what, documents in same.items())
 
 

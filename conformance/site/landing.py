@@ -9,10 +9,11 @@ from typing import NamedTuple, TypeVar
 
 from ..evidence.drawn import find_comparable
 from ..model import BAD
+from ..model.verdicts import Label
 from ..plan.rows import drawn_number
 from ..report.finished_run import FinishedRun
 from ..report.rows import group_pairs
-from ..report.summary import DocumentState, State, Whole, describe_documents, describe_whole
+from ..report.summary import DocumentState, describe_documents
 from ..system.terminal import count_noun
 
 T = TypeVar("T")
@@ -24,7 +25,8 @@ class BackendLine(NamedTuple):
     name: str
     page: str | None
     """The link to its report."""
-    whole: Whole
+    label: Label
+    failed: int
     tests: int
     documents: tuple[DocumentState, ...]
     limits: tuple[str, ...]
@@ -70,7 +72,7 @@ def collect_libraries(
         for run, name, page in zip(runs, names, links, strict=True)
     )
     libraries = [Library(name, _lines(versions, changes)) for name, versions in by_name.items()]
-    return sorted(libraries, key=lambda library: (library.lines[0].whole.failed, library.name))
+    return sorted(libraries, key=lambda library: (library.lines[0].failed, library.name))
 
 
 def _lines(versions: Versions, changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
@@ -80,10 +82,12 @@ def _lines(versions: Versions, changes: Mapping[str, str]) -> tuple[BackendLine,
         run = bare.with_drawn
         documents = describe_documents(run)
         change = _describe_change(ordered[number + 1][0], bare) if number + 1 < len(ordered) else ""
-        whole = describe_whole(run, documents)
-        tests = run.conclusion.tests
         link, limits = changes.get(page or ""), _find_common_limits(documents)
-        lines.append(BackendLine(name, page, whole, tests, documents, limits, change, link, number == 0))
+        lines.append(
+            BackendLine(
+                name, page, run.label, run.failed, run.conclusion.tests, documents, limits, change, link, number == 0
+            )
+        )
     return tuple(lines)
 
 
@@ -131,10 +135,9 @@ def _failing(run: FinishedRun, comparable: Set[str]) -> set[tuple[str, str]]:
 def summarize(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numbers:
     """Count the backends that conform, and say when and where all were run."""
     lines = [line for library in libraries for line in library.lines]
-    whole: tuple[State, ...] = ("conforms", "conforms, limited")
     days = sorted(str(run.evidence.header["started"])[:10] for run in runs)
     processors = dict.fromkeys(str(run.evidence.header["environment"].get("processor", "unknown")) for run in runs)
     return Numbers(
-        len(lines), sum(line.whole.state in whole for line in lines),
-        tuple(line.name for line in lines if line.whole.state == "conforms"), days[0], days[-1], tuple(processors),
+        len(lines), sum(line.label.startswith("conforms") for line in lines),
+        tuple(line.name for line in lines if line.label == "conforms"), days[0], days[-1], tuple(processors),
     )  # fmt: skip

@@ -14,11 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Meaning, Outcome, Result, Rule
+from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
 from .needs import ALONE, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of
+from .severity import severity_of
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
@@ -37,11 +39,15 @@ class Premise(NamedTuple):
 
 
 class Blamed(NamedTuple):
-    """The sentence that a failure breaks in one document."""
+    """The sentence that a failure breaks in one document, and what the failure does to a user."""
 
     blame: Blame
     premise: Premise
     """The premise that decides."""
+    severity: Severity
+
+
+Broken = tuple[Blame, Premise]
 
 
 class Blamer:
@@ -66,8 +72,12 @@ class Blamer:
         outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
         if outcome.kind in ("error", "none"):
             return None
+        return Blamed(*self._blame(row, at, result, document), severity_of(outcome, meaning.kind))
+
+    def _blame(self, row: Row, at: int, result: Result, document: str) -> Broken:
         if row.case.concurrent > 1:  # no document speaks of programs that run at the same time
             return _ruling(ALONE)
+        outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
         diagnosis = _diagnosis_in(row, at, result, meaning)
         if diagnosis and diagnosis.endswith(UNCLAIMED):  # nothing obliges the backend to take the call
             return _ruling(MUST_REJECT)
@@ -93,34 +103,34 @@ class Blamer:
                 by_document.append(frozenset(self._broken(row, at, document, outcome, diagnosis)))
         return frozenset.intersection(*by_document) if by_document else frozenset()
 
-    def _blame_illegal_answer(self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning) -> Blamed:
+    def _blame_illegal_answer(self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
         if _is_of_earlier_step(row, at, document, outcome):
             return _ruling(ALONE)
         copies_another_index = self._copies_another_index(row, at, document, outcome.dims or ())
         broken = self._strongest([SAME_INDEX] if copies_another_index else meaning.rules, document)
         if broken.authority == "our ruling":
-            return Blamed(_RULING, broken)
+            return _RULING, broken
         step = row.case.steps[at]
         if self.rules[broken.rule].ensures:  # it is about a volume
             if not (step.src and all(step.shapes)):
                 return _ruling(_EMPTY_PRODUCT)  # only our ruling gives a tensor without dimensions a volume
             if any(zero and 0 in shape for shape, zero in list(zip(step.shapes, step.special_zero, strict=True))[1:]):
                 return _ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
-        return Blamed(_FORBIDDEN, broken)
+        return _FORBIDDEN, broken
 
     def _blame_answer(
         self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning, diagnosis: str | None
-    ) -> Blamed:
+    ) -> Broken:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
         broken = self._strongest(self._broken(row, at, document, outcome, diagnosis), document)
         if meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
-            return Blamed(_RULING, broken)
+            return _RULING, broken
         if row.step(at).source.layout != "dense" and diagnosis not in _OF_FORM:
             return _weakest([broken, *self._premises([_LAYOUT], document)])
         return _weakest([broken])
 
-    def _blame_no_answer(self, row: Row, at: int, document: str) -> Blamed:
+    def _blame_no_answer(self, row: Row, at: int, document: str) -> Broken:
         """Blame a legal call without an answer.
 
         If the backend meets a need of the call in no call at all, that is its fault, whatever else the call needs.
@@ -194,19 +204,24 @@ class Blamer:
         return min(self._premises(names, document), key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
 
 
-def _weakest(premises: Iterable[Premise]) -> Blamed:
+def _weakest(premises: Iterable[Premise]) -> Broken:
     """Blame by the weakest of some premises; the first of equals decides."""
     decides = max(premises, key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
-    return Blamed(_TEXT if decides.authority == "stated" else _RULING, decides)
+    return _TEXT if decides.authority == "stated" else _RULING, decides
 
 
-def _ruling(rule: str) -> Blamed:
-    return Blamed(_RULING, Premise(rule, "our ruling"))
+def _ruling(rule: str) -> Broken:
+    return _RULING, Premise(rule, "our ruling")
 
 
 def heaviest(blamed: Iterable[Blamed]) -> Blame:
     """Return the heaviest of the blames of a row in several documents."""
     return min((each.blame for each in blamed), key=HEAVIEST_FIRST.index)
+
+
+def worst_severity(blamed: Iterable[Blamed]) -> Severity | None:
+    """Return the worst that a row does in several documents; None if only the adapter went wrong."""
+    return min((each.severity for each in blamed), key=SEVERITIES.index, default=None)
 
 
 def _weakness(premise: Premise) -> int:

@@ -21,6 +21,7 @@ from ..system.text import join_names, suggest
 from . import planted, waive
 from .blame import Blamed, Blamer
 from .sentences import (
+    count_severities,
     describe_failures_in_unclaimed_types,
     describe_missing_cases,
     note_adapter_errors,
@@ -29,6 +30,7 @@ from .sentences import (
     note_unclaimed_operations,
     note_unclaimed_passes,
     reach,
+    say_severity,
     write_sentences,
 )
 from .standing import (
@@ -209,7 +211,11 @@ def _exit_code(
     tests = Counter(count_tests(standings))
     if failed := count_failed(tests):
         number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
-        return FAILS, f"{number} fail{'s' if failed == 1 else ''}"
+        number += " fails" if failed == 1 else " fail"
+        for severity, some in count_severities(standings).items():  # the worst is enough
+            who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
+            return FAILS, f"{number}: {who} {say_severity(severity, some)}"
+        return FAILS, number
     if deaths:
         return FAILS, deaths
     if overdue:

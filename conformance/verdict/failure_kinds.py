@@ -10,28 +10,38 @@ from typing import NamedTuple
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..model import BAD, WAIVED, Case, Claims, Result, Verdict, fails
+from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row
 from ..run.judge import UNCLAIMED
 from ..system.terminal import count_noun
-from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed
+from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, worst_severity
 from .standing import Blames, has_standing, judged_documents
 
 MAX_KINDS_SHOWN = 12
 """Kinds of failures on the terminal; the report has all."""
+_SAYS_NO_MORE = ("answered an illegal call", "refused a legal call")
+"""Diagnoses that repeat a severity in other words."""
 Failed = tuple[Row, Result]
 
 
 @dataclass(frozen=True)
 class FailureKind:
-    """Rows that failed with one diagnosis, and with the same heaviest blame."""
+    """Rows that failed with one severity and diagnosis, and with the same heaviest blame."""
 
+    severity: Severity | None
+    """None for an error of the adapter."""
     diagnosis: str
     blamed: Blamed | None
     """None for an error of the adapter."""
     members: tuple[Failed, ...]
     tests: int
     """The tests of these rows that fail; of waived rows, those that are waived."""
+
+    @property
+    def title(self) -> str:
+        """The severity, then what went wrong if that says more."""
+        return ": ".join(filter(None, (self.severity, self.diagnosis if self.diagnosis not in _SAYS_NO_MORE else None)))
 
     @property
     def about(self) -> str:
@@ -59,14 +69,14 @@ class Failures:
 def sort_failures(rows: Iterable[Failed], blames: Blames) -> list[Failed]:
     """Put rows that failed into the order in which all reports show them.
 
-    What breaks the text comes first, and an error of the adapter last; then the commonest diagnosis, single calls and
-    small tensors.
+    The worst severity comes first, and an error of the adapter last; then what breaks the text, the commonest
+    diagnosis, single calls and small tensors.
     """
     rows = list(rows)
-    kinds = {row.id: (_weight(_heaviest(blames, row)), result.diagnosis or "") for row, result in rows}
+    kinds = {row.id: (_weight(blames, row), result.diagnosis or "") for row, result in rows}
     numbers = Counter(kinds.values())
 
-    def order(failed: Failed) -> tuple[int, int, str, tuple[bool, bool, int, int]]:
+    def order(failed: Failed) -> tuple[tuple[int, int], int, str, tuple[bool, bool, int, int]]:
         weight, diagnosis = kinds[failed[0].id]
         return weight, -numbers[weight, diagnosis], diagnosis, _size_of(failed[0].case)
 
@@ -74,11 +84,19 @@ def sort_failures(rows: Iterable[Failed], blames: Blames) -> list[Failed]:
 
 
 def _heaviest(blames: Blames, row: Row) -> Blamed | None:
-    return min(blames.get(row.id, {}).values(), key=_weight, default=None)
+    return min(blames.get(row.id, {}).values(), key=lambda each: HEAVIEST_FIRST.index(each.blame), default=None)
 
 
-def _weight(blamed: Blamed | None) -> int:
-    return HEAVIEST_FIRST.index(blamed.blame) if blamed else len(HEAVIEST_FIRST)
+def _severity(blames: Blames, row: Row) -> Severity | None:
+    return worst_severity(blames.get(row.id, {}).values())
+
+
+def _weight(blames: Blames, row: Row) -> tuple[int, int]:
+    severity, blamed = _severity(blames, row), _heaviest(blames, row)
+    return (
+        SEVERITIES.index(severity) if severity else len(SEVERITIES),
+        HEAVIEST_FIRST.index(blamed.blame) if blamed else len(HEAVIEST_FIRST),
+    )
 
 
 def _size_of(case: Case) -> tuple[bool, bool, int, int]:
@@ -121,9 +139,12 @@ class _Tests(NamedTuple):
 
 def _kinds(rows: Iterable[Failed], verdicts: Set[Verdict], tests: _Tests, blames: Blames) -> Iterator[FailureKind]:
     """Yield the kinds of rows with some verdicts in the target, in the order of their first rows."""
-    kinds: dict[tuple[str, Blamed | None], list[Failed]] = {}
+    kinds: dict[tuple[Severity | None, str, Blamed | None], list[Failed]] = {}
     for row, result in rows:
         if tests.number((row, result), verdicts):
-            kinds.setdefault((result.diagnosis or "", _heaviest(blames, row)), []).append((row, result))
-    for (diagnosis, blamed), members in kinds.items():
-        yield FailureKind(diagnosis, blamed, tuple(members), sum(tests.number(each, verdicts) for each in members))
+            kind = _severity(blames, row), result.diagnosis or "", _heaviest(blames, row)
+            kinds.setdefault(kind, []).append((row, result))
+    for (severity, diagnosis, blamed), members in kinds.items():
+        yield FailureKind(
+            severity, diagnosis, blamed, tuple(members), sum(tests.number(each, verdicts) for each in members)
+        )

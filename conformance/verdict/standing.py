@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, WAIVED, Blame, Claims, Result, Verdict, Word
-from ..model.verdicts import count_failed, count_verdicts
+from ..model.verdicts import SEVERITIES, Severity, count_failed, count_verdicts
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
 from .blame import Blamed
@@ -32,6 +32,8 @@ class Standing:
     """Verdicts of rows in facets that are not claimed; none if the type itself is not."""
     blames: Mapping[Blame, int]
     """Tests that fail, by what they break; errors of the adapter are not among them."""
+    severities: Mapping[Severity, int]
+    """The same tests by what the failure does to a user."""
     unshown: tuple[str, ...]
     """Rules that bind and have required rows, but no pass."""
     not_claimed: tuple[str, ...]
@@ -126,19 +128,18 @@ def standings_of(
     """Return the standings of the groups by document and type, in the order of the documents."""
     position = {document: number for number, document in enumerate(plan.suite.spec.documents)}
     return tuple(
-        _standing(plan, document, type_, group, claims, _count_blames(group, document, blames))
+        _standing(plan, document, type_, group, claims, _blamed_in(group, document, blames))
         for (document, type_), group in sorted(groups.items(), key=lambda entry: (position[entry[0][0]], entry[0][1]))
     )
 
 
-def _count_blames(group: list[SimilarRows], document: str, blames: Blames) -> dict[Blame, int]:
+def _blamed_in(group: list[SimilarRows], document: str, blames: Blames) -> list[Blamed]:
     failing = (row.id for rows in group if rows.verdicts[document] in BAD for row in rows.rows)
-    counts = Counter(blames[row][document].blame for row in failing if document in blames.get(row, {}))
-    return {blame: counts[blame] for blame in BLAMES if counts[blame]}
+    return [blames[row][document] for row in failing if document in blames.get(row, {})]
 
 
 def _standing(
-    plan: Plan, document: str, type_: str, group: list[SimilarRows], claims: Claims, blames: Mapping[Blame, int]
+    plan: Plan, document: str, type_: str, group: list[SimilarRows], claims: Claims, blamed: list[Blamed]
 ) -> Standing:
     rules = plan.suite.spec.rules
     counts: Counter[Verdict] = Counter()
@@ -157,8 +158,11 @@ def _standing(
             not_claimed.update(dict.fromkeys(sorted(claims.find_unclaimed(row.facets))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
     word = _word(counts, optional, unshown, plan.select is None)
+    blames, severities = Counter(each.blame for each in blamed), Counter(each.severity for each in blamed)
     return Standing(
-        document, plan.suite.spec.documents[document].operation, type_, word, dict(counts), dict(optional), blames,
+        document, plan.suite.spec.documents[document].operation, type_, word, dict(counts), dict(optional),
+        {blame: blames[blame] for blame in BLAMES if blames[blame]},
+        {severity: severities[severity] for severity in SEVERITIES if severities[severity]},
         unshown, tuple(not_claimed),
     )  # fmt: skip
 

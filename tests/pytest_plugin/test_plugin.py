@@ -34,7 +34,7 @@ def test_a_failure_tells_all_and_how_to_repeat_it(few: Path, backend: str) -> No
     words = (FILE, "-x", "-p", "no:cacheprovider", "--document", "static-graph-v0.9")
     done = Done(few, *SUITE, *HERE, *words, adapter=f"{backend}:Refuses")
     done.expect(1, "rule  ", "case  ", "call  ", "want  ", "got  ", "verdict  ", "diagnosis  ", never="Traceback")
-    done.says("refused a legal call", "line", "--maxfail 1", "\\x1b[31m way", "--document static-graph-v0.9 ")
+    done.says("rejects a legal call", "line", "--maxfail 1", "\\x1b[31m way", "--document static-graph-v0.9 ")
     assert "plugin.py" not in done.text
     again = next(line for line in done.text.splitlines() if line.startswith("repeat")).split("'")[1]
     Done(few, *SUITE, *HERE, again, adapter=f"{backend}:Refuses").says("1 failed")

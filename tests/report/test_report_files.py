@@ -19,6 +19,7 @@ from conformance.evidence.folder import REPORTS, remove_reports
 from conformance.evidence.results import Evidence, Target, header_of
 from conformance.load.cases import load_suite
 from conformance.model import IDLE, Outcome, Result, Verdict
+from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import ids, parse_selection
 from conformance.report import badge, embedded, report_page
@@ -67,7 +68,8 @@ def test_a_badge_is_inert_and_names_documents_and_verdicts(answers: Told, plan: 
     assert ": does not conform to " in label
     assert "static-graph-v0.9" in label
     assert "%" not in svg
-    assert 'fill="#a40e26"' in svg, "red"
+    assert 'fill="#7d4e00"' in svg, "as its label"
+    assert ">accepts an illegal call</text>" in svg
     svg = badge.render_svg(FinishedRun(*run_adapter(plan, SpeaksMarkup(), tmp_path / "markup")))
     tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()}
     assert tags == {"svg", "title", "rect", "g", "text"}
@@ -190,14 +192,21 @@ def test_the_time_of_each_row_is_in_junit(plan: Plan, tmp_path: Path) -> None:
     assert rows == Counter(want.keys())
 
 
+def test_a_badge_of_any_label_is_narrow() -> None:
+    for label, words in LABELS.items():
+        svg = ElementTree.fromstring(badge.draw("it", label, words.colour, "in many words" * 20))
+        assert int(svg.get("width", "0")) <= 220
+        assert [text.text for text in svg.findall(".//{*}text")] == ["reshape", label]
+
+
 def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) -> None:
     plan, evidence, conclusion = answers
     well = tuple(replace(s, word="conforms", counts={"pass": 3}, not_claimed=()) for s in conclusion.standings)
     shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
     documents = len(plan.suite.spec.documents)
-    word, message = badge.summarize(FinishedRun(plan, evidence, shown))
-    assert (word, message) == ("conforms", f"conforms to all of the {documents} documents")
-    assert badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=6)))[0] == "incomplete"
+    label, message = badge.summarize(FinishedRun(plan, evidence, shown))
+    assert (label, message) == ("conforms", f"conforms to all of the {documents} documents")
+    assert badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=6)))[0] == "waiver overdue"
     lying = badge.summarize(FinishedRun(plan, evidence, replace(shown, exit_code=5)))
     assert lying == ("nothing shown", "no verdict holds")
     part = {**evidence.header, "target": {**evidence.header["target"], "select": "x"}}

@@ -58,7 +58,7 @@ def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
     cell = next(each for each in line.documents if each.document.id == "static-oneapi")
     assert cell.failed == sum(each.counts.get("fail", 0) for each in standings) > 0
     assert cell.tests == sum(each.tests for each in standings)
-    assert (line.whole.failed, line.tests) == (sum(len(r.failing) for r in runs[0].rows), runs[0].conclusion.tests)
+    assert (line.failed, line.tests) == (sum(len(r.failing) for r in runs[0].rows), runs[0].conclusion.tests)
 
 
 def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[FinishedRun], plan: Plan) -> None:
@@ -131,14 +131,14 @@ def test_a_name_of_several_lines_is_a_slip(command: Command) -> None:
 
 
 CALLS = {
-    "keeps the text, differs from rulings": "shape: [-6], special_zero: false, expect: reject",
+    "accepts an illegal call": "shape: [-6], special_zero: false, expect: reject",
     "conforms": "shape: [6], special_zero: false, expect: T[6]",
 }
 
 
-@pytest.mark.parametrize("state", CALLS)
-def test_a_state_says_whose_sentence_is_broken(tmp_path: Path, state: str) -> None:
-    call = CALLS[state].replace("T[6]", '"T[6]"')
+@pytest.mark.parametrize("label", CALLS)
+def test_a_label_says_what_a_library_does(tmp_path: Path, label: str) -> None:
+    call = CALLS[label].replace("T[6]", '"T[6]"')
     plan = plan_as_bundled(tmp_path, f'about: One.\ncases:\n  - {{id: one, rule: lower-bound, src: "T[6]", {call}}}\n')
-    states = {each.document.id: each.state for each in describe_documents(finish_run(plan, Wrong(), tmp_path / "out"))}
-    assert states["static-oneapi"] == state
+    labels = {each.document.id: each.label for each in describe_documents(finish_run(plan, Wrong(), tmp_path / "out"))}
+    assert labels["static-oneapi"] == label

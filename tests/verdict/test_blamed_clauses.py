@@ -18,6 +18,7 @@ from conformance.evidence.results import Evidence, Target
 from conformance.model import BLAMES
 from conformance.plan.rows import Plan
 from conformance.run.row import run
+from conformance.verdict.blame import HEAVIEST_FIRST
 from conformance.verdict.conclude import conclude
 from conformance.verdict.failure_kinds import group_failures
 
@@ -210,7 +211,7 @@ def plan_for(backend: OneFault) -> Plan:
 
 
 def list_shown_blames(backend: OneFault) -> Iterator[tuple[str, ShownBlame]]:
-    """List what a run of each document alone shows first, which is of the heaviest blame."""
+    """List the heaviest blame that a run of each document alone shows, as its first kind with that blame has it."""
     plan = plan_for(backend)
     claims = resolve_claims(backend, plan.suite.spec.operations)
     results = tuple(run(plan.rows, backend))
@@ -221,7 +222,8 @@ def list_shown_blames(backend: OneFault) -> Iterator[tuple[str, ShownBlame]]:
         kinds = group_failures(plan, Evidence(header, results, {}), blames).kinds
         if not kinds:
             yield document, ShownBlame(NOTHING, "")
-        elif first := kinds[0].blamed:
+        elif blamed := [kind.blamed for kind in kinds if kind.blamed]:
+            first = min(blamed, key=lambda each: HEAVIEST_FIRST.index(each.blame))
             yield document, ShownBlame(first.blame, first.premise.rule)
         else:
             yield document, ShownBlame(ERROR, kinds[0].diagnosis)
