@@ -22,7 +22,7 @@ from conformance.draw.combined import FILE, Combination, read_combinations
 from conformance.draw.factors import Design, Factors, Meetings, describe_call
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
-from conformance.meaning.contract import Contract, contracts, distinct
+from conformance.meaning.contract import Contract, contracts, documents_by_contract
 from conformance.meaning.domain import Lengths
 from conformance.selfcheck.meetings import calls_of_cases, common_kind
 
@@ -149,7 +149,7 @@ def draw_calls(
 ) -> dict[str, dict[Core, list[DrawnCall]]]:
     """Draw legal and illegal calls by the values of their factors, some of each, beside those that are known."""
     found: dict[str, dict[Core, list[DrawnCall]]] = {"legal": {}, "illegal": {}}
-    differing = distinct(kinds)
+    differing = documents_by_contract(kinds)
 
     def keep(call: DrawnCall) -> None:
         values = describe_call(call)

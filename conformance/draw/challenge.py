@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import count
 
-from ..meaning.contract import Contract, contracts, distinct
+from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..model import Case, Expected, Place, Step, Suite
 from ..plan.rows import Plan, plan_of, rows_of
 from .calls import Draw, DrawnCall, draw_any_call
@@ -78,7 +78,7 @@ def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> I
         for step in case.steps
         for shape, special_zero in zip(step.shapes, step.special_zero, strict=True)
     }
-    differing = distinct(compiled)
+    differing = documents_by_contract(compiled)
     for _ in range(MAX_DRAWS):
         call = draw_any_call(draw)
         if call in known or math.prod(call.src) > MAX_ELEMENTS:

@@ -132,9 +132,12 @@ def _compile(source: str) -> CodeType:
     return compile(source, "<contract>", "exec")
 
 
-def distinct(compiled: Mapping[str, Contract]) -> tuple[Contract, ...]:
-    """Return the contracts that differ; several documents may have the same one."""
-    return tuple({contract.source: contract for contract in compiled.values()}.values())
+def documents_by_contract(compiled: Mapping[str, Contract]) -> dict[Contract, list[str]]:
+    """Return the contracts that differ, each with its documents."""
+    by_source: dict[str, list[str]] = {}
+    for document, contract in compiled.items():
+        by_source.setdefault(contract.source, []).append(document)
+    return {compiled[documents[0]]: documents for documents in by_source.values()}
 
 
 def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:

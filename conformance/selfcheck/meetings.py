@@ -13,7 +13,7 @@ import numpy as np
 from ..draw.calls import DrawnCall
 from ..draw.combined import FILE, read_combinations
 from ..draw.factors import Design, Factors, Group, Meetings, Values, describe_call
-from ..meaning.contract import Contract, contracts, distinct
+from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..model import Case, Kind, Place, Problem, Suite
 
 _PLACE = Place(f"cases/{FILE}", 1)
@@ -50,7 +50,7 @@ class DesignCount(NamedTuple):
 def count_meetings(suite: Suite) -> tuple[DesignCount, ...]:
     """Count the meetings of each design."""
     factors = Factors(suite.spec)
-    differing = distinct(contracts(suite.spec))
+    differing = documents_by_contract(contracts(suite.spec))
     rows: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
     for call, chosen in read_combinations(factors):
         rows[common_kind(differing, call)].append({**chosen, **describe_call(call)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Iterator
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, NamedTuple
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -43,7 +43,8 @@ class Mutant(NamedTuple):
     """The line of the source."""
     change: str
     """The change: `== became !=`."""
-    code: CodeType
+    source: str
+    """The whole source with the change."""
 
     @property
     def name(self) -> str:
@@ -52,7 +53,7 @@ class Mutant(NamedTuple):
 
     def module(self) -> ModuleType:
         module = types.ModuleType("mutant")
-        exec(self.code, module.__dict__)
+        exec(self.source, module.__dict__)
         return module
 
 
@@ -63,12 +64,11 @@ def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant
     counted: dict[str, int] = {}
     for function, holder, key, node in _places(tree, "", leave):
         for change, other in _mutations(node):
-            ast.fix_missing_locations(ast.copy_location(other, node))
             _replace(holder, key, other)
-            code = compile(tree, "<mutant>", "exec")
+            changed = ast.unparse(tree)
             _replace(holder, key, node)
             line = int(getattr(node, "lineno", 0))
-            mutant = Mutant(function, line, lines[line - 1].strip(), change, code)
+            mutant = Mutant(function, line, lines[line - 1].strip(), change, changed)
             again = counted[mutant.name] = counted.get(mutant.name, 0) + 1
             yield mutant if again == 1 else mutant._replace(change=f"{change} ({again})")
 

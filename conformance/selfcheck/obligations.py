@@ -13,15 +13,15 @@ terms, and the solver. That is why `check --prove` asks z3 if it is there, and p
 from __future__ import annotations
 
 import importlib
-import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..meaning.contract import Contract, contracts
+from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..meaning.partial import describe_facts
 from ..meaning.symbols import Facts, runs
 from ..model import Spec
-from .prove import MAX_RUNS, named_call, sizes, zero_may_meet_infer
+from .prove import MAX_RUNS, named_call, side_of_reference, sizes, zero_may_meet_infer
 from .traced import Trace, TracedLength, factors_of, product_of, term_of
 
 _SOLVER_MILLISECONDS = 60_000
@@ -43,10 +43,10 @@ class Obligations:
     """The obligations in one file, as it grows."""
 
     def __init__(self, file: str, about: str, numbers: Iterable[str]) -> None:
-        self.file = file
+        self.file, self.numbers = file, tuple(numbers)
         self.labels: list[str] = []
         """What each check-sat asks, in their order."""
-        self._lines = [_HEAD.format(about=about), *(f"(declare-const {name} Int)" for name in numbers)]
+        self._lines = [_HEAD.format(about=about), *(f"(declare-const {name} Int)" for name in self.numbers)]
 
     @property
     def text(self) -> str:
@@ -75,14 +75,28 @@ class Obligations:
             self.check(f"{label}: {facts}", *assertions)
         self._lines.append("(pop)")
 
-    def find_refuted(self) -> list[str]:
-        """Ask z3, and return each obligation that it does not confirm, with what it says."""
+    def find_refuted(self) -> Iterator[str]:
+        """Ask z3, and yield each obligation that it does not confirm, with what it says and the call that it found."""
         z3 = importlib.import_module("z3")
         z3.set_param("timeout", _SOLVER_MILLISECONDS)
         context = z3.Context()
-        answers = z3.Z3_eval_smtlib2_string(context.ref(), self.text).splitlines()
-        asked = itertools.zip_longest(self.labels, answers, fillvalue="no answer")
-        return [f"{self.file}: {label}: {answer}" for label, answer in asked if answer != "unsat"]
+
+        def ask(text: str) -> str:
+            return str(z3.Z3_eval_smtlib2_string(context.ref(), text)).strip()
+
+        *parts, _ = self.text.split("(check-sat)")
+        for label, part in zip(self.labels, parts, strict=True):
+            try:
+                answer = ask(f"{part}(check-sat)")
+                if answer == "sat":
+                    values = ask(f"(get-value ({' '.join(self.numbers)}))").replace("(- ", "-")
+                    answer += " for " + ", ".join(map(" = ".join, re.findall(r"\(\|?([^|() ]+)\|? (-?\d+)", values)))
+            except z3.Z3Exception as error:
+                why = "".join(str(error).split('"')[1:2]) or error
+                yield f"{self.file}: {label}: z3 cannot read it: {why}"
+                return
+            if answer != "unsat":
+                yield f"{self.file}: {label}: {answer}"
 
 
 class _Run(NamedTuple):
@@ -91,27 +105,24 @@ class _Run(NamedTuple):
     trace: Trace
     said: tuple[str, ...]
     equal: dict[str, None]
-    """That the reference gives the dst of each document; `false` if it gives another kind of answer."""
+    """That the reference gives the dst of each document; `false` if a call is of another kind for it."""
     solutions: dict[tuple[str, ...], str]
     """Assertions that nothing meets, and what that shows about the dst of a document."""
 
 
 def obligations(spec: Spec, decide: Callable[..., Any], most_rank: int) -> Iterator[Obligations]:
     """Yield the obligations that `prove` with the same arguments rests on."""
-    documents: dict[tuple[str, bool], list[str]] = {}
-    compiled = contracts(spec)
-    for document, contract in compiled.items():
-        documents.setdefault((contract.source, zero_may_meet_infer(spec, document)), []).append(document)
+    groups = documents_by_contract(contracts(spec))
 
     def decide_all(facts: Facts, rank: int, entries: int, flag: bool) -> _Run:
         trace = Trace(facts)
         row, shape = named_call(lambda *name: TracedLength(facts.length(*name), [f"|{name[0]}|"], trace), rank, entries)
         said, equal, solutions = [], dict[str, None](), dict[tuple[str, ...], str]()
-        for (_, may_meet), names in documents.items():
-            contract = compiled[names[0]]
+        for contract, names in groups.items():
             meaning = contract.meaning(row, shape, flag)
             said.append(f"{meaning.kind} in {', '.join(names)}: {', '.join(meaning.rules) or 'no rule'}")
-            equal.update(_equate(meaning.dst, decide(tuple(row), tuple(shape), flag, may_meet)[0]))
+            reference = side_of_reference(decide, zero_may_meet_infer(spec, names[0]))
+            equal.update(_equate(meaning[:2], reference(row, shape, flag)[:2]))
             if meaning.kind == "legal" or (meaning.kind == "illegal" and contract.volumes.keys() >= {*meaning.rules}):
                 solutions.update(_solve(contract, meaning.dst, (row, shape, flag)))
         return _Run(trace, tuple(said), equal, solutions)
@@ -141,11 +152,10 @@ def _check_lemmas() -> Obligations:
     return found
 
 
-def _equate(dst: Sequence[Any] | None, answer: Sequence[Any] | None) -> dict[str, None]:
+def _equate(meaning: tuple[str, Any], decided: tuple[str, Any]) -> dict[str, None]:
     """Return that two dst are equal; a length of None is not known."""
-    if dst is None or answer is None:
-        return {} if dst is answer else {"false": None}
-    if [n is None for n in dst] != [n is None for n in answer]:
+    dst, answer = meaning[1] or (), decided[1] or ()
+    if meaning[0] != decided[0] or [n is None for n in dst] != [n is None for n in answer]:
         return {"false": None}
     terms = [(term_of(one), term_of(other)) for one, other in zip(dst, answer, strict=True) if one is not None]
     return {f"(= {one} {other})": None for one, other in terms if one != other}

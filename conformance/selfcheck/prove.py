@@ -10,22 +10,28 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
-from ..meaning.contract import Contract, contracts
+from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..meaning.partial import describe_facts, text_of
-from ..meaning.symbols import Facts, runs
+from ..meaning.symbols import Fact, Facts, runs
 from ..model import Call, Spec
 
 MAX_RUNS = 1_000_000
 _SRC, _SHAPE = (0, 1, 2, 3, 4, 6), (-2, -1, 0, 1, 2, 3, 4, 6, 12)
-"""Lengths in which a difference is looked for, once a run has shown that there may be one."""
+"""Lengths in which a difference is looked for, once a run has shown that there may be one; and those near its facts."""
+_MAX_TRIED = 1000
+"""The most calls that are tried for one run."""
+_HOLDS: dict[str, Callable[[int, int], bool]] = {
+    "=": operator.eq, "<": operator.lt, "is a multiple of": lambda n, number: n % number == 0
+}  # fmt: skip
 
-
-Side = Callable[[Sequence[Any], Sequence[Any], bool], tuple[str, Any, tuple[str, ...]]]
-"""(src, shape, special_zero) → the kind of the call, dst, and the rules that decide it, if the side names any."""
+Answer = tuple[str, Any, tuple[str, ...]]
+"""The kind of a call, dst, and the rules that decide it, if the side names any."""
+Side = Callable[[Sequence[Any], Sequence[Any], bool], Answer]
+"""(src, shape, special_zero) → an answer."""
 
 
 class Disagreement(NamedTuple):
@@ -55,17 +61,25 @@ def side_of(contract: Contract) -> Side:
     return lambda *call: contract.meaning(*call)[:3]
 
 
-def answers_of(contract: Contract) -> Side:
-    """Return the side of a backend that answers all that a contract does not forbid, as far as dst is known."""
-    return lambda *call: _as_answer(contract.meaning(*call).dst)
+def side_with_capacities(contract: Contract) -> Side:
+    """Return the side of a contract with one more kind: legal calls that a backend may reject."""
+
+    def side(*call: Any) -> Answer:
+        kind, dst, rules = contract.meaning(*call)[:3]
+        return ("legal past a capacity" if kind == "legal" and rules else kind), dst, rules
+
+    return side
 
 
-def answers_of_reference(decide: Callable[..., Any], zero_may_meet_infer: bool) -> Side:
-    return lambda src, shape, flag: _as_answer(decide(tuple(src), tuple(shape), flag, zero_may_meet_infer)[0])
+def side_of_reference(decide: Callable[..., Any], zero_may_meet_infer: bool) -> Side:
+    def side(src: Sequence[Any], shape: Sequence[Any], flag: bool) -> Answer:
+        dst, rule = decide(tuple(src), tuple(shape), flag, zero_may_meet_infer)
+        if dst is None:
+            return "illegal", None, (rule,)
+        # The reference answers a rank of 0 as any other, although no document says anything about it.
+        return ("unspecified" if rule or not (src and shape) else "legal"), dst, ()
 
-
-def _as_answer(dst: Any) -> tuple[str, Any, tuple[str, ...]]:
-    return ("rejected" if dst is None else "answered"), dst, ()
+    return side
 
 
 def compare(one: Side, other: Side, most_rank: int, first_only: bool = False) -> Proof:
@@ -77,24 +91,21 @@ def compare(one: Side, other: Side, most_rank: int, first_only: bool = False) ->
             call = named_call(facts.length, rank, entries)  # noqa: B023
             return tuple(_written(*side(*call, flag)) for side in (one, other))  # type: ignore[return-value] # noqa: B023
 
-        is_sought = True
         for run in runs(both, MAX_RUNS):
             count += 1
-            (kind, dst, rules), (other_kind, other_dst, other_rules) = run.result or (("not decided", None, ()),) * 2
-            if run.result and (kind, dst) == (other_kind, other_dst):
+            ours, theirs = run.result or (("not decided", None, ()),) * 2
+            if run.result and ours[:2] == theirs[:2]:
                 continue
-            kinds = kind, other_kind
-            if is_sought and (kinds not in found or found[kinds].call is None):
-                is_sought = False
-                for call, shown in _find_calls(one, other, rank, entries, flag):
-                    known = found.get(shown, Disagreement(*shown, None, ""))
-                    if known.call is None:
-                        found[shown] = known._replace(call=call, where=describe_facts(run.facts))
-                    if first_only:
-                        return Proof(count, tuple(found.values()))
+            kinds = ours[0], theirs[0]
             known = found.get(kinds, Disagreement(*kinds, None, describe_facts(run.facts)))
-            by = [tuple(dict.fromkeys(each)) for each in (known.one_rules + rules, known.other_rules + other_rules)]
+            if known.call is None:
+                calls = (Call(*each, flag) for each in _calls_of(run.facts, rank, entries))
+                call = next((call for call in calls if one(*call[:3])[:2] != other(*call[:3])[:2]), None)
+                known = known._replace(call=call, where=describe_facts(run.facts)) if call else known
+            by = [tuple(dict.fromkeys(each)) for each in (known.one_rules + ours[2], known.other_rules + theirs[2])]
             found[kinds] = known._replace(ways=known.ways + 1, one_rules=by[0], other_rules=by[1])
+            if first_only and known.call:
+                return Proof(count, (found[kinds],))
     return Proof(count, tuple(found.values()))
 
 
@@ -110,19 +121,21 @@ def named_call(length: Callable[[str, float], Any], rank: int, entries: int) -> 
     return [0 if n == 0 else n for n in src], [-1 if d == -1 else 0 if d == 0 else d for d in shape]
 
 
-def _written(kind: str, dst: Any, rules: tuple[str, ...]) -> tuple[str, Any, tuple[str, ...]]:
+def _written(kind: str, dst: Any, rules: tuple[str, ...]) -> Answer:
     return kind, dst and tuple(map(text_of, dst)), rules
 
 
-def _find_calls(one: Side, other: Side, rank: int, entries: int, flag: bool) -> Iterator[tuple[Call, tuple[str, str]]]:
-    """Yield calls with few lengths that two sides decide differently, and the kinds, each pair of kinds once."""
-    told = set[tuple[str, str]]()
-    for src in itertools.product(_SRC, repeat=rank):
-        for shape in itertools.product(_SHAPE, repeat=entries):
-            ours, theirs = one(src, shape, flag)[:2], other(src, shape, flag)[:2]
-            if ours != theirs and (kinds := (ours[0], theirs[0])) not in told:
-                told.add(kinds)
-                yield Call(src, shape, flag), kinds
+def _calls_of(facts: Sequence[Fact], rank: int, entries: int) -> Iterator[tuple[Any, Any]]:
+    """Yield some calls for which the facts about single lengths hold."""
+    lengths = [_lengths(f"src[{k}]", _SRC, facts) for k in range(rank)]
+    lengths += [_lengths(f"shape[{k}]", _SHAPE, facts) for k in range(entries)]
+    return ((call[:rank], call[rank:]) for call in itertools.islice(itertools.product(*lengths), _MAX_TRIED))
+
+
+def _lengths(name: str, usual: Sequence[int], facts: Sequence[Fact]) -> list[int]:
+    about = [(fact, int(fact.right)) for fact in facts if fact.left == name and fact.right.lstrip("-").isdecimal()]
+    numbers = {*usual, *(number + k for _, number in about for k in (-1, 0, 1))}
+    return [n for n in sorted(numbers) if all(_HOLDS[fact.relation](n, number) == fact.holds for fact, number in about)]
 
 
 def zero_may_meet_infer(spec: Spec, document: str) -> bool:
@@ -133,19 +146,11 @@ def zero_may_meet_infer(spec: Spec, document: str) -> bool:
 
 def prove(spec: Spec, decide: Callable[..., Any], most_rank: int) -> Iterator[tuple[str, Proof]]:
     """Yield each document with its proof against the reference, and each pair of documents with what they differ in."""
-    compiled = contracts(spec)
-    by_source = {contract.source: contract for contract in compiled.values()}
-
-    @cache  # several documents have the same contract
-    def compare_to_reference(source: str, may_meet: bool) -> Proof:
-        return compare(answers_of(by_source[source]), answers_of_reference(decide, may_meet), most_rank)
-
-    @cache
-    def compare_contracts(one: str, other: str) -> Proof:
-        return compare(side_of(by_source[one]), side_of(by_source[other]), most_rank)
-
-    for document, contract in compiled.items():
-        yield document, compare_to_reference(contract.source, zero_may_meet_infer(spec, document))
-    for one, other in itertools.combinations(compiled, 2):
-        if compiled[one].source != compiled[other].source:
-            yield f"{one} and {other}", compare_contracts(compiled[one].source, compiled[other].source)
+    groups = documents_by_contract(contracts(spec))
+    for contract, documents in groups.items():
+        sides = side_of(contract), side_of_reference(decide, zero_may_meet_infer(spec, documents[0]))
+        proof = compare(*sides, most_rank)
+        yield from ((document, proof) for document in documents)
+    for (one, some), (other, others) in itertools.combinations(groups.items(), 2):
+        proof = compare(side_with_capacities(one), side_with_capacities(other), most_rank)
+        yield from ((" and ".join(pair), proof) for pair in itertools.product(some, others))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from conformance.load.spec import load_spec
-from conformance.model import Expression, Form, Level, Place, Rule, Spec
+from conformance.model import Expression, Form, Level, Operation, Place, Rule, Spec
 
 HERE = Place("spec/rules.yaml", 1)
 FORM = Form("f32", "f32", "s64")
@@ -146,10 +146,12 @@ def binding(spec: Spec, document: str) -> list[Rule]:
     return [each for each in spec.rules.values() if document in each.documents]
 
 
-def forms() -> list[Form]:
+def forms(operation: Operation | None = None) -> list[Form]:
     """A well-formed call and every way in which a form can be wrong or unlisted."""
+    shape_type = operation.shape_types[0] if operation else FORM.shape_type
     fields: list[dict[str, Any]] = [
-        {}, {"dst_type": "f16"}, {"src_type": "s8", "dst_type": "s8"}, {"shape_type": "s8"}, {"shape_type": "f32"},
+        {}, {"dst_type": "f16"}, {"src_type": "s8", "dst_type": "s8"}, {"shape_type": "f32"},
+        *({"shape_type": each} for each in ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")),
         {"shape_rank": 0}, {"shape_rank": 2}, {"special_zero_type": "s32"},
         {"special_zero_type": "f32", "special_zero_is_exact": False}, {"missing_attributes": ("special_zero",)},
         {"missing_attributes": ("shape",)},
@@ -157,7 +159,7 @@ def forms() -> list[Form]:
         {"missing_operands": ("src",)}, {"extra_attributes": ("axis",)}, {"extra_operands": ("more",)},
         {"missing_operands": ("dst",)}, *({"declared": dims} for dims in ((), (1,), (None,), (0, 5))),
     ]  # fmt: skip
-    return [FORM._replace(**each) for each in fields]
+    return [FORM._replace(shape_type=shape_type)._replace(**each) for each in fields]
 
 
 CONTRACTED = [name for name, each in load_spec().rules.items() if each.has_contract]

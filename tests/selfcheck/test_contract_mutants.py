@@ -1,0 +1,143 @@
+"""A change to an expression of a rule ends the proof with a call, in every document that has the rule."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from itertools import islice, product
+
+import pytest
+
+from conformance.adapters import reference
+from conformance.load.spec import load_spec
+from conformance.meaning.compiled_rules import compile_rules
+from conformance.meaning.contract import Contract, contracts, documents_by_contract
+from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
+from conformance.model import Form, Malformed, Rule, Spec
+from conformance.selfcheck.mutate_source import mutants
+from conformance.selfcheck.obligations import obligations
+from conformance.selfcheck.prove import (
+    Side,
+    compare,
+    side_of,
+    side_of_reference,
+    side_with_capacities,
+    zero_may_meet_infer,
+)
+from tests.meaning.rules import forms
+
+SPEC = load_spec(None)
+GROUPS = documents_by_contract(contracts(SPEC))
+RULES = [rule for rule in SPEC.rules.values() if rule.has_contract]
+OF_FORM = {rule.id for rule in RULES if any(each.of_form for kind in compile_rules([rule]) for each in kind)}
+"""Rules about the form of a call. The reference has no part in these, nor in capacities: the contracts are compared."""
+BY_LENGTHS = [rule.id for rule in RULES if rule.id not in OF_FORM and rule.level != "capacity"]
+
+_UNSPECIFIED = "no dst follows from the volume if both are 0, so that the call is unspecified without this rule"
+EQUIVALENTS = {
+    "infer-undetermined.when: `product(src) == 0` dropped": "where the volume is not 0, a 0 in dst is illegal",
+    "infer-undetermined.when: 1 became 2": _UNSPECIFIED,
+    "infer-undetermined.when: == became !=": _UNSPECIFIED,
+    "infer-undetermined.when: 0 became 1": _UNSPECIFIED,
+    "infer-undetermined.when: or became and": _UNSPECIFIED,
+    "infer-undetermined.when: `not special_zero` dropped": _UNSPECIFIED,
+    "infer-undetermined.when: `i < len(src) and src[i] == 0` dropped": _UNSPECIFIED,
+    "huge-on-empty.when: 0 became 1 (2)": "a length of 1 changes no product",
+    "huge-on-empty.when: 0 became 1 (3)": "a length of 1 changes no product",
+    "attributes-required.requires: 'shape' became 'shape~'": "in two documents, shape-attribute-required says it too",
+    "operands-required.requires: 'dst' became 'dst~'": "output-required says it too",
+}
+"""Changes that no call shows in some document, each with the reason."""
+
+
+def changes(rule: Rule) -> Iterator[tuple[str, Spec]]:
+    """The specification without a rule, and with each change to one of its expressions that the language allows."""
+    if not rule.implied:
+        rest = {each.id: each for each in SPEC.rules.values() if each is not rule and not each.implied}
+        yield f"{rule.id} deleted", dataclasses.replace(SPEC, rules=rest)
+    for key in ("requires", "when", "where", "gives", "ensures"):
+        expression = getattr(rule, key)
+        for mutant in mutants(expression.text) if expression else ():
+            changed = dataclasses.replace(rule, **{key: expression._replace(text=mutant.source)})
+            spec = dataclasses.replace(SPEC, rules={**SPEC.rules, rule.id: changed})
+            try:
+                contracts(spec)
+            except Malformed:
+                continue
+            yield f"{rule.id}.{key}: {mutant.change}", spec
+
+
+def with_form(contract: Contract, form: Form) -> Side:
+    return lambda *call: contract.meaning(*call, form)[:3]
+
+
+def sides(rule: Rule, changed: Spec) -> Iterator[tuple[str, list[tuple[Side, Side]]]]:
+    """By document, what the proof compares to see a change, in one of those with equal contracts."""
+    compiled = contracts(changed)
+    for contract, (document, *_) in GROUPS.items():
+        if document not in rule.documents:
+            continue
+        other = compiled[document]
+        if rule.id in OF_FORM:
+            of_document = forms(SPEC.operations[SPEC.documents[document].operation])
+            yield document, [(with_form(contract, form), with_form(other, form)) for form in of_document]
+        elif rule.level == "capacity":
+            yield document, [(side_with_capacities(contract), side_with_capacities(other))]
+        else:
+            decided = side_of_reference(reference.decide, zero_may_meet_infer(SPEC, document))
+            yield document, [(side_of(other), decided)]
+
+
+def differ(one: Side, other: Side, call: tuple[tuple[int, ...], tuple[int, ...], bool]) -> bool:
+    return one(*call)[:2] != other(*call)[:2]
+
+
+def is_refuted(rule: Rule, pairs: list[tuple[Side, Side]]) -> bool:
+    """Whether the proof, or else a call beyond its ranks, shows that two sides differ."""
+    for one, other in pairs:
+        found = compare(one, other, 1 if rule.id in OF_FORM else 2, first_only=True).differences
+        if any(each.call and differ(one, other, each.call[:3]) for each in found):
+            return True
+    return rule.level == "capacity" and any(differ(*pairs[0], call) for call in far_calls())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_each_change_of_a_rule_is_refuted_by_a_call(rule: Rule) -> None:
+    refuted = {
+        (name, document): is_refuted(rule, pairs)
+        for name, changed in changes(rule) for document, pairs in sides(rule, changed)
+    }  # fmt: skip
+    assert {name for (name, _), holds in refuted.items() if not holds} == {
+        name for name in EQUIVALENTS if name.partition(".")[0] == rule.id
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EQUIVALENTS)
+def test_no_small_call_shows_an_equivalent_change(name: str) -> None:
+    rule = SPEC.rules[name.partition(".")[0]]
+    domain = TINY_DOMAIN if rule.id in OF_FORM else SMALL_DOMAIN
+    for document, pairs in sides(rule, dict(changes(rule))[name]):
+        shown = any(differ(*pair, call) for pair, call in product(pairs, calls(domain)))
+        assert shown == (name.startswith("attributes-required") and document == "dynamic-spec-v0.9")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", BY_LENGTHS)
+def test_z3_refutes_each_change_of_a_rule_by_a_call(rule: str) -> None:
+    pytest.importorskip("z3", reason="No module named 'z3'; pip install z3-solver")
+    for name, changed in changes(SPEC.rules[rule]):
+        if name.endswith(" deleted"):
+            continue
+        every = islice(obligations(changed, reference.decide, 2), 1, None)  # after the lemmas, which have no rules
+        refuted = (said for each in every for said in each.find_refuted() if ": each answer follows: " in said)
+        said = next(refuted, "")
+        assert (": sat for " in said) == (name not in EQUIVALENTS), (name, said)
+        if said:
+            lengths = re.findall(r"(src|shape)\[\d\] = (-?\d+)", said.rpartition(": sat for ")[2])
+            src, shape = (tuple(int(length) for row, length in lengths if row == wanted) for wanted in ("src", "shape"))
+            call = src, shape, "-true.smt2: " in said
+            shown = (differ(*pair, call) for _, pairs in sides(SPEC.rules[rule], changed) for pair in pairs)
+            assert any(shown), (name, call)
