@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..adapter import digest_of_adapter
 from ..draw.challenge import NONCE
+from ..isolate.process.usage import ProcessEnd
 from ..model import VERDICTS, Claims, Identity, Result, Suite
 from ..model.results import RESULT_FORM
 from ..plan.rows import drawn_number
@@ -163,17 +164,17 @@ class Writer(Journal):
 
     def close(
         self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None,
-        drawn: DrawnCounts | None = None, subject: Subject = NO_SUBJECT,
+        drawn: DrawnCounts | None = None, subject: Subject = NO_SUBJECT, processes: Iterable[ProcessEnd] = (),
     ) -> Evidence:  # fmt: skip
         """Write the footer and give the file its name; Tampered if it does not hold what this writer wrote.
 
-        `canaries`: failures by planted backend. `subject`: the files under test.
+        `canaries`: failures by planted backend. `subject`: the files under test. `processes`: those of the backend.
         """
         facts = {"notes": notes, "canaries": dict(canaries or {}), "seconds": round(seconds, 3)}
         optional = {
             "milliseconds": self._milliseconds, "resumed": self.resumed, "drawn": drawn and drawn._asdict(),
             "subject": dict(subject.files), "unnamed_code": subject.unnamed_code,
-            "not_named": subject.not_named,
+            "not_named": subject.not_named, "processes": [end.to_json() for end in processes],
         }  # fmt: skip
         facts |= {name: value for name, value in optional.items() if value}
         self.write_footer({"verdicts": {verdict: self._counts[verdict] for verdict in VERDICTS}}, facts)
@@ -197,6 +198,13 @@ _FOOTER_FORM = {
     "subject?": MapOf(SHA256),
     "unnamed_code?": bool,
     "not_named?": [str],
+    "processes?": [
+        {
+            "exit": OrNull(str),
+            "calls": COUNT,
+            "growth_per_1000_calls": OrNull({"memory": COUNT, "files": Number(0, 1e9), "threads": Number(0, 1e9)}),
+        }
+    ],
     "seal": str,
 }
 FORMAT = Format(

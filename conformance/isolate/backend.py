@@ -20,6 +20,7 @@ from ..system.temporary import temporary_folder
 from .process.launch import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from .process.usage import ProcessEnd
     from .protocol.opened import OpenedFiles
     from .protocol.remote import Remote
 
@@ -151,13 +152,24 @@ def _until_given_up(rows: Iterator[Row], remote: Remote | None, budget: float) -
         yield row
 
 
-def process_notes(adapter: Adapter) -> tuple[str, ...]:
-    """Return notes for the results: why the backend was given up, and how its process failed to end."""
+def process_notes(adapter: Adapter) -> list[str]:
+    """Return notes for the results: why the backend was given up, how its processes grew, and failed to end."""
     remote = as_remote(adapter)
     if remote is None:
-        return ()
-    notes = (f"the backend was {remote.given_up}; the rows after that were not run",) if remote.given_up else ()
-    return (*notes, f"the backend's process: {remote.bad_end}") if remote.bad_end else notes
+        return []
+    notes = [f"the backend was {remote.given_up}; the rows after that were not run"] if remote.given_up else []
+    grown = filter(None, [end.growth.describe() for end in remote.ends if end.growth])
+    notes += [f"not graded: with every 1,000 calls the backend's process grew: {each}" for each in grown]
+    problems = dict.fromkeys(end.problem.removeprefix("stop: ") for end in remote.ends if end.problem)
+    return notes + [
+        f"not graded: the backend's process was asked to end after the last row: {each}" for each in problems
+    ]
+
+
+def process_ends(adapter: Adapter) -> list[ProcessEnd]:
+    """Return how the processes of a closed backend ended, and how they grew; none if it ran in ours."""
+    remote = as_remote(adapter)
+    return remote.ends if remote else []
 
 
 def run_in_parallel(
@@ -188,9 +200,10 @@ def run_in_parallel(
                 yield from chunk_results
     finally:
         for adapter in adapters[1:]:
+            close_backend(adapter)
             if (remote := as_remote(adapter)) and (main := as_remote(first)):  # the caller reads the notes of `first`
                 main.given_up = main.given_up or remote.given_up
-            close_backend(adapter)
+                main.ends += remote.ends
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

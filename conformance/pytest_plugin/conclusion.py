@@ -13,7 +13,7 @@ import pytest
 from .. import report as reports
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence, Tampered, Writer
-from ..isolate.backend import close_backend, process_notes
+from ..isolate.backend import close_backend, process_ends, process_notes
 from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, drawn_number
 from ..run.confirm import AFTER_HANGS
@@ -128,7 +128,7 @@ class SessionConclusion:
                 writer.row(result)
         hangs = note_after_hangs(+uncalled, self.request.limits.seconds, self.request.hangs.max_hangs)
         notes = (*self.setup.notes, *hangs, *map(remove_places, (*drawn.notes, *process_notes(self.adapter))))
-        return writer.close(self.seconds, notes, caught, drawn.counts)
+        return writer.close(self.seconds, notes, caught, drawn.counts, processes=process_ends(self.adapter))
 
     def summarize(self, terminalreporter: pytest.TerminalReporter, repeat_command: Callable[[Row], str]) -> None:
         """Print the conclusion, the failing rows by kind, and what is missing or was not written."""

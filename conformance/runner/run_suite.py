@@ -25,6 +25,7 @@ from ..isolate.backend import (
     as_remote,
     note_opened_files,
     open_backend,
+    process_ends,
     process_notes,
     run_in_parallel,
     run_rows,
@@ -144,14 +145,14 @@ def run_suite(
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
                 for row in request.plan.rows[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
+            subject = read_subject_of(adapter, request.backend, opened) if opened else NO_SUBJECT
         notes.extend(map(remove_places, drawn.notes if drawn else ()))
         notes.extend(note_after_hangs(+uncalled, request.limits.seconds, request.hangs.max_hangs))
-        subject = read_subject_of(adapter, request.backend, opened) if opened else NO_SUBJECT
-        process = process_notes(adapter)
-    all_notes = (*setup.notes, *notes, *map(remove_places, process))
+    all_notes = (*setup.notes, *notes, *map(remove_places, process_notes(adapter)))
     return writer.close(
-        time.perf_counter() - began, all_notes, planted_failures, drawn.counts if drawn else None, subject
-    )
+        time.perf_counter() - began, all_notes, planted_failures, drawn.counts if drawn else None, subject,
+        process_ends(adapter),
+    )  # fmt: skip
 
 
 def read_subject_of(adapter: Adapter, backend: str, opened: OpenedFiles) -> Subject:

@@ -48,6 +48,8 @@ class Process:
         self.name, self.limits, self.ended = handle.name, limits, False
         self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self._allowed = limits.seconds
+        self.exit: str | None = None
+        """How it ended when it was asked to: `exit code 0`, `SIGSEGV`, or `killed`; None if it was not asked."""
         self._child = handle.child
         assert self._child.stdin is not None
         assert self._child.stdout is not None
@@ -245,6 +247,9 @@ class Process:
             for _ in range(_LAST_READS):  # not until the end: a child of it may go on writing for ever
                 self._read_stderr()
         self.end()
+        if self.exit is not None:
+            self.exit = _describe_code(code)
+            return f"{what}: it ended with {self.exit} before it replied{self._stderr_tail()}"
         if code < 0:
             return f"{what}: the process died of {signal_name(-code)}{self._stderr_tail()}"
         return f"{what}: the process ended with exit code {code} in the middle of a call{self._stderr_tail()}"
@@ -263,13 +268,14 @@ class Process:
         if self.ended:
             return None
         deadline = self.start_clock(self.limits.stop_seconds)
+        self.exit = "killed"
         try:
             number = self.new_id()
             self.send([messages.encode_line({"id": number, "do": "stop"})], deadline, "stop")
             self.read_reply(number, deadline, "stop")
             code = self._child.wait(max(0.05, deadline - time.monotonic()))
-            how = signal_name(-code) if code < 0 else f"exit code {code}"
-            return None if code == 0 else f"stop: it ended with {how}"
+            self.exit = _describe_code(code)
+            return None if code == 0 else f"stop: it ended with {self.exit}"
         except subprocess.TimeoutExpired:
             return f"stop: it answered, but did not end within {self.limits.stop_seconds:g} s; it was killed"
         except TimedOut:
@@ -290,6 +296,10 @@ class Process:
         finally:
             self.end()
         return None
+
+
+def _describe_code(code: int) -> str:
+    return signal_name(-code) if code < 0 else f"exit code {code}"
 
 
 def _describe_wrong_id(number: object, expected: int, latest: int) -> str:

@@ -20,6 +20,7 @@ from ...system.exit_codes import USAGE
 from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.shared_memory import MMAP, TRIM, SharedMemory
 from ..process.supervise import Terminated
+from ..process.usage import ProcessEnd, Sample, growth_of
 from .calls import CompiledGraph, PendingReply, UnreportedChange
 from .messages import Fault
 from .opened import BEGIN, OpenedFiles
@@ -47,6 +48,10 @@ class Remote:
         """Seconds spent on calls that timed out."""
         self.bad_end: str | None = None
         """What went wrong when it was asked to end."""
+        self.ends: list[ProcessEnd] = []
+        """How its last process ended, and those that took rows beside it."""
+        self._samples: Sequence[Sample] = ()
+        """Measurements of the process that made the most calls."""
         self._failures = 0
         self._next_is_fresh, self._is_fresh = True, False
         self._shared = SharedMemory() if share else None
@@ -144,6 +149,7 @@ class Remote:
         self.ahead.clear()
         if self._session is not None:
             self._session.process.end()
+            self._samples = max(self._samples, self._session.samples, key=len)
             self._session = None
 
     def restart(self) -> None:
@@ -161,9 +167,13 @@ class Remote:
         """Ask the process to end, and kill it if it does not."""
         if self.ahead:  # it is still busy with calls that nobody asks for any more
             self.renew()
+        ended = None
         if self._session is not None:
             self.bad_end = self._session.process.stop()
-        self._session = None
+            ended = self._session.process.exit
+        self.renew()
+        calls = self._samples[-1].calls if self._samples else 0
+        self.ends.append(ProcessEnd(ended, self.bad_end, calls, growth_of(self._samples)))
         if self.copies is not None:
             self.copies.close()
 

@@ -14,6 +14,7 @@ from ...plan.memory import has_no_memory, strides_of, volume_of
 from ...system.text import LONGEST_TEXT, quote, shorten
 from ..process.process_memory import MemoryReader
 from ..process.shared_memory import SharedMemory
+from ..process.usage import CALLS_APART, Sample
 from . import messages
 from .calls import CompiledGraph, PendingReply, SentCall, UnreportedChange, WatchedMemory
 from .messages import Fault
@@ -46,6 +47,9 @@ class Session:
         self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
+        self.samples: list[Sample] = []
+        """What the process held after some of its calls."""
+        self._calls, self._measured_at = 0, 0
         self._programs, self._large = 0, False
         self._until = 0.0
         """The time by which the replies that are being read must have come."""
@@ -151,7 +155,11 @@ class Session:
             parts.append(self._compile_line(compiling, program))
         places, room = self._place(tensors)
         call = SentCall(new_id(), tensors, places, room, may_overwrite)
-        parts += self._run_request(program, call, {} if behind is None else {"behind": behind})
+        more: dict[str, Any] = {} if behind is None else {"behind": behind}
+        self._calls += 1
+        if not self._large and self._calls >= self._measured_at + CALLS_APART:
+            more["measure"], self._measured_at = True, self._calls
+        parts += self._run_request(program, call, more)
         return PendingReply(program, call, closes, compiling, behind), parts
 
     def _run_request(self, program: CompiledGraph, call: SentCall, more: Mapping[str, Any]) -> list[Bytes]:
@@ -233,6 +241,8 @@ class Session:
             answer = self._read_tensor(reply["result"], call) if kind_of(reply) == "result" else None
             if call.room:
                 self._copy_back(call)
+            if "usage" in reply:
+                self._keep_sample(reply["usage"])
             if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(program, reply, call)
             if self._reader and sent_ahead:
@@ -250,6 +260,17 @@ class Session:
         if not isinstance(answer, Tensor):
             raise answer or RemoteError("no tensor came")
         return answer
+
+    def _keep_sample(self, usage: Any) -> None:
+        if usage is None:  # its system does not tell
+            return
+        if (
+            not isinstance(usage, list)
+            or len(usage) != 3
+            or not all(type(n) is int and 0 <= n < 1 << 53 for n in usage)
+        ):
+            raise Fault(f"'usage' is {quote(usage)}, but should be three counts: bytes of memory, open files, threads")
+        self.samples.append(Sample(self._measured_at, *usage))
 
     def _apply_changes(self, program: CompiledGraph, reply: Reply, call: SentCall) -> None:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):

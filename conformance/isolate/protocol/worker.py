@@ -23,6 +23,7 @@ from ...plan.memory import strides_of
 from ...run.at_once import run_in_threads
 from ...run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
 from ...system.exit_codes import CANNOT_START
+from ..process.usage import measure
 from . import messages
 from .messages import Fault, encode_integer
 
@@ -167,7 +168,8 @@ class Server:
         reply = self.guard(self.answer, request, run.tensors)
         self.latest = [*self.latest, *run.tensors] if self.behind else run.tensors
         self.behind = request.get("behind", 0)
-        return self.report(run, reply)
+        record, payloads = self.report(run, reply)
+        return (record | {"usage": measure()} if request.get("measure") else record), payloads
 
     def receive(self, request: Mapping[str, Any]) -> ReceivedRun:
         before: list[bytes | None] = []

@@ -1,0 +1,87 @@
+"""What a run observes of the backend's process beside its answers: growth with its calls, and how it ends."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.isolate.backend import process_notes
+from conformance.isolate.process.launch import Limits
+from conformance.isolate.protocol import session
+
+from .calls import call
+from .remote_backends import start, write_backend
+
+TEXT = """import atexit, os, threading, time
+from conformance.adapters.reference import Reference
+kept, calls = {{}}, 0
+class Odd(Reference):
+    def compile(self, graph):
+        global calls
+        calls += 1
+        {act}
+        return super().compile(graph)
+"""
+GROWTH = {
+    "pass": "",
+    "kept[calls % 60] = bytearray(100_000)": "",  # a cache that is full after some calls
+    "if calls == 200: kept[0] = bytearray(50_000_000)": "",  # a large pool, made late
+    "kept[calls] = bytearray(10_000)": "memory by 10",
+    "calls % 10 or os.dup(0)": "open files by 100",
+    "calls % 10 or threading.Thread(target=time.sleep, args=(60,), daemon=True).start()": "threads by 100",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="measures with /proc")
+@pytest.mark.parametrize("act", GROWTH)
+def test_growth_with_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
+    monkeypatch.setattr(session, "CALLS_APART", 20)
+    remote = start(write_backend(tmp_path, TEXT.format(act=act), "Odd"))
+    for length in range(400):
+        call(remote, (length % 7 + 1,))
+    remote.close()
+    (end,) = remote.ends
+    assert (end.exit, end.calls) == ("exit code 0", 400)
+    assert end.growth is not None
+    assert GROWTH[act] in end.growth.describe()
+    assert bool(process_notes(remote)) == bool(GROWTH[act])
+
+
+def test_growth_after_few_calls_is_not_told() -> None:
+    remote = start("reference")
+    call(remote, (3,))
+    remote.close()
+    assert remote.ends[0].to_json() == {"exit": "exit code 0", "calls": 0, "growth_per_1000_calls": None}
+
+
+EXITS = {
+    "os.abort": ("SIGABRT", "it ended with SIGABRT"),
+    "os._exit, 3": ("exit code 3", "it ended with exit code 3"),
+    "time.sleep, 60": ("killed", "it answered, but did not end within 0.5 s; it was killed"),
+}
+
+
+@pytest.mark.parametrize("act", EXITS)
+def test_the_end_of_a_process_at_stop(tmp_path: Path, act: str) -> None:
+    text = TEXT.format(act=f"calls > 1 or atexit.register({act})")
+    remote = start(write_backend(tmp_path, text, "Odd"), Limits(stop_seconds=0.5))
+    call(remote, (3,))
+    remote.close()
+    exit_, problem = EXITS[act]
+    assert remote.ends[0].exit == exit_
+    assert process_notes(remote)[0].endswith(f": {problem}")
+    remote.bad_end = None  # which the fixture asks of every other backend
+
+
+def test_a_bad_end_is_noted_and_not_graded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    backend = write_backend(tmp_path, TEXT.format(act="calls > 1 or atexit.register(os.abort)"), "Odd")
+    out = tmp_path / "out"
+    assert main(["run", backend, "-k", "same-dims", "--jobs", "2", "--out", str(out)]) == 4
+    note = "the backend's process was asked to end after the last row: it ended with SIGABRT"
+    assert note in " ".join(capsys.readouterr().out.split())
+    footer = json.loads((out / "results.jsonl").read_text().splitlines()[-1])
+    assert {end["exit"] for end in footer["processes"]} == {"SIGABRT"}
+    assert note in (out / "report.html").read_text().replace("&#39;", "'")
+    assert main(["verify", str(out)]) == 0
