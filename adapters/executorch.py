@@ -77,39 +77,22 @@ def program(code: Any, src: tuple[int, ...], shape: tuple[int, ...], width: int)
     ]  # fmt: skip
     call = schema.Instruction(schema.KernelCall(op_index=0, args=[0, len(values) - 1, 1, 1]))
     plan = schema.ExecutionPlan(
-        name="forward",
-        container_meta_type=schema.ContainerMetadata("", ""),
-        values=values,
-        inputs=[0],
-        outputs=[1],
+        name="forward", container_meta_type=schema.ContainerMetadata("", ""), values=values, inputs=[0], outputs=[1],
         chains=[schema.Chain(inputs=[], outputs=[], instructions=[call], stacktrace=None)],
-        operators=[schema.Operator("aten::view_copy", "out")],
-        delegates=[],
-        non_const_buffer_sizes=[0, 2 * room],
-    )
+        operators=[schema.Operator("aten::view_copy", "out")], delegates=[], non_const_buffer_sizes=[0, 2 * room],
+    )  # fmt: skip
     whole = schema.Program(
-        version=0,
-        execution_plan=[plan],
-        constant_buffer=[schema.Buffer(storage=b"")],
-        backend_delegate_data=[],
-        segments=[],
-        constant_segment=schema.SubsegmentOffsets(0, []),
-    )
+        version=0, execution_plan=[plan], constant_buffer=[schema.Buffer(storage=b"")], backend_delegate_data=[],
+        segments=[], constant_segment=schema.SubsegmentOffsets(0, []),
+    )  # fmt: skip
     return bytes(serialize_pte_binary(PTEFile(program=whole)))
 
 
 def tensor(code: Any, sizes: tuple[int, ...], dynamism: Any, place: int) -> Any:
     """Return a tensor of a program, at a place of its planned memory."""
-    return schema.EValue(
-        schema.Tensor(
-            scalar_type=code,
-            storage_offset=0,
-            sizes=list(sizes),
-            dim_order=list(range(len(sizes))),
-            requires_grad=False,
-            layout=0,
-            data_buffer_idx=0,
-            allocation_info=schema.AllocationDetails(1, place, 0),
-            shape_dynamism=dynamism,
-        )
-    )
+    fields = {
+        "scalar_type": code, "storage_offset": 0, "sizes": list(sizes), "dim_order": list(range(len(sizes))),
+        "requires_grad": False, "layout": 0, "data_buffer_idx": 0,
+        "allocation_info": schema.AllocationDetails(1, place, 0), "shape_dynamism": dynamism,
+    }  # fmt: skip
+    return schema.EValue(schema.Tensor(**fields))

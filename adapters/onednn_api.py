@@ -44,14 +44,9 @@ class LogicalTensor(c.Structure):
     """dnnl_graph_logical_tensor_t."""
 
     _fields_ = (
-        ("id", c.c_size_t),
-        ("ndims", c.c_int),
-        ("dims", Dims),
-        ("data_type", c.c_int),
-        ("property", c.c_int),
-        ("layout_type", c.c_int),
-        ("strides", Dims),
-    )
+        ("id", c.c_size_t), ("ndims", c.c_int), ("dims", Dims), ("data_type", c.c_int), ("property", c.c_int),
+        ("layout_type", c.c_int), ("strides", Dims),
+    )  # fmt: skip
 
     def read(self, field: str) -> tuple[int, ...]:
         """Read dims or strides as C does: past 12 entries come the next fields of the struct, and then zeros."""
@@ -78,13 +73,9 @@ class Version(c.Structure):
     """dnnl_version_t."""
 
     _fields_ = (
-        ("major", c.c_int),
-        ("minor", c.c_int),
-        ("patch", c.c_int),
-        ("hash", c.c_char_p),
-        ("cpu_runtime", c.c_uint),
+        ("major", c.c_int), ("minor", c.c_int), ("patch", c.c_int), ("hash", c.c_char_p), ("cpu_runtime", c.c_uint),
         ("gpu_runtime", c.c_uint),
-    )
+    )  # fmt: skip
 
 
 _H, _Z, _I = c.c_void_p, c.c_size_t, c.c_int

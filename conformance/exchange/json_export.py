@@ -80,25 +80,18 @@ def write_vectors(suite: Suite, chosen: Iterable[Chosen], out: Path) -> int:
         "version": __version__,
         "suite_digest": suite.digest,
         "documents": {
-            document.id: {"edition": document.edition, "operation": document.operation}
-            for document in suite.spec.documents.values()
+            name: {"edition": document.edition, "operation": document.operation}
+            for name, document in suite.spec.documents.items()
         },
         "rules": {
-            rule.id: {
-                "sentence": rule.sentence,
-                "stated": sorted({f"{each.document}:{each.line}" for each in rule.stated}),
-            }
-            for rule in suite.spec.rules.values()
+            name: {"sentence": rule.sentence, "stated": sorted({f"{at.document}:{at.line}" for at in rule.stated})}
+            for name, rule in suite.spec.rules.items()
         },
         "known_faults": {
             fault.id: {"backend": fault.backend, "versions": fault.versions, "words": fault.words} for fault in faults
         },
         "types": {
-            type_: {
-                "width": WIDTH[type_],
-                "scramble": scramble_of(type_)._asdict(),
-                "edges": EDGES[type_],
-            }
+            type_: {"width": WIDTH[type_], "scramble": scramble_of(type_)._asdict(), "edges": EDGES[type_]}
             for type_ in sorted(types)
         },
         "files": {

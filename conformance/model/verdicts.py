@@ -9,13 +9,7 @@ from typing import Literal, NamedTuple, get_args
 Verdict = Literal["pass", "fail", "observed", "not claimed", "error", "waived", "not run"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """In the order in which counts name them."""
-PASS: Verdict = "pass"
-FAIL: Verdict = "fail"
-OBSERVED: Verdict = "observed"
-NOT_CLAIMED: Verdict = "not claimed"
-ERROR: Verdict = "error"
-WAIVED: Verdict = "waived"
-NOT_RUN: Verdict = "not run"
+PASS, FAIL, OBSERVED, NOT_CLAIMED, ERROR, WAIVED, NOT_RUN = VERDICTS
 
 
 class VerdictWords(NamedTuple):

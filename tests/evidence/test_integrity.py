@@ -119,7 +119,7 @@ PATCHES = {
         "SpoilsSrc", "src changed",
     ),
     "that an earlier answer changed": (
-        "Server.add_changed_answers = lambda *_: None\n", "ReusesItsAnswer", "answer changed later",
+        "Server.add_changes = lambda *_: None\n", "ReusesItsAnswer", "answer changed later",
     ),
     "nothing": ("", "SpoilsSrc", "src changed"),
 }  # fmt: skip

@@ -11,13 +11,15 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...adapter import CannotStart
 from ...system.exit_codes import UNTRUSTED
 from . import orphans
 from .supervise import Terminated, kill_on_hangup
 
+if TYPE_CHECKING:
+    from ..protocol.prefork import ForkedWorker
 if sys.platform != "win32":
     import resource
 
@@ -53,25 +55,12 @@ class Limits(NamedTuple):
 DEFAULT_LIMITS = Limits()
 
 
-class Child(Protocol):
-    """A child process: `subprocess.Popen`, or a forked worker."""
-
-    stdin: IO[bytes] | None
-    stdout: IO[bytes] | None
-    stderr: IO[bytes] | None
-
-    @property
-    def pid(self) -> int: ...
-    def poll(self) -> int | None: ...
-    def wait(self, timeout: float | None = None) -> int: ...
-
-
 class ProcessHandle(NamedTuple):
     """A process, the leader of its group, with what is needed to kill all that it started."""
 
     name: str
     """The command as a person would type it; for our own workers, the backend."""
-    child: Child
+    child: subprocess.Popen[bytes] | ForkedWorker
     lifeline: int
     """Our end of a pipe. Once it is closed, as when we are killed, the kernel kills the process."""
     mark: str

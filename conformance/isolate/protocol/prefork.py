@@ -105,10 +105,6 @@ def _pipes(count: int) -> list[tuple[int, int]]:
 class ForkedWorker:
     """A forked copy, with the methods of `subprocess.Popen` that are needed. Only one exists at a time."""
 
-    stdin: IO[bytes] | None
-    stdout: IO[bytes] | None
-    stderr: IO[bytes] | None
-
     def __init__(self, pid: int, control: socket.socket, streams: Sequence[IO[bytes]]) -> None:
         self.pid, self._control = pid, control
         self.stdin, self.stdout, self.stderr = streams

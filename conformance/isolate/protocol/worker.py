@@ -33,20 +33,19 @@ DONE: dict[str, Any] = {"result": {}}
 """The reply to a request that asks for nothing in return."""
 
 
-class Answer:
-    """An answer that was returned, and its content at that time."""
+class Kept:
+    """An answer that was returned, or a src that must stay as it is, and its content when it was last read."""
 
-    def __init__(self, call: int, value: Tensor | Array, data: bytes | memoryview) -> None:
-        self.call, self.value, self.data = call, value, data
+    def __init__(self, call: int, read: Callable[[], Any], data: bytes | memoryview) -> None:
+        self.call, self.read, self.data = call, read, data
 
 
 class ServedProgram(NamedTuple):
     """A compiled program, and what its later calls must not change."""
 
     program: Program
-    answers: list[Answer]
-    sources: list[tuple[int, Tensor, bytes]]
-    """Request, tensor and content of each src that must stay as it is."""
+    answers: list[Kept]
+    sources: list[Kept]
 
 
 class ReceivedRun(NamedTuple):
@@ -194,47 +193,29 @@ class Server:
                 sent.append(_content(tensor.memory, was))
         if wrote:
             record["wrote"] = wrote
-        if count:
-            self.add_changed_answers(program.answers[:count], record, sent)
-        if program.sources:
-            self.add_overwritten_sources(program.sources, record, sent)
+        self.add_changes("changed", program.answers[:count], record, sent)
+        self.add_changes("overwrote", program.sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
             now = _content(tensors[0].memory, before[0]) if wrote else before[0]
-            program.sources.append((request["id"], tensors[0], now))
+            program.sources.append(Kept(request["id"], partial(getattr, tensors[0], "memory"), now))
         return record, sent
 
-    def add_overwritten_sources(
-        self, sources: list[tuple[int, Tensor, bytes]], record: dict[str, Any], sent: list[bytes | memoryview]
+    def add_changes(
+        self, key: str, kept: Sequence[Kept], record: dict[str, Any], sent: list[bytes | memoryview]
     ) -> None:
-        """Add the sources of earlier calls into which this call wrote; they are kept as long as the program."""
-        overwrote = []
-        for place, (call, tensor, was) in enumerate(sources):
-            if tensor.memory != was:  # type: ignore[comparison-overlap]
-                now = _content(tensor.memory, was)
-                sources[place] = (call, tensor, now)
-                overwrote.append({"call": call, "bytes": len(now)})
-                sent.append(now)
-        if overwrote:
-            record["overwrote"] = overwrote
-
-    def add_changed_answers(
-        self, earlier: Sequence[Answer], record: dict[str, Any], sent: list[bytes | memoryview]
-    ) -> None:
-        """Add the earlier answers that have changed."""
+        """Add the earlier answers that have changed, or the sources into which a later call wrote."""
         changed = []
-        for answer in earlier:
+        for each in kept:
             try:
-                now = elements_of(answer.value)
+                now = each.read()
             except Exception:  # it cannot be read any more
                 now = b""
-            if len(now) != len(answer.data):
-                now = _flip_bits(answer.data)
-            if now != answer.data:
-                answer.data = now
-                changed.append({"call": answer.call, "bytes": len(now)})
-                sent.append(now)
+            if now != each.data:
+                each.data = _content(now, each.data)
+                changed.append({"call": each.call, "bytes": len(each.data)})
+                sent.append(each.data)
         if changed:
-            record["changed"] = changed
+            record[key] = changed
 
     def answer(self, request: Mapping[str, Any], tensors: list[Tensor]) -> Reply:
         program = self.programs.get(request["program"])
@@ -254,7 +235,7 @@ class Server:
         # The next src will lie in the shared memory, so an answer that lies there is lost anyway.
         lost = bool(data) and self._shared is not None and _shares_memory(value, self._shared)
         if not request["may_overwrite"] and not lost:
-            program.answers.append(Answer(request["id"], value, data))
+            program.answers.append(Kept(request["id"], partial(elements_of, value), data))
             if data and (address := _address_of_answer(value)):
                 result["address"] = address
         room = request.get("answer")
@@ -302,13 +283,9 @@ def _address_of_answer(value: Tensor | Array) -> int:
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 
-def _content(memory: bytearray | memoryview, was: bytes) -> bytes:
+def _content(memory: bytes | bytearray | memoryview, was: bytes | memoryview) -> bytes:
     """Return the content of a memory; if its length has changed, the earlier content with every bit flipped."""
-    return bytes(memory) if len(memory) == len(was) else _flip_bits(was)
-
-
-def _flip_bits(data: bytes | memoryview) -> bytes:
-    return bytes(byte ^ 0xFF for byte in data)
+    return bytes(memory) if len(memory) == len(was) else bytes(byte ^ 0xFF for byte in was)
 
 
 def _shares_memory(value: Tensor | Array, memory: Any) -> bool:
