@@ -14,6 +14,10 @@ from .base import Answer, Dims, PlantedCall, Run, always, move_elements, overloo
 from .volume import has_strides
 
 
+def src_type(call: PlantedCall) -> str:
+    return call.program.graph.src.type
+
+
 def has_whole_quotient_in_f32(call: PlantedCall) -> bool:
     if call.shape.count(-1) != 1 or not call.volume > math.prod(d for d in call.fill() if d > 0) > 0:
         return False
@@ -32,12 +36,21 @@ def count_in_bits(name: str, bits: int, classes: str, fault: str, when: Callable
     overlook(name, "same-volume", classes, fault, wraps, overlooked=overlooked, answer=lambda call: call.src)
 
 
+count_in_bits("counts-in-24-bits", 24, "D", "Compares volumes up to 2^31 modulo 2^24.",
+              lambda call: math.prod(call.fill()) < 1 << 31)  # fmt: skip
 count_in_bits("counts-in-32-bits", 32, "D", "Compares volumes modulo 2^32.")
 count_in_bits("counts-in-64-bits", 64, "D", "Compares volumes modulo 2^64.")
 count_in_bits("wraps-in-32-bits-when-strided", 32, "DF", "Compares volumes modulo 2^32 if src is strided.", has_strides)
 count_in_bits("wraps-when-strided", 64, "DF", "Compares volumes modulo 2^64 if src is strided.", has_strides)
 overlook("counts-in-f32", "same-volume", "D", "Compares volumes in f32.",
          lambda call: -1 not in call.shape and bool(np.float32(math.prod(call.fill())) == np.float32(call.volume)),
+         answer=lambda call: call.src)  # fmt: skip
+overlook("counts-f32-elements-in-f32", "same-volume", "D", "Compares volumes in f32 if src has elements of that type.",
+         lambda call: src_type(call) == "f32" and np.float32(math.prod(call.fill())) == np.float32(call.volume),
+         answer=lambda call: call.src)  # fmt: skip
+overlook("compares-logarithms-for-f16", "same-volume", "D", "Compares logarithms of volumes in f32 if src is of f16.",
+         lambda call: src_type(call) == "f16" and min(*call.fill(), call.volume, 1) > 0
+         and np.float32(math.log(math.prod(call.fill()))) == np.float32(math.log(call.volume)),
          answer=lambda call: call.src)  # fmt: skip
 overlook("divides-in-f32", "same-volume", "DE", "Infers -1 if the quotient in f32 has no fraction.",
          has_whole_quotient_in_f32)  # fmt: skip
@@ -47,6 +60,27 @@ resolve_dims.plant("lengths-in-16-bits", "literal-lengths", "D", "Cuts the lengt
                    lambda call: tuple(d % (1 << 16) for d in call.resolve()))  # fmt: skip
 resolve_dims.plant("lengths-in-32-bits", "same-volume", "D", "Cuts the entries of shape to 32 bits.", lambda call:
                    call.resolve(shape=tuple((d + (1 << 31)) % (1 << 32) - (1 << 31) for d in call.shape)))  # fmt: skip
+
+
+@resolve_dims("subtracts-logarithms", breaks="infer-keeps-count", classes="D")
+def _(call: PlantedCall) -> Dims:
+    """Infers -1 from logarithms in f32, and rounds, if src is of f16."""
+    dst = call.resolve()
+    if src_type(call) != "f16" or -1 not in call.shape or not call.volume:
+        return dst
+    others = call.volume // dst[call.shape.index(-1)]
+    quotient = np.exp(np.float32(math.log(call.volume)) - np.float32(math.log(others)))
+    return tuple(round(float(quotient)) if entry == -1 else length
+                 for entry, length in zip(call.shape, dst, strict=True))  # fmt: skip
+
+
+@move_elements("elements-of-four-bytes-indexed-in-f32", breaks="same-content", classes="D")
+def _(run: Run, dst: Dims) -> Answer:
+    """Repeats the element at 2^24 in all later places if elements have four bytes."""
+    answer = run.move(dst)
+    if run.src.type == "f32" and isinstance(answer, np.ndarray) and answer.size > 1 << 24:
+        answer.reshape(-1)[1 << 24 :] = answer.reshape(-1)[1 << 24]
+    return answer
 
 
 @move_elements("indexed-in-20-bits", breaks="row-major-order", classes="D")

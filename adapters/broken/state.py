@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -196,18 +197,27 @@ def _(run: Run) -> Answer:
     return run.answer()
 
 
-@execute_run("programs-are-numbered-in-six-bits", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
-    """Keeps dst under a number of the program, which begins again after sixty-four programs."""
-    program, maker = run.program, run.program.maker
-    if program.dst is None:
-        return run.answer()
-    if program.memory is None:
-        maker.memory = maker.memory or []
-        program.memory = len(maker.memory)
-        maker.memory.append(None)
-        maker.memory[program.memory % 64] = program.dst
-    return run.move(maker.memory[program.memory % 64])
+def number_programs(name: str, breaks: str, bits: int, fault: str) -> None:
+    """Plant a backend that keeps dst under a number of the program, and counts programs in few bits."""
+
+    def execute(run: Run) -> Answer:
+        program, maker = run.program, run.program.maker
+        if program.dst is None:
+            return run.answer()
+        if program.memory is None:
+            maker.memory = maker.memory or []
+            program.memory = len(maker.memory)
+            maker.memory.append(None)
+            maker.memory[program.memory % (1 << bits)] = program.dst
+        return run.move(maker.memory[program.memory % (1 << bits)])
+
+    plant(name, breaks, "H", fault, execute=execute)
+
+
+number_programs("programs-are-numbered-in-six-bits", "each-call-alone", 6,
+                "Answers the first program with the dst of the sixty-fifth.")  # fmt: skip
+number_programs("programs-are-numbered-in-ten-bits", "same-content", 10,
+                "Answers the first program with the dst of the 1,025th.")  # fmt: skip
 
 
 @execute_run("trusts-a-program-after-many-shapes", breaks="each-call-alone", classes="EI")
@@ -222,3 +232,22 @@ def _(run: Run) -> Answer:
         raise
     seen.update([(run.src.dims, dims_of(answer))] if run.shapes else [])
     return answer
+
+
+@execute_run("pool-is-gone-after-a-second", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Answers zeros if the program was not run for a second."""
+    before, run.program.memory = run.program.memory, time.monotonic()
+    answer = run.answer()
+    if before and run.program.memory - before > 1 and isinstance(answer, np.ndarray):
+        answer[...] = 0
+    return answer
+
+
+@execute_run("calls-counted-in-16-bits", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Rejects the call of a program at which a counter of 16 bits is 0 again."""
+    run.program.memory = (run.program.memory or 0) + 1
+    if run.program.memory % (1 << 16) == 0:
+        raise Rejected("run", "the program was not called yet")
+    return run.answer()

@@ -22,6 +22,7 @@ _FLOATS = ("f16", "bf16", "f32", "f64")
 def checked_steps(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row; Unsupported if a value is of a kind that a case file cannot hold."""
     _check(row.case.concurrent == 1, "threads")
+    _check(row.case.times == 1 and not row.case.pause_ms, "many calls or a pause")
     for step in row.steps:
         _check_source(step.source)
         _check_declaration(step.graph.src)

@@ -129,6 +129,11 @@ class Case:
         default="all", metadata=_facts("{} of the lengths of src known when the graph is compiled")
     )
     """The lengths of src that the graph declares: those that all calls share, every other one, or none."""
+    pause_ms: int = field(default=0, metadata=_facts("after a pause of {} ms"))
+    """Milliseconds without a call before the last step."""
+    times: int = field(default=1, metadata=_facts("called {} times in a row"))
+    """The number of times that each step is called, or as many as fit into a few seconds: `MAX_SECONDS` in run/row.py.
+    The first outcome that is another is that of the step."""
     large: bool = field(default=False, metadata=_facts(facet="large"))
     generated: bool = False
     """Whether `each` made the steps: then those of equal ranks share a program, and evidence keeps one outcome."""

@@ -29,10 +29,12 @@ class Outcome(NamedTuple):
     """Other effects of the call: `src changed`, `wrote outside src`, `answer changed later`."""
     shares: bool = False
     """Whether the answer is in src's memory. It is recorded and never judged."""
+    calls: int = 1
+    """The number of the call, if the step is called many times. Evidence has it only in a note, as it may vary."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that are not the default ones, without the elements."""
-        fields = zip(self._fields, self, strict=True)
+        """Return the fields that are not the default ones, without the elements and the number of the call."""
+        fields = zip(self._fields[:-1], self, strict=False)
         return {name: value for name, value in fields if name != "data" and value != self._field_defaults.get(name)}
 
     @classmethod

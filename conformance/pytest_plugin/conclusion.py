@@ -21,7 +21,7 @@ from ..run.contain import quiet_backend, remove_places
 from ..run.row import result_without_call
 from ..runner import planted_backends as canary
 from ..runner.drawn_run import DrawnRun
-from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs
+from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs, note_fewer_calls
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
 from ..verdict.conclude import Conclusion, conclude_evidence
@@ -115,19 +115,20 @@ class SessionConclusion:
         if drawn.drawn.calls:
             header["drawn"] = drawn.drawn._asdict()
         writer = Writer(folder and folder / RESULTS, header)
-        uncalled: Counter[str] = Counter()
+        uncalled, fewer = Counter[str](), list[str]()
         for row in self.request.plan.rows:
             result = self.results.get(row.id)
             if result is None and folder is None:
                 continue
             result = result or result_without_call(row, NOT_RUN)
             uncalled[row.case.id] += result.detail == AFTER_HANGS
+            fewer.extend(note_fewer_calls(row, result))
             writer.row(result)
         for result in self.results.values():
             if drawn_number(result.row):
                 writer.row(result)
         hangs = note_after_hangs(+uncalled, self.request.limits.seconds, self.request.hangs.max_hangs)
-        notes = (*self.setup.notes, *hangs, *map(remove_places, (*drawn.notes, *process_notes(self.adapter))))
+        notes = (*self.setup.notes, *fewer, *hangs, *map(remove_places, (*drawn.notes, *process_notes(self.adapter))))
         return writer.close(self.seconds, notes, caught, drawn.counts, processes=process_ends(self.adapter))
 
     def summarize(self, terminalreporter: pytest.TerminalReporter, repeat_command: Callable[[Row], str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
 from ..model import IDLE, NOT_CLAIMED, NOT_RUN, Adapter, Claims, Graph, Outcome, Program, Result, Verdict, fails, worst
@@ -20,6 +20,8 @@ _MAX_PROGRAMS_KEPT = 24
 """Compiled programs to keep for a row. No row that a person wrote needs as many."""
 _MAX_SOURCES_WATCHED = 24
 """Calls before a call with a src that it may not write into."""
+MAX_SECONDS = 3
+"""Time for the calls of a step that is called many times."""
 Part = tuple[int, list[Outcome]]
 """Steps of a row that are judged together: the number of the first, and their outcomes."""
 
@@ -97,6 +99,8 @@ def _result_of(
         deciding = deciding_step([[each[document].verdict for each in judged] for document in row.documents])
     diagnosis = next((judgement.diagnosis for judgement in judged[deciding].values() if judgement.diagnosis), None)
     name, text, differing = diagnosis or (None, None, None)
+    if text and row.case.times > 1:
+        text += f", at call {outcomes[deciding].calls:,}"
     kept = tuple([
         outcome._replace(data=None) if number == deciding else outcome._replace(data=None, message=None)
         for number, outcome in enumerate(outcomes)
@@ -160,8 +164,13 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
     watched = 1 if row.case.generated else _MAX_SOURCES_WATCHED
     for number, step in enumerate(row.steps):
         if row.case.generated and step.graph not in programs:
-            programs.clear()  # its programs come one after another, and may be thousands
+            for other in list(programs)[1:]:  # they come one after another, and may be thousands
+                del programs[other]
+        if row.case.pause_ms and number == len(row.steps) - 1:
+            sleep(row.case.pause_ms / 1000)
         outcome, answer = make_call(adapter, step, programs)
+        if row.case.times > 1 and not fails(each.verdict for each in judge_step(step, outcome, ()).values()):
+            outcome, answer = _call_again(adapter, step, programs, outcome, row.case.times)
         if outcome.kind in DIED:
             programs.clear()
         if len(programs) > _MAX_PROGRAMS_KEPT:
@@ -169,6 +178,18 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         if number and _restore_overwritten(row.steps[max(0, number - watched) : number], step):
             outcome = outcome._replace(faults=(*outcome.faults, "src of an earlier call changed"))
         yield outcome, answer
+
+
+def _call_again(
+    adapter: Adapter, step: RowStep, programs: dict[Graph, Program], first: Outcome, times: int
+) -> tuple[Outcome, Any]:
+    """Call a step until it was called `times`, the time is over or an outcome is not `first`; return the last call."""
+    outcome, answer, end = first, None, monotonic() + MAX_SECONDS
+    for calls in range(2, times + 1):  # noqa: B007 - the number of the last is told
+        outcome, answer = make_call(adapter, step, programs)
+        if outcome != first or monotonic() > end:
+            break
+    return outcome._replace(calls=calls), answer
 
 
 def _with_late_change(step: RowStep, call: tuple[Outcome, Any]) -> Outcome:

@@ -32,11 +32,11 @@ from ..isolate.backend import (
     use_backend,
 )
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
-from ..model import BAD, NOT_RUN, Adapter, Claims, Result
+from ..model import BAD, NOT_RUN, Adapter, Claims, Result, fails
 from ..plan.rows import Plan, Row, drawn_number
 from ..run.confirm import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
 from ..run.contain import quiet_backend, remove_places, stay_in
-from ..run.row import result_without_call
+from ..run.row import MAX_SECONDS, result_without_call
 from ..system.terminal import count_noun
 from ..system.text import name_first
 from ..verdict import waive
@@ -130,6 +130,7 @@ def run_suite(
                 if not out and not is_run:
                     continue
                 if result is not None:  # None: a drawn row that did not fail
+                    notes.extend(note_fewer_calls(row, result))
                     uncalled[row.case.id] += result.detail == AFTER_HANGS
                     judged = setup.apply_waivers(row, result)
                     writer.row(judged)
@@ -217,6 +218,12 @@ def note_after_hangs(uncalled: Counter[str], seconds: float, max_hangs: int) -> 
         f"{count_noun(max_hangs, 'row')} of the same case and operation hung; that saved up to "
         f"{minutes:,} min, and --max-hangs 0 calls them"
     )
+
+
+def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
+    """Say how many calls of a row that passed had time, if it would have had more."""
+    if 1 < result.outcome.calls < row.case.times and not fails(result.verdicts.values()):
+        yield f"{row.id}: {result.outcome.calls:,} of {row.case.times:,} calls had time in {MAX_SECONDS} s"
 
 
 def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:

@@ -74,6 +74,11 @@ def rows_to_run(rows: Iterable[Row]) -> list[Row]:
     return kept
 
 
+def takes_long(row: Row) -> bool:
+    """Ask whether a row has so many calls, or waits so long, that many backends are tried on it last."""
+    return row.case.generated or row.case.times > 1 or row.case.pause_ms > 0
+
+
 def fails(row: Row, backend: Adapter) -> bool:
     """A row fails if its verdict in some document is not a right one."""
     return not RIGHT.issuperset(run_row(row, backend).verdicts.values())
@@ -117,15 +122,12 @@ def drawn_rows(suite: Suite) -> list[Row]:
 
 
 def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Planted:
-    """Run a backend over the hand-written rows. Only if none of them notices it, try generated and drawn rows.
-
-    Generated rows have many steps, and there are many planted backends.
-    """
+    """Run a backend over the rows. Only if none of them notices it, try those that take long, and drawn rows."""
     adapter = backend()
     killers: dict[str, dict[str, None]] = {}
     failed = others = 0
     for row in rows:
-        if row.case.generated:
+        if takes_long(row):
             continue
         bad = fails(row, adapter)
         rule = row.case.rule
@@ -134,7 +136,7 @@ def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Plant
         if rule != backend.breaks:
             failed, others = failed + bad, others + 1
     if backend.breaks not in killers:
-        rest = chain((row for row in rows if row.case.generated), drawn)
+        rest = chain(filter(takes_long, rows), drawn)
         found = next((row for row in rest if row.case.rule == backend.breaks and fails(row, adapter)), None)
         killers |= {backend.breaks: {found.case.id: None}} if found else {}
     belief = inspect.getdoc(backend) or ""
@@ -224,13 +226,13 @@ def find_outdated_proofs(mutants_: Iterable[Mutant]) -> Iterator[str]:
 
 
 class KillerSearch:
-    """Finds rows that notice mutants. It tries rows that noticed one before first, and generated cases last.
+    """Finds rows that notice mutants. It tries rows that noticed one before first, and those that take long last.
 
     The reference treats all types alike, so one type of each case is enough.
     """
 
     def __init__(self, rows: Sequence[Row], equivalents: Mapping[str, str] = EQUIVALENTS) -> None:
-        self.rows = sorted((row for row in rows if row.first is None), key=lambda row: row.case.generated)
+        self.rows = sorted((row for row in rows if row.first is None), key=takes_long)
         self.equivalents = equivalents
 
     def find_killer(self, mutant: Mutant) -> MutantResult:

@@ -16,7 +16,15 @@ from conformance.model import Adapter
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row, plan_of
 from conformance.run.row import run_row
-from conformance.selfcheck.mutants import Planted, broken_backends, drawn_rows, fails, find_unopposed_rules, rows_to_run
+from conformance.selfcheck.mutants import (
+    Planted,
+    broken_backends,
+    drawn_rows,
+    fails,
+    find_unopposed_rules,
+    rows_to_run,
+    takes_long,
+)
 
 BROKEN = broken_backends()
 
@@ -28,7 +36,7 @@ def rows() -> tuple[Row, ...]:
 
 @functools.cache
 def by_size() -> tuple[Row, ...]:
-    written = [row for row in rows() if not row.case.generated][::6]
+    written = [row for row in rows() if not takes_long(row)][::6]
     return tuple(sorted(written, key=lambda row: sum(volume_of(step.src) for step in row.case.steps)))
 
 
@@ -39,7 +47,8 @@ def written_and_drawn() -> tuple[Row, ...]:
     costs: dict[Row, int] = {}
     for row in (*rows(), *drawn_rows(load_suite())):
         seen[row.case.id] += 1
-        costs[row] = seen[row.case.id] ** 3 * sum(10_000 + volume_of(step.src) for step in row.case.steps)
+        elements = sum(10_000 + volume_of(step.src) for step in row.case.steps)
+        costs[row] = seen[row.case.id] ** 3 * elements * (1000 if row.case.times > 1 or row.case.pause_ms else 1)
     return tuple(sorted(costs, key=costs.__getitem__))
 
 

@@ -1,6 +1,9 @@
 """The rows of a plan: their meanings in chains and with declarations, and their facets."""
 
+import math
 import re
+from bisect import bisect
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -282,3 +285,21 @@ def test_the_readme_of_adapters_lists_each_facet() -> None:
     named = {member for family, some in members if not family.endswith(("type", "rank")) for member in some}
     assert {name for name in families | named if not re.search(rf"`(\S+:)?{re.escape(name)}[:`]", text)} == set()
     assert f"N from 1 to {MOST_DIMS}" in text
+
+
+SIZES = (0, 1, 2, 16, 256, 4096, 1 << 16, 1 << 20, 1 << 21, 1 << 24)
+"""The least number of elements of each class."""
+
+
+def test_each_type_meets_every_size_in_each_operation() -> None:
+    """A backend may claim one type and one operation only, and still meets legal calls of every size."""
+    met = {
+        (row.operation, row.type, bisect(SIZES, math.prod(step.src)))
+        for row in plan_of(load_suite()).rows
+        if not row.case.large
+        for step in row.case.steps
+        if any(expected.kind == "legal" for expected in step.expect.values())
+    }
+    spec = load_spec()
+    ways = product(spec.operations, spec.types, range(1, len(SIZES) + 1))
+    assert [way for way in ways if way not in met] == []

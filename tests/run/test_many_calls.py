@@ -1,0 +1,87 @@
+"""A case with `times` calls a step again and again, and one with `pause_ms` waits before its last step."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.load.cases import load_suite
+from conformance.model import Rejected, Tensor
+from conformance.plan.rows import Row, plan_of_case
+from conformance.run import row as row_module
+from conformance.run.row import run_row
+
+from .. import miniatures
+from ..builders import Cli
+
+
+class Counting(miniatures.Bent):
+    """The reference, with a function of the number of the call and of the seconds since the one before."""
+
+    def __init__(self, act: Callable[[Any, int, float], Any]) -> None:
+        self.act, self.calls, self.last = act, 0, time.monotonic()
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        self.calls, before, self.last = self.calls + 1, self.last, time.monotonic()
+        return self.act(answer, self.calls, self.last - before)
+
+
+def row_of(case: str) -> Row:
+    (row,) = plan_of_case(load_suite(), case).rows
+    return row
+
+
+def refuse(answer: Any, call: int, _: float) -> Any:
+    if call == 65536:
+        raise Rejected("run", "0 calls")
+    return answer
+
+
+@pytest.mark.parametrize(("act", "said"), [
+    (refuse, "refused at run: 0 calls, at call 65,536"),
+    (lambda answer, call, _: answer if call < 700 else 0 * abs(answer), "all zero: 6 of 6 elements differ"),
+    (lambda answer, call, _: answer[:5] if call == 1 else answer, "answered [5], due is [6], at call 1"),
+])  # fmt: skip
+def test_the_first_call_that_differs_is_judged(act: Callable[[Any, int, float], Any], said: str) -> None:
+    backend = Counting(act)
+    result = run_row(row_of("more-calls-than-16-bits-count"), backend)
+    assert set(result.verdicts.values()) == {"fail"}
+    assert said in str(result.detail)
+    assert f"at call {backend.calls:,}" in str(result.detail)
+
+
+def test_all_calls_are_made() -> None:
+    backend = Counting(lambda answer, *_: answer)
+    assert run_row(row_of("more-calls-than-16-bits-count"), backend).outcome.calls == backend.calls == 65600
+
+
+def test_fewer_calls_are_noted(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that pass are equal, however many calls there was time for; only the note has the number."""
+    records = []
+    for seconds in (0.001, 60.0):
+        monkeypatch.setattr(row_module, "MAX_SECONDS", seconds)
+        out = tmp_path / str(seconds)
+        cli("run", "reference", "-k", "more-calls-than-16-bits-count", "--out", out)
+        records.append((out / "results.jsonl").read_text().splitlines())
+    few, all_ = records
+    assert re.search(r"\[StaticReshape-f32\]: [0-9,]+ of 65,600 calls had time in 3 s", few[-1])
+    assert "calls had time" not in all_[-1]
+    assert [line for line in few if '"record":"row"' in line] == [line for line in all_ if '"record":"row"' in line]
+
+
+def test_the_second_call_comes_after_a_pause() -> None:
+    idle = list[float]()
+
+    def note(answer: Any, _: int, seconds: float) -> Any:
+        idle.append(seconds)
+        return answer
+
+    result = run_row(row_of("a-pause-changes-nothing"), Counting(note))
+    assert set(result.verdicts.values()) == {"pass"}
+    assert len(idle) == 2
+    assert idle[1] > 1
