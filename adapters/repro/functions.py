@@ -11,8 +11,7 @@ from conformance.plan.memory import TensorSpec
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .literals import python
-from .plain import checked_steps
+from .plain import checked_steps, python
 from .script import (
     NUMPY,
     Parts,

@@ -8,8 +8,7 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..onednn import Attribute, Blueprint, Op, TensorFields, blueprint
-from .literals import python
-from .plain import checked_steps
+from .plain import checked_steps, python
 from .script import Parts, memory, memory_layout, script
 
 API = '''

@@ -13,8 +13,7 @@ from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .literals import python
-from .plain import checked_steps
+from .plain import checked_steps, python
 from .script import NUMPY, Parts, body, first, memory, numpy_array, numpy_imports, script
 
 TYPES = {

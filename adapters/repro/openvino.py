@@ -12,8 +12,7 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from ..shared import graph_of_model
-from .literals import python
-from .plain import checked_steps
+from .plain import checked_steps, python
 from .script import NUMPY, Parts, first, memory, memory_layout, numpy_imports, script
 
 TYPES = {

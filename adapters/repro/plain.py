@@ -1,10 +1,15 @@
-"""Check that every value of a row has its kind, so that no text reaches a script where a number or a name belongs."""
+"""Values of a case in scripts: each is checked to have its kind, and written as a literal of Python.
+
+So no text reaches a script where a number or a name belongs. A literal is plain ASCII, so that no character can act on
+a terminal or on the order of reading.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Iterable
+from math import isfinite
 
 from conformance.model import LAYOUTS, Declared, Node, Operand, Unsupported
 from conformance.model.types import WIDTH
@@ -12,11 +17,30 @@ from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .literals import VALUES
-
+VALUES = "form:attribute-values"
+"""The facet of a value that a script cannot say."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BITS = re.compile(r"[0-9a-f]+( [0-9a-f]+)*")
 _FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+def python(value: object) -> str:
+    """A Python literal of this value: a number, text, bytes, None, or a list, tuple or mapping of those."""
+    if value is None or isinstance(value, bool | bytes):
+        return repr(value)
+    if isinstance(value, str):
+        return ascii(value)
+    if isinstance(value, int):
+        return f"{value:d}" if value.bit_length() < 1 << 12 else f"{value:#x}"  # of long decimals Python reads none
+    if isinstance(value, float) and isfinite(value):
+        return repr(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{python(key)}: {python(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(python, value))}]"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(python, value))}{',' if len(value) == 1 else ''})"
+    raise Unsupported(VALUES)
 
 
 def checked_steps(row: Row) -> tuple[RowStep, ...]:
@@ -88,12 +112,8 @@ def _check_operand(operand: Operand) -> None:
 
 def _fits(type_: str, value: object) -> bool:
     if type_ == "string":
-        return isinstance(value, int) or (isinstance(value, str) and _is_text(value))
+        half = isinstance(value, str) and any("\ud800" <= each <= "\udfff" for each in value)  # of a surrogate pair
+        return isinstance(value, int) or (isinstance(value, str) and not half)
     if isinstance(value, float):
         return type_ in _FLOATS and abs(value) <= sys.float_info.max
     return isinstance(value, int) and (type_ not in _FLOATS or abs(value) <= sys.float_info.max)
-
-
-def _is_text(value: str) -> bool:
-    """UTF-8 cannot encode half of a surrogate pair."""
-    return not any("\ud800" <= character <= "\udfff" for character in value)

@@ -6,8 +6,7 @@ from conformance.model import Unsupported
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .literals import python
-from .plain import checked_steps
+from .plain import checked_steps, python
 from .script import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
 
 MODES = {"pytensor": "CVM", "pytensor-numba": "NUMBA"}

@@ -16,8 +16,7 @@ from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, stri
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .literals import VALUES, python
-from .plain import checked_steps
+from .plain import VALUES, checked_steps, python
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The type codes of `array` for unsigned integers, by their bytes."""
@@ -98,7 +97,7 @@ def words(source: TensorSpec) -> str:
     volume = volume_of(source.dims)
     if volume <= _MAX_LITERAL_WORDS:
         return f'array("{code}", [{", ".join(map(hex, patterns(source).tolist()))}])'
-    if has_default_elements(source):
+    if source.bits is None and source.layout not in REPEATING:  # no two elements share a place in memory
         count = min(volume, scramble_of(source.type).size)
         numbers = f"{_number(source.type)} for n in range({source.start}, {source.start + count})"
         return _repeat(f'array("{code}", ({numbers}))', *divmod(volume, count), volume)
@@ -114,11 +113,6 @@ def _repeat(whole: str, times: int, rest: int, volume: int) -> str:
     if rest:
         return f"({whole} * {times + 1})[:{volume}]"
     return whole if times == 1 else f"{whole} * {times}"
-
-
-def has_default_elements(source: TensorSpec) -> bool:
-    """Ask whether the elements are the default ones, and no two share a place in memory."""
-    return source.bits is None and source.layout not in REPEATING
 
 
 def _number(type_: str) -> str:
