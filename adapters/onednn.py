@@ -78,7 +78,6 @@ def blueprint(graph: Graph) -> Blueprint:
 
 
 def tensor_fields(id_: int, declared: Declared) -> TensorFields:
-    """Return the fields of a declared tensor."""
     if declared.type not in api.TYPES:
         raise Unsupported(f"type:{declared.type}")
     if len(declared.dims or ()) > api.MOST_DIMS:

@@ -121,7 +121,6 @@ class ArrayLibrary:
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
 
     def import_src(self, src: Tensor) -> Any:
-        """Return src as a tensor of the library."""
         return array_of(src)
 
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:

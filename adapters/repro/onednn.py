@@ -169,7 +169,6 @@ def sources(plan: Blueprint) -> list[int]:
 
 
 def graph_code(plan: Blueprint, name: str) -> str:
-    """The function that compiles a graph."""
     lines = ["known = {"]
     lines += [f"    {id_}: {tensor_code(fields)}," for id_, fields in plan.tensors.items()]
     lines += ["}"]
@@ -205,7 +204,6 @@ def text_of(attribute: Attribute) -> bytes:
 
 
 def step_code(step: RowStep, plan: Blueprint, name: str) -> str:
-    """A call."""
     at = memory_layout(step.source)
     place = "c.c_void_p(words.buffer_info()[0])"
     if at:

@@ -98,7 +98,6 @@ def constant(operand: Operand) -> str:
 
 
 def step_code(step: RowStep, name: str, plugin: bool) -> str:
-    """An inference, or an evaluation."""
     inputs = ["src"] * max(1, *(node.inputs for node in step.graph.nodes))
     for type_, dims, values in step.shapes:
         inputs.append(f"ov.Tensor(np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)}))")

@@ -79,7 +79,6 @@ class Trust:
 
     @cached_property
     def all_revoked(self) -> Revoked:
-        """The content of `revoked`."""
         return read_revoked(self.revoked)
 
 
@@ -103,13 +102,11 @@ class Certificate:
 
     @property
     def predicate(self) -> Record:
-        """The predicate of the statement."""
         predicate: Record = self.statement.record["predicate"]
         return predicate
 
     @property
     def own(self) -> Record:
-        """Our own fields in the predicate."""
         own: Record = self.predicate[EXTENSION]
         return own
 

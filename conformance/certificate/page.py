@@ -67,7 +67,6 @@ def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
 
 
 def verify_command(folder: str, header: Record, trust: Sequence[str]) -> str:
-    """Return the command that verifies the certificate in a folder."""
     return shlex.join(["conformance", "verify", folder, "--certificate", *trust, *suite_words(header)])
 
 

@@ -102,7 +102,6 @@ class RecordFile(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of the file."""
         return hashlib.sha256(self.content).hexdigest()
 
 

@@ -51,7 +51,6 @@ def check_key(path: Path | None, role: str | None = None) -> None:
 
 
 def load_spec_of(suite: Path | None) -> Spec:
-    """Load the specification of --suite."""
     from ..load.folders import find_folders
     from ..load.spec import load_spec
 
@@ -59,7 +58,6 @@ def load_spec_of(suite: Path | None) -> Spec:
 
 
 def load_plan(suite: Path | None) -> Plan:
-    """Load the suite of --suite as a plan of rows."""
     from ..load.cases import load_suite
     from ..plan.rows import plan_of
 

@@ -113,7 +113,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read_commitment(asked: RecordFile, backend: str, out: Path) -> RecordFile:
-    """Read the commitment that a challenge answers."""
     if not (out / COMMITMENT).is_file():
         raise Usage(f"{out} has no {COMMITMENT}; name the --out of `conformance certify {backend} --commit`")
     commitment = read_record(out / COMMITMENT, COMMITMENT_FORM)
@@ -142,7 +141,6 @@ def _write_statement(
     plan: Plan, evidence: Evidence, conclusion: Conclusion, asked: RecordFile | None, out: Path, days_: int,
     key: Path | None,
 ) -> None:  # fmt: skip
-    """Write statement, page and badge."""
     if asked is not None:
         replace_bytes(out / CHALLENGE, asked.content)
         source, place = signature_of(asked.path), signature_of(out / CHALLENGE)

@@ -73,7 +73,6 @@ exit codes: {exit_codes.SUMMARY}
 
 
 def load_command(name: str) -> Any:
-    """Import the module of a command."""
     return import_module(f".{COMMANDS[name].module}", __package__)
 
 
@@ -87,7 +86,6 @@ def top_parser() -> Parser:
 
 
 def parser_of(command: str) -> Parser:
-    """Return the parser of what follows a command."""
     module, summary = load_command(command), COMMANDS[command].summary
     description = f"{summary[0].upper()}{summary[1:]}{'' if summary.endswith('?') else '.'}"
     parser = Parser(prog=f"conformance {command}", description=description, epilog=f"for example:\n{module.EXAMPLES}")

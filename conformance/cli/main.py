@@ -148,7 +148,6 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
 
 
 def _run_to_the_end(arguments: Sequence[str]) -> int:
-    """Run a command and write its output."""
     try:
         code = _run(arguments)
         if sys.stdout is not None:

@@ -36,7 +36,6 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def options(self) -> list[str]:
-        """Every long option."""
         return [option for action in self._actions for option in action.option_strings if option.startswith("--")]
 
     def once(self, option: str, metavar: str | tuple[str, ...], help_: str, **more: Any) -> None:
@@ -79,7 +78,6 @@ def one_line(text: str) -> str:
 
 
 def whole(text: str, least: int = 0) -> int:
-    """Read a whole number."""
     if not text.isdecimal() or not least <= int(text) < 1 << 40:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}; write OPTION 2")
     return int(text)
@@ -97,14 +95,12 @@ def shard(text: str) -> str:
 
 
 def days(text: str) -> int:
-    """Read a number of days, up to three years."""
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= 1096 and len(text) <= 9):
         raise argparse.ArgumentTypeError(f"{quote(text)} is no number of days from 1 to 1096, which are three years")
     return int(text)
 
 
 def day(text: str) -> datetime:
-    """Read a day."""
     if not is_date(text):
         raise argparse.ArgumentTypeError(f"{quote(text)} is no day; write OPTION 2026-11-25")
     return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
@@ -118,7 +114,6 @@ def nonce(text: str) -> str:
 
 
 def seconds(text: str) -> float:
-    """Read a positive number of seconds."""
     try:
         value = float(text)
     except ValueError:

@@ -76,7 +76,6 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
 
 
 def read_claims(path: Path) -> Claims:
-    """Read the claims in a file."""
     content, problems = read_file(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
     return Claims.from_json(content)

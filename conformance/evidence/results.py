@@ -94,12 +94,10 @@ class Target:
         return " ".join([f"-k {self.select!r}"] * bool(self.select) + [f"--last-failed {self.lf}"] * bool(self.lf))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record in a header."""
         return {name: value for name, value in vars(self).items() if name != "lf" or value is not None}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Target:
-        """Make a target from a record of TARGET_FORM."""
         return cls(**with_tuples(record))
 
 
@@ -156,7 +154,6 @@ class Writer(Journal):
         self._milliseconds: dict[str, int] = {}
 
     def row(self, result: Result) -> None:
-        """Write the result of a row."""
         self.write(result.to_json())
         self._counts.update(result.verdicts.values())
         if result.milliseconds:

@@ -105,7 +105,6 @@ def write_vectors(suite: Suite, chosen: Iterable[Chosen], out: Path) -> int:
 
 
 def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
-    """Return rows of one call as a test."""
     row, step = rows[0], rows[0].steps[0]
     call = row.case.steps[0]
     meanings = {name: each.meaning for row in rows for each in row.steps[0].meanings for name in each.documents}

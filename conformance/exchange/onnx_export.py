@@ -38,7 +38,6 @@ class MissingOnnx(CommandError):
 
 
 def load_onnx() -> Any:
-    """Return the package onnx."""
     try:
         importlib.import_module("onnx.numpy_helper")
         return importlib.import_module("onnx")
@@ -47,7 +46,6 @@ def load_onnx() -> Any:
 
 
 def choose_node_tests(rows: Sequence[Row]) -> Choice:
-    """Choose the rows that can be node tests."""
     return choose(rows, _REASONS, _MOST_BYTES)
 
 

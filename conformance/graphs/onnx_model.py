@@ -206,7 +206,6 @@ class _Scope:
         self.external: set[str] = set()
 
     def _enter(self, graph: Any) -> None:
-        """Read what a graph declares."""
         names = self.onnx.TensorProto.DataType.Name
         for value in (*graph.input, *graph.value_info, *graph.output):
             type_ = value.type.tensor_type.elem_type

@@ -40,7 +40,6 @@ class NetworkValues:
         self._known: dict[Port, Known] = {}
 
     def of(self, port: Port, depth: int = 0) -> Known:
-        """Return the value of an output port."""
         if port not in self._known:
             self._known[port] = Known(None, _COMPUTED)  # for a circle
             if depth < MAX_DEPTH:

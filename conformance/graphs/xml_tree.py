@@ -88,5 +88,4 @@ def read_whole(element: XmlElement, text: str, least: int = 0) -> int:
 
 
 def fail(element: XmlElement, value: object, why: str) -> NoReturn:
-    """Report a value of an element with its line."""
     fail_at(f"line {element.line}", value, why)

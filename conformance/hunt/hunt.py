@@ -31,7 +31,6 @@ class Counterexample(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The case as YAML."""
         return case_text(self.row.case, self.rule, self.row, f"{self.result.diagnosis} {self.rule}")
 
 

@@ -15,12 +15,10 @@ from .strict_yaml import MAX_FILE_BYTES
 
 
 def spec_folder() -> Path:
-    """Return the bundled spec/."""
     return Path(import_module("conformance.spec").__path__[0])
 
 
 def cases_folder() -> Path:
-    """Return the bundled cases/."""
     return Path(import_module("conformance.cases").__path__[0])
 
 

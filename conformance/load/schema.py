@@ -107,7 +107,6 @@ def explained_by_schema() -> Iterator[None]:
 
 
 def _schema_problems(content: Any, schema: str, name: str) -> list[Problem]:
-    """Return the problems that a schema finds in a file."""
     problems: list[Problem] = []
     for error in islice(_validator(schema).iter_errors(content), _MOST_ERRORS):
         problems += _explain(error, content, name)

@@ -305,7 +305,6 @@ def _origin(entry: Map) -> Origin:
 
 
 def _at(place: Place, entry: Map, *path: str | int) -> Place:
-    """Return the place of a value inside an entry."""
     return Place(place.path, line_of(entry, path))
 
 

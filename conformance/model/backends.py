@@ -84,7 +84,6 @@ class Claims(_Claims):
 
     @lru_cache(4096)  # noqa: B019 - claims are few, and rows share facets
     def find_unclaimed(self, facets: frozenset[str]) -> frozenset[str]:
-        """Return the facets that are not claimed."""
         return frozenset(facet for facet in facets if self.excludes(facet))
 
 

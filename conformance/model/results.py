@@ -39,7 +39,6 @@ class Outcome(NamedTuple):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Outcome:
-        """Make an outcome from a record of OUTCOME_FORM."""
         return cls(**with_tuples(record))
 
     def describe(self, type_: str = "", with_message: bool = True) -> str:
@@ -98,7 +97,6 @@ class Result(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the deciding step."""
         return self.outcome_of(self.step)
 
     def outcome_of(self, step: int) -> Outcome:
@@ -127,7 +125,6 @@ class Result(NamedTuple):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Result:
-        """Make a result from a record of RESULT_FORM."""
         fields = with_tuples(record)
         del fields["record"]
         fields["outcomes"] = tuple(map(Outcome.from_json, record["outcomes"]))

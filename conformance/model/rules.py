@@ -210,5 +210,4 @@ class Spec:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The element types of all operations."""
         return tuple(dict.fromkeys(type_ for operation in self.operations.values() for type_ in operation.types))

@@ -19,7 +19,6 @@ _NUMPY = {"f16": "<f2", "f32": "<f4", "f64": "<f8", "bool": "?"} | {
 
 
 def range_of(type_: str) -> range:
-    """Return the values of a type of integers."""
     values = 1 << 8 * WIDTH[type_]
     return range(-values // 2, values // 2) if type_[0] == "s" else range(values)
 

@@ -63,7 +63,6 @@ def _program(case: Case, step: Step) -> object:
 
 
 def _common(row: Row) -> dict[object, _Common]:
-    """Return the common dims of each program of a row."""
     programs: dict[object, list[Step]] = {}
     for step in row.case.steps:
         programs.setdefault(_program(row.case, step), []).append(step)
@@ -156,7 +155,6 @@ def _shape_vector(row: Row, step: Step, k: int, common: Dims) -> Operand:
 
 
 def _shape_dims(row: Row, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the dims of the tensor that holds shape."""
     count, ones = (len(shape),), (1,) * (row.case.shape_rank - 1)
     if not row.case.shape_rank:
         return ()

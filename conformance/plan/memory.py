@@ -60,7 +60,6 @@ class GuardedBuffer:
 
     @cached_property
     def digest(self) -> str:
-        """`digest_of` the elements."""
         return digest_of(self.elements)
 
     @property
@@ -156,7 +155,6 @@ def are_equal(one: bytes | memoryview, other: bytes | memoryview) -> bool:
 
 
 def volume_of(dims: tuple[int, ...]) -> int:
-    """Return the number of elements."""
     return math.prod(dims)
 
 

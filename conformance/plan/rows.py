@@ -47,7 +47,6 @@ class Row(_RowFields):
 
     @property
     def operation(self) -> str:
-        """The name of the operation."""
         return self.signature.id
 
     @property
@@ -106,7 +105,6 @@ def plan_of_case(suite: Suite, name: str) -> Plan:
 
 
 def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract]) -> Iterator[Row]:
-    """Yield the rows of some cases."""
     for case in cases:
         shared = frozenset(facets_of_case(case))
         for operation, types in _operations(case, spec):

@@ -229,7 +229,6 @@ class ConformanceSession:
         return Failure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
-        """Return the command that calls a row again."""
         suite = suite_words(self.setup.header, "--conformance-suite")
         words = ["pytest", "--adapter", self.backend, *suite, *limit_words(self.request)]
         for document in self.target.documents:

@@ -31,7 +31,6 @@ class InUse(CommandError):
 
 
 def adapters_folder() -> Path:
-    """Return the bundled adapters/."""
     return Path(import_module("conformance.adapters").__path__[0])
 
 

@@ -140,7 +140,6 @@ def kill_tree(handle: ProcessHandle) -> None:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, such as SIGKILL."""
     try:
         return signal.Signals(number).name
     except ValueError:

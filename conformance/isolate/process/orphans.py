@@ -94,7 +94,6 @@ def kill_adopted_orphans() -> None:
 
 
 def _kill_what_is_found(find: Callable[[_Processes], set[ProcessEntry]]) -> None:
-    """Kill the processes that are found, until none is."""
     for number in range(_ROUNDS):
         now = _processes()
         if not (found := find(now)):
