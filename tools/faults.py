@@ -15,9 +15,8 @@ from conformance.evidence.folder import RESULTS, find_results
 from conformance.evidence.results import Evidence, InvalidEvidence, read
 from conformance.load.faults import load_faults
 from conformance.meaning.faults import KnownFaults
-from conformance.model import FAIL, PASS, Case, Form, Result, Step
+from conformance.model import FAIL, PASS, Case, Form, KnownFault, LegalCall, Result, Step
 from conformance.model.cases import given_keys
-from conformance.model.faults import KnownFault, LegalCall
 from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import CommandError
 from conformance.system.terminal import say

@@ -19,8 +19,7 @@ from ..graphs.write_cases import PREFIX, Written, write_cases
 from ..load.faults import load_faults
 from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
-from ..model import Spec
-from ..model.faults import KnownFault
+from ..model import KnownFault, Spec
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap

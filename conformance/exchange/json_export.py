@@ -14,8 +14,7 @@ from ..load.faults import load_faults
 from ..load.folders import spec_folder
 from ..meaning.contract import Contract, contracts
 from ..meaning.faults import KnownFaults
-from ..model import Case, Expected, Meaning, Place, Spec, Step, Suite
-from ..model.faults import LegalCall
+from ..model import Case, Expected, LegalCall, Meaning, Place, Spec, Step, Suite
 from ..model.types import WIDTH
 from ..plan.contents import EDGES, scramble_of
 from ..plan.memory import patterns

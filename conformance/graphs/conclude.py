@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..meaning.faults import KnownFaults
 from ..meaning.partial import describe
-from ..model.faults import KnownFault, LegalCall
+from ..model import KnownFault, LegalCall
 from .decide import Decision, Judge, Kind
 from .nodes import Binding, Dims, Model, ReshapeNode, whole
 

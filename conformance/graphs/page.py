@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..model import Call
-from ..model.faults import KnownFault
+from ..model import Call, KnownFault
 from ..report.picture import Picture, draw_reading
 from ..report.render import render_page
 from .conclude import CheckedNode, Trial, format_findings

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..model import Expression, Place, Problem
-from ..model.faults import KnownFault
+from ..model import Expression, KnownFault, Place, Problem
 from ..system.files import adapters_folder
 from .schema import explained_by_schema, read_file
 from .strict_yaml import require

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from ..model import Expression, Malformed, Problem, Rule
-from ..model.faults import LegalCall
+from ..model import Expression, LegalCall, Malformed, Problem, Rule
 from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, NUMBER, Invalid, parse
 
 INFERRED = "inferred"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..model import Malformed, Problem
-from ..model.faults import KnownFault, LegalCall
+from ..model import KnownFault, LegalCall, Malformed, Problem
 from .compiled_rules import legal_condition
 from .expression import Invalid
 

@@ -43,6 +43,8 @@ from .rules import (
     Expression,
     Finding,
     Given,
+    KnownFault,
+    LegalCall,
     Level,
     NewerPage,
     Operation,
@@ -51,7 +53,6 @@ from .rules import (
     Prose,
     Rule,
     Spec,
-    Weight,
 )
 from .verdicts import (
     BAD,
@@ -71,14 +72,3 @@ from .verdicts import (
     fails,
     worst,
 )
-
-__all__ = [
-    "AUTHORITIES", "BAD", "BLAMES", "ERROR", "EVERY", "FAIL", "FINDING_KINDS", "IDLE", "INTEGERS", "LAYOUTS",
-    "LAYOUT_FAMILIES", "LEVELS", "LIMITS", "NOT_CLAIMED", "NOT_RUN", "OBSERVED", "PASS", "RIGHT", "STRIDED",
-    "STRIDED_FACETS", "VERDICTS", "WAIVED", "WEIGHTS", "Adapter", "Array", "Authority", "Blame", "Call", "Case",
-    "Cases", "Claims", "Commit", "Crashed", "Declared", "Differing", "Document", "Expected", "Expression", "Finding",
-    "Form", "Given", "Graph", "Identity", "Isolated", "Kind", "Layout", "Level", "Malformed", "Meaning", "NewerPage",
-    "Node", "Operand", "Operation", "Origin", "Outcome", "OutcomeKind", "Place", "Pointer", "Problem", "Program",
-    "Prose", "Rejected", "RemoteError", "Result", "Rule", "Spec", "Step", "Suite", "Tensor", "TimedOut", "UnreadCase",
-    "Unsupported", "Verdict", "Weight", "Word", "covers", "fails", "worst",
-]  # fmt: skip

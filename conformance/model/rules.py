@@ -211,3 +211,25 @@ class Spec:
     @property
     def types(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(type_ for operation in self.operations.values() for type_ in operation.types))
+
+
+class KnownFault(NamedTuple):
+    """One fault of a backend, and the calls that it may hit."""
+
+    id: str
+    backend: str
+    versions: tuple[str, ...]
+    """The versions with evidence that shows it."""
+    words: str
+    when: Expression
+    """A condition on a legal call and its answer."""
+
+
+class LegalCall(NamedTuple):
+    """A call with exactly one right answer."""
+
+    src_type: str
+    src: tuple[int, ...]
+    shape: tuple[int, ...]
+    special_zero: bool
+    dst: tuple[int, ...]

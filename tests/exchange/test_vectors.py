@@ -17,7 +17,7 @@ from conformance.load.faults import load_faults
 from conformance.load.folders import spec_folder
 from conformance.load.schema import schema_of
 from conformance.meaning.faults import KnownFaults
-from conformance.model.faults import LegalCall
+from conformance.model import LegalCall
 from conformance.plan.memory import patterns
 from conformance.plan.rows import Row, plan_of
 from tests.builders import ROOT, Cli, write_suite

@@ -7,8 +7,7 @@ import pytest
 from conformance.adapter import bundled_backends
 from conformance.load.faults import load_faults
 from conformance.meaning.faults import KnownFaults
-from conformance.model import Malformed
-from conformance.model.faults import LegalCall
+from conformance.model import LegalCall, Malformed
 
 ENTRY = """faults:
   - id: it

@@ -9,8 +9,7 @@ import pytest
 from conformance.evidence.results import InvalidEvidence
 from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
-from conformance.model import Expression, Place
-from conformance.model.faults import KnownFault
+from conformance.model import Expression, KnownFault, Place
 from conformance.plan.rows import Plan, drawn_number, plan_of
 from tools.faults import explain, explain_evidence, main
 
