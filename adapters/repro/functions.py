@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from conformance.model import LAYOUTS, STRIDED, Unsupported
-from conformance.plan.memory import TensorSpec
+from conformance.plan.memory import TensorSpec, strides_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -16,7 +16,6 @@ from .script import (
     NUMPY,
     Parts,
     body,
-    dense,
     function_calls,
     memory_layout,
     numpy_array,
@@ -96,7 +95,9 @@ def _src(template: ScriptTemplate, source: TensorSpec, device: str) -> str:
     if template.empty and 0 in source.dims:
         text = template.empty
     at = memory_layout(source)
-    memory, strides, offset = ("memory", at.strides, at.offset) if at else ("words", dense(source.dims), 0)
+    memory, strides, offset = (
+        ("memory", at.strides, at.offset) if at else ("words", strides_of(source.dims, "dense", 1), 0)
+    )
     src = _fill(
         text, array=numpy_array(source) if "{array}" in text else "", type=template.types[source.type],
         dims=python(source.dims), list=python(list(source.dims)),

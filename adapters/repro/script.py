@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from math import prod
 from pathlib import Path
 from textwrap import indent
 from typing import Any, NamedTuple
@@ -155,10 +154,6 @@ def memory_layout(source: TensorSpec) -> MemoryLayout | None:
     first = {"offset": 3, "offset-8": 8 // WIDTH[source.type]}.get(source.layout, 0)
     offset = first - sum(step for step in reach if step < 0)
     return MemoryLayout(strides, offset, offset + sum(step for step in reach if step > 0) + 1)
-
-
-def dense(dims: Sequence[int]) -> tuple[int, ...]:
-    return tuple(prod(max(length, 1) for length in dims[axis + 1 :]) for axis in range(len(dims)))
 
 
 def memory(source: TensorSpec) -> str:

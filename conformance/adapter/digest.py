@@ -45,25 +45,19 @@ def _with_imports(path: Path, own: bool) -> list[Path]:
     files, rest = {path}, [path] if path.suffix == ".py" else []
     while rest:
         file = rest.pop()
-        beside = _imports_from(path.parent, file) if own else ()
-        new = {found for found in {*_relative_imports(file), *beside} - files if found.is_file()}
+        new = {found for found in {*_imports_of(file, path.parent if own else None)} - files if found.is_file()}
         rest += new
         files |= new
     return [path, *sorted(files - {path})]
 
 
-def _relative_imports(path: Path) -> Iterator[Path]:
-    """Yield the files that a module may import from its own folder or from one above."""
+def _imports_of(path: Path, beside: Path | None) -> Iterator[Path]:
+    """Yield the files that a module may import from its folder or one above, and from `beside` by their names alone."""
     for level, name in _imported_names(path.read_bytes()):
         if level:
             yield from (folder / f"{name}.py" for folder in path.parents[level - 1 : level])
-
-
-def _imports_from(folder: Path, path: Path) -> Iterator[Path]:
-    """Yield the files of a folder that a module may import by their names alone."""
-    for level, name in _imported_names(path.read_bytes()):
-        if not level:
-            yield from (folder / f"{name}.py", folder / name / "__init__.py")
+        elif beside is not None:
+            yield from (beside / f"{name}.py", beside / name / "__init__.py")
 
 
 @lru_cache(256)  # a run asks for the digests of several planted backends, which share most files

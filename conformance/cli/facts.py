@@ -29,14 +29,16 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
     return {"standing": kind, "reason": reason, "at": pointers_in(rule.stated, document)}
 
 
+def _fields(thing: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(thing, name) for name in names}
+
+
 def of_rule(spec: Spec, rule: Rule) -> dict[str, Any]:
     return {
         "rule": rule.id,
-        "level": rule.level,
-        "sentence": rule.sentence,
+        **_fields(rule, "level", "sentence"),
         "contract": {form: expression.text for form in FORMS if (expression := getattr(rule, form))},
-        "implied": rule.implied,
-        "because": rule.because,
+        **_fields(rule, "implied", "because"),
         "place": str(rule.place),
         "documents": {document: standing(rule, document) for document in spec.documents},
         "findings": [each.id for each in spec.findings.values() if rule.id in each.rules],
@@ -48,14 +50,9 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract], 
     call = Call(*finding.example) if finding.example else None
     return {
         "finding": finding.id,
-        "kind": finding.kind,
-        "weight": finding.weight,
-        "about": finding.about,
+        **_fields(finding, "kind", "weight", "about"),
         "documents": {name: at for name in spec.documents if (at := pointers_in(finding.at, name))},
-        "readings": list(finding.readings),
-        "follows": finding.follows,
-        "ruling": finding.ruling,
-        "rules": list(finding.rules),
+        **_fields(finding, "readings", "follows", "ruling", "rules"),
         "example": call
         and {
             "call": of_call(call),
@@ -71,17 +68,10 @@ def of_document(spec: Spec, document: Document) -> dict[str, Any]:
     origin = document.origin
     return {
         "document": document.id,
-        "operation": document.operation,
-        "title": document.title,
-        "edition": document.edition,
-        "licence": document.licence,
+        **_fields(document, "operation", "title", "edition", "licence"),
         "origin": origin and {**origin._asdict(), "in_force": origin.in_force and origin.in_force._asdict()},
         "newer": [page._asdict() for page in document.newer],
-        "file": document.file,
-        "lacks": document.lacks,
-        "sha256": document.sha256,
-        "lines": document.lines,
-        "statements": document.statements,
+        **_fields(document, "file", "lacks", "sha256", "lines", "statements"),
         "rules": {name: each for name, each in standings.items() if each["standing"] != "not bound"},
         "findings": [each.id for each in spec.findings.values() if pointers_in(each.at, document.id)],
         "prose": [{"line": p.pointer.line, "words": p.pointer.words, "reason": p.reason} for p in document.prose],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from ..model import Node, Operand
 from ..model.types import WIDTH
+from ..plan.memory import strides_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .choose import Choice, Chosen, Reasons, choose, dims_of_outputs
@@ -92,9 +92,7 @@ def _attributes(node: Node) -> Iterator[tuple[str, Any]]:
 
 def _tensor(id_: int, type_: str, dims: tuple[int, ...], strides: tuple[int, ...] | None = None) -> dict[str, Any]:
     """Return a tensor; without strides it is dense."""
-    if strides is None:
-        strides = tuple(prod(max(length, 1) for length in dims[k + 1 :]) for k in range(len(dims)))
     return {
-        "id": id_, "dtype": type_, "shape": list(dims), "stride": list(strides), "layout_type": "strided",
-        "property_type": "undef",
+        "id": id_, "dtype": type_, "shape": list(dims), "stride": list(strides or strides_of(dims, "dense", 1)),
+        "layout_type": "strided", "property_type": "undef",
     }  # fmt: skip
