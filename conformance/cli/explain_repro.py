@@ -76,11 +76,9 @@ def _about(row: Row, backend: str) -> Iterator[str]:
 def _add_comment(about: Iterator[str], body: str) -> str:
     """Put the text before the script as a comment in ASCII; no text in it can end the comment."""
     ascii_ = (visible(line).replace("…", "...").encode("ascii", "backslashreplace").decode() for line in about)
-    lines = [part for line in ascii_ for part in _fold(line)]
+    lines: list[str] = []
+    for line in ascii_:
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        lines += wrap(line, 118, subsequent_indent=indent, drop_whitespace=True) if len(line) > 118 else [line]
     text = "\n".join(lines).rstrip().replace("\\", "\\\\").replace('"""', "'''")
     return f'"""{text}\n"""\n\n{body}'
-
-
-def _fold(line: str) -> list[str]:
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return wrap(line, 118, subsequent_indent=indent, drop_whitespace=True) if len(line) > 118 else [line]

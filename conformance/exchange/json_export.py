@@ -12,9 +12,9 @@ from typing import Any
 from .. import __version__
 from ..load.faults import load_faults
 from ..load.folders import spec_folder
-from ..meaning.contract import Contract, contracts
+from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
-from ..model import Case, Expected, LegalCall, Meaning, Place, Spec, Step, Suite
+from ..model import Case, Expected, LegalCall, Meaning, Place, Step, Suite
 from ..model.types import WIDTH
 from ..plan.contents import EDGES, scramble_of
 from ..plan.memory import patterns
@@ -158,7 +158,9 @@ def read_vectors(folder: Path, suite: Suite) -> tuple[Row, ...]:
             raise InvalidVectors(f"{folder / name}: its SHA-256 is not that of index.json; export it again")
         for line, test in enumerate(json.loads(content).get("tests", ()), 2):
             case = _case_of(test, Place(name, line))
-            rows += (_row_of(case, test["shape"]["type"], each, suite.spec, compiled) for each in test["rows"])
+            for each in test["rows"]:
+                operation, given = suite.spec.operations[each["operation"]], each["shape_passed_as"]
+                rows.append(row_of(case, operation, given, test["shape"]["type"], compiled)._replace(id=each["id"]))
     return tuple(rows)
 
 
@@ -179,8 +181,3 @@ def _case_of(test: Mapping[str, Any], place: Place) -> Case:
     step = Step(src["type"], tuple(src["dims"]), shapes, flags, expect, bits=contents.get("bits"))
     rule = place.path.removesuffix(".json")
     return Case(test["case"], place.path, rule, (step,), place, title=test["title"], start=contents["seed"])
-
-
-def _row_of(case: Case, shape_type: str, row: Mapping[str, Any], spec: Spec, compiled: Mapping[str, Contract]) -> Row:
-    made = row_of(case, spec.operations[row["operation"]], row["shape_passed_as"], shape_type, compiled)
-    return made._replace(id=row["id"])

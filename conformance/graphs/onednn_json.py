@@ -75,8 +75,11 @@ class _Reader:
         src = inputs[0] if inputs else {}
         dst = outputs[0] if outputs else {}
         src_type = str(src.get("dtype", "undef"))
+        shape_type = str(inputs[1].get("dtype", "s64")) if len(inputs) > 1 else "s64"
+        if takes_shape:
+            shape_type = values["shape"][0].removesuffix("[]") if "shape" in values else "s64"
         form = Form(
-            src_type, str(dst.get("dtype", src_type)), _shape_type(takes_shape, values, inputs),
+            src_type, str(dst.get("dtype", src_type)), shape_type,
             special_zero_type="bool" if zero is None or zero[0] in ("bool", "boolean") else str(zero[0]),
             special_zero_is_exact=zero is None or (zero[0] in ("bool", "boolean", *INTEGERS) and zero[1] in (0, 1)),
             missing_attributes=tuple(name for name in wanted if name not in values),
@@ -90,12 +93,6 @@ class _Reader:
             str(entry.get("name") or entry.get("id", "")), place, entry["kind"], src_type, src.get("shape"), shape,
             flag, form.declared, form, "" if takes_shape else "shape arrives with run",
         )  # fmt: skip
-
-
-def _shape_type(takes_shape: bool, values: dict[str, tuple[str, Any]], inputs: list[Any]) -> str:
-    if takes_shape:
-        return values["shape"][0].removesuffix("[]") if "shape" in values else "s64"
-    return str(inputs[1].get("dtype", "s64")) if len(inputs) > 1 else "s64"
 
 
 def _attribute(value: Any, place: str) -> tuple[str, Any]:

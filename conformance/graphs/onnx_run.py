@@ -6,7 +6,7 @@ import importlib
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +48,11 @@ def run_model(path: Path, inputs: Mapping[str, Sequence[int]]) -> dict[str, Any]
         model = importlib.import_module("onnx.inliner").inline_local_functions(model)
     _set_dims(model.graph, inputs)
     feeds = {value.name: _make_input(value, inputs[value.name]) for value in model.graph.input if value.name in inputs}
-    reshapes = list(_find_reshapes(model.graph))
+    reshapes = [
+        Reshape(number, *node.input)
+        for number, node in enumerate(model.graph.node)
+        if node.op_type == "Reshape" and node.domain in ("", "ai.onnx") and len(node.input) == 2
+    ]
     try:
         return {"reshapes": _trace(onnx, model, reshapes, feeds), "failure": ""}
     except Exception as error:
@@ -112,12 +116,6 @@ def _make_input(value: Any, dims: Sequence[int]) -> Any:
         why = "of another type than numbers" if dtype is None else f"of more than {MAX_ELEMENTS:,} elements"
         raise ValueError(f"the input {value.name!r} is {why}, and is not made")
     return (np.arange(math.prod(dims)) % 2).astype(dtype).reshape(dims)
-
-
-def _find_reshapes(graph: Any) -> Iterator[Reshape]:
-    for number, node in enumerate(graph.node):
-        if node.op_type == "Reshape" and node.domain in ("", "ai.onnx") and len(node.input) == 2:
-            yield Reshape(number, *node.input)
 
 
 def _trace(onnx: Any, model: Any, reshapes: Sequence[Reshape], feeds: Mapping[str, Any]) -> dict[str, Any]:

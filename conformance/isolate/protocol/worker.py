@@ -173,7 +173,10 @@ class Server:
     def receive(self, request: Mapping[str, Any]) -> ReceivedRun:
         before: list[bytes | None] = []
         tensors = [self.tensor(record, before) for record in request["tensors"]]
-        addresses = [0 if was is None else _address(tensor.memory) for tensor, was in zip(tensors, before, strict=True)]
+        addresses = [  # 0 of shared and of empty memory
+            ctypes.addressof(ctypes.c_char.from_buffer(tensor.memory)) if was else 0
+            for tensor, was in zip(tensors, before, strict=True)
+        ]
         program = self.programs.get(request["program"])
         return ReceivedRun(request, tensors, before, addresses, len(program.answers) if program else 0)
 
@@ -266,11 +269,6 @@ class Server:
         if self._shared is None or len(self._shared) < size:
             self._shared = mmap.mmap(self.shared_file, 0)
         return self._shared
-
-
-def _address(memory: bytearray | memoryview) -> int:
-    """Return the address of a tensor's memory; 0 if it is empty."""
-    return ctypes.addressof(ctypes.c_char.from_buffer(memory)) if len(memory) else 0
 
 
 def _address_of_answer(value: Tensor | Array) -> int:
