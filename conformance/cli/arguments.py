@@ -71,12 +71,12 @@ def locate(problem: Problem, suite: Path | None) -> Problem:
     return problem._replace(place=problem.place._replace(path=str(path)))
 
 
-def pick(what: str, name: str, names: Iterable[str], else_type: str = "") -> str:
+def pick(what: str, name: str, names: Iterable[str]) -> str:
     """Return the one of `names` that is like `name`, apart from capitals, underscores and blanks; Usage if none is."""
     known = list(names)
     alike = find_alike(name, known)
     if len(alike) != 1:
-        raise Usage(describe_unknown(what, name, known, else_type))
+        raise Usage(describe_unknown(what, name, known))
     return alike[0]
 
 

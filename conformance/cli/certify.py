@@ -9,24 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..adapter import is_reference
+from ..certificate import statement as records
 from ..certificate.check import refuse_uncommitted
 from ..certificate.page import BADGE, PAGE, render_pages, verify_command
 from ..certificate.signature import TESTER, sign, signature_of
-from ..certificate.statement import (
-    AUDIT,
-    CHALLENGE,
-    CHALLENGE_FORM,
-    COMMITMENT,
-    COMMITMENT_FORM,
-    STATEMENT,
-    RecordFile,
-    commitment_of,
-    digest_of_file,
-    level_of,
-    read_record,
-    statement_of,
-    write_record,
-)
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
@@ -48,7 +34,7 @@ from .run_summary import relative
 from .shared_options import add_key
 
 DEFAULT_OUT = Path("conformance-certificate")
-_WRITTEN = (STATEMENT, PAGE, BADGE, AUDIT, CHALLENGE)
+_WRITTEN = (records.STATEMENT, PAGE, BADGE, records.AUDIT, records.CHALLENGE)
 
 EXAMPLES = """\
   conformance certify ./mine.py:Mine --tester "Mine Ltd" --key mine-key    self-tested and signed
@@ -79,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     check_key(args.key, TESTER)
     out = (args.out or DEFAULT_OUT).resolve()
     with lock_folder(out, f"conformance certify {args.backend}"):
-        asked = read_record(args.challenge, CHALLENGE_FORM) if args.challenge else None
+        asked = records.read_record(args.challenge, records.CHALLENGE_FORM) if args.challenge else None
         commitment = _read_commitment(asked, args.backend, out) if asked else None  # before anything runs
         plan = challenge(load_plan(args.suite), asked.record["nonce"] if asked else None)
         if plan.suite.lost:
@@ -91,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         conclusion = conclude(plan, evidence, out)
         write_reports(out, plan, evidence, conclusion, certified=not args.commit)
         if args.commit:
-            write_record(out / COMMITMENT, commitment_of(evidence))
+            records.write_record(out / records.COMMITMENT, records.commitment_of(evidence))
         else:
             _write_statement(plan, evidence, conclusion, asked, out, args.days, args.key)
     if args.json:
@@ -100,10 +86,10 @@ def run(args: argparse.Namespace) -> int:
         return conclusion.exit_code
     _show(evidence, conclusion)
     if args.commit:
-        say(f"commitment: {relative(out / COMMITMENT)}; send it to the issuer, who answers with a challenge")
+        say(f"commitment: {relative(out / records.COMMITMENT)}; send it to the issuer, who answers with a challenge")
         say(f"next: conformance certify {args.backend} --challenge FILE --out {relative(out)}")
         return conclusion.exit_code
-    suite, level = evidence.header["suite"], level_of(evidence.footer, args.challenge)
+    suite, level = evidence.header["suite"], records.level_of(evidence.footer, args.challenge)
     described = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])
     signed = "" if args.key else "; not signed; sign with --key FILE"
     say(f"certificate: {relative(out / PAGE)} ({described}{signed})")
@@ -112,10 +98,10 @@ def run(args: argparse.Namespace) -> int:
     return conclusion.exit_code
 
 
-def _read_commitment(asked: RecordFile, backend: str, out: Path) -> RecordFile:
-    if not (out / COMMITMENT).is_file():
-        raise Usage(f"{out} has no {COMMITMENT}; name the --out of `conformance certify {backend} --commit`")
-    commitment = read_record(out / COMMITMENT, COMMITMENT_FORM)
+def _read_commitment(asked: records.RecordFile, backend: str, out: Path) -> records.RecordFile:
+    if not (out / records.COMMITMENT).is_file():
+        raise Usage(f"{out} has no {records.COMMITMENT}; name the --out of `conformance certify {backend} --commit`")
+    commitment = records.read_record(out / records.COMMITMENT, records.COMMITMENT_FORM)
     if commitment.sha256 != asked.record["commitment"]:
         raise InvalidEvidence(f"{asked.path}: was given for another commitment than {commitment.path}")
     return commitment
@@ -138,17 +124,17 @@ def _run_request(request: RunRequest, challenge_: Path | None, out: Path) -> Evi
 
 
 def _write_statement(
-    plan: Plan, evidence: Evidence, conclusion: Conclusion, asked: RecordFile | None, out: Path, days_: int,
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, asked: records.RecordFile | None, out: Path, days_: int,
     key: Path | None,
 ) -> None:  # fmt: skip
     if asked is not None:
-        replace_bytes(out / CHALLENGE, asked.content)
-        source, place = signature_of(asked.path), signature_of(out / CHALLENGE)
+        replace_bytes(out / records.CHALLENGE, asked.content)
+        source, place = signature_of(asked.path), signature_of(out / records.CHALLENGE)
         if source.exists() and source.resolve() != place.resolve():
             shutil.copyfile(source, place)
-    results = digest_of_file(out / RESULTS)
-    record = statement_of(evidence, results, conclusion, days_, asked and asked.sha256)
-    statement = write_record(out / STATEMENT, record)
+    results = records.digest_of_file(out / RESULTS)
+    record = records.statement_of(evidence, results, conclusion, days_, asked and asked.sha256)
+    statement = records.write_record(out / records.STATEMENT, record)
     if key is not None:
         sign(statement, key, TESTER)
     with go_on(f"{PAGE} or {BADGE} is not written", say_error):

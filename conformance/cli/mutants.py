@@ -7,20 +7,7 @@ from typing import Any, NamedTuple
 
 from ..model import Suite
 from ..plan.rows import plan_of
-from ..selfcheck.mutants import (
-    Deleted,
-    KillerSearch,
-    MutantResult,
-    Planted,
-    broken_backends,
-    delete,
-    drawn_rows,
-    find_outdated_proofs,
-    find_unopposed_rules,
-    plant,
-    reference_mutants,
-    rows_to_run,
-)
+from ..selfcheck import mutants as selfcheck
 from ..system.progress import Progress
 from ..system.terminal import count_noun, cut_columns, paint, say, table
 from .arguments import Usage, emit
@@ -29,9 +16,9 @@ from .arguments import Usage, emit
 class Findings(NamedTuple):
     """The results of every planted backend, deleted rule and mutant."""
 
-    planted: tuple[Planted, ...]
-    deleted: tuple[Deleted, ...]
-    mutants: tuple[MutantResult, ...]
+    planted: tuple[selfcheck.Planted, ...]
+    deleted: tuple[selfcheck.Deleted, ...]
+    mutants: tuple[selfcheck.MutantResult, ...]
     list_problems: tuple[str, ...]
     """Problems of the lists of planted backends and of proofs."""
 
@@ -63,19 +50,22 @@ def try_mutants(suite: Suite, select: str, as_json: bool) -> int:
 
 
 def _try_all(suite: Suite, select: str) -> Findings:
-    backends = {name: backend for name, backend in broken_backends().items() if select in name}
+    backends = {name: backend for name, backend in selfcheck.broken_backends().items() if select in name}
     rules = [rule.id for rule in suite.spec.rules.values() if rule.has_contract and select in rule.id]
-    mutants = [mutant for mutant in reference_mutants() if select in mutant.name or select == mutant.function]
+    mutants = [mutant for mutant in selfcheck.reference_mutants() if select in mutant.name or select == mutant.function]
     if not (backends or rules or mutants):
         raise Usage(f"--mutants {select!r} is in no name of a planted backend, rule or line of the reference; try zero")
-    rows = rows_to_run(plan_of(suite).rows)
-    drawn = drawn_rows(suite) if backends else ()
-    search = KillerSearch(rows)
+    rows = selfcheck.rows_to_run(plan_of(suite).rows)
+    drawn = selfcheck.drawn_rows(suite) if backends else ()
+    search = selfcheck.KillerSearch(rows)
     return Findings(
-        tuple(plant(backend, rows, drawn) for backend in _with_progress("planted backend", list(backends.values()))),
-        tuple(delete(suite, rule) for rule in _with_progress("rule", rules)),
+        tuple(
+            selfcheck.plant(backend, rows, drawn)
+            for backend in _with_progress("planted backend", list(backends.values()))
+        ),
+        tuple(selfcheck.delete(suite, rule) for rule in _with_progress("rule", rules)),
         tuple(search.find_killer(mutant) for mutant in _with_progress("mutant", mutants)),
-        () if select else (*find_unopposed_rules(suite, backends), *find_outdated_proofs(mutants)),
+        () if select else (*selfcheck.find_unopposed_rules(suite, backends), *selfcheck.find_outdated_proofs(mutants)),
     )
 
 
@@ -139,19 +129,19 @@ def _show(findings: Findings, problems: list[str]) -> None:
         say(paint("green", f"the suite notices {tried}"))
 
 
-def _planted_row(planted: Planted) -> tuple[str, ...]:
+def _planted_row(planted: selfcheck.Planted) -> tuple[str, ...]:
     cases = planted.killers.get(planted.breaks, ())
     failed, rows = planted.elsewhere
     share = f"{100 * failed / rows:.0f} %" if rows else ""
     return planted.name, planted.breaks, str(len(cases)), cases[0] if cases else paint("red", "none"), share
 
 
-def _deleted_row(deleted: Deleted) -> tuple[str, ...]:
+def _deleted_row(deleted: selfcheck.Deleted) -> tuple[str, ...]:
     first = deleted.cases[0] if deleted.cases else "equivalent: implied by the other rules" if deleted.proof else ""
     return deleted.rule, str(len(deleted.cases)), first or paint("red", "none")
 
 
-def _count_mutants(results: tuple[MutantResult, ...]) -> str:
+def _count_mutants(results: tuple[selfcheck.MutantResult, ...]) -> str:
     verdict = sum(each.killer is not None and not each.by_reason for each in results)
     reason = sum(each.by_reason for each in results)
     proved = sum(each.proof is not None for each in results)
