@@ -7,8 +7,10 @@ where both are possible, a run takes one of them as a fact that its later answer
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 _MAX_RUNS = 500
@@ -56,41 +58,58 @@ def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[Wa
     yield Way((), None)
 
 
-class _Name:
-    """The facts of a run about the length with one name."""
+HOLDS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "is a multiple of": lambda n, number: n % number == 0,
+    "divides": lambda n, number: n != 0 and number % n == 0,
+}
 
-    def __init__(self, low: float) -> None:
-        self.low, self.high = low, math.inf
-        self.excluded: set[Fraction] = set()
-        self.multiple_of = 1
-        self.no_multiple_of: set[int] = set()
-        self.divisor_of = 0
 
-    def can_be(self, number: Fraction) -> bool:
-        return (
-            self.low <= number <= self.high
-            and number not in self.excluded
-            and number % self.multiple_of == 0
-            and not any(number % factor == 0 for factor in self.no_multiple_of)
-            and (not self.divisor_of or (number != 0 and self.divisor_of % number == 0))
-        )
+class _Name(NamedTuple):
+    """What a run knows about the length with one name."""
 
-    def tighten(self) -> None:
-        """Move the bounds towards numbers that the length can be."""
-        step = self.multiple_of
-        if self.low > -math.inf:
-            self.low = -(-self.low // step) * step
-        if self.high < math.inf:
-            self.high = self.high // step * step
-        for _ in range(_MAX_STEPS):  # bounds that are too wide only leave more questions open
-            if self.low > self.high:
-                return
-            if self.low > -math.inf and not self.can_be(Fraction(self.low)):
-                self.low += step
-            elif self.high < math.inf and not self.can_be(Fraction(self.high)):
-                self.high -= step
-            else:
-                return
+    low: Any
+    high: Any = math.inf
+    step: int = 1
+    """The length is a multiple of this."""
+    facts: tuple[tuple[str, Any, bool], ...] = ()
+    """A relation, a number, and whether it holds."""
+
+
+@lru_cache(4096)
+def _narrow_both_ways(about: _Name, relation: str, number: Any) -> tuple[_Name | None, _Name | None]:
+    return _narrow(about, relation, number, True), _narrow(about, relation, number, False)
+
+
+def _narrow(about: _Name, relation: str, number: Any, holds: bool) -> _Name | None:
+    """Add a fact; None if no length is left."""
+    low, high, step, facts = about
+    facts = *facts, (relation, number, holds)
+    if relation == "<":
+        low, high = (low, min(high, math.ceil(number) - 1)) if holds else (max(low, math.ceil(number)), high)
+    elif relation == "is a multiple of":
+        step = math.lcm(step, number) if holds else step
+    elif holds:
+        low, high = max(low, number) if relation == "=" else low, min(high, number)
+    if any(each == "is a multiple of" and not step % other and not known for each, other, known in facts):
+        return None
+    for _ in range(_MAX_STEPS):  # bounds that are too wide only leave more questions open
+        low = -(-low // step) * step if low > -math.inf else low
+        high = high // step * step if high < math.inf else high
+        if low > high:
+            return None
+        if low > -math.inf and not _can_be(low, facts):
+            low += step
+        elif high < math.inf and not _can_be(high, facts):
+            high -= step
+        else:
+            break
+    return _Name(low, high, step, facts)
+
+
+def _can_be(number: int, facts: Iterable[tuple[str, Any, bool]]) -> bool:
+    return all(HOLDS[relation](number, other) == holds for relation, other, holds in facts)
 
 
 class Facts:
@@ -99,7 +118,7 @@ class Facts:
     def __init__(self, plan: tuple[bool, ...]) -> None:
         self.taken: list[Fact] = []
         self._plan = plan
-        self._names: dict[str, _Name] = {}
+        self.names: dict[str, _Name] = {}
 
     def length(self, text: str, low: float = 1) -> Symbol:
         """Return the length with this text, such as `batch` or `3*n/2`; a new name is at least `low`."""
@@ -113,7 +132,7 @@ class Facts:
                 factor *= Fraction(int(name)) ** power
             else:
                 powers[name] = powers.get(name, 0) + power
-                self._names.setdefault(name, _Name(low))
+                self.names.setdefault(name, _Name(low))
         return Symbol(self, factor, powers)
 
     def holds(self, left: object, relation: str, right: object) -> bool:
@@ -126,87 +145,16 @@ class Facts:
         self.taken.append(Fact(*wanted, answer))
         return answer
 
-    def name_equals(self, name: str, number: Fraction) -> bool:
-        about = self._names[name]
-        if not about.can_be(number) or about.low == about.high:
-            return about.can_be(number)
-        if self.holds(name, "=", number):
-            about.low = about.high = int(number)
-            return True
-        about.excluded.add(number)
-        about.tighten()
-        return False
-
-    def name_is_below(self, name: str, number: Fraction) -> bool:
-        about = self._names[name]
-        if about.high < number or about.low >= number:
-            return about.high < number
-        below = self.holds(name, "<", number)
-        if below:
-            about.high = math.ceil(number) - 1
-        else:
-            about.low = math.ceil(number)
-        about.tighten()
-        return below
-
-    def name_is_multiple(self, name: str, factor: int) -> bool:
-        about = self._names[name]
-        whole = math.lcm(about.multiple_of, factor)
-        if whole == about.multiple_of or any(whole % other == 0 for other in about.no_multiple_of):
-            return whole == about.multiple_of
-        if about.low == about.high:
-            return about.low % factor == 0
-        multiple = self.holds(name, "is a multiple of", factor)
-        if multiple:
-            about.multiple_of = whole
-        else:
-            about.no_multiple_of.add(factor)
-        about.tighten()
-        return multiple
-
-    def name_divides(self, name: str, number: int) -> bool:
-        about = self._names[name]
-        if about.low > number or about.low == about.high:
-            return about.low <= number and number % int(about.low) == 0
-        divides = self.holds(number, "is a multiple of", name)
-        if divides:
-            about.divisor_of = math.gcd(about.divisor_of, number)
-            self.limit([name], number)
-        return divides
-
-    def limit(self, names: Iterable[str], most: int) -> None:
-        """Note that no length with one of these names is above a number."""
-        for name in names:
-            self._names[name].high = min(self._names[name].high, most)
-            self._names[name].tighten()
-
-    def range_of(self, length: Symbol) -> tuple[Any, Any]:
-        """Return bounds of a length of one name, or of a positive one."""
-        low = high = Fraction(1)
-        for name, power in length.powers.items():
-            ends = [_power(end, power) for end in (self._names[name].low, self._names[name].high)]
-            low, high = low * min(ends), high * max(ends)
-        ends = [low * length.factor, high * length.factor]
-        return min(ends), max(ends)
-
-    def is_fixed(self, name: str) -> bool:
-        return self._names[name].low == self._names[name].high
-
-    def are_positive(self, names: Iterable[str]) -> bool:
-        return all(self._names[name].low > 0 for name in names)
-
-    def factor_of(self, length: Symbol) -> Fraction:
-        """Return a number that is sure to divide a length."""
-        return math.prod(
-            (self._names[n].multiple_of ** power for n, power in length.powers.items()), start=length.factor
-        )
-
-    def remainder(self, left: Symbol, right: Any) -> Symbol:
-        """Return what a division leaves that is known not to leave 0."""
-        name = f"({left} mod {right})"
-        about = self._names.setdefault(name, _Name(1))
-        about.high = right - 1 if isinstance(right, int) else math.inf
-        return Symbol(self, Fraction(1), {name: 1})
+    def name_holds(self, name: str, relation: str, number: Any) -> bool:
+        """Answer by what is known about a name. If both answers are possible, take one."""
+        number = int(number) if number.denominator == 1 else number
+        yes, no = _narrow_both_ways(self.names[name], relation, number)
+        if yes is None or no is None:
+            return no is None
+        asked = (number, "is a multiple of", name) if relation == "divides" else (name, relation, number)
+        answer = self.holds(*asked)
+        self.names[name] = yes if answer else no
+        return answer
 
 
 class Symbol:
@@ -232,12 +180,13 @@ class Symbol:
     def times(self, other: Any, power: int = 1) -> Any:
         """Return self * other ** power; an int if neither a name nor a fraction is left."""
         factor, powers = (other.factor, other.powers) if isinstance(other, Symbol) else (Fraction(other), {})
-        if powers and not self.facts.are_positive((*self.powers, *powers)):
+        known = self.facts.names
+        if powers and any(known[name].low <= 0 for name in (*self.powers, *powers)):
             raise Undecidable
         names = {name: self.powers.get(name, 0) + powers.get(name, 0) * power for name in (*self.powers, *powers)}
         factor = self.factor * factor**power
-        for name in [name for name in names if self.facts.is_fixed(name)]:
-            factor *= self.facts.range_of(Symbol(self.facts, Fraction(1), {name: names.pop(name)}))[0]
+        for name in [name for name in names if known[name].low == known[name].high]:
+            factor *= Fraction(known[name].low) ** names.pop(name)
         result = Symbol(self.facts, factor, names)
         return result if result.powers or result.factor.denominator != 1 else int(result.factor)
 
@@ -263,7 +212,9 @@ class Symbol:
         quotient = self.times(other, -1)
         if not isinstance(quotient, Symbol) or quotient.is_whole():
             return quotient, 0
-        return None, self.facts.remainder(self, other)
+        name = f"({self} mod {other})"  # it is known not to be 0
+        self.facts.names.setdefault(name, _Name(1, other - 1 if isinstance(other, int) else math.inf))
+        return None, Symbol(self.facts, Fraction(1), {name: 1})
 
     def __rdivmod__(self, other: int) -> tuple[Any, Any]:
         return divmod(Symbol(self.facts, Fraction(other), {}), self) if other else (0, 0)
@@ -288,80 +239,80 @@ class Symbol:
         below = Symbol(self.facts, Fraction(self.factor.denominator), {n: -p for n, p in self.powers.items() if p < 0})
         return above, below
 
+    def _range(self) -> tuple[Any, Any]:
+        """Return bounds of a length of one name, or of a positive one."""
+        low: Any = 1
+        high: Any = 1
+        for name, power in self.powers.items():
+            bounds = self.facts.names[name][:2]
+            ends = [Fraction(end) ** power if power < 0 and end < math.inf else end**power for end in bounds]
+            low, high = low * min(ends), high * max(ends)
+        ends = [low * self.factor, high * self.factor]
+        return min(ends), max(ends)
+
     def is_whole(self) -> bool:
         """Ask whether this quotient is a whole number."""
         above, below = self._parts()
+        known = self.facts.names
         if not below.powers:
-            if (self.facts.factor_of(above) / below.factor).denominator == 1:
+            divisors = (known[name].step ** power for name, power in above.powers.items())
+            if (math.prod(divisors, start=above.factor) / below.factor).denominator == 1:
                 return True
             if name := _only(above.powers):
-                return self.facts.name_is_multiple(name, int(below.factor))
+                return self.facts.name_holds(name, "is a multiple of", int(below.factor))
         if not above.powers and (name := _only(below.powers)):
-            return below.factor == 1 and self.facts.name_divides(name, int(above.factor))
-        if (not above.powers and not below.powers) or abs(self.facts.range_of(self)[1]) < 1:
+            return below.factor == 1 and self.facts.name_holds(name, "divides", int(above.factor))
+        if (not above.powers and not below.powers) or abs(self._range()[1]) < 1:
             return False
         whole = self.facts.holds(above, "is a multiple of", below)
         if whole and not above.powers:
-            self.facts.limit(below.powers, int(above.factor))
+            for name in below.powers:
+                known[name] = _narrow(known[name], "<", above.factor + 1, True) or known[name]
         return whole
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, int | Symbol):
-            return False
-        if (name := _only(self.powers)) and isinstance(other, int):
-            return self.facts.name_equals(name, other / self.factor)
-        if not other:
-            return False  # several names, each of them at least 1
-        ratio = self.times(other, -1)
+    def _is(self, relation: str, other: Any) -> bool:
+        """Ask whether this is equal to, or less than, another length or an int."""
+        is_plain = isinstance(other, int) and (_only(self.powers) or other <= 0 or self.factor < 0)
+        one, ratio = (other, self) if is_plain else (1, self.times(other, -1))
         if not isinstance(ratio, Symbol) or not ratio.powers:
-            return bool(ratio == 1) if isinstance(ratio, int) else False
+            return HOLDS[relation](getattr(ratio, "factor", ratio), one)
         if name := _only(ratio.powers):
-            return self.facts.name_equals(name, 1 / ratio.factor)
-        if name := _only(ratio.powers, -1):
-            return self.facts.name_equals(name, ratio.factor)
-        low, high = self.facts.range_of(ratio)
+            bound, is_inverse = one / ratio.factor, ratio.factor < 0
+        elif name := _only(ratio.powers, -1 if one == 1 else 1):
+            bound, is_inverse = ratio.factor, True
+        if name and is_inverse and relation == "<":
+            return not self.facts.name_holds(name, "<", math.floor(bound) + 1)
+        if name:
+            return self.facts.name_holds(name, relation, bound)
+        low, high = ratio._range()
+        if not low <= one <= high or (relation == "<" and low == one):
+            return relation == "<" and bool(high < one)
+        if one != 1:
+            return self.facts.holds(self, relation, other)
         above, below = ratio._parts()
-        if (not below.powers and above.factor != 1) or (not above.powers and below.factor != 1) or not low <= 1 <= high:
+        if relation == "<":
+            return self.facts.holds(above, "<", below)
+        if (not below.powers and above.factor != 1) or (not above.powers and below.factor != 1):
             return False
         sides = sorted((above, below), key=lambda side: (not side.powers, str(side)))  # one question, asked either way
         return self.facts.holds(sides[0], "=", sides[1])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int | Symbol) and self._is("=", other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         return self != 0
 
-    def is_below(self, other: Any) -> bool:
-        """Ask whether this is less than another length or an int."""
-        if isinstance(other, int) and (name := _only(self.powers)):
-            bound = other / self.factor
-            return self.facts.name_is_below(name, bound) if self.factor > 0 else not self._reaches(name, bound)
-        if isinstance(other, int) and (other <= 0 or self.factor < 0):
-            low, high = self.facts.range_of(self)
-            return bool(high < other) or (not low >= other and self.facts.holds(self, "<", other))
-        ratio = self.times(other, -1)
-        if not isinstance(ratio, Symbol) or not ratio.powers:
-            return bool((ratio if isinstance(ratio, int) else ratio.factor) < 1)
-        if name := _only(ratio.powers):
-            return self.facts.name_is_below(name, 1 / ratio.factor)
-        if name := _only(ratio.powers, -1):
-            return not self._reaches(name, ratio.factor)
-        low, high = self.facts.range_of(ratio)
-        above, below = ratio._parts()
-        return bool(high < 1) or (not low >= 1 and self.facts.holds(above, "<", below))
-
-    def _reaches(self, name: str, bound: Fraction) -> bool:
-        """Ask whether a name is at most a number."""
-        return self.facts.name_is_below(name, Fraction(math.floor(bound) + 1))
-
     def __lt__(self, other: Any) -> bool:
-        return self.is_below(other)
+        return self._is("<", other)
 
     def __ge__(self, other: Any) -> bool:
-        return not self.is_below(other)
+        return not self._is("<", other)
 
     def __gt__(self, other: Any) -> bool:
-        return other.is_below(self) if isinstance(other, Symbol) else not self.is_below(other + 1)
+        return other._is("<", self) if isinstance(other, Symbol) else not self._is("<", other + 1)
 
     def __le__(self, other: Any) -> bool:
         return not self > other
@@ -371,10 +322,6 @@ def _whole_quotient(quotient: Any) -> Any:
     if quotient is None:
         raise Undecidable
     return quotient
-
-
-def _power(end: float, power: int) -> Any:
-    return Fraction(int(end)) ** power if abs(end) != math.inf else end**power
 
 
 def _only(powers: Mapping[str, int], power: int = 1) -> str | None:

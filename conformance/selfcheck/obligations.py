@@ -89,8 +89,9 @@ class Obligations:
             try:
                 answer = ask(f"{part}(check-sat)")
                 if answer == "sat":
-                    values = ask(f"(get-value ({' '.join(self.numbers)}))").replace("(- ", "-")
-                    answer += " for " + ", ".join(map(" = ".join, re.findall(r"\(\|?([^|() ]+)\|? (-?\d+)", values)))
+                    values = ask(f"(get-value (true {' '.join(self.numbers)}))").replace("(- ", "-")
+                    found = re.findall(r"\(\|?([^|() ]+)\|? (-?\d+)", values)
+                    answer += f" for {', '.join(map(' = '.join, found)) or 'the one call without lengths'}"
             except z3.Z3Exception as error:
                 why = "".join(str(error).split('"')[1:2]) or error
                 yield f"{self.file}: {label}: z3 cannot read it: {why}"

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..meaning.partial import describe_facts, text_of
-from ..meaning.symbols import Fact, Facts, runs
+from ..meaning.symbols import HOLDS, Fact, Facts, runs
 from ..model import Call, Spec
 
 MAX_RUNS = 1_000_000
@@ -24,9 +23,6 @@ _SRC, _SHAPE = (0, 1, 2, 3, 4, 6), (-2, -1, 0, 1, 2, 3, 4, 6, 12)
 """Lengths in which a difference is looked for, once a run has shown that there may be one; and those near its facts."""
 _MAX_TRIED = 1000
 """The most calls that are tried for one run."""
-_HOLDS: dict[str, Callable[[int, int], bool]] = {
-    "=": operator.eq, "<": operator.lt, "is a multiple of": lambda n, number: n % number == 0
-}  # fmt: skip
 
 Answer = tuple[str, Any, tuple[str, ...]]
 """The kind of a call, dst, and the rules that decide it, if the side names any."""
@@ -135,7 +131,7 @@ def _calls_of(facts: Sequence[Fact], rank: int, entries: int) -> Iterator[tuple[
 def _lengths(name: str, usual: Sequence[int], facts: Sequence[Fact]) -> list[int]:
     about = [(fact, int(fact.right)) for fact in facts if fact.left == name and fact.right.lstrip("-").isdecimal()]
     numbers = {*usual, *(number + k for _, number in about for k in (-1, 0, 1))}
-    return [n for n in sorted(numbers) if all(_HOLDS[fact.relation](n, number) == fact.holds for fact, number in about)]
+    return [n for n in sorted(numbers) if all(HOLDS[fact.relation](n, number) == fact.holds for fact, number in about)]
 
 
 def zero_may_meet_infer(spec: Spec, document: str) -> bool:
