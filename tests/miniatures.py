@@ -177,6 +177,18 @@ class Shrinks(Bent):
         return answer
 
 
+class Tires(Bent):
+    """Rejects its 5,000th call."""
+
+    calls = 0
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        self.calls += 1
+        if self.calls == 5000:
+            raise Rejected("run", "enough")
+        return answer
+
+
 class Scribbles(Bent):
     """Writes a byte `at` into src's memory, or into that of shape."""
 

@@ -6,6 +6,7 @@ import errno
 from collections.abc import Callable
 from functools import lru_cache, partial
 from operator import index
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,24 @@ def attempt(act: Callable[[], Any]) -> AnswerOrError:
         return act(), None
     except BaseException as error:
         return None, error.with_traceback(None)  # a traceback would keep the tensors of the call
+
+
+def call_often(run: Callable[[], Any], times: int, seconds: float) -> tuple[Any, BaseException | None, int]:
+    """Call a function until it raises, an answer is not the first one, or the number or the time is reached.
+
+    Return what the last call returned or raised, and its number.
+    """
+    first: Any = None
+    end = monotonic() + seconds
+    for number in range(1, times + 1):  # noqa: B007 - the last is returned
+        answer, error = attempt(run)
+        if error is not None or isinstance(type_ := named_type(answer), Exception):
+            break
+        seen = type_, answer.dims if isinstance(answer, Tensor) else answer.shape, elements_of(answer)
+        first = first or seen
+        if seen != first or monotonic() > end:
+            break
+    return answer, error, number
 
 
 def conclude_call(step: RowStep, answer: Any, error: BaseException | None) -> Outcome:

@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import monotonic, perf_counter, sleep
-from typing import Any
+from typing import Any, Protocol, cast
 
-from ..model import IDLE, NOT_CLAIMED, NOT_RUN, Adapter, Claims, Graph, Outcome, Program, Result, Verdict, fails, worst
+from ..model import (
+    IDLE,
+    NOT_CLAIMED,
+    NOT_RUN,
+    Adapter,
+    Claims,
+    Graph,
+    Isolated,
+    Outcome,
+    Program,
+    Result,
+    Tensor,
+    Verdict,
+    fails,
+    worst,
+)
 from ..plan.memory import are_equal, digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .at_once import call_at_once
-from .call import elements_of, make_call
+from .call import arguments_of, attempt, call_often, conclude_call, elements_of, make_call
 from .confirm import AFTER_HANGS, DIED, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge_step
 
@@ -180,15 +195,29 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         yield outcome, answer
 
 
+class RunsOften(Protocol):
+    """A program in another process, which one request can run many times; `often` is the number and the seconds."""
+
+    calls: int
+    """The number of times that it ran for the latest request."""
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool, often: tuple[int, float]) -> Tensor: ...
+
+
 def _call_again(
     adapter: Adapter, step: RowStep, programs: dict[Graph, Program], first: Outcome, times: int
 ) -> tuple[Outcome, Any]:
     """Call a step until it was called `times`, the time is over or an outcome is not `first`; return the last call."""
-    outcome, answer, end = first, None, monotonic() + MAX_SECONDS
-    for calls in range(2, times + 1):  # noqa: B007 - the number of the last is told
-        outcome, answer = make_call(adapter, step, programs)
-        if outcome != first or monotonic() > end:
-            break
+    outcome, answer, calls, end = first, None, 1, monotonic() + MAX_SECONDS
+    while outcome == first and calls < times and (seconds := end - monotonic()) > 0:
+        program, often = programs[step.graph], (times - calls, seconds)
+        if isinstance(adapter, Isolated):
+            remote = cast("RunsOften", program)
+            answer, error = attempt(partial(remote.run, *arguments_of(step), often))
+            made = remote.calls
+        else:
+            answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often)
+        outcome, calls = conclude_call(step, answer, error), calls + made
     return outcome._replace(calls=calls), answer
 
 

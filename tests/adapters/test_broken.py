@@ -15,6 +15,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row, plan_of
+from conformance.run import row as row_module
 from conformance.run.row import run_row
 from conformance.selfcheck.mutants import (
     Planted,
@@ -27,6 +28,11 @@ from conformance.selfcheck.mutants import (
 )
 
 BROKEN = broken_backends()
+
+
+@pytest.fixture(autouse=True)
+def time_for_all_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_module, "MAX_SECONDS", 60)
 
 
 @functools.cache

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from conformance.isolate.backend import use_backend
+from conformance.isolate.protocol.session import Session
 from conformance.load.cases import load_suite
 from conformance.model import Rejected, Tensor
 from conformance.plan.rows import Row, plan_of_case
@@ -17,7 +19,7 @@ from conformance.run import row as row_module
 from conformance.run.row import run_row
 
 from .. import miniatures
-from ..builders import Cli
+from ..builders import Cli, mini
 
 
 class Counting(miniatures.Bent):
@@ -29,6 +31,11 @@ class Counting(miniatures.Bent):
     def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
         self.calls, before, self.last = self.calls + 1, self.last, time.monotonic()
         return self.act(answer, self.calls, self.last - before)
+
+
+@pytest.fixture(autouse=True)
+def time_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_module, "MAX_SECONDS", 60)
 
 
 def row_of(case: str) -> Row:
@@ -85,3 +92,22 @@ def test_the_second_call_comes_after_a_pause() -> None:
     assert set(result.verdicts.values()) == {"pass"}
     assert len(idle) == 2
     assert idle[1] > 1
+
+
+@pytest.mark.parametrize(("backend", "calls", "detail"), [
+    ("Bent", 65600, None), ("Tires", 5000, "refused at run: enough, at call 5,000"),
+])  # fmt: skip
+def test_a_worker_makes_many_calls_for_one_request(
+    backend: str, calls: int, detail: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests, run = list[object](), Session.run
+
+    def counted(*arguments: Any) -> Tensor:
+        requests.append(arguments)
+        return run(*arguments)
+
+    monkeypatch.setattr(Session, "run", counted)
+    with use_backend(mini(backend), "worker") as adapter:
+        result = run_row(row_of("more-calls-than-16-bits-count"), adapter)
+    assert len(requests) == 2
+    assert (result.outcome.calls, result.detail) == (calls, detail)

@@ -19,6 +19,8 @@ class CompiledGraph:
 
     def __init__(self, graph: Graph, number: int = 0) -> None:
         self.graph, self.number = graph, number
+        self.calls = 1
+        """The number of calls that the latest request made."""
         self.answers: dict[int, Tensor] = {}
         """The answers so far, by the ids of the requests."""
         self.watched: list[WatchedMemory] = []

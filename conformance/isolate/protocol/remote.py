@@ -219,7 +219,9 @@ class RemoteProgram(CompiledGraph):
         super().__init__(graph)
         self.remote = remote
 
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
+    def run(
+        self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool, often: tuple[int, float] | None = None
+    ) -> Tensor:
         began, remote = time.monotonic(), self.remote
         try:
             answer = remote.take_ahead(self, src)
@@ -227,7 +229,7 @@ class RemoteProgram(CompiledGraph):
                 session = remote.session()
                 self.join(session)
                 began = time.monotonic()
-                answer = session.run(self, (src, *shapes), may_overwrite)
+                answer = session.run(self, (src, *shapes), may_overwrite, often)
         except TimedOut:
             remote.seconds_late += time.monotonic() - began
             raise

@@ -110,10 +110,16 @@ class Session:
 
     # ── a call ──
 
-    def run(self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool) -> Tensor:
-        """Run a program. One write sends all that this needs: programs to close, one to compile, one to run."""
+    def run(
+        self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool,
+        often: tuple[int, float] | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Run a program. One write sends all that this needs: programs to close, one to compile, one to run.
+
+        `often`: the times that the process may run it, and the seconds that this may take.
+        """
         self._until = self._deadline()
-        sent, parts = self._request(program, tensors, may_overwrite)
+        sent, parts = self._request(program, tensors, may_overwrite, often=often)
         self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
         return self._read_replies(sent)
 
@@ -140,8 +146,9 @@ class Session:
         return self._read_replies(sent)
 
     def _request(
-        self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None = None
-    ) -> tuple[PendingReply, list[Bytes]]:
+        self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None = None,
+        often: tuple[int, float] | None = None,
+    ) -> tuple[PendingReply, list[Bytes]]:  # fmt: skip
         """Return a call, and the parts of the requests that it takes."""
         new_id = self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
@@ -156,6 +163,8 @@ class Session:
         places, room = self._place(tensors)
         call = SentCall(new_id(), tensors, places, room, may_overwrite)
         more: dict[str, Any] = {} if behind is None else {"behind": behind}
+        if often is not None:
+            more |= {"times": often[0], "seconds": min(often[1], self.process.limits.seconds / 2)}
         self._calls += 1
         if not self._large and self._calls >= self._measured_at + CALLS_APART:
             more["measure"], self._measured_at = True, self._calls
@@ -243,6 +252,10 @@ class Session:
                 self._copy_back(call)
             if "usage" in reply:
                 self._keep_sample(reply["usage"])
+            program.calls = reply.get("calls", 1)
+            if type(program.calls) is not int or not 1 <= program.calls < 1 << 31:
+                raise Fault(f"'calls' is {quote(program.calls)}, but should be the number of calls")
+            self._calls += program.calls - 1
             if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(program, reply, call)
             if self._reader and sent_ahead:

@@ -21,7 +21,7 @@ from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import strides_of
 from ...run.at_once import run_in_threads
-from ...run.call import as_text, describe_message, elements_of, named_type, rejection_outcome
+from ...run.call import as_text, call_often, describe_message, elements_of, named_type, rejection_outcome
 from ...system.exit_codes import CANNOT_START
 from ..process.usage import measure
 from . import messages
@@ -71,6 +71,8 @@ class Server:
         self._shared: mmap.mmap | None = None
         self.latest: list[Tensor] = []
         """The tensors since the suite last waited for a reply: it reads their memory until its next request."""
+        self.calls = 1
+        """The number of calls that the latest request made."""
         self.behind = 0
         """The number of runs that were sent together behind the latest."""
 
@@ -168,7 +170,8 @@ class Server:
         self.latest = [*self.latest, *run.tensors] if self.behind else run.tensors
         self.behind = request.get("behind", 0)
         record, payloads = self.report(run, reply)
-        return (record | {"usage": measure()} if request.get("measure") else record), payloads
+        record |= {"usage": measure()} if request.get("measure") else {}
+        return (record | {"calls": self.calls} if "times" in request else record), payloads
 
     def receive(self, request: Mapping[str, Any]) -> ReceivedRun:
         before: list[bytes | None] = []
@@ -224,7 +227,13 @@ class Server:
         program = self.programs.get(request["program"])
         if program is None:
             return {"error": {"message": f"there is no program {request['program']}"}}, ()
-        value = program.program.run(tensors[0], tuple(tensors[1:]), request["may_overwrite"])
+        run = partial(program.program.run, tensors[0], tuple(tensors[1:]), request["may_overwrite"])
+        if "times" in request:
+            value, error, self.calls = call_often(run, request["times"], request["seconds"])
+            if error is not None:
+                raise error
+        else:
+            value = run()
         if isinstance(value, np.generic):
             value = np.asarray(value)
         type_ = named_type(value)
