@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from conformance import Claims, Graph, Identity, Node, Operand, Rejected, Tensor
+from conformance import Claims, Graph, Identity, Operand, Rejected, Tensor
 from conformance.adapter import rejection
 from conformance.model.types import WIDTH, dtype_of
 
-from .shared import graph_of_model, own_shapes, strides_of
+from .shared import graph_of_model, node_attributes, own_shapes, strides_of
 
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # otherwise the import sends telemetry
 
@@ -161,17 +161,8 @@ def model(graph: Graph) -> Any:
             if not node.shares_shape:
                 shape = arriving[-1] if node.shape.values is None else constant(node.shape)
             operands.append(shape)
-        value = NodeFactory("opset1").create("Reshape", operands + data[1 : node.inputs], attributes(node))
+        value = NodeFactory("opset1").create("Reshape", operands + data[1 : node.inputs], node_attributes(node))
     return ov.Model([value], data + arriving, "graph")
-
-
-def attributes(node: Node) -> dict[str, Any]:
-    """Return a node's attributes as Python values of their types."""
-    operands = dict(node.attributes)
-    if node.special_zero is not None:
-        operands["special_zero"] = node.special_zero
-    kinds = {"bool": bool, "string": str, **dict.fromkeys(("f16", "bf16", "f32", "f64"), float)}
-    return {name: kinds.get(operand.type, int)((operand.values or ())[0]) for name, operand in operands.items()}
 
 
 def parameter(type_: str, dims: tuple[int | None, ...] | None) -> Any:

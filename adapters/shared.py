@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
-from conformance import Array, Claims, Graph, Identity, Tensor, Unsupported, array_of
+from conformance import Array, Claims, Declared, Graph, Identity, Node, Operand, Tensor, Unsupported, array_of
 from conformance.adapter import NodeCall, check_nodes_plain, check_rank_in_numpy, node_calls, rejection
 from conformance.model import EVERY
 from conformance.model.types import WIDTH
@@ -106,6 +107,83 @@ def graph_of_model(graph: Graph) -> Graph:
         if node.result is not None:
             raise Unsupported("form:types" if node.result.type != graph.src.type else "declared")
     return Graph(graph.src._replace(dims=dims), tuple([node._replace(operation="Reshape") for node in graph.nodes]))
+
+
+def first_value(operand: Operand) -> Any:
+    if not operand.values:
+        raise Unsupported("form:attributes")
+    return operand.values[0]
+
+
+def node_attributes(node: Node) -> dict[str, Any]:
+    """Return a node's attributes, special_zero among them, as Python values of their types."""
+    operands = dict(node.attributes)
+    if node.special_zero is not None:
+        operands["special_zero"] = node.special_zero
+    kinds = {"bool": bool, "string": str, **dict.fromkeys(("f16", "bf16", "f32", "f64"), float)}
+    return {name: kinds.get(operand.type, int)(first_value(operand)) for name, operand in operands.items()}
+
+
+ONNX_OPSETS = {"Reshape-5": 5, "Reshape-14": 14, "Reshape-25": 25}
+"""The opsets of the operations that ONNX itself defines (examples/onnx); the others take that of the backend."""
+
+
+class OnnxParts(NamedTuple):
+    """The parts of the ONNX model of a graph, without the package onnx."""
+
+    inputs: list[tuple[str, Declared]]
+    constants: list[tuple[str, Operand]]
+    nodes: list[tuple[str, list[str], list[str], dict[str, Any]]]
+    """Operator, operands, outputs and attributes."""
+    outputs: list[tuple[str, Declared]]
+
+
+def onnx_parts(graph: Graph) -> OnnxParts:
+    """Return the model of a graph. `allowzero` is `not special_zero`, and a shape of s32 passes through a Cast."""
+    inputs, constants = [("src", graph.src), *((f"extra{k}", graph.src) for k in range(1, most_inputs(graph)))], []
+    nodes: list[tuple[str, list[str], list[str], dict[str, Any]]] = []
+    value, arriving, name, between = "src", count(), "", list[str]()
+    for number, node in enumerate(graph.nodes):
+        last = number == len(graph.nodes) - 1
+        value = "src" if node.takes_src else value
+        operands = [value if node.inputs else ""]
+        if node.shares_shape:
+            operands.append(name)
+        elif node.shape is not None:
+            name = f"shape{number}" if node.shape.values is not None else f"arriving{next(arriving)}"
+            if node.shape.values is not None:
+                constants.append((name, node.shape))
+            else:
+                inputs.append((name, Declared(node.shape.type, node.shape.dims)))
+            if node.shape.type == "s32" and node.operation not in ONNX_OPSETS:
+                nodes.append(("Cast", [name], [f"{name}-s64"], {"to": 7}))  # TensorProto.INT64
+                name = f"{name}-s64"
+            operands.append(name)
+        operands += [f"extra{k}" for k in range(1, node.inputs)]
+        value = "dst" if last else f"between{number}"
+        between += [value] if not last and graph.nodes[number + 1].takes_src else []
+        outputs = [value, *(f"more{k}" for k in range(1, node.outputs))][: node.outputs]
+        nodes.append(("Reshape", operands, outputs, onnx_attributes(node)))
+    of_src_type = Declared(graph.src.type, None)  # ONNX wants a type, and no dims, of each output
+    declared = [("dst", graph.nodes[-1].result or of_src_type)] if graph.nodes[-1].outputs else []
+    declared += [(name, of_src_type) for name in between]  # or an optimiser would drop their nodes
+    return OnnxParts(inputs, constants, nodes, declared)
+
+
+def onnx_attributes(node: Node) -> dict[str, Any]:
+    """Return a node's attributes. An allowzero of 0 is left out, as that is its default and opset 5 has no other.
+
+    An ill-formed special_zero is Unsupported, since allowzero is an optional integer.
+    """
+    zero, extra = node.special_zero, dict(node.attributes)
+    if zero is None or zero.values is None or zero.type != "bool" or "allowzero" in extra:
+        raise Unsupported("form:attributes")
+    allowzero = {} if first_value(zero) else {"allowzero": 1}
+    return allowzero | {name: first_value(operand) for name, operand in extra.items()}
+
+
+def most_inputs(graph: Graph) -> int:
+    return max(node.inputs for node in graph.nodes)
 
 
 class ArrayLibrary:

@@ -13,6 +13,7 @@ from conformance.plan.steps import RowStep
 
 from .plain import checked_steps, python
 from .script import (
+    LOOK,
     NUMPY,
     Parts,
     body,
@@ -323,10 +324,7 @@ LITERT = ScriptTemplate(
         "import math", "import ai_edge_litert.interpreter as litert",
         "import ai_edge_litert.schema_py_generated as schema", "import flatbuffers", "{numpy}",
     ),
-    """
-def look(answer):
-    return answer.dtype, answer.shape, answer.tobytes()
-""",
+    LOOK,
     "reshape(src, {shape}, {node})",
     before=source_of("shared", "resolve_infer") + source_of("litert", "part", "describe_dst", "model") + """
 

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from textwrap import indent
 from typing import Any
 
-from conformance.model import STRIDED, Declared, Graph, Node, Operand, Unsupported
+from conformance.graphs.onnx_model import TYPES as ONNX_TYPES
+from conformance.model import STRIDED, Declared, Graph, Operand, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.memory import TensorSpec, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
+from ..shared import most_inputs, onnx_parts
 from .plain import checked_steps, python
-from .script import NUMPY, Parts, body, first, memory, numpy_array, numpy_imports, script
+from .script import LOOK, NUMPY, Parts, body, memory, numpy_array, numpy_imports, script
 
-TYPES = {
-    "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT", "f64": "DOUBLE", "bool": "BOOL", "string": "STRING",
-    "s8": "INT8", "u8": "UINT8", "s16": "INT16", "u16": "UINT16", "s32": "INT32", "u32": "UINT32", "s64": "INT64",
-    "u64": "UINT64",
-}  # fmt: skip
-LOOK = """
-def look(answer):
-    return answer.dtype, answer.shape, answer.tobytes()
-"""
+TYPES = {ours: theirs for theirs, ours in ONNX_TYPES.items()}
 LOOK_RUNTIME = """
 def look(answer):
     size = prod(answer.shape()) * BYTES[answer.data_type()]
@@ -114,42 +107,20 @@ def write_script(row: Row, backend: str) -> str:
 
 
 def model(graph: Graph, name: str, opset: int) -> str:
-    """A function that makes the model of a graph; its inputs are src, extra1 … and arriving0 …"""
-    inputs, initializers, nodes = [info("src", graph.src)], [], []
-    inputs += [info(f"extra{k}", graph.src) for k in range(1, most_inputs(graph))]
-    value, arriving = "src", count()
-    for number, node in enumerate(graph.nodes):
-        operands = [value if node.inputs else ""]
-        if (shape := node.shape) is not None:
-            operand = f"shape{number}" if shape.values is not None else f"arriving{next(arriving)}"
-            if shape.values is None:
-                inputs.append(info(operand, Declared(shape.type, shape.dims)))
-            else:
-                initializers.append(initializer(operand, shape))
-            if shape.type == "s32":
-                nodes.append(f'helper.make_node("Cast", ["{operand}"], ["{operand}-s64"], to=TensorProto.INT64)')
-                operand = f"{operand}-s64"
-            operands.append(operand)
-        operands += [f"extra{k}" for k in range(1, node.inputs)]
-        value = "dst" if number == len(graph.nodes) - 1 else f"between{number}"
-        outputs = [value, *(f"more{k}" for k in range(1, node.outputs))][: node.outputs]
-        nodes.append(f'helper.make_node("Reshape", {operands}, {outputs}, {attributes(node)})')
-    last = graph.nodes[-1]
-    outputs = [info("dst", last.result or Declared(graph.src.type, None))] if last.outputs else []
-    lists = (("nodes", nodes), ("inputs", inputs), ("outputs", outputs), ("constants", initializers))
+    """A function that makes the model of a graph."""
+    parts = onnx_parts(graph)
+    nodes = [
+        f"helper.make_node({python(operator)}, {python(operands)}, {python(outputs)}"
+        f"{f', **{python(attributes)}' if attributes else ''})"
+        for operator, operands, outputs, attributes in parts.nodes
+    ]
+    inputs, outputs = ([info(*each) for each in some] for some in (parts.inputs, parts.outputs))
+    constants = [initializer(*each) for each in parts.constants]
+    lists = (("nodes", nodes), ("inputs", inputs), ("outputs", outputs), ("constants", constants))
     lines = [f"{what} = [\n{indent(''.join(f'{each},{chr(10)}' for each in some), '    ')}]" for what, some in lists]
     lines.append('graph = helper.make_graph(nodes, "graph", inputs, outputs, constants)')
     lines.append(f'return helper.make_model(graph, opset_imports=[helper.make_opsetid("", {opset})], ir_version=10)')
     return f"\ndef {name}():\n{indent(chr(10).join(lines), '    ')}\n"
-
-
-def attributes(node: Node) -> str:
-    """allowzero is the opposite of special_zero, and an optional integer: no ill-formed special_zero has a like."""
-    zero, extra = node.special_zero, dict(node.attributes)
-    if zero is None or zero.values is None or zero.type != "bool" or "allowzero" in extra:
-        raise Unsupported("form:attributes")
-    told = f"allowzero={int(not first(zero))}"
-    return f"{told}, **{python({name: first(each) for name, each in extra.items()})}" if extra else told
 
 
 def info(name: str, declared: Declared) -> str:
@@ -164,10 +135,6 @@ def initializer(name: str, operand: Operand) -> str:
         return f'helper.make_tensor("{name}", TensorProto.STRING, {python(dims)}, {python(texts)})'
     elements = f"np.array({python(list(values))}, {NUMPY[operand.type]}).tobytes()"
     return f'helper.make_tensor("{name}", TensorProto.{TYPES[operand.type]}, {python(dims)}, {elements}, raw=True)'
-
-
-def most_inputs(graph: Graph) -> int:
-    return max(node.inputs for node in graph.nodes)
 
 
 # ── a call ────────────────────────────────────────────────────────────────────────────────────────

@@ -6,14 +6,14 @@ from itertools import pairwise
 from math import prod
 from textwrap import indent
 
-from conformance.model import Declared, Graph, Node, Operand, Unsupported
+from conformance.model import Declared, Graph, Operand, Unsupported
 from conformance.plan.memory import TensorSpec
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from ..shared import graph_of_model
+from ..shared import graph_of_model, node_attributes
 from .plain import checked_steps, python
-from .script import NUMPY, Parts, first, memory, memory_layout, numpy_imports, script
+from .script import NUMPY, Parts, memory, memory_layout, numpy_imports, script
 
 TYPES = {
     "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "bool": "boolean", "s8": "i8", "u8": "u8", "s16": "i16",
@@ -59,7 +59,9 @@ def model(graph: Graph, name: str, threads: int | None) -> str:
                 lines.append(f"{operands[-1]} = {constant(node.shape)}")
         value = f"dst{number}"
         connected = ", ".join(operands + data[1 : node.inputs])
-        lines.append(f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {python(attributes(node))})')
+        lines.append(
+            f'{value} = NodeFactory("opset1").create("Reshape", [{connected}], {python(node_attributes(node))})'
+        )
     lines.append(f'model = ov.Model([{value}], [{", ".join(data + arriving)}], "graph")')
     if threads is None:
         lines.append("return model")
@@ -67,15 +69,6 @@ def model(graph: Graph, name: str, threads: int | None) -> str:
         properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
         lines.append(f'return ov.Core().compile_model(model, "CPU", {properties})')
     return f"\n@cache\ndef {name}():\n{indent(chr(10).join(lines), '    ')}\n"
-
-
-def attributes(node: Node) -> dict[str, object]:
-    """A node's attributes, as Python values of their types."""
-    written = dict(node.attributes)
-    if node.special_zero is not None:
-        written["special_zero"] = node.special_zero
-    kinds = {"bool": bool, "string": str, **dict.fromkeys(("f16", "bf16", "f32", "f64"), float)}
-    return {name: kinds.get(each.type, int)(first(each)) for name, each in written.items()}
 
 
 def parameter(declared: Declared) -> str:

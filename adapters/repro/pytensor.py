@@ -7,7 +7,7 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from .plain import checked_steps, python
-from .script import NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
+from .script import LOOK, NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports, script
 
 MODES = {"pytensor": "CVM", "pytensor-numba": "NUMBA"}
 LEFT_OUT = ("u8", "u16", "u32", "u64")
@@ -15,10 +15,6 @@ ZEROS_COPY = """
 def zeros_copy(src, shape, entries):
     among = range(entries)
     return [pt.switch(pt.eq(shape[i], 0), src.shape[i], shape[i]) if i < src.ndim else shape[i] for i in among]
-"""
-LOOK = """
-def look(answer):
-    return answer.dtype, answer.shape, answer.tobytes()
 """
 
 

@@ -6,19 +6,24 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from textwrap import indent
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from conformance.model import Node, Operand, Unsupported
+from conformance.model import Node, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.contents import SPREAD, edge_patterns, scramble_of
 from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, strides_of, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .plain import VALUES, checked_steps, python
+from .plain import checked_steps, python
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The type codes of `array` for unsigned integers, by their bytes."""
+LOOK = """
+def look(answer):
+    return answer.dtype, answer.shape, answer.tobytes()
+"""
+"""The function that returns an answer's type, dims and bytes, of a library with NumPy's arrays."""
 _MAX_LITERAL_WORDS = 48
 """More words than this are computed or repeated, not written out."""
 _LAID_OUT = '''
@@ -215,13 +220,6 @@ def entries(node: Node, arriving: Iterator[tuple[str, tuple[int, ...], tuple[int
     if node.shape is not None and node.shape.values is not None:
         return tuple(node.shape.values)
     return next(arriving)[2]
-
-
-def first(operand: Operand) -> Any:
-    """The value of an operand that should have one."""
-    if not operand.values:
-        raise Unsupported(VALUES)
-    return operand.values[0]
 
 
 def flag(node: Node) -> bool:
