@@ -18,7 +18,7 @@ from itertools import count
 
 from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..model import Case, Expected, Place, Step, Suite
-from ..plan.rows import Plan, plan_of, rows_of
+from ..plan.rows import Plan, has_many_elements, plan_of, rows_of
 from .calls import Draw, DrawnCall, draw_any_call
 
 NONCE = re.compile("[0-9a-f]{64}")
@@ -38,7 +38,7 @@ def challenge(plan: Plan, nonce: str | None) -> Plan:
         raise ValueError("a plan has one nonce")
     suite, compiled = plan.suite, contracts(plan.suite.spec)
     salted = [replace(case, start=_start(nonce, case.id)) for case in suite.cases.values()]
-    cases = [*salted, *fresh_cases(suite, compiled, nonce)]
+    cases = sorted((*salted, *fresh_cases(suite, compiled, nonce)), key=has_many_elements)
     return Plan(suite, tuple(rows_of(cases, suite.spec, compiled)), nonce)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice, takewhile
@@ -31,6 +32,10 @@ _JUDGE_TOO = ("LD_PRELOAD", "LD_AUDIT", "PYTHONHOME")
 SmallCall = tuple[Graph, tuple[Tensor, ...], bool]
 _MIN_CHUNK_ROWS = 16
 """Few enough to share evenly, many enough to be worth a thread's turn."""
+_MAX_LISTS_AHEAD = 8
+"""Lists of rows that wait for each process; the memory needed does not grow with the rows."""
+CallRows = Callable[[Iterable[list[Row]]], Generator[Result]]
+"""Runs lists of rows and yields the results in their order. If it is closed, it calls no list that it has not begun."""
 
 
 def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
@@ -177,28 +182,59 @@ def run_in_parallel(
     jobs: int, policy: HangPolicy = DEFAULT_HANGS,
 ) -> Iterator[Result]:  # fmt: skip
     """Run rows in several processes at once; the results come in the order of the rows."""
+    with use_jobs(first, open_another, claims, isolation, jobs, policy) as call:
+        yield from call(split_rows(rows))
+
+
+@contextmanager
+def use_jobs(
+    first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation, jobs: int,
+    policy: HangPolicy = DEFAULT_HANGS,
+) -> Iterator[CallRows]:  # fmt: skip
+    """Give a function that runs lists of rows, each in one of several processes; with one job in the first."""
+
+    def call_here(lists: Iterable[list[Row]]) -> Generator[Result]:
+        for rows in lists:
+            yield from run_rows(rows, first, claims, isolation, policy)
+
+    if jobs == 1:
+        yield call_here
+        return
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and only needed here
 
-    chunks = list(_chunks(rows))
-    idle = [first, *(open_another() for _ in range(min(jobs, len(chunks)) - 1))]
-    adapters = list(idle)
+    adapters, idle = [first], [first]
 
-    def run_chunk(chunk: list[Row]) -> list[Result]:
-        adapter = idle.pop()
+    def run_list(rows: list[Row]) -> list[Result]:
         try:
-            return list(run_rows(chunk, adapter, claims, isolation, policy))
+            adapter = idle.pop()
+        except IndexError:
+            adapter = open_another()
+            adapters.append(adapter)
+            if (adapter.identity, adapter.claims) != (first.identity, first.claims):
+                what = f"it describes itself differently: {adapter.identity} and {first.identity}"
+                raise CannotStart(f"{first.identity.name}: started twice, {what}") from None
+        try:
+            return list(run_rows(rows, adapter, claims, isolation, policy))
         finally:
             idle.append(adapter)
 
+    def call(lists: Iterable[list[Row]]) -> Generator[Result]:
+        rest = iter(lists)
+        waiting = deque(pool.submit(run_list, rows) for rows in islice(rest, jobs * _MAX_LISTS_AHEAD))
+        try:
+            while waiting:
+                results = waiting.popleft().result()
+                waiting.extend(pool.submit(run_list, rows) for rows in islice(rest, 1))
+                yield from results
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    pool = ThreadPoolExecutor(jobs)
     try:
-        for other in adapters[1:]:
-            if (other.identity, other.claims) != (first.identity, first.claims):
-                what = f"it describes itself differently: {other.identity} and {first.identity}"
-                raise CannotStart(f"{first.identity.name}: started twice, {what}")
-        with ThreadPoolExecutor(len(adapters)) as pool:
-            for chunk_results in pool.map(run_chunk, chunks):
-                yield from chunk_results
+        yield call
     finally:
+        pool.shutdown(cancel_futures=True)
         for adapter in adapters[1:]:
             close_backend(adapter)
             if (remote := as_remote(adapter)) and (main := as_remote(first)):  # the caller reads the notes of `first`
@@ -206,7 +242,7 @@ def run_in_parallel(
                 main.ends += remote.ends
 
 
-def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def split_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Split rows in their order; the rows of a case stay together, as they share compiled programs and crashes."""
     chunk: list[Row] = []
     for row in rows:

@@ -13,6 +13,7 @@ from ..model import INTEGERS, Case, Given, Operation, Spec, Suite
 from ..model.types import WIDTH, range_of
 from .facets import WITH_FUNCTION, facets_of_case, facets_of_way
 from .lower import lower, lower_one
+from .memory import volume_of
 from .steps import RowStep
 
 
@@ -75,7 +76,7 @@ class Row(_RowFields):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The rows of a suite, in the suite's order."""
+    """The rows of a suite, in the suite's order; those of cases with many elements come last."""
 
     suite: Suite
     rows: tuple[Row, ...]
@@ -85,6 +86,7 @@ class Plan:
     """Set if the plan has only the rows that -k chooses: see `choose`."""
 
 
+_MANY_ELEMENTS = 1 << 20
 _DRAWN = re.compile(r"drawn-([0-9]{1,18})-([0-9]{1,9})\[.*\]")
 
 
@@ -94,9 +96,15 @@ def drawn_number(row_id: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def has_many_elements(case: Case) -> bool:
+    """Ask whether a step of a case has so many elements that its rows come last: they take long and tell little."""
+    return any(volume_of(step.src) >= _MANY_ELEMENTS for step in case.steps)
+
+
 def plan_of(suite: Suite) -> Plan:
     """Return the plan of a suite, under its own contracts."""
-    return Plan(suite, tuple(rows_of(suite.cases.values(), suite.spec, contracts(suite.spec))))
+    cases = sorted(suite.cases.values(), key=has_many_elements)
+    return Plan(suite, tuple(rows_of(cases, suite.spec, contracts(suite.spec))))
 
 
 def plan_of_case(suite: Suite, name: str) -> Plan:

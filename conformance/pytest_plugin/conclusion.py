@@ -6,6 +6,7 @@ import contextlib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from .. import report as reports
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence, Tampered, Writer
-from ..isolate.backend import close_backend, process_ends, process_notes
+from ..isolate.backend import close_backend, open_backend, process_ends, process_notes, use_jobs
 from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, drawn_number
 from ..run.confirm import AFTER_HANGS
@@ -99,12 +100,15 @@ class SessionConclusion:
     def _run_drawn_rows(self) -> DrawnRun:
         """Call the rows that --drawn-rows asks for, unless only a part of the rows was run; keep those that fail."""
         request, target = self.request, self.request.target
-        partial = target.operations or target.documents or target.types
-        whole = not partial and all(row.id in self.results for row in self.wanted)
+        is_part = target.operations or target.documents or target.types
+        whole = not is_part and all(row.id in self.results for row in self.wanted)
         drawn = DrawnRun(request.plan, self.setup.claims, request.drawn_rows if whole else 0)
-        for row, result in drawn.run(self.adapter, request.isolation, request.hangs):
-            if result is not None:
-                self.results[row.id] = self.setup.apply_waivers(row, result)
+        open_another = partial(open_backend, request.backend, request.isolation, request.limits)
+        isolation, jobs, hangs = request.isolation, request.jobs, request.hangs
+        with use_jobs(self.adapter, open_another, self.setup.claims, isolation, jobs, hangs) as call:
+            for row, result in drawn.run(call, open_another):
+                if result is not None:
+                    self.results[row.id] = self.setup.apply_waivers(row, result)
         return drawn
 
     def _write(self, folder: Path | None, caught: Mapping[str, int], drawn: DrawnRun) -> Evidence:

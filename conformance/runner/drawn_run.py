@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
 
 from ..evidence.drawn import SEED
 from ..evidence.results import DrawnCounts
-from ..isolate.backend import Isolation, run_rows
+from ..isolate.backend import CallRows, close_backend
 from ..model import BAD, Adapter, Claims, Result
 from ..plan.rows import Plan, Row
-from ..run.confirm import HangPolicy
 from ..system.late import go_on
 
 _MAX_KINDS = 12
@@ -33,34 +34,46 @@ class DrawnRun:
         """The counts for the footer; None if no calls were asked for."""
         return DrawnCounts(self.calls, self.failures) if self.drawn.calls else None
 
-    def run(self, adapter: Adapter, isolation: Isolation, policy: HangPolicy) -> Iterator[tuple[Row, Result | None]]:
-        """Call the rows in their order in one process; yield each, and the first failure of each kind with its case.
+    def run(self, call: CallRows, open_another: Callable[[], Adapter]) -> Iterator[tuple[Row, Result | None]]:
+        """Call the rows; yield each in their order, and the first failure of each kind with its case.
 
-        After many kinds of failures, or a call that hung, no more are called.
+        After many kinds of failures, or a call that hung, no more are called. Another backend finds the small case, as
+        those that call rows may be busy.
         """
-        kinds = set()
-        for row in self._rows:
-            result = next(run_rows([row], adapter, self._claims, isolation, policy))
-            if result.outcome.kind == "none":  # the backend was given up
-                return
-            self.calls += 1
-            bad = tuple(document for document, verdict in result.verdicts.items() if verdict in BAD)
-            kind = (result.diagnosis, row.case.rule, bad)
-            self.failures += bool(bad)
-            if bad and kind not in kinds:
-                kinds.add(kind)
-                yield row, self._with_case(row, result, adapter)
-            else:
-                yield row, None
-            if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
-                return
+        kinds, sent = set(), deque[Row]()
 
-    def _with_case(self, row: Row, result: Result, adapter: Adapter) -> Result:
+        def lists() -> Iterator[list[Row]]:
+            for row in self._rows:
+                sent.append(row)
+                yield [row]
+
+        with closing(call(lists())) as results:
+            for result in results:
+                if result.outcome.kind == "none":  # the backend was given up
+                    return
+                row = sent.popleft()
+                self.calls += 1
+                bad = tuple(document for document, verdict in result.verdicts.items() if verdict in BAD)
+                kind = (result.diagnosis, row.case.rule, bad)
+                self.failures += bool(bad)
+                if bad and kind not in kinds:
+                    kinds.add(kind)
+                    yield row, self._with_case(row, result, open_another)
+                else:
+                    yield row, None
+                if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
+                    return
+
+    def _with_case(self, row: Row, result: Result, open_another: Callable[[], Adapter]) -> Result:
         """Return a result with the smallest case that could be written; if writing fails, a note says so."""
         from ..hunt.write_drawn import write_drawn  # most runs have no such failure
 
         text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
-            for smaller in write_drawn(row, result, adapter, self._claims):
-                text = smaller
+            adapter = open_another()
+            try:
+                for smaller in write_drawn(row, result, adapter, self._claims):
+                    text = smaller
+            finally:
+                close_backend(adapter)
         return result._replace(case=text)

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from functools import partial
-from itertools import chain, compress, zip_longest
+from itertools import compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +27,13 @@ from ..isolate.backend import (
     open_backend,
     process_ends,
     process_notes,
-    run_in_parallel,
-    run_rows,
+    split_rows,
     use_backend,
+    use_jobs,
 )
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result, fails
-from ..plan.rows import Plan, Row, drawn_number
+from ..plan.rows import Plan, Row, drawn_number, has_many_elements
 from ..run.confirm import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
 from ..run.contain import quiet_backend, remove_places, stay_in
 from ..run.row import MAX_SECONDS, result_without_call
@@ -119,11 +119,10 @@ def run_suite(
                 remove_reports(folder)
             writer = Writer(path, header)
             began = time.perf_counter()
-            in_order = _run_in_order(request, adapter, claims, done)
+            in_order = _run_in_order(request, adapter, claims, done, drawn)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
-            all_rows = chain(in_order, drawn.run(adapter, request.isolation, request.hangs) if drawn else ())
-            for row, result in all_rows:
+            for row, result in in_order:
                 if os.getpid() != me:  # a backend in this process forked, and the fork returned
                     os._exit(0)
                 is_run = result is None or set(result.verdicts.values()) != {NOT_RUN}
@@ -138,7 +137,7 @@ def run_suite(
                     failed += any(judged.verdicts.get(document) in BAD for document in counted)
                 ran += is_run
                 tick(ran, row.case.id, failed)
-                written += 1
+                written += drawn_number(row.id) is None
                 if failed == request.maxfail:
                     break
             in_order.close()
@@ -237,26 +236,35 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
 
 
 def _run_in_order(
-    request: RunRequest, adapter: Adapter, claims: Claims, done: list[Result]
-) -> Generator[tuple[Row, Result]]:
-    """Yield a result for each row of the plan, in its order: done before, called now, or not called."""
-    rows = request.plan.rows
-    yield from zip(rows, done, strict=False)
-    chosen = chosen_rows(request)[len(done) :]
-    waiting = list(compress(rows[len(done) :], chosen))
-    if request.dask:
-        from ..isolate.parallel.dask_run import run_on_workers  # slow to import, and only needed here
+    request: RunRequest, adapter: Adapter, claims: Claims, done: list[Result], drawn: DrawnRun | None
+) -> Generator[tuple[Row, Result | None]]:
+    """Yield a result for each row of the plan, in its order: done before, called now, or not called.
 
-        results = run_on_workers(request.dask, _worker_setup(request, adapter, claims), rows, waiting)
-    elif request.jobs > 1:
-        open_another = partial(open_backend, request.backend, request.isolation, request.limits)
-        results = run_in_parallel(
-            waiting, adapter, open_another, claims, request.isolation, request.jobs, request.hangs
-        )
-    else:
-        results = run_rows(waiting, adapter, claims, request.isolation, request.hangs)
-    for row, is_chosen in zip(rows[len(done) :], chosen, strict=True):
-        yield row, next(results) if is_chosen else result_without_call(row, NOT_RUN)
+    Drawn rows come before those with many elements, which take long and tell little.
+    """
+    rows, chosen = request.plan.rows, chosen_rows(request)
+    open_another = partial(open_backend, request.backend, request.isolation, request.limits)
+    first_slow = next((number for number, row in enumerate(rows) if has_many_elements(row.case)), len(rows))
+
+    def run_part(start: int, end: int) -> Iterator[tuple[Row, Result]]:
+        begin = min(max(start, len(done)), end)
+        results: Iterator[Result]
+        yield from zip(rows[start:begin], done[start:begin], strict=True)
+        waiting = list(compress(rows[begin:end], chosen[begin:end]))
+        if request.dask:
+            from ..isolate.parallel.dask_run import run_on_workers  # slow to import, and only needed here
+
+            results = run_on_workers(request.dask, _worker_setup(request, adapter, claims), rows, waiting)
+        else:
+            results = call([waiting] if request.jobs == 1 else split_rows(waiting))
+        for row, is_chosen in zip(rows[begin:end], chosen[begin:end], strict=True):
+            yield row, next(results) if is_chosen else result_without_call(row, NOT_RUN)
+
+    with use_jobs(adapter, open_another, claims, request.isolation, request.jobs, request.hangs) as call:
+        yield from run_part(0, first_slow)
+        if drawn:
+            yield from drawn.run(call, open_another)
+        yield from run_part(first_slow, len(rows))
 
 
 def _worker_setup(request: RunRequest, adapter: Adapter, claims: Claims) -> WorkerSetup:

@@ -104,9 +104,9 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
         seen.append(len(rows))
         return run_rows(rows, *more)
 
-    monkeypatch.setattr("conformance.runner.run_suite.run_rows", counted)
+    monkeypatch.setattr("conformance.isolate.backend.run_rows", counted)
     assert command.run("reference", "--resume", command.out).code == 0
-    assert seen == [len(lines) - 2 - 100]
+    assert sum(seen) == len(lines) - 2 - 100
 
 
 SLOWED = """
