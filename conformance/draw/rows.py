@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, islice
 from typing import NamedTuple
 
 from ..meaning.contract import Contract, contracts
@@ -114,7 +115,7 @@ class Drawer:
         type_ = chosen["type"] if chosen["type"] in types else types[number % len(types)]
         if (name_of_way, type_) != (chosen["way"], chosen["type"]):
             chosen = self._factors.fitting(call, {**chosen, "way": name_of_way, "type": type_})
-        others = iter((*self._combinations[number + 1 :], *self._combinations[:number]))
+        others = chain(islice(self._combinations, number + 1, None), islice(self._combinations, number))
         while True:
             row = self._row(case_of(call, chosen, number, name), way)
             unclaimed = {facet.partition(":")[0] for facet in self._claims.find_unclaimed(row.facets)} if row else set()

@@ -206,10 +206,12 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
     memory = bytearray([_MARK]) * (offset + above + width + GUARD)
     if flat.nbytes >= COPY_LIMIT_BYTES and source.layout == "dense":
-        memory[offset : offset + flat.nbytes] = flat.view(np.uint8).data
+        end = offset + flat.nbytes
+        memory[offset:end] = flat.view(np.uint8).data
+        del flat  # a copy too many
         before = bytes(memory)
         tensor = Tensor(source.type, source.dims, strides, memory, offset)
-        return GuardedBuffer(tensor, before, memoryview(before)[offset : offset + flat.nbytes])
+        return GuardedBuffer(tensor, before, memoryview(before)[offset:end])
     elements = flat.tobytes()
     if source.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements

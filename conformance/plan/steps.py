@@ -11,12 +11,22 @@ from .memory import GuardedBuffer, TensorSpec, image_of, shape_image, volume_of
 
 _small_image = lru_cache(4096)(image_of)
 _medium_image = lru_cache(4)(image_of)
-_latest_image = lru_cache(1)(image_of)
 _shape_image = lru_cache(4096)(shape_image)
 _FEW_KEPT_FROM_ELEMENTS = 1 << 9
 """Only a few tensors with this many elements or more stay in memory."""
 ONE_KEPT_FROM_ELEMENTS = 1 << 21
 """Only the latest tensor with this many elements or more stays in memory; cases with equal ones share it."""
+
+
+_latest: dict[TensorSpec, GuardedBuffer] = {}
+
+
+def _latest_image(source: TensorSpec) -> GuardedBuffer:
+    image = _latest.get(source)
+    if image is None:
+        _latest.clear()  # first, as two of them need twice the memory
+        image = _latest[source] = image_of(source)
+    return image
 
 
 class StepMeaning(NamedTuple):
@@ -51,7 +61,8 @@ class RowStep:
 
     @cached_property
     def is_too_large_to_keep(self) -> bool:
-        return self.large or volume_of(self.source.dims) >= _FEW_KEPT_FROM_ELEMENTS
+        far = self.source.layout == "far"
+        return self.large or far or volume_of(self.source.dims) >= _FEW_KEPT_FROM_ELEMENTS
 
     def free_memory(self) -> None:
         """Drop src if it is too large to keep; the next use makes it again."""
