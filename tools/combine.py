@@ -19,7 +19,7 @@ import numpy as np
 
 from conformance.draw.calls import DrawnCall
 from conformance.draw.combined import FILE, Combination, read_combinations
-from conformance.draw.factors import Design, Factors, Meetings, describe_call
+from conformance.draw.factors import Codes, Design, Factors, Meetings, describe_call
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.meaning.contract import Contract, contracts, documents_by_contract
@@ -177,12 +177,8 @@ class Builder:
         self.factors, self.design, self.calls, self.rng = factors, design, calls, random.Random(design.name)
         self.names = list(design.factors)
         self.of_call = [self.names.index(name) for name in design.of_call]
-        self.sizes = np.array([*(len(factors.values[name]) for name in self.names), 1])
-        self.triples = np.array([[*map(self.names.index, group), len(self.names)][:3] for group in design.groups])
-        i, j, k = self.triples.T
-        self.scale_i, self.scale_j = self.sizes[j] * self.sizes[k], self.sizes[k]
-        volumes = self.sizes[i] * self.scale_i
-        self.starts = np.concatenate([[0], np.cumsum(volumes)[:-1]])
+        self.sizes = [len(factors.values[name]) for name in self.names]
+        self.codes = Codes(factors, design)
         orders = [factors.values[name] for name in design.of_call]
         self.cores = np.array(
             [[order.index(dict(core)[n]) for order, n in zip(orders, design.of_call, strict=True)] for core in calls]
@@ -211,11 +207,6 @@ class Builder:
                             table[(x, y) if first == a else (y, x)] = False
         return tables
 
-    def codes(self, rows: Any) -> Any:
-        i, j, k = self.triples.T
-        rows = np.concatenate([rows, np.zeros((*rows.shape[:-1], 1), rows.dtype)], -1)  # no third factor
-        return self.starts + rows[..., i] * self.scale_i + rows[..., j] * self.scale_j + rows[..., k]
-
     def fits(self, rows: Any) -> Any:
         """Ask of each row whether its values go together."""
         good = np.ones(len(rows), bool)
@@ -225,21 +216,20 @@ class Builder:
         return good
 
     def gain(self, rows: Any) -> Any:
-        return self.open[self.codes(rows)].sum(axis=1)
+        return self.open[self.codes.of(rows)].sum(axis=1)
 
     def close(self, combinations: Iterable[Combination]) -> None:
         """Count what meets in some rows."""
         for combination in combinations:
-            self.open[self.codes(self.places(combination))] = False
+            self.open[self.codes.of(self.places(combination))] = False
 
     def places(self, combination: Combination) -> Any:
-        values = {**combination.chosen, **describe_call(combination.call)}
-        return np.array([self.factors.values[name].index(values[name]) for name in self.names])
+        return self.codes.places({**combination.chosen, **describe_call(combination.call)})
 
     def rows(self) -> Iterator[Combination]:
         while self.open.any():
             row = self._best_row()
-            self.open[self.codes(row)] = False
+            self.open[self.codes.of(row)] = False
             values = {name: self.factors.values[name][row[at]] for at, name in enumerate(self.names)}
             calls = self.calls[tuple((name, values[name]) for name in self.order)]
             chosen = {name: values.get(name, self.factors.values[name][0]) for name in self.factors.chosen}
@@ -284,12 +274,13 @@ class Builder:
 
     def _seed(self) -> dict[int, int]:
         """Return three values that do not meet yet."""
-        number = int(np.add.reduceat(self.open, self.starts, dtype=int).argmax())
-        end = int(self.starts[number + 1]) if number + 1 < len(self.starts) else None
-        rest = self.rng.choice(np.flatnonzero(self.open[int(self.starts[number]) : end]).tolist())
-        x, rest = divmod(rest, int(self.scale_i[number]))
-        y, z = divmod(rest, int(self.scale_j[number]))
-        group = zip(map(int, self.triples[number]), (x, y, z), strict=True)
+        codes = self.codes
+        number = int(np.add.reduceat(self.open, codes.starts, dtype=int).argmax())
+        end = int(codes.starts[number + 1]) if number + 1 < len(codes.starts) else None
+        rest = self.rng.choice(np.flatnonzero(self.open[int(codes.starts[number]) : end]).tolist())
+        x, rest = divmod(rest, int(codes.scale_i[number]))
+        y, z = divmod(rest, int(codes.scale_j[number]))
+        group = zip(map(int, codes.groups[number]), (x, y, z), strict=True)
         return {factor: value for factor, value in group if factor < len(self.names)}
 
     def _complete(self, seed: Mapping[int, int]) -> Any:

@@ -289,3 +289,27 @@ class Meetings:
             calls &= self._calls[each]
             others &= self._others.get(each, -1)
         return bool(calls) and all(others & factor for factor in self._of_factor)
+
+
+class Codes:
+    """Numbers for every two or three values of the factors of a design that can meet."""
+
+    def __init__(self, factors: Factors, design: Design) -> None:
+        self._places = {name: {v: at for at, v in enumerate(factors.values[name])} for name in design.factors}
+        sizes = np.array([*map(len, self._places.values()), 1])  # a group of two has a third factor with one value
+        names, end = list(design.factors), len(design.factors)
+        self.groups = np.array([[*map(names.index, group), end][:3] for group in design.groups])
+        i, j, k = self.groups.T
+        self.scale_i, self.scale_j = sizes[j] * sizes[k], sizes[k]
+        ends = np.cumsum(sizes[i] * self.scale_i)
+        self.starts, self.count = np.concatenate([[0], ends[:-1]]), int(ends[-1])
+
+    def places(self, values: Values) -> Any:
+        """Return the places of the values of a row among those of each factor."""
+        return np.array([places[values[name]] for name, places in self._places.items()])
+
+    def of(self, rows: Any) -> Any:
+        """Return the numbers for all that meets in a row of places, or in each of some rows."""
+        i, j, k = self.groups.T
+        rows = np.concatenate([rows, np.zeros((*rows.shape[:-1], 1), rows.dtype)], -1)
+        return self.starts + rows[..., i] * self.scale_i + rows[..., j] * self.scale_j + rows[..., k]

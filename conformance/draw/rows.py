@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
 
+import numpy as np
+
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Claims, Spec, Step
 from ..plan.facets import facets_of_way
@@ -18,7 +20,7 @@ from ..plan.rows import Row, is_expressible, row_of
 from .calls import Draw, DrawnCall
 from .cases import draw_case, draw_long_sequence
 from .combined import Combination, case_of, count_combinations, read_combinations
-from .factors import Factors, OperationWay, ways_of
+from .factors import Codes, Factors, OperationWay, Values, describe_call, ways_of
 
 MAX_TRIES = 40
 """Cases to draw for one row until the backend claims one."""
@@ -75,13 +77,33 @@ class Drawer:
         return list(read_combinations(self._factors))
 
     def rows(self, drawn: Drawn) -> Iterator[Row]:
-        """Yield the rows in their order; fewer if the backend claims hardly any."""
+        """Yield the rows in their order.
+
+        A combination is left out if all its values meet in rows before it, as happens if the backend does not claim
+        those that made it worth a row. If a backend claims hardly any row, some of the others are missing, too.
+        """
+        codes = {design.name: Codes(self._factors, design) for design in self._factors.designs}
+        met = {name: np.zeros(each.count, bool) for name, each in codes.items()}
         for number in range(drawn.calls):
-            if row := self.row(drawn.seed, number):
-                yield row
+            made = self._make(drawn.seed, number)
+            if made is None:
+                continue
+            row, values = made
+            if values is not None:
+                design = "illegal" if "broken" in values else "legal"
+                numbers = codes[design].of(codes[design].places(values))
+                if met[design][numbers].all():
+                    continue
+                met[design][numbers] = True
+            yield self._with_rule(row)
 
     def row(self, seed: int, number: int) -> Row | None:
         """Draw the row with a number; None if the backend claims nothing that is drawn."""
+        made = self._make(seed, number)
+        return self._with_rule(made[0]) if made else None
+
+    def _make(self, seed: int, number: int) -> tuple[Row, Values | None] | None:
+        """Return the row with a number, and the values of a combination."""
         if not self._ways:
             return None
         length = LONG_CALLS.get(number, LONG_CALLS[FIRST_SEQUENCE]) if number % SEQUENCE_EVERY == FIRST_SEQUENCE else 0
@@ -97,11 +119,11 @@ class Drawer:
                 case = draw_long_sequence(draw, types, length) if length else draw_case(draw, types, self._factors)
                 row = self._row(replace(case, id=f"drawn-{seed}-{number}"), way)
                 if row is not None and not self._claims.find_unclaimed(row.facets):
-                    return row
+                    return row, None
         return None
 
-    def claimed_row(self, number: int, name: str) -> Row | None:
-        """Return the row of a combination, with other values for those that the backend does not claim.
+    def claimed_row(self, number: int, name: str) -> tuple[Row, Values] | None:
+        """Return the row of a combination and its values, with others for those that the backend does not claim.
 
         Values that it claims keep meeting each other: a value is replaced by the simplest one, a way, a type and a call
         by the next.
@@ -120,7 +142,7 @@ class Drawer:
             row = self._row(case_of(call, chosen, number, name), way)
             unclaimed = {facet.partition(":")[0] for facet in self._claims.find_unclaimed(row.facets)} if row else set()
             if not unclaimed:
-                return row
+                return (row, {**chosen, **describe_call(call)}) if row else None
             factors = filter(None, map(_FACTOR_OF_FACET.get, unclaimed))
             simplest = {factor: self._factors.values[factor][0] for factor in factors}
             if not simplest:  # the call itself is beyond what is claimed
@@ -137,10 +159,12 @@ class Drawer:
         operation, given, shape_type = way._replace(shape_type=case.shape_type or way.shape_type)
         if not is_expressible(case, operation, given, shape_type):
             return None
-        row = row_of(case, operation, given, shape_type, self._contracts)
+        return row_of(case, operation, given, shape_type, self._contracts)
+
+    def _with_rule(self, row: Row) -> Row:
         rule = _rule_of(row)
         ruled = row._replace(
-            case=replace(case, rule=rule if rule in self._spec.rules else next(iter(self._spec.rules)))
+            case=replace(row.case, rule=rule if rule in self._spec.rules else next(iter(self._spec.rules)))
         )
         vars(ruled).update(vars(row))  # its steps, which do not depend on the rule
         return ruled

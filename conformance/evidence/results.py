@@ -113,6 +113,11 @@ class DrawnCounts(NamedTuple):
 
     calls: int
     failures: int
+    left_out: int
+    """Rows that a whole run of this backend does not call, as they show nothing more of what it claims."""
+
+    def to_json(self) -> dict[str, int]:
+        return {name: value for name, value in self._asdict().items() if value or name != "left_out"}
 
 
 def header_of(
@@ -169,7 +174,7 @@ class Writer(Journal):
         """
         facts = {"notes": notes, "canaries": dict(canaries or {}), "seconds": round(seconds, 3)}
         optional = {
-            "milliseconds": self._milliseconds, "resumed": self.resumed, "drawn": drawn and drawn._asdict(),
+            "milliseconds": self._milliseconds, "resumed": self.resumed, "drawn": drawn and drawn.to_json(),
             "subject": dict(subject.files), "unnamed_code": subject.unnamed_code,
             "not_named": subject.not_named, "processes": [end.to_json() for end in processes],
         }  # fmt: skip
@@ -191,7 +196,7 @@ _FOOTER_FORM = {
     "seconds": Number(0, 1e9),
     "milliseconds?": MapOf(COUNT),
     "resumed?": COUNT,
-    "drawn?": {"calls": COUNT, "failures": COUNT},
+    "drawn?": {"calls": COUNT, "failures": COUNT, "left_out?": COUNT},
     "subject?": MapOf(SHA256),
     "unnamed_code?": bool,
     "not_named?": [str],

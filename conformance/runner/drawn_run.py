@@ -24,7 +24,7 @@ class DrawnRun:
         from ..draw.rows import Drawer, Drawn  # slow to import, and not every run draws calls
 
         self.drawn = Drawn(SEED, calls)
-        self.calls = self.failures = 0
+        self.calls = self.failures = self.left_out = 0
         self.notes: list[str] = []
         self._rows = Drawer(plan.suite.spec, claims).rows(self.drawn)
         self._claims = claims
@@ -32,7 +32,7 @@ class DrawnRun:
     @property
     def counts(self) -> DrawnCounts | None:
         """The counts for the footer; None if no calls were asked for."""
-        return DrawnCounts(self.calls, self.failures) if self.drawn.calls else None
+        return DrawnCounts(self.calls, self.failures, self.left_out) if self.drawn.calls else None
 
     def run(self, call: CallRows, open_another: Callable[[], Adapter]) -> Iterator[tuple[Row, Result | None]]:
         """Call the rows; yield each in their order, and the first failure of each kind with its case.
@@ -63,6 +63,7 @@ class DrawnRun:
                     yield row, None
                 if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
+        self.left_out = self.drawn.calls - self.calls
 
     def _with_case(self, row: Row, result: Result, open_another: Callable[[], Adapter]) -> Result:
         """Return a result with the smallest case that could be written; if writing fails, a note says so."""

@@ -136,7 +136,7 @@ def run_suite(
                     counted = judged_documents(row, request.target, claims)
                     failed += any(judged.verdicts.get(document) in BAD for document in counted)
                 ran += is_run
-                tick(ran, row.case.id, failed)
+                tick(ran + (drawn.left_out if drawn else 0), row.case.id, failed)
                 written += drawn_number(row.id) is None
                 if failed == request.maxfail:
                     break

@@ -1,23 +1,29 @@
 """After its rows a run calls drawn ones: the same in every run, and the evidence has only those that fail."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.cli import main as cli
+from conformance.draw import combined
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn, whole_number
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
 from conformance.hunt.filed_rule import is_failure
 from conformance.hunt.write_drawn import write_drawn
+from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases
-from conformance.model import Claims, Graph, Program
-from conformance.plan.rows import Plan, Row, drawn_number, plan_of
+from conformance.model import Claims, Graph, Program, Result
+from conformance.plan.rows import Plan, Row, drawn_number, has_many_elements, plan_of
 from conformance.report.verify import verify
 from conformance.run.row import run
 from conformance.runner.run_suite import RunRequest, run_suite
@@ -33,8 +39,8 @@ RING = "broken:eight-buffers-in-turn"
 """It passes the rows of the plan, which are one call each."""
 
 
-def run_plan(folder: Path, backend: str, drawn: int) -> Evidence:
-    request = RunRequest(backend, PLAN, Target(), lambda row: True, drawn_rows=drawn)
+def run_plan(folder: Path, backend: str, drawn: int, jobs: int = 1) -> Evidence:
+    request = RunRequest(backend, PLAN, Target(), lambda row: True, drawn_rows=drawn, jobs=jobs)
     return run_suite(request, lambda name: folder)
 
 
@@ -74,17 +80,60 @@ def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
     """Not one of fewer rows, and not one that ended before its last row."""
     evidence, whole = run_plan(tmp_path, "reference", 60), whole_number()
     said = {
-        (asked, called): describe_drawn(
+        (asked, called, left_out): describe_drawn(
             replace(
                 evidence,
                 header={**evidence.header, "drawn": {"seed": 0, "calls": asked}},
-                footer={**evidence.footer, "drawn": {"calls": called, "failures": 0}},
+                footer={**evidence.footer, "drawn": {"calls": called, "failures": 0, "left_out": left_out}},
             ),
             SUITE.spec,
         )
-        for asked, called in ((60, 60), (whole, whole - 1), (whole, whole))
-    }
-    assert ["factors met" in str(words) for words in said.values()] == [False, False, True]
+        for asked, called, left_out in (
+            (60, 60, 0), (60, 50, 10), (whole, whole - 1, 0), (whole, whole - 2, 1), (whole, whole - 2, 2),
+            (whole, whole, 0),
+        )
+    }  # fmt: skip
+    assert ["factors met" in str(words) for words in said.values()] == [False, False, False, False, True, True]
+
+
+def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is whole, and its progress reaches the end, although the second half shows nothing more."""
+    lines = combined._lines()[:40] * 2
+    monkeypatch.setattr(combined, "_lines", lambda: lines)
+    ticks: list[int] = []
+    request = RunRequest("reference", PLAN, Target(), drawn_rows=whole_number())
+    evidence = run_suite(request, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
+    assert evidence.footer["drawn"] == {"calls": 41, "failures": 0, "left_out": 40}
+    assert ticks[-1] == len(PLAN.rows) + whole_number()
+    assert "41 drawn rows, none failed: every three of 17 factors met" in str(describe_drawn(evidence, SUITE.spec))
+    assert not [result.row for result in read_and_judge(tmp_path / RESULTS, PLAN).results if is_failure(result)]
+
+
+def test_drawn_rows_come_before_many_elements(tmp_path: Path) -> None:
+    cases: list[str] = []
+    request = RunRequest("reference", PLAN, Target(), drawn_rows=30)
+    run_suite(request, lambda name: tmp_path, tick=lambda ran, case, failed: cases.append(case))
+    kinds = ["drawn" if id_ not in SUITE.cases else has_many_elements(SUITE.cases[id_]) for id_ in cases]
+    assert [kind for kind, _ in groupby(kinds)] == [False, "drawn", True]
+
+
+def test_drawn_rows_run_in_all_jobs(
+    ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes call rows at the same time, and the evidence is that of one."""
+    two_at_once = Barrier(2)
+
+    def wait_for_another(rows: list[Row], *more: Any) -> Iterator[Result]:
+        if rows[0].id.startswith(("drawn-0-30[", "drawn-0-31[")):
+            two_at_once.wait(20)
+        return run_rows(rows, *more)
+
+    monkeypatch.setattr("conformance.isolate.backend.run_rows", wait_for_another)
+    evidence = run_plan(tmp_path, RING, 60, jobs=2)
+    assert [result._replace(milliseconds=0) for result in evidence.results] == [
+        result._replace(milliseconds=0) for result in ring[1].results
+    ]
+    assert evidence.footer["drawn"] == ring[1].footer["drawn"]
 
 
 def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from conformance.draw import combined
 from conformance.draw.calls import DrawnCall
 from conformance.draw.combined import case_of, read_combinations
-from conformance.draw.factors import Design, Factors, describe_call
-from conformance.draw.rows import Drawer
+from conformance.draw.factors import Codes, Design, Factors, Values, describe_call
+from conformance.draw.rows import FIRST_SEQUENCE, Drawer, Drawn
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
 from conformance.model import Claims, Declared
@@ -81,7 +81,7 @@ def test_the_tool_adds_rows_until_all_meets() -> None:
     again = Builder(FACTORS, design, cores)
     again.close(rows[::2])
     assert 0 < again.open.sum() < possible.sum()
-    assert not any(again.open[again.codes(again.places(row))].sum() for row in rows[::2])
+    assert not any(again.open[again.codes.of(again.places(row))].sum() for row in rows[::2])
 
 
 # ── the rows have the values that their lines name ────────────────────────────────────────────────
@@ -131,8 +131,8 @@ def words_of(row: Row) -> list[int]:
 def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> None:
     drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
     lines = [number for number, each in enumerate(read_combinations(FACTORS)) if each.chosen[factor] == value]
-    rows = [drawer.claimed_row(number, "row") for number in lines[:: max(1, len(lines) // 25)]]
-    legal = [row for row in rows if row and row.steps[-1].meanings[0].meaning.kind == "legal"]
+    made = [drawer.claimed_row(number, "row") for number in lines[:: max(1, len(lines) // 25)]]
+    legal = [row for row, _ in filter(None, made) if row.steps[-1].meanings[0].meaning.kind == "legal"]
     assert len(legal) > 5
     usual = [row for row in legal if factor != "content" or row.case.steps[0].layout == "dense"]
     assert [row.case.steps for row in usual if not LAST[factor, value](row)] == []
@@ -167,13 +167,45 @@ def test_what_is_claimed_still_meets_beside_what_is_not() -> None:
     everything = Claims(tuple(SUITE.spec.operations))
     narrow = Claims(everything.operations, ("layout:reversed", "type:bf16", "threads", "runtime-shape", "rank:9"))
     drawers = [Drawer(SUITE.spec, claims) for claims in (everything, narrow)]
-    all_rows, rows = ([row for n in range(1000) if (row := drawer.claimed_row(n, "row"))] for drawer in drawers)
+    all_rows, rows = ([made[0] for n in range(1000) if (made := drawer.claimed_row(n, "row"))] for drawer in drawers)
     assert len(rows) == len(all_rows) == 1000
     assert not [facet for row in rows for facet in row.facets if narrow.excludes(facet)]
     claimed = pairs_of(row for row in all_rows if not narrow.find_unclaimed(row.facets))
     assert claimed <= pairs_of(rows)
     beside = pairs_of(row for row in all_rows if narrow.find_unclaimed(row.facets) == {"layout:reversed"})
     assert {pair for pair in beside if "reversed" not in str(pair)} <= pairs_of(rows)
+
+
+def numbers_of(row: tuple[Row, Values] | None) -> set[tuple[str, int]]:
+    """Return what meets in a row, by design."""
+    if row is None:
+        return set()
+    design = FACTORS.designs["broken" in row[1]]
+    codes = Codes(FACTORS, design)
+    return {(design.name, number) for number in codes.of(codes.places(row[1])).tolist()}
+
+
+def with_layout(line: str, layout: str) -> str:
+    at = FACTORS.chosen.index("layout")
+    return line[:at] + combined.DIGITS[FACTORS.values["layout"].index(layout)] + line[at + 1 :]
+
+
+@pytest.mark.parametrize(("not_claimed", "left_out"), [((), 0), (("type:bf16",), 0), (("layout",), 50)])
+def test_rows_that_show_nothing_more_are_left_out(
+    not_claimed: tuple[str, ...], left_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a backend claims no layout, the second of two lines that differ in layout shows nothing more."""
+    lines = [with_layout(line, layout) for layout in ("dense", "offset") for line in combined._lines()[:50]]
+    monkeypatch.setattr(combined, "_lines", lambda: lines)
+    drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations), not_claimed))
+    kept = {row.case.id for row in drawer.rows(Drawn(0, 101))}
+    assert f"drawn-0-{FIRST_SEQUENCE}" in kept, "long sequences stay"
+    made = {f"drawn-0-{n + (n >= FIRST_SEQUENCE)}": drawer.claimed_row(n, "row") for n in range(100)}
+    assert len(made.keys() - kept) == left_out
+    met, met_in_kept = (
+        set().union(*(numbers_of(made[id_]) for id_ in ids)) for ids in (made.keys(), made.keys() & kept)
+    )
+    assert met == met_in_kept
 
 
 @pytest.mark.parametrize(("call", "facts"), [
