@@ -57,7 +57,7 @@ def test_results_that_cannot_be_renamed_are_kept(command: Command, monkeypatch: 
 
 def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
     """Drawn row 387 once became a case with a length that its type of shape cannot hold."""
-    reporting.run("broken:counts-in-32-bits", "--drawn-rows", "400").expect(1, out="answered an illegal call", err="")
+    reporting.run("broken:counts-in-32-bits", "--drawn-rows", "400").expect(1, out="accepts an illegal call", err="")
     evidence = read(reporting.out / RESULTS)
     assert evidence.footer["drawn"]["failures"]
     assert not [note for note in evidence.footer["notes"] if "the suite failed" in note]
