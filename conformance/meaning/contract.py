@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..model import Form, Meaning, Rule, Spec
 from .compiled_rules import CompiledRule, CompiledRules, compile_rules
@@ -28,26 +28,25 @@ def agrees(dst: Sequence[int | None], declared: Sequence[int | None] | None) -> 
     )
 
 
-def narrow(dst: Sequence[int | None], declared: Sequence[int | None], target: int | None) -> list[int | None]:
-    """Return dst with declared lengths filled in; if one length is left, or all others are 1, the volume decides it."""
-    known = [other if length is None else length for length, other in zip(dst, declared, strict=True)]
-    volume = product(length for length in known if length is not None)
-    free = known.count(None)
-    if free == 0 or target is None or volume == 0:
-        return known
-    quotient = target // volume
-    return [quotient if length is None else length for length in known] if free == 1 or quotient == 1 else known
+def settle(dst: Sequence[int | None], declared: Sequence[int | None], target: int | None) -> list[int | None] | None:
+    """Return dst with declared lengths filled in; None if no dst has these and the volume.
 
-
-def is_solvable(dst: Sequence[int | None], declared: Sequence[int | None], target: int) -> bool:
-    """Can the entries of dst that are neither known nor declared be chosen so that the volume is `target`?"""
-    lengths = [b if a is None else a for a, b in zip(dst, declared, strict=True)]
-    known = math.prod(length for length in lengths if length is not None)
+    If one length is left, or all others are 1, the volume decides it.
+    """
+    if not agrees(dst, declared):
+        return None
+    lengths = [other if length is None else length for length, other in zip(dst, declared, strict=True)]
     if any(length is not None and length < 0 for length in lengths):
-        return False
-    if known == 0 or None not in lengths:
-        return known == target
-    return target % known == 0
+        return None
+    if target is None:
+        return lengths
+    known, free = product(length for length in lengths if length is not None), lengths.count(None)
+    if known == 0 or free == 0:
+        return lengths if known == target else None
+    quotient, rest = divmod(target, known)
+    if rest:
+        return None
+    return [quotient if length is None else length for length in lengths] if free == 1 or quotient == 1 else lengths
 
 
 def is_within(dst: Sequence[int | None], most: int, target: int | None) -> bool:
@@ -98,14 +97,19 @@ class Contract:
         self.of_entries = frozenset(each.rule for each in compiled.gives)
         """The rules that `entries` may name."""
         names: dict[str, object] = {
-            "product": product, "agrees": agrees, "is_solvable": is_solvable, "narrow": narrow, "is_within": is_within,
-            "Meaning": Meaning, "types": types, "shape_types": shape_types,
+            "product": product, "agrees": agrees, "settle": settle, "is_within": is_within,
+            "Meaning": Meaning, "Entry": Entry, "types": types, "shape_types": shape_types,
         }  # fmt: skip
         exec(_compile(self.source), names)
         self.meaning: Callable[..., Meaning] = names["meaning"]  # type: ignore[assignment]
         """(src, shape, special_zero, form=None) → Meaning."""
         self._gives, self._volumes, self._names = compiled.gives, compiled.volumes, names
         self._requires = [(rule.id, rule.requires.text) for rule in rules if rule.requires]
+
+    def _evaluate(self, text: str) -> Callable[..., Any]:
+        """Return (src, shape, special_zero) → the value of an expression."""
+        head = "lambda src, shape, special_zero: (lambda rank, _volume:"
+        return eval(f"{head} {text})(len(src), product(src))", self._names)  # type: ignore[no-any-return]
 
     @cached_property
     def requirements(self) -> tuple[tuple[str, Callable[..., bool]], ...]:
@@ -115,16 +119,14 @@ class Contract:
 
     @cached_property
     def entries(self) -> Callable[..., tuple[Entry, ...]]:
-        """(src, shape, special_zero) → an Entry for each entry of shape."""
-        exec(_compile(_entries_source(self._gives)), names := {**self._names, "Entry": Entry})
-        return names["entries"]  # type: ignore[return-value]
+        """(src, shape, special_zero) → an Entry for each entry of shape: of the first rule that fixes or frees it."""
+        cases = (f"Entry({rule.rule!r}, {rule.text}, {rule.copies}) if {rule.where} else" for rule in self._gives)
+        return self._evaluate(f"tuple({' '.join(cases)} Entry(None, None, None) for i, d in enumerate(shape))")
 
     @cached_property
     def volumes(self) -> dict[str, Callable[..., int]]:
         """By rule, (src, shape, special_zero) → the volume that dst has to have."""
-        head = "lambda src, shape, special_zero: (lambda rank, _volume:"
-        texts = {rule.rule: f"{head} {rule.text})(len(src), product(src))" for rule in self._volumes}
-        return {rule: eval(text, self._names) for rule, text in texts.items()}
+        return {rule.rule: self._evaluate(rule.text) for rule in self._volumes}
 
 
 @lru_cache(64)
@@ -184,20 +186,12 @@ def _indent(lines: Iterable[str]) -> list[str]:
 
 def _collect(name: str, rules: Sequence[CompiledRule], test: str) -> list[str]:
     """Lines that collect in `name` the rules that pass a test; rules about the form are tested only if there is one."""
-
-    def lines(rule: CompiledRule) -> list[str]:
-        return [test.format(text=rule.text), f"    {name} += ({rule.rule!r},)"]
-
-    result = [f"{name} = ()"]
+    plain, of_form = list[str](), list[str]()
     for rule in rules:
-        if not rule.of_form:
-            result += lines(rule)
-    of_form = [rule for rule in rules if rule.of_form]
+        (of_form if rule.of_form else plain).extend([test.format(text=rule.text), f"    {name} += ({rule.rule!r},)"])
     if of_form:
-        result += ["if form is not None:", f"    ({', '.join(Form._fields)}) = form"]
-        for rule in of_form:
-            result += _indent(lines(rule))
-    return result
+        of_form = ["if form is not None:", *_indent([f"({', '.join(Form._fields)}) = form", *of_form])]
+    return [f"{name} = ()", *plain, *of_form]
 
 
 def _entries(rules: Sequence[CompiledRule]) -> list[str]:
@@ -221,17 +215,6 @@ def _entries(rules: Sequence[CompiledRule]) -> list[str]:
     lines += ["    dst.append(length)", "    if length is None:", "        free += 1"]
     lines += [f"        unknown = unknown or not ({meant})"]
     return [*lines, "    else:", "        known *= length"]
-
-
-def _entries_source(rules: Sequence[CompiledRule]) -> str:
-    """Source of a function that names, for each entry, the first rule that fixes or frees it."""
-    lines = ["rank = len(src)", "_volume = product(src)", "entries = []", "for i, d in enumerate(shape):"]
-    lines.append("    entry = Entry(None, None, None)")
-    for number, rule in enumerate(rules):
-        lines.append(f"    {'elif' if number else 'if'} {rule.where}:")
-        lines.append(f"        entry = Entry({rule.rule!r}, {rule.text}, {rule.copies})")
-    lines += ["    entries.append(entry)", "return tuple(entries)"]
-    return "\n".join(["def entries(src, shape, special_zero):", *_indent(lines)]) + "\n"
 
 
 def _solve(rules: Sequence[CompiledRule]) -> list[str]:
@@ -266,15 +249,11 @@ def _agree(rules: CompiledRules) -> list[str]:
     if not rules.agreements:
         return []
     broken = tuple(rule.rule for rule in rules.agreements)
-    possible = "agrees(dst, declared)" + (
-        " and (not many or is_solvable(dst, declared, target))" if rules.volumes else ""
-    )
     return [
         "if form is not None and form.declared is not None:",
-        "    declared = form.declared",
-        f"    if not ({possible}):",
+        f"    dst = settle(dst, form.declared, {'target' if rules.volumes else 'None'})",
+        "    if dst is None:",
         f"        return Meaning('illegal', None, {broken!r})",
-        f"    dst = narrow(dst, declared, {'target' if rules.volumes else 'None'})",
     ]
 
 

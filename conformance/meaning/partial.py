@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from ..model import Form, Kind
 from ..system.text import format_dims
 from .contract import Contract
-from .symbols import Fact, Facts, Flag, Symbol, Text, Undecidable, runs
+from .symbols import Fact, Facts, Symbol, Undecidable, Unknown, runs
 
 Length = int | str | None
 """A length, or the name of one; None if it is unknown and has no name."""
@@ -67,11 +67,11 @@ def decide(contract: Contract, call: PartialCall) -> tuple[Branch, ...]:
         )
         return (Branch((), "illegal", broken, None),) if broken else ()
     branches: list[Branch] = []
-    for run in runs(lambda facts: meaning_with(facts, contract, call)):
-        if run.result is None:
+    for facts, meaning in runs(lambda facts: meaning_with(facts, contract, call)):
+        if meaning is None:
             return ()
-        rules = () if run.result.kind == "legal" else run.result.rules  # a legal call may be past a capacity
-        branch: Branch | None = Branch(run.facts, run.result.kind, rules, run.result.dst)
+        rules = () if meaning.kind == "legal" else meaning.rules  # a legal call may be past a capacity
+        branch: Branch | None = Branch(facts, meaning.kind, rules, meaning.dst)
         while branch is not None:
             branches.append(branch)
             branch = _join(branches)
@@ -136,8 +136,7 @@ def folded_names(src: Lengths, shape: Lengths, dst: Lengths) -> tuple[str, ...]:
 def meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:
     """Return the meaning of a call in one run, with the texts of lengths that depend on names."""
     meaning = contract.meaning(*_values(call, facts))
-    dst: Any = meaning.dst
-    return meaning._replace(dst=dst and tuple(text_of(n) for n in dst))
+    return meaning._replace(dst=meaning.dst and tuple(map(text_of, meaning.dst)))
 
 
 def text_of(length: Any) -> Any:
@@ -152,10 +151,10 @@ def _values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
         _UnknownRow() if row is None else tuple(_value(n, f"{name}[{k}]", low, facts) for k, n in enumerate(row))
         for name, row, low in (("src", call.src, 1), ("shape", call.shape, -math.inf))
     )
-    zero = Flag(facts, "special_zero") if call.special_zero is None else call.special_zero
+    zero = Unknown(facts, "special_zero") if call.special_zero is None else call.special_zero
     if call.form is None:
         return src, shape, zero, None
-    text: Any = Text(facts, "type of src")
+    text: Any = Unknown(facts, "type of src")
     of_types = {name: text for name in ("src_type", "dst_type") if getattr(call.form, name) == UNKNOWN_TYPE}
     return src, shape, zero, call.form._replace(**of_types)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -52,9 +53,9 @@ def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[Wa
             result = function(facts)
         except Undecidable:
             result = None
-        answers = tuple(fact.holds for fact in facts.taken)
+        answers = tuple(facts.taken.values())
         plans += [(*answers[:k], False) for k in range(len(plan), len(answers))]
-        yield Way(tuple(facts.taken), result)
+        yield Way(tuple(Fact(*asked, holds) for asked, holds in facts.taken.items()), result)
     yield Way((), None)
 
 
@@ -116,34 +117,27 @@ class Facts:
     """The facts that one run has taken as holding."""
 
     def __init__(self, plan: tuple[bool, ...]) -> None:
-        self.taken: list[Fact] = []
+        self.taken: dict[tuple[str, str, str], bool] = {}
         self._plan = plan
         self.names: dict[str, _Name] = {}
 
     def length(self, text: str, low: float = 1) -> Symbol:
         """Return the length with this text, such as `batch` or `3*n/2`; a new name is at least `low`."""
-        parts = text.replace("/", "*/").split("*")
-        if not all(part.lstrip("/").isidentifier() or part.lstrip("/").isdecimal() for part in parts):
-            parts = [text]  # src[0] is one name
+        is_product = re.fullmatch(r"\w+([*/]\w+)*", text)  # src[0] is one name
         factor, powers = Fraction(1), dict[str, int]()
-        for part in parts:
-            name, power = (part[1:], -1) if part.startswith("/") else (part, 1)
-            if name.isdecimal():
-                factor *= Fraction(int(name)) ** power
+        for sign, part in re.findall(r"([*/]?)(\w+)", text) if is_product else [("", text)]:
+            power = -1 if sign == "/" else 1
+            if part.isdecimal():
+                factor *= Fraction(int(part)) ** power
             else:
-                powers[name] = powers.get(name, 0) + power
-                self.names.setdefault(name, _Name(low))
+                powers[part] = powers.get(part, 0) + power
+                self.names.setdefault(part, _Name(low))
         return Symbol(self, factor, powers)
 
     def holds(self, left: object, relation: str, right: object) -> bool:
         """Take a relation as holding or not, as the plan says; first as holding."""
-        wanted = str(left), relation, str(right)
-        for fact in self.taken:
-            if fact[:3] == wanted:
-                return fact.holds
-        answer = self._plan[len(self.taken)] if len(self.taken) < len(self._plan) else True
-        self.taken.append(Fact(*wanted, answer))
-        return answer
+        asked, number = (str(left), relation, str(right)), len(self.taken)
+        return self.taken.setdefault(asked, self._plan[number] if number < len(self._plan) else True)
 
     def name_holds(self, name: str, relation: str, number: Any) -> bool:
         """Answer by what is known about a name. If both answers are possible, take one."""
@@ -157,7 +151,44 @@ class Facts:
         return answer
 
 
-class Symbol:
+class WholeNumber:
+    """What follows from `==`, `<` and `divmod`, which gives a quotient of None if only the remainder is known."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self: Any) -> bool:
+        return bool(self != 0)
+
+    def __ge__(self: Any, other: Any) -> bool:
+        return not self < other
+
+    def __gt__(self: Any, other: Any) -> bool:
+        return bool(other < self) if isinstance(other, WholeNumber) else not self < other + 1
+
+    def __le__(self: Any, other: Any) -> bool:
+        return not self > other
+
+    def __floordiv__(self: Any, other: Any) -> Any:
+        return _known(divmod(self, other)[0])
+
+    def __rfloordiv__(self: Any, other: int) -> Any:
+        return _known(divmod(other, self)[0])
+
+    def __mod__(self: Any, other: Any) -> Any:
+        return divmod(self, other)[1]
+
+    def __rmod__(self: Any, other: int) -> Any:
+        return divmod(other, self)[1]
+
+
+def _known(quotient: Any) -> Any:
+    if quotient is None:
+        raise Undecidable
+    return quotient
+
+
+class Symbol(WholeNumber):
     """A length as a product of names, which behaves like the whole number that it is."""
 
     __slots__ = ("factor", "facts", "powers")
@@ -219,18 +250,6 @@ class Symbol:
     def __rdivmod__(self, other: int) -> tuple[Any, Any]:
         return divmod(Symbol(self.facts, Fraction(other), {}), self) if other else (0, 0)
 
-    def __floordiv__(self, other: Any) -> Any:
-        return _whole_quotient(divmod(self, other)[0])
-
-    def __rfloordiv__(self, other: int) -> Any:
-        return _whole_quotient(divmod(other, self)[0])
-
-    def __mod__(self, other: Any) -> Any:
-        return divmod(self, other)[1]
-
-    def __rmod__(self, other: int) -> Any:
-        return divmod(other, self)[1]
-
     # ── comparisons ───────────────────────────────────────────────────────────────────────────────
 
     def _parts(self) -> tuple[Symbol, Symbol]:
@@ -241,14 +260,13 @@ class Symbol:
 
     def _range(self) -> tuple[Any, Any]:
         """Return bounds of a length of one name, or of a positive one."""
-        low: Any = 1
-        high: Any = 1
+        found: list[Any] = [1, 1]
         for name, power in self.powers.items():
             bounds = self.facts.names[name][:2]
             ends = [Fraction(end) ** power if power < 0 and end < math.inf else end**power for end in bounds]
-            low, high = low * min(ends), high * max(ends)
-        ends = [low * self.factor, high * self.factor]
-        return min(ends), max(ends)
+            found = [found[0] * min(ends), found[1] * max(ends)]
+        low, high = sorted(end * self.factor for end in found)
+        return low, high
 
     def is_whole(self) -> bool:
         """Ask whether this quotient is a whole number."""
@@ -300,28 +318,10 @@ class Symbol:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int | Symbol) and self._is("=", other)
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def __bool__(self) -> bool:
-        return self != 0
+    __hash__ = None
 
     def __lt__(self, other: Any) -> bool:
         return self._is("<", other)
-
-    def __ge__(self, other: Any) -> bool:
-        return not self._is("<", other)
-
-    def __gt__(self, other: Any) -> bool:
-        return other._is("<", self) if isinstance(other, Symbol) else not self._is("<", other + 1)
-
-    def __le__(self, other: Any) -> bool:
-        return not self > other
-
-
-def _whole_quotient(quotient: Any) -> Any:
-    if quotient is None:
-        raise Undecidable
-    return quotient
 
 
 def _only(powers: Mapping[str, int], power: int = 1) -> str | None:
@@ -330,8 +330,8 @@ def _only(powers: Mapping[str, int], power: int = 1) -> str | None:
     return name if found == power and not others else None
 
 
-class Flag:
-    """A truth that is not known."""
+class Unknown:
+    """A truth, or a text such as an element type, that is not known."""
 
     def __init__(self, facts: Facts, name: str) -> None:
         self._facts, self._name = facts, name
@@ -339,17 +339,12 @@ class Flag:
     def __bool__(self) -> bool:
         return self._facts.holds(self._name, "is", "true")
 
-
-class Text:
-    """A text that is not known, such as an element type."""
-
-    def __init__(self, facts: Facts, name: str) -> None:
-        self._facts, self._name = facts, name
-
     def __eq__(self, other: object) -> bool:
         if other is self:
             return True
-        found = next((fact.right for fact in self._facts.taken if fact.left == self._name and fact.holds), None)
+        found = next(
+            (text for (name, _, text), holds in self._facts.taken.items() if name == self._name and holds), None
+        )
         return self._facts.holds(self._name, "is", other) if found is None else found == other
 
     __hash__ = None  # type: ignore[assignment]

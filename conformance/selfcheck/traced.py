@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..meaning.symbols import Facts, Undecidable
+from ..meaning.symbols import Facts, WholeNumber
 
 
 class Trace:
@@ -34,7 +34,7 @@ class Trace:
         return answer
 
 
-class TracedLength:
+class TracedLength(WholeNumber):
     """A length of the engine, or the number that the engine made of it, and the term for what Python computed."""
 
     __slots__ = ("factors", "trace", "value")
@@ -82,21 +82,6 @@ class TracedLength:
     def __rdivmod__(self, other: int) -> tuple[Any, Any]:
         return divmod(TracedLength(other, factors_of(other), self.trace), self)
 
-    def __floordiv__(self, other: Any) -> Any:
-        quotient = divmod(self, other)[0]
-        if quotient is None:
-            raise Undecidable
-        return quotient
-
-    def __rfloordiv__(self, other: int) -> Any:
-        return TracedLength(other, factors_of(other), self.trace) // self
-
-    def __mod__(self, other: Any) -> Any:
-        return divmod(self, other)[1]
-
-    def __rmod__(self, other: int) -> Any:
-        return divmod(other, self)[1]
-
     # ── comparisons ───────────────────────────────────────────────────────────────────────────────
 
     def _compare(self, sign: str, compare: Callable[[Any, Any], Any], other: Any) -> bool:
@@ -107,22 +92,10 @@ class TracedLength:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int | TracedLength) and self._compare("=", operator.eq, other)
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def __bool__(self) -> bool:
-        return self != 0
+    __hash__ = None
 
     def __lt__(self, other: Any) -> bool:
         return self._compare("<", operator.lt, other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._compare("<=", operator.le, other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._compare(">", operator.gt, other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._compare(">=", operator.ge, other)
 
 
 def value_of(length: Any) -> Any:
