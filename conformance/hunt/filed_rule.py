@@ -20,6 +20,7 @@ _NEVER_DUE: Mapping[str, str] = {
     "adapter error": "refuse-illegal-calls",
     "column-major order": "row-major-order",
     "same elements in another order": "row-major-order",
+    "elements in the wrong places": "row-major-order",
 }
 """Diagnosis → rule, for faults that no meaning of the call excuses."""
 _ABOUT_DIMS = ("wrong dims", "wrong volume", "refused a legal call", "unsupported", "truncated", "too many elements")

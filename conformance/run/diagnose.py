@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,6 +140,12 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
         return "same elements in another order"
     if not got.any() and want.any():
         return "all zero"
+    if np.array_equal(got, want.byteswap()):
+        return "bytes of each element reversed"
+    if source.bits is None and 4 * want.size < 1 << min(16, 8 * want.itemsize):  # few words are elements
+        moved = np.isin(got, want)
+        if np.any(moved & (got != want)) and np.all(moved | (got == 0)):
+            return "elements in the wrong places" + ("" if moved.all() else ", others lost")
     tail = got[half:]
     lost = want[half:]  # a constant instead of another constant is a change of that element, as of one NaN
     if half and tail.size and np.all(tail == tail[0]) and not np.isin(tail[0], want) and np.any(lost != lost[0]):
@@ -166,14 +172,29 @@ def _name_changes(type_: str, want: Bits, got: Bits) -> str:
         return "wrong elements"
     different = np.flatnonzero(want != got)[:4096]
     others = [other for other in ("bf16", "f16", "f32") if other != type_]
-    rounded = zip(*(_round_through(other, type_, want[different]) for other in others), strict=True)
-    pairs = zip(want[different].tolist(), got[different].tolist(), rounded, strict=True)
-    ways = Counter(_way(type_, old, new, dict(zip(others, through, strict=True))) for old, new, through in pairs)
+    through = next((other for other in others if _are_rounded(type_, want, got, other)), None)
+    rounded = _round_through(through, type_, want[different]) if through else want[different]
+    pairs = zip(want[different].tolist(), got[different].tolist(), rounded.tolist(), strict=True)
+    ways = Counter(_way(type_, old, new, f"rounded through {through}" if new == back else None)
+                   for old, new, back in pairs)  # fmt: skip
     return ", ".join(way for way, _ in ways.most_common(4))
 
 
-def _way(type_: str, want: int, got: int, rounded: Mapping[str, int]) -> str:
-    """Name the change of one element; `rounded`: what it is after a conversion to another type and back."""
+def _are_rounded(type_: str, want: Bits, got: Bits, other: str) -> bool:
+    """Ask whether a conversion to another type and back explains all numbers, or all that differ and are not 0.
+
+    A 0 alone shows nothing: it may be an element that was lost.
+    """
+    exponent_bits, fraction_bits = _FLOAT[type_]
+    size = (1 << (exponent_bits + fraction_bits)) - 1
+    are_numbers = (want & size) <= size - (1 << fraction_bits) + 1
+    want, got = want[are_numbers], got[are_numbers]
+    fits, differs, left = _round_through(other, type_, want) == got, want != got, (got & size) != 0
+    return bool(np.any(differs) and (np.all(fits) or (np.all(fits[differs & left]) and np.any(differs & left))))
+
+
+def _way(type_: str, want: int, got: int, rounded: str | None) -> str:
+    """Name the change of one element; `rounded`: the name if a conversion to another type and back explains it."""
     exponent_bits, fraction_bits = _FLOAT[type_]
     sign = 1 << (exponent_bits + fraction_bits)
     fraction = (1 << fraction_bits) - 1
@@ -188,9 +209,10 @@ def _way(type_: str, want: int, got: int, rounded: Mapping[str, int]) -> str:
         return "sign of zero lost"
     if got == want ^ sign:
         return "sign changed"
-    through = next((other for other, bits in rounded.items() if bits == got), None)
-    if through:
-        return f"rounded through {through}"
+    if rounded:
+        return rounded
+    if size == infinity:
+        return "infinity lost"
     return "wrong elements" if same else "elements lost"
 
 
@@ -204,11 +226,10 @@ def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
     return "NaN payload lost"
 
 
-def _round_through(other: str, type_: str, bits: Bits) -> list[int]:
+def _round_through(other: str, type_: str, bits: Bits) -> Bits:
     """Return patterns after a conversion to another type and back."""
     from ..model.types import dtype_of
 
     with np.errstate(all="ignore"):
         back = bits.view(dtype_of(type_)).astype(np.float64).astype(dtype_of(other)).astype(dtype_of(type_))
-    patterns: list[int] = back.view(bits.dtype).tolist()
-    return patterns
+    return back.view(bits.dtype)

@@ -1,7 +1,7 @@
 """The one table of verdicts row by row, the comparison of tensors, and a small example of every diagnosis."""
 
 import itertools
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -217,8 +217,11 @@ def test_order_and_places() -> None:
     assert of(wide, lambda b: b[::-1]) == "same elements in another order"
     assert of(wide, lambda b: np.resize(b[:4], 6)) == "repeated"
     assert of(wide, lambda b: b * 0) == "all zero"
+    assert of(wide, lambda b: b.byteswap()) == "bytes of each element reversed"
     assert of(wide, lambda b: np.append(b[:4], [7, 7])) == "truncated: a constant after the first elements"
     assert of(wide, lambda b: b + 1) != "repeated"
+    assert of(wide, lambda b: b[[0, 2, 1, 2, 4, 4]]) == "elements in the wrong places"
+    assert of(wide, lambda b: b[[0, 2, 1, 2, 4, 4]] * [1, 1, 1, 0, 1, 0]) == "elements in the wrong places, others lost"
 
 
 @pytest.mark.parametrize("layout", ["transposed", "padded", "broadcast", "reversed"])
@@ -263,6 +266,7 @@ SINGLE = {
     "rounded through bf16": {"f32": (0x3F808001, 0x3F810000), "f16": (0x3C01, 0x3C00)},
     "rounded through f16": {"f32": (0x3F803001, 0x3F804000), "bf16": (0x3280, 0)},
     "rounded through f32": {"f64": (0x3FF0000010000001, 0x3FF0000020000000)},
+    "infinity lost": {"f32": (0x7F800000, 0x7F7FFFFF), "f16": (0xFC00, 0xFBFF), "bf16": (0x7F80, 0x7F7F)},
     "elements lost": {"f32": (0x3F800000, 0), "f16": (0x3C00, 0x8000), "bf16": (0x3F80, 0)},
     "wrong elements": {
         "f32": (0x3F800000, 0x12345678),
@@ -280,6 +284,20 @@ def test_an_element_changed_on_the_way(name: str, type_: str) -> None:
     one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f64": 0x3FF0 << 48}[type_]
     source = TensorSpec(type_, (4,), bits=" ".join(f"{n:0{digits}x}" for n in (one + 4, before, one + 2, one + 3)))
     assert of(source, put(1, after)) == name
+
+
+def test_lost_elements_are_not_rounded() -> None:
+    """A conversion to f16 makes most elements of f32 an infinity or 0, and so explains some that are 0."""
+    lost = TensorSpec("f32", (17, 3))
+    assert of(lost, lambda b: b * (np.arange(51) % 4 > 0)) == "elements lost"
+
+
+def test_all_rounded_elements_have_one_name() -> None:
+    def through_f16(bits: np.ndarray[Any, np.dtype[np.uint32]]) -> object:
+        with np.errstate(over="ignore"):
+            return bits.view("f4").astype("f2").astype("f4").view("u4")
+
+    assert of(TensorSpec("f32", (17, 3)), through_f16) == "rounded through f16"
 
 
 def test_a_mixture_is_named_by_its_parts_the_commonest_first() -> None:
