@@ -40,9 +40,6 @@ def write_script(row: Row, backend: str) -> str:
     return script(Parts(imports, REFUSALS, LOOK, steps, models))
 
 
-# ── the model ─────────────────────────────────────────────────────────────────────────────────────
-
-
 def model(graph: Graph, name: str, threads: int | None) -> str:
     """A function that makes the model of a graph and, for the plugin, compiles it."""
     extra = max(0, *(node.inputs - 1 for node in graph.nodes))
@@ -85,9 +82,6 @@ def constant(operand: Operand) -> str:
     if operand.type == "bf16":
         raise Unsupported("form:shape")
     return f"ov.op.Constant(ov.Tensor(np.array({python(values)}, {NUMPY[operand.type]}).reshape({python(dims)})))"
-
-
-# ── a call ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def step_code(step: RowStep, name: str, plugin: bool) -> str:

@@ -45,9 +45,6 @@ def completions(commands: Mapping[str, tuple[str, Mapping[str, tuple[str, ...] |
     }
 
 
-# ── the shells ────────────────────────────────────────────────────────────────────────────────────
-
-
 def _cases(completions: Mapping[str, Completions], files: str, names: str) -> str:
     """Write a `case` of bash and zsh over the command and the word before, with the words to offer."""
     lines = []

@@ -22,9 +22,6 @@ def quote_json(value: object) -> str:
     return shorten(json.dumps(value), 100)
 
 
-# ── names ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -55,9 +52,6 @@ def describe_unknown(what: str, name: object, names: Iterable[str], see: str = "
     known = list(names)
     otherwise = f"see `{see}`" if see else f"write one of {', '.join(known)}"
     return f"unknown {what} {quote(name)}; {suggest(find_near(str(name), known), otherwise)}"
-
-
-# ── calls ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def format_dims(dims: Iterable[object]) -> str:
