@@ -120,7 +120,7 @@ def _repeat(whole: str, times: int, rest: int, volume: int) -> str:
 
 
 def _number(type_: str) -> str:
-    """Return the default element `n` of a type as Python, for people without the suite; see `Scramble.word`."""
+    """Return the default element `n` of a type as Python, for people without the suite; see `Scramble`."""
     places, jump, fine, low, positive, gap = scramble_of(type_)
     word = f"n % {places} * {jump} % {places} << {fine}" if fine else f"n % {places} * {jump} % {places}"
     if low:

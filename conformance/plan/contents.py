@@ -76,13 +76,6 @@ class Scramble(NamedTuple):
         """The number of elements before they repeat."""
         return self.places << self.fine
 
-    def word(self, number: int) -> int:
-        """Return one element. `default_words` gives many faster, and scripts that repeat a row do it like this."""
-        turn, place = divmod(number % self.size, self.places)
-        at = place * self.jump % self.places << self.fine
-        noise = place * SPREAD % (1 << 64) >> 64 - self.fine ^ turn * SPREAD % (1 << self.fine)
-        return self.low + at + (self.gap if at >= self.positive else 0) ^ noise
-
 
 @lru_cache(len(WIDTH))
 def scramble_of(type_: str) -> Scramble:
