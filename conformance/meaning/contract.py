@@ -217,31 +217,30 @@ def _entries(rules: Sequence[CompiledRule]) -> list[str]:
     return [*lines, "    else:", "        known *= length"]
 
 
+_SOLVE = """\
+many = False
+if known == 0 or free == 0:
+    if known != target:
+        return Meaning('illegal', None, {broken!r})
+    many = free > 0
+else:
+    quotient, rest = divmod(target, known)
+    if rest or quotient < 0:
+        return Meaning('illegal', None, {broken!r})
+    if not unknown and (free == 1 or quotient == 1):
+        dst = [quotient if length is None else length for length in dst]
+    else:
+        many = True"""
+
+
 def _solve(rules: Sequence[CompiledRule]) -> list[str]:
     """Lines that solve product(dst) == target for the free entries: one division, no search."""
     if not rules:
         return ["many = free > 0 or unknown"]
     lines = [f"target = {rules[0].text}"]
     for rule in rules[1:]:
-        lines += [f"if ({rule.text}) != target:"]
-        lines += [f"    return Meaning('illegal', None, ({rule.rule!r},))"]
-    broken = tuple(rule.rule for rule in rules)
-    return [
-        *lines,
-        "many = False",
-        "if known == 0 or free == 0:",
-        "    if known != target:",
-        f"        return Meaning('illegal', None, {broken!r})",
-        "    many = free > 0",
-        "else:",
-        "    quotient, rest = divmod(target, known)",
-        "    if rest or quotient < 0:",
-        f"        return Meaning('illegal', None, {broken!r})",
-        "    if not unknown and (free == 1 or quotient == 1):",
-        "        dst = [quotient if length is None else length for length in dst]",
-        "    else:",
-        "        many = True",
-    ]
+        lines += [f"if ({rule.text}) != target:", f"    return Meaning('illegal', None, ({rule.rule!r},))"]
+    return lines + _SOLVE.format(broken=tuple(rule.rule for rule in rules)).splitlines()
 
 
 def _agree(rules: CompiledRules) -> list[str]:
