@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..certificate.check import Trust, check_certificate
 from ..certificate.page import describe_people
@@ -19,24 +19,11 @@ from ..runner.repeat import Repetition, repeat
 from ..runner.run_suite import describe_difference
 from ..system.exit_codes import CONFORMS, FAILS
 from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
-from ..verdict.conclude import conclude_evidence
+from ..verdict.conclude import Conclusion, conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
 from .parser import Parser, day, path, positive
 from .request import check_requirements, read_claims, refusals_fail
 from .shared_options import add_suite, add_trust
-
-
-class _Verification(NamedTuple):
-    """The result of the command about a report and its backend."""
-
-    report: Verified
-    document: str | None
-    why_not: str | None
-    """Why the backend is not shown to conform; None if it is, as far as the evidence can be believed."""
-    unmet: tuple[str, ...]
-    """Demands of --require and --claims that the evidence does not show."""
-    repeated: Repetition | None
-
 
 EXAMPLES = """\
   conformance verify build/reference                  a folder of a run
@@ -87,19 +74,19 @@ def run(args: argparse.Namespace) -> int:
     except argparse.ArgumentTypeError:
         raise Usage(f"--repeat {args.repeat[0]!r} is not a whole number from 1; write --repeat 50 BACKEND") from None
     report = verify(path, plan)
-    if report.evidence is None or report.mismatches:
-        verification = _Verification(report, document, "the evidence cannot be relied on", (), None)
-    else:
+    unmet, repeated, why = tuple[str, ...](), None, "the evidence cannot be relied on"
+    if report.evidence is not None and not report.mismatches:
         unmet = tuple(_list_unmet(require, claims, plan, report.evidence))
         repeated = repeat(report.evidence, plan, backend, number) if number else None
-        verification = _Verification(report, document, why_not(report, plan, document), unmet, repeated)
+        why = why_not(report, plan, document) or ""
     if args.json:
-        emit(_data(verification))
+        emit(_data(report, why, unmet, repeated))
     else:
-        _show(verification, demanded=conforms is not None)
-    differences = verification.repeated is not None and verification.repeated.differences
-    wrong = report.mismatches or verification.unmet or differences
-    return 1 if wrong or (conforms is not None and verification.why_not) else 0
+        _show(report, unmet, repeated)
+        if report.conclusion is not None and not report.mismatches:
+            _show_verdict(report.conclusion, document, why, demanded=conforms is not None)
+    wrong = report.mismatches or unmet or (repeated is not None and repeated.differences)
+    return 1 if wrong or (conforms is not None and why) else 0
 
 
 @refusals_fail()
@@ -155,8 +142,7 @@ def _list_unmet(require: Sequence[str] | None, claims: Path | None, plan: Plan, 
             yield f"--require {' --require '.join(names)}: {demanded.why}"
 
 
-def _data(verification: _Verification) -> dict[str, Any]:
-    report, repeated = verification.report, verification.repeated
+def _data(report: Verified, why: str, unmet: Sequence[str], repeated: Repetition | None) -> dict[str, Any]:
     conclusion = report.conclusion
     return {
         "files": report.files,
@@ -166,16 +152,15 @@ def _data(verification: _Verification) -> dict[str, Any]:
         "notes": conclusion.notes if conclusion else [],
         "exit_code": conclusion and conclusion.exit_code,
         "why": conclusion and conclusion.why,
-        "conforms": verification.why_not is None,
-        "why_not": verification.why_not,
-        "unmet": verification.unmet,
+        "conforms": not why,
+        "why_not": why or None,
+        "unmet": unmet,
         "written_by": "unknown",
         "repeated": repeated and repeated.record(),
     }
 
 
-def _show(verification: _Verification, demanded: bool) -> None:
-    report = verification.report
+def _show(report: Verified, unmet: Sequence[str], repeated: Repetition | None) -> None:
     for mismatch in report.mismatches:
         say(paint("red", with_sign(False, str(mismatch))))
     if report.mismatches:
@@ -192,28 +177,21 @@ def _show(verification: _Verification, demanded: bool) -> None:
     rows = count_noun(len(report.evidence.results), "row")
     say(f"{OK} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
     say("  written by: unknown. Only a signature shows who wrote the evidence, and only another run whether it is true")
-    _show_repetition(verification.repeated)
-    for what in verification.unmet:
-        say(paint("red", with_sign(False, what)))
-    _show_verdict(verification, demanded)
-
-
-def _show_repetition(repeated: Repetition | None) -> None:
     if repeated is None:
         say("  --repeat N BACKEND calls N rows again and compares")
-        return
-    for difference in repeated.differences:
-        say(paint("red", with_sign(False, difference)))
-    same = repeated.rows - len(repeated.differences)
-    rows, style = count_noun(repeated.rows, "row"), "red" if repeated.differences else "green"
-    text = f"{rows} called again on {repeated.backend}: {same:,} gave what the evidence says"
-    say(paint(style, with_sign(not repeated.differences, text)))
+    else:
+        for difference in repeated.differences:
+            say(paint("red", with_sign(False, difference)))
+        same = repeated.rows - len(repeated.differences)
+        rows, style = count_noun(repeated.rows, "row"), "red" if repeated.differences else "green"
+        text = f"{rows} called again on {repeated.backend}: {same:,} gave what the evidence says"
+        say(paint(style, with_sign(not repeated.differences, text)))
+    for what in unmet:
+        say(paint("red", with_sign(False, what)))
 
 
-def _show_verdict(verification: _Verification, demanded: bool) -> None:
+def _show_verdict(conclusion: Conclusion, document: str | None, why: str, demanded: bool) -> None:
     """Print whether the backend conforms, which a true report alone does not mean."""
-    conclusion, document, why = verification.report.conclusion, verification.document, verification.why_not
-    assert conclusion is not None
     if document:
         text = f"the backend is not shown to conform to {document}: {why}" if why else ""
         text = text or f"the backend conforms to {document} for every type that it lists"
