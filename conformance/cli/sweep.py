@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
@@ -22,7 +22,7 @@ from ..sweep.context import Lost, close_backend, identify
 from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, Results, SweepWriter, clear, header_of, salvage
 from ..sweep.tabulate import KINDS
-from ..sweep.tally import EMPTY, Tally, add
+from ..sweep.tally import EMPTY, add
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.progress import Progress
@@ -64,47 +64,37 @@ def run(args: argparse.Namespace) -> int:
     """Sweep, write the results and show them; return 1 if a call failed, 4 if only a shard was swept."""
     spec = load_spec_of(args.suite)
     request = _read_request(args, spec)
-    how = _Work(args.out or DEFAULT_OUT, args.resume, args.shard, args.jobs, args.dask, not args.json)
+    folder = args.out or DEFAULT_OUT
     try:
-        with lock_folder(how.folder, f"a sweep of {args.backend}"):
-            if how.resume:
-                check_can_resume(how.folder / FILE, "sweep")
-            clear(how.folder, how.resume)  # except what is to be resumed
-            results = _sweep(request, how, spec)
+        with lock_folder(folder, f"a sweep of {args.backend}"):
+            if args.resume:
+                check_can_resume(folder / FILE, "sweep")
+            clear(folder, args.resume)  # except what is to be resumed
+            results = _sweep(request, args, folder, spec)
     except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
     finally:
         close_backend()
-    code, why = _conclude(how.shard, results)
+    code, why = _conclude(args.shard, results)
     if args.json:
-        emit({**results.header, **results.footer, "exit_code": code, "why": why, "out": str(how.folder / FILE)})
+        emit({**results.header, **results.footer, "exit_code": code, "why": why, "out": str(folder / FILE)})
     else:
         _show(results, code, why)
-        say(f"results: {how.folder / FILE}")
+        say(f"results: {folder / FILE}")
     return code
 
 
-class _Work(NamedTuple):
-    """The part of a sweep that is done here, by what, and where its results go."""
+def _blocks(request: SweepRequest, shard_: str | None) -> Iterator[Block]:
+    blocks = blocks_of(request.domain)
+    if not shard_:
+        return blocks
+    number, _, count = shard_.partition("/")
+    return islice(blocks, int(number) - 1, None, int(count))
 
-    folder: Path
-    resume: bool
-    shard: str | None
-    jobs: int
-    dask: str | None
-    is_announced: bool
 
-    def blocks(self, request: SweepRequest) -> Iterator[Block]:
-        blocks = blocks_of(request.domain)
-        if not self.shard:
-            return blocks
-        number, _, count = self.shard.partition("/")
-        return islice(blocks, int(number) - 1, None, int(count))
-
-    def count_calls(self, request: SweepRequest) -> int:
-        if not self.shard:
-            return request.domain.size * len(request.ways)
-        return sum(block.calls for block in self.blocks(request)) * len(request.ways)
+def _count_calls(request: SweepRequest, shard_: str | None) -> int:
+    size = sum(block.calls for block in _blocks(request, shard_)) if shard_ else request.domain.size
+    return size * len(request.ways)
 
 
 def _count_failures(request: SweepRequest, name: str) -> int:
@@ -121,19 +111,19 @@ def _count_failures(request: SweepRequest, name: str) -> int:
         close_backend()
 
 
-def _sweep(request: SweepRequest, how: _Work, spec: Spec) -> Results:
+def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: Spec) -> Results:
     canaries = {name: _count_failures(request, name) for name in planted.SWEPT}
     with quiet_backend():
         who = identify(request)
-    header, path = header_of(request, spec, who, how.shard), how.folder / FILE
-    due = (block.calls * len(request.ways) for block in how.blocks(request))
-    done = salvage(path, header, due) if how.resume and part_of(path).exists() else []
-    if how.is_announced:
-        _announce(request, how)
+    header, path = header_of(request, spec, who, args.shard), folder / FILE
+    due = (block.calls * len(request.ways) for block in _blocks(request, args.shard))
+    done = salvage(path, header, due) if args.resume and part_of(path).exists() else []
+    if not args.json:
+        _announce(request, args.shard)
     writer = SweepWriter(path.parent, header, done)
     began = time.perf_counter()
     try:
-        notes = _run_rest(request, how, who, writer)
+        notes = _run_rest(request, args, who, writer)
     except BaseException:
         writer.leave()
         raise
@@ -143,25 +133,22 @@ def _sweep(request: SweepRequest, how: _Work, spec: Spec) -> Results:
     return writer.close(time.perf_counter() - began, canaries)
 
 
-def _run_rest(request: SweepRequest, how: _Work, who: Any, writer: SweepWriter) -> list[str]:
+def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer: SweepWriter) -> list[str]:
     """Run and write the blocks that the writer does not have; return notes on what else the backend did."""
-    rest, due = (islice(how.blocks(request), writer.resumed, None) for _ in range(2))
-    progress = Progress("sweeping", how.count_calls(request))
-    with closing(progress), quiet_backend() as notes, closing(_distribute(request, how, who)(rest)) as tallies:
+    rest, due = (islice(_blocks(request, args.shard), writer.resumed, None) for _ in range(2))
+    progress = Progress("sweeping", _count_calls(request, args.shard))
+    take = partial(run_block, request, who=who)
+    if args.dask:
+        tallies = run_on_dask(args.dask, take, rest)
+    else:
+        tallies = run_in_processes(args.jobs, take, rest) if args.jobs > 1 else run_here(take, rest)
+    with closing(progress), quiet_backend() as notes, closing(tallies):
         for tally, block in zip(tallies, due, strict=True):
             if tally.calls != block.calls * len(request.ways):
                 raise Lost(f"a worker made {tally.calls:,} calls of a block of {block.calls * len(request.ways):,}")
             writer.write_block(tally)
             progress.at(writer.total.calls)
     return notes
-
-
-def _distribute(request: SweepRequest, how: _Work, who: Any) -> Callable[[Iterable[Block]], Generator[Tally]]:
-    """Choose what runs the blocks: a cluster, several processes, or this process."""
-    run_one = partial(run_block, request, who=who)
-    if how.dask:
-        return partial(run_on_dask, how.dask, run_one)
-    return partial(run_in_processes, how.jobs, run_one) if how.jobs > 1 else partial(run_here, run_one)
 
 
 # ── what to sweep ─────────────────────────────────────────────────────────────────────────────────
@@ -187,11 +174,11 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
 # ── messages ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _announce(request: SweepRequest, how: _Work) -> None:
+def _announce(request: SweepRequest, shard_: str | None) -> None:
     ways = count_noun(len(request.ways), "way")
     say(f"{request.domain}, each in {ways} of calling: {count_noun(request.domain.size * len(request.ways), 'call')}")
-    if how.shard:
-        say(f"shard {how.shard} of them: {count_noun(how.count_calls(request), 'call')}")
+    if shard_:
+        say(f"shard {shard_} of them: {count_noun(_count_calls(request, shard_), 'call')}")
 
 
 def _conclude(shard_: str | None, results: Results) -> tuple[int, str]:

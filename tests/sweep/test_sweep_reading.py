@@ -5,7 +5,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from conformance.adapters.reference import Reference
 from conformance.cli import sweep as command_module
 from conformance.cli.main import main
 from conformance.evidence.journal import InvalidEvidence, encode
-from conformance.isolate.parallel.distribute import run_here
 from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
 from conformance.sweep import run_block
@@ -143,11 +141,11 @@ def test_a_file_without_some_blocks_is_refused(tmp_path: Path, sweep: Sweep) -> 
 def test_blocks_that_were_taken_in_part_are_no_sweep(
     tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fewer(*given: Any) -> Tally:
-        whole = run_block.run_block(*given)
+    def fewer(*given: Any, who: Any = None) -> Tally:
+        whole = run_block.run_block(given[0], given[1], who)
         return whole._replace(calls=whole.calls - 1)
 
-    monkeypatch.setattr(command_module, "_distribute", lambda *given: partial(run_here, partial(fewer, given[0])))
+    monkeypatch.setattr(command_module, "run_block", fewer)
     sweep(tmp_path).expect(3, err="a worker made 1 calls of a block of 2")
     assert not (tmp_path / FILE).exists()
 
