@@ -13,7 +13,7 @@ from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, find_fault
 from ..graphs.decide import Judge
 from ..graphs.nodes import Dims, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
-from ..graphs.page import FileSection, make_entry, render_graphs
+from ..graphs.page import make_entry, render_graphs
 from ..graphs.read import read_model
 from ..graphs.write_cases import PREFIX, Written, write_cases
 from ..load.faults import load_faults
@@ -107,12 +107,12 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _section(file: CheckedFile, judge: Judge) -> FileSection:
+def _section(file: CheckedFile, judge: Judge) -> dict[str, Any]:
     entries = [
         make_entry(node, describe_call(node.variants), file.trials, judge, faults)
         for node, faults in zip(file.nodes, file.faults, strict=True)
     ]
-    return FileSection(str(file.path), entries, file.why_unreadable)
+    return {"name": str(file.path), "entries": entries, "why_unreadable": file.why_unreadable}
 
 
 def _summarise(files: Sequence[CheckedFile]) -> str:

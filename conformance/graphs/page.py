@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..model import Call, KnownFault
 from ..report.picture import Picture, draw_reading
@@ -16,36 +16,17 @@ _STYLES = {"illegal": "fail", "not decided": "warn", "conditional": "warn", "uns
 _SIGNS = {"illegal": "✗", "not decided": "?", "conditional": "~", "unspecified": "◆", "legal": "✓"}
 
 
-class NodeEntry(NamedTuple):
-    """A reshape on the page."""
-
-    place: str
-    name: str
-    call: str
-    kind: str
-    findings: tuple[str, ...]
-    picture: Picture | None
-    """The call in the first trial with the worst meaning; None if it is not known."""
-    faults: tuple[KnownFault, ...]
-    """Known faults of backends that may hit it."""
-
-
-class FileSection(NamedTuple):
-    """A file on the page."""
-
-    name: str
-    entries: Sequence[NodeEntry]
-    why_unreadable: str
-
-
 def make_entry(
     node: CheckedNode, call: str, trials: Sequence[Trial], judge: Judge, faults: tuple[KnownFault, ...]
-) -> NodeEntry:  # fmt: skip
-    """Return the row of a node; `call` describes it in words."""
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of a node; `call` describes it in words. Its picture shows the first trial of the worst kind."""
     texts = (
         f"{text} ({', '.join(documents)})" if documents else text for text, documents in format_findings(node, trials)
     )
-    return NodeEntry(node.first.place, node.first.name, call, node.kind, tuple(texts), _draw(node, judge), faults)
+    return {
+        "place": node.first.place, "name": node.first.name, "call": call, "kind": node.kind, "findings": [*texts],
+        "picture": _draw(node, judge), "faults": faults,
+    }  # fmt: skip
 
 
 def _draw(node: CheckedNode, judge: Judge) -> Picture | None:
@@ -63,6 +44,9 @@ def _draw(node: CheckedNode, judge: Judge) -> Picture | None:
     return None
 
 
-def render_graphs(files: Iterable[FileSection], summary: str, run: str, end: str) -> str:
-    """Return the page, which loads nothing from elsewhere. It says what was run, and how the command ended."""
+def render_graphs(files: Iterable[Mapping[str, Any]], summary: str, run: str, end: str) -> str:
+    """Return the page, which loads nothing from elsewhere. It says what was run, and how the command ended.
+
+    A file has a name, entries of `make_entry`, and the text `why_unreadable`.
+    """
     return render_page("graphs.html", models=[*files], summary=summary, run=run, end=end, styles=_STYLES, signs=_SIGNS)
