@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import __version__
 from ..system import exit_codes
@@ -13,47 +13,42 @@ from .arguments import pick
 from .parser import Parser
 from .shared_options import add_json
 
-
-class CliCommand(NamedTuple):
-    """A command. Its module has EXAMPLES, `add_options(parser)` and `run(args)`, which returns the exit code."""
-
-    module: str
-    summary: str
-
-
 GROUPS = {
     "test a backend": {
-        "new-adapter": CliCommand("new_adapter", "write a backend's adapter to begin with, which runs at once"),
-        "check-adapter": CliCommand("check_adapter", "tell a broken adapter from a backend that does not conform"),
-        "run": CliCommand("run", "run the suite on a backend; write the evidence, the reports and the verdict"),
-        "sweep": CliCommand("sweep", "make every call of a bounded domain; say what fails, with the smallest example"),
-        "hunt": CliCommand("hunt", "make calls that nobody wrote down; shrink the first that fails to a case"),
+        "new-adapter": "write a backend's adapter to begin with, which runs at once",
+        "check-adapter": "tell a broken adapter from a backend that does not conform",
+        "run": "run the suite on a backend; write the evidence, the reports and the verdict",
+        "sweep": "make every call of a bounded domain; say what fails, with the smallest example",
+        "hunt": "make calls that nobody wrote down; shrink the first that fails to a case",
     },
     "read results": {
-        "verify": CliCommand("verify", "derive a report again from its evidence; 1 if something does not match"),
-        "report": CliCommand("report", "write the reports of a run again, or put the shards of a run together"),
-        "compare": CliCommand("compare", "put several backends side by side on one page"),
-        "diff": CliCommand("diff", "say what changed between two runs (1 if something got worse), or two documents"),
+        "verify": "derive a report again from its evidence; 1 if something does not match",
+        "report": "write the reports of a run again, or put the shards of a run together",
+        "compare": "put several backends side by side on one page",
+        "diff": "say what changed between two runs (1 if something got worse), or two documents",
     },
     "certify a backend": {
-        "certify": CliCommand("certify", "run a backend whole and write a certificate, or the commitment to one"),
-        "challenge": CliCommand("challenge", "draw a nonce for the commitment of a vendor"),
-        "audit": CliCommand("audit", "run the files of a certificate again and sign that the answers are the same"),
+        "certify": "run a backend whole and write a certificate, or the commitment to one",
+        "challenge": "draw a nonce for the commitment of a vendor",
+        "audit": "run the files of a certificate again and sign that the answers are the same",
     },
     "ask what the documents say": {
-        "meaning": CliCommand("meaning", "say what a reshape call means in each document"),
-        "check-graph": CliCommand("check_graph", "say what the reshapes of a model file mean, for each length"),
-        "explain": CliCommand("explain", "show one rule, finding, document, operation or case with all its facts"),
-        "list": CliCommand("listing", "list rules, documents, operations, findings, cases, factors or backends"),
+        "meaning": "say what a reshape call means in each document",
+        "check-graph": "say what the reshapes of a model file mean, for each length",
+        "explain": "show one rule, finding, document, operation or case with all its facts",
+        "list": "list rules, documents, operations, findings, cases, factors or backends",
     },
     "maintain the suite": {
-        "check": CliCommand("check", "check that the specification is whole and true to the documents"),
-        "publish": CliCommand("publish", "write a site of results, certificates and the annotated documents"),
-        "export": CliCommand("export", "write the legal rows as tests of ONNX or benchdnn, or what calls mean as code"),
+        "check": "check that the specification is whole and true to the documents",
+        "publish": "write a site of results, certificates and the annotated documents",
+        "export": "write the legal rows as tests of ONNX or benchdnn, or what calls mean as code",
     },
 }
-"""All commands by purpose."""
-COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+"""All commands by purpose, with what each does.
+
+The module of a command has EXAMPLES, `add_options(parser)` and `run(args)`, which returns the exit code.
+"""
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 OPENING = """\
 usage: conformance COMMAND …   (conformance COMMAND --help has its options and examples)
 
@@ -73,7 +68,7 @@ exit codes: {exit_codes.SUMMARY}
 
 
 def load_command(name: str) -> Any:
-    return import_module(f".{COMMANDS[name].module}", __package__)
+    return import_module(f".{'listing' if name == 'list' else name.replace('-', '_')}", __package__)
 
 
 def top_parser() -> Parser:
@@ -86,8 +81,8 @@ def top_parser() -> Parser:
 
 
 def parser_of(command: str) -> Parser:
-    module, summary = load_command(command), COMMANDS[command].summary
-    description = f"{summary[0].upper()}{summary[1:]}{'' if summary.endswith('?') else '.'}"
+    module, summary = load_command(command), COMMANDS[command]
+    description = f"{summary[0].upper()}{summary[1:]}."
     parser = Parser(prog=f"conformance {command}", description=description, epilog=f"for example:\n{module.EXAMPLES}")
     module.add_options(parser)
     add_json(parser)
@@ -98,7 +93,7 @@ def help_text() -> str:
     """Return the text of `conformance --help`: every command under its purpose."""
     lines = [OPENING]
     for purpose, commands in GROUPS.items():
-        lines += [purpose, *(f"  {name:<15} {command.summary}" for name, command in commands.items()), ""]
+        lines += [purpose, *(f"  {name:<15} {summary}" for name, summary in commands.items()), ""]
     return "\n".join([*lines, CLOSING])
 
 
@@ -126,7 +121,7 @@ def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | N
     """Each command with its summary and options; an option with the names it takes: () for none, None for any text."""
     return {
         name: (
-            COMMANDS[name].summary,
+            COMMANDS[name],
             {
                 option: () if action.nargs == 0 else tuple(map(str, action.choices)) if action.choices else None
                 for action in parser_of(name)._actions
