@@ -302,6 +302,8 @@ class Symbol(WholeNumber):
             return not self.facts.name_holds(name, "<", math.floor(bound) + 1)
         if name:
             return self.facts.name_holds(name, relation, bound)
+        if one == 0 and relation == "=":
+            return False  # several names, each of them at least 1
         low, high = ratio._range()
         if not low <= one <= high or (relation == "<" and low == one):
             return relation == "<" and bool(high < one)
