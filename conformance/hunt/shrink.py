@@ -127,11 +127,13 @@ def _merge_neighbours(lengths: Lengths) -> Iterator[Lengths]:
 
 
 def _smaller_numbers(number: int) -> Iterator[int]:
-    """Yield numbers nearer to 1; for negative ones, nearer to -1."""
-    if number > 1:
-        yield from dict.fromkeys((1, 2 if number > 2 else 1, number // 2, (number + 1) // 2, number - 1))
-    elif number < -1:
-        yield from dict.fromkeys((-2 if number < -2 else -1, -(-number // 2), number + 1))
+    """Yield numbers nearer to 1; for negative ones, nearer to -1. The steps halve, so that few lead to a limit."""
+    size = abs(number)
+    if size > 1:
+        steps = (size - (size >> shift) for shift in range(1, size.bit_length()))
+        least = 1 if number > 0 or size == 2 else 2
+        smaller = dict.fromkeys((least, min(2, size - 1), size // 2, *steps))
+        yield from (less if number > 0 else -less for less in smaller)
 
 
 def _without(items: tuple[T, ...], at: int) -> tuple[T, ...]:

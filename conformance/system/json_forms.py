@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from types import FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 from .text import quote_json
@@ -71,63 +70,85 @@ class WrongPart(NamedTuple):
     """`is 3`, `lacks record`, `has an unknown key "x"`."""
 
 
+Check = Callable[[Any], WrongPart | None]
+_CHECKS: dict[int, tuple[Form, Check]] = {}
+"""The check of each form that was asked for, which is kept with it, so that no other form gets its id."""
+
+
 def first_mismatch(value: Any, form: Form) -> WrongPart | None:
     """Compare a value with a form; None if it fits."""
-    wrong = _compare(value, form)
+    if id(form) not in _CHECKS:
+        _CHECKS[id(form)] = form, _check_of(form)
+    wrong = _CHECKS[id(form)][1](value)
     return wrong and wrong._replace(where=wrong.where.removeprefix("."))
 
 
-def _compare(value: Any, form: Form) -> WrongPart | None:
+def _check_of(form: Form) -> Check:
+    """Return the function that compares a value with a form: evidence has a million values of few forms."""
     match form:
+        case dict():
+            return _check_of_object(form)
+        case MapOf():
+            return _check_of_parts(form.form, dict, dict.items)
+        case list():
+            return _check_of_parts(form[0], list, enumerate)
         case type():
-            fits = type(value) is form
+            return lambda value: None if type(value) is form else _wrong(value)
         case frozenset():
-            fits = isinstance(value, str) and value in form
+            return lambda value: None if isinstance(value, str) and value in form else _wrong(value)
         case OrNull():
-            fits = value is None or _compare(value, form.form) is None
-        case dict() if isinstance(value, dict):
-            return _compare_object(value, form)
-        case MapOf() if isinstance(value, dict):
-            return _compare_parts(value.items(), form.form)
-        case list() if isinstance(value, list):
-            return _compare_parts(enumerate(value), form[0])
+            check = _check_of(form.form)
+            return lambda value: None if value is None or not check(value) else _wrong(value)
         case re.Pattern():
-            fits = isinstance(value, str) and form.fullmatch(value) is not None
+            return lambda value: None if isinstance(value, str) and form.fullmatch(value) else _wrong(value)
         case range():
-            fits = type(value) is int and value in form
-        case Number():
-            fits = type(value) in (int, float) and form.least <= value <= form.most
-        case FunctionType():
-            fits = bool(form(value))
-        case _:
-            fits = False
-    return None if fits else WrongPart("", f"is {quote_json(value)}")
+            return lambda value: None if type(value) is int and value in form else _wrong(value)
+        case Number(least, most):
+            return lambda value: None if type(value) in (int, float) and least <= value <= most else _wrong(value)
+    return lambda value: None if form(value) else _wrong(value)
 
 
-def _compare_object(value: Mapping[str, Any], form: Mapping[str, Form]) -> WrongPart | None:
-    known = 0
-    for key, inner in form.items():
-        name = key[:-1] if key[-1] == "?" else key
-        if name in value:
-            known += 1
-            if wrong := _compare(value[name], inner):
-                return WrongPart(f".{name}{wrong.where}", wrong.what)
-        elif name is key:
-            lacking = ", ".join(each for each in form if each[-1] != "?" and each not in value)
-            return WrongPart("", f"lacks {lacking}")
-    if known < len(value):
-        unknown = next(key for key in value if key not in {key.removesuffix("?") for key in form})
-        return WrongPart("", f"has an unknown key {quote_json(unknown)}")
-    return None
+def _wrong(value: Any) -> WrongPart:
+    return WrongPart("", f"is {quote_json(value)}")
 
 
-def _compare_parts(parts: Iterable[tuple[Any, Any]], form: Form) -> WrongPart | None:
-    """Compare the parts of a map or a list, each with its key or number, with their form."""
-    for key, inner in parts:
-        if wrong := _compare(inner, form):
-            place = f"[{key}]" if isinstance(key, int) else f".{key}"
-            return WrongPart(place + wrong.where, wrong.what)
-    return None
+def _check_of_object(form: Mapping[str, Form]) -> Check:
+    parts = [(key.removesuffix("?"), key[-1] == "?", _check_of(inner)) for key, inner in form.items()]
+
+    def check(value: Any) -> WrongPart | None:
+        if not isinstance(value, dict):
+            return _wrong(value)
+        known = 0
+        for name, optional, check_part in parts:
+            if name in value:
+                known += 1
+                if wrong := check_part(value[name]):
+                    return WrongPart(f".{name}{wrong.where}", wrong.what)
+            elif not optional:
+                lacking = ", ".join(name for name, optional, _ in parts if not optional and name not in value)
+                return WrongPart("", f"lacks {lacking}")
+        if known < len(value):
+            unknown = next(key for key in value if key not in {name for name, *_ in parts})
+            return WrongPart("", f"has an unknown key {quote_json(unknown)}")
+        return None
+
+    return check
+
+
+def _check_of_parts(form: Form, kind: type, items: Callable[[Any], Iterable[tuple[Any, Any]]]) -> Check:
+    """Return the check of a map or a list whose parts, each with its key or number, have one form."""
+    check_part = _check_of(form)
+
+    def check(value: Any) -> WrongPart | None:
+        if not isinstance(value, kind):
+            return _wrong(value)
+        for key, inner in items(value):
+            if wrong := check_part(inner):
+                place = f"[{key}]" if isinstance(key, int) else f".{key}"
+                return WrongPart(place + wrong.where, wrong.what)
+        return None
+
+    return check
 
 
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,6 @@
 """Hunts: they find planted backends, shrink a failure to a case that people can paste, and repeat with a seed."""
 
+import math
 import os
 import secrets
 import signal
@@ -135,6 +136,22 @@ def test_shrinking_keeps_src_small_enough_for_memory(src: tuple[int, ...], layou
     for case in tried:
         step = case.steps[0]
         assert 0 in step.src or len(image_of(TensorSpec("s8", step.src, step.layout)).before) < 2**21
+
+
+@pytest.mark.parametrize("limit", [60_000, 65_536])
+def test_a_limit_is_found_in_few_steps(limit: int) -> None:
+    case = next(case for case in draw_cases(2000) if len(case.steps) == 1)
+    src, tried = (70_001,), list[int]()
+
+    def fails(smaller: Case) -> int | None:
+        tried.append(math.prod(smaller.steps[0].src))
+        return tried[-1] if tried[-1] > limit else None
+
+    assert (
+        shrink(replace(case, steps=(replace(case.steps[0], src=src, shapes=((-1,),), bits=None),)), fails, 0)
+        == limit + 1
+    )
+    assert len(tried) < 1000
 
 
 def test_a_failure_that_needs_two_calls(scope: Scope) -> None:

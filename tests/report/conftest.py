@@ -1,5 +1,6 @@
 """The pages of a whole run."""
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,19 @@ from ..builders import bundled_plan
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run of the whole suite on a backend that fails much, and a page that compares it eight times."""
-    out = tmp_path_factory.mktemp("whole")
-    main(["run", "conformance.adapters.broken:AcceptsEverything", "--isolation", "none", "--out", str(out)])
-    plan, evidence = bundled_plan(), read(out / RESULTS)
-    run = FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
-    (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
+def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder with a run of all cases on a backend that fails much, and a page that compares it eight times.
+
+    It takes long, so that processes of one session share it: the first makes it while others wait.
+    """
+    shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
+    out = shared / "whole"
+    with open(shared / "whole.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (out / "compare.html").exists():
+            command = ["run", "conformance.adapters.broken:AcceptsEverything", "--drawn-rows", "0"]
+            main([*command, "--isolation", "none", "--out", str(out)])
+            plan, evidence = bundled_plan(), read(out / RESULTS)
+            run = FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
+            (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
     return out
