@@ -15,7 +15,7 @@ from conformance.evidence.folder import RESULTS, find_results
 from conformance.evidence.results import Evidence, InvalidEvidence, read
 from conformance.load.faults import load_faults
 from conformance.meaning.faults import KnownFaults
-from conformance.model import FAIL, PASS, Case, Form, KnownFault, LegalCall, Result, Step
+from conformance.model import FAIL, PASS, Case, Form, KnownFault, PlainCall, Result, Step
 from conformance.model.cases import given_keys
 from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import CommandError
@@ -37,7 +37,7 @@ class Explanation(NamedTuple):
     passing: int
     flagged: int
     """Calls that passed although a fault may hit them."""
-    unexplained: tuple[tuple[str, LegalCall], ...]
+    unexplained: tuple[tuple[str, PlainCall], ...]
     """Calls that failed and that no fault explains, with a row of each."""
     idle: tuple[KnownFault, ...]
     """Faults that are not needed to explain any call that failed."""
@@ -54,7 +54,7 @@ def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Ex
 def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: Path) -> Explanation:
     """Return how the faults of a backend explain evidence that has been read; `path` is for messages."""
     name, version = (evidence.header["backend"][key] for key in ("name", "version"))
-    own = [fault for fault in faults if fault.backend == name and version in fault.versions]
+    own = [fault for fault in faults if not fault.rules and version in fault.versions_of(name)]
     known = KnownFaults(own)
     failed, passed = _sort_calls(evidence, plan_of_run(plan, evidence, path))
     met = {call: known.hitting(call) for call in (*failed, *passed)}
@@ -66,11 +66,11 @@ def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: 
     )  # fmt: skip
 
 
-def _sort_calls(evidence: Evidence, plan: Plan) -> tuple[dict[LegalCall, str], set[LegalCall]]:
+def _sort_calls(evidence: Evidence, plan: Plan) -> tuple[dict[PlainCall, str], set[PlainCall]]:
     """Return the calls that failed in some row, with that row, and those that only passed."""
     rows = {row.id: row for row in plan.rows}
-    failed: dict[LegalCall, str] = {}
-    passed: set[LegalCall] = set()
+    failed: dict[PlainCall, str] = {}
+    passed: set[PlainCall] = set()
     for result in evidence.results:
         row = rows.get(result.row)
         if row is None or not _is_single(row):
@@ -94,7 +94,7 @@ def _is_single(row: Row) -> bool:
     return keys <= set(_KEYS_OF_PLAIN_CALLS) and all(len(step.shapes) == 1 for step in case.steps)
 
 
-def _legal_calls(row: Row, result: Result, verdict: str, steps: Iterable[Step]) -> Iterator[LegalCall]:
+def _legal_calls(row: Row, result: Result, verdict: str, steps: Iterable[Step]) -> Iterator[PlainCall]:
     """Yield the calls of steps that are legal in a document in which the row has a verdict."""
     form = Form(row.type, row.type, row.shape_type)
     documents = [document for document, each in result.verdicts.items() if each == verdict]
@@ -103,7 +103,7 @@ def _legal_calls(row: Row, result: Result, verdict: str, steps: Iterable[Step]) 
         meanings = (row.contracts[document].meaning(*call, form) for document in documents)
         dst = next((meaning.dst for meaning in meanings if meaning.kind == "legal"), None)
         if dst is not None:
-            yield LegalCall(row.type, *call, tuple(length or 0 for length in dst))
+            yield PlainCall(row.type, *call, tuple(length or 0 for length in dst))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -142,7 +142,7 @@ def _compare(file: Path, plan: Plan, faults: Sequence[KnownFault]) -> Iterator[s
         yield f"{file}: {more:,} more failing calls have no fault that explains them"
     why = f"is listed for {found.version}, but alone explains no failing call"
     for fault in found.idle:
-        yield f"{fault.when.place}: fault {fault.id!r} {why} of {file}; correct or delete it"
+        yield f"{fault.when and fault.when.place}: fault {fault.id!r} {why} of {file}; correct or delete it"
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
     trials = trials_of(args.input or ())
-    known = KnownFaults(fault for fault in load_faults() if args.faults or fault.backend == backend)
+    known = KnownFaults(fault for fault in load_faults() if args.faults or fault.versions_of(backend or ""))
     files = [_check(path, judge, trials, known, args.trace) for path in args.files]
     code = _exit_code(files)
     if args.json:
@@ -179,7 +179,9 @@ def _data(file: CheckedFile) -> dict[str, Any]:
         "nodes": [
             {
                 **_data_of_node(node, file.trials),
-                "faults": [{**fault._asdict(), "when": fault.when.text} for fault in faults],
+                "faults": [
+                    {"id": f.id, "title": f.title, "means": f.means, "backends": dict(f.backends)} for f in faults
+                ],
             }
             for node, faults in zip(file.nodes, file.faults, strict=True)
         ],
@@ -289,4 +291,4 @@ def _show_faults(files: Sequence[CheckedFile]) -> None:
     say(f"{paint('bold', 'known faults')}  these backends may answer a legal call otherwise; nothing was run")
     for fault, of_fault in places.items():
         named = name_first(of_fault, _MAX_PLACES_NAMED)
-        say(wrap(f"{fault.backend} {', '.join(fault.versions)}: {fault.words} ({named})", 2))
+        say(wrap(f"{fault.seen_in}: {fault.title} ({named})", 2))

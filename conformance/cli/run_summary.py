@@ -22,7 +22,7 @@ from ..system.text import join_names
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures
 from ..verdict.label import label_of
-from ..verdict.standing import Blames, count_tests
+from ..verdict.standing import count_tests
 
 _MAX_ROWS_SHOWN = 20
 """If -k chooses more rows, only the number for each verdict is shown."""
@@ -47,23 +47,24 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
             }
             for s in conclusion.standings
         ],
-        "failures": list(_data_of_failures(plan, evidence, conclusion.blames)),
+        "failures": list(_data_of_failures(plan, evidence, conclusion)),
         "out": out and str(out),
     }  # fmt: skip
 
 
-def _data_of_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Iterator[dict[str, Any]]:
+def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[dict[str, Any]]:
     """Yield a record for each row that failed in the target, or that was waived if no other failed."""
     again = run_words(evidence.header)
-    for kind in group_failures(plan, evidence, blames).kinds:
+    for kind in group_failures(plan, evidence, conclusion).kinds:
         for row, result in kind.members:
             yield {
                 "row": row.id, "case": str(row.case.place), "rule": row.case.rule, "verdicts": dict(result.verdicts),
-                "diagnosis": kind.diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
+                "diagnosis": result.diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
                 "blames": {
                     document: {"severity": each.severity, "blame": each.blame, "rule": each.premise.rule}
-                    for document, each in blames.get(row.id, {}).items()
+                    for document, each in conclusion.blames.get(row.id, {}).items()
                 },
+                "cause": kind.cause and {"id": kind.cause.fault.id, "guess": kind.cause.is_guess},
                 "repeat": None if result.case else shlex.join([*again, "-k", row.id]),
             }  # fmt: skip
 
@@ -74,7 +75,7 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, ever
     On a terminal it fits the screen, so that the verdicts are seen first: documents with the same sentence share it,
     and notes and failures that do not fit are left to the report.
     """
-    failures = group_failures(plan, evidence, conclusion.blames)
+    failures = group_failures(plan, evidence, conclusion)
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
     name = f"{_name(evidence)}: {_label(conclusion, evidence)}"
     head = [name, "", *_sentences(conclusion.sentences, 2), "", *_facts(plan, evidence, conclusion)]
@@ -95,7 +96,7 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row:
     _say_all([_name(evidence), ""])
     if evidence.results:
         say(table(_part_table(evidence.results)))
-    failures = group_failures(plan, evidence, conclusion.blames)
+    failures = group_failures(plan, evidence, conclusion)
     _say_all(_notes([*evidence.footer["notes"], *_note_outside(failures)]))
     _say_all(_failures(failures, evidence, every_row))
     _say_all(["", *_end(conclusion, None)])

@@ -14,7 +14,7 @@ from ..load.faults import load_faults
 from ..load.folders import spec_folder
 from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
-from ..model import Case, Expected, LegalCall, Meaning, Place, Step, Suite
+from ..model import Case, Expected, Meaning, Place, PlainCall, Step, Suite
 from ..model.types import WIDTH
 from ..plan.contents import EDGES, scramble_of
 from ..plan.memory import patterns
@@ -87,7 +87,7 @@ def write_vectors(suite: Suite, chosen: Iterable[Chosen], out: Path) -> int:
             for name, rule in suite.spec.rules.items()
         },
         "known_faults": {
-            fault.id: {"backend": fault.backend, "versions": fault.versions, "words": fault.words} for fault in faults
+            fault.id: {"backends": dict(fault.backends), "title": fault.title} for fault in faults if not fault.rules
         },
         "types": {
             type_: {"width": WIDTH[type_], "scramble": scramble_of(type_)._asdict(), "edges": EDGES[type_]}
@@ -108,7 +108,7 @@ def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
     call = row.case.steps[0]
     meanings = {name: each.meaning for row in rows for each in row.steps[0].meanings for name in each.documents}
     dst = next((meaning.dst for meaning in meanings.values() if meaning.kind == "legal"), None)
-    hit = LegalCall(row.type, call.src, call.shapes[0], call.special_zero[0], tuple(n or 0 for n in dst or ()))
+    hit = PlainCall(row.type, call.src, call.shapes[0], call.special_zero[0], tuple(n or 0 for n in dst or ()))
     elements = patterns(step.source).tobytes()
     is_short = len(elements) <= _MOST_BYTES_WRITTEN
     test = {

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..meaning.faults import KnownFaults
 from ..meaning.partial import describe
-from ..model import KnownFault, LegalCall
+from ..model import KnownFault, PlainCall
 from .decide import Decision, Judge, Kind
 from .nodes import Binding, Dims, Model, ReshapeNode, whole
 
@@ -94,14 +94,14 @@ def find_faults(node: CheckedNode, known: KnownFaults) -> tuple[KnownFault, ...]
     return tuple(dict.fromkeys(fault for call in _legal_calls(node) for fault in known.hitting(call)))
 
 
-def _legal_calls(node: CheckedNode) -> Iterator[LegalCall]:
+def _legal_calls(node: CheckedNode) -> Iterator[PlainCall]:
     """Yield the call of each trial in which it is legal and known whole."""
     for number, variant in enumerate(node.variants):
         src, shape = whole(variant.src), whole(variant.shape)
         decided = [decisions[number] for decisions in node.decisions.values()]
         dst = next((whole(decision.dst) for decision in decided if decision.kind == "legal"), None)
         if src is not None and shape is not None and dst is not None and variant.src_type is not None:
-            yield LegalCall(variant.src_type, src, shape, bool(variant.special_zero), dst)
+            yield PlainCall(variant.src_type, src, shape, bool(variant.special_zero), dst)
 
 
 def format_findings(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, tuple[str, ...]]]:

@@ -21,11 +21,14 @@ def load_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     name = f"{path.parent.name}/{path.name}"
     faults = [
         KnownFault(
-            entry["id"], entry["backend"], tuple(entry["versions"]), entry["words"],
-            Expression(entry["when"], Place(name, entry.lines["when"])),
+            entry["id"], entry["title"], entry["means"],
+            tuple((backend, tuple(versions)) for backend, versions in entry["backends"].items()), tuple(entry["shows"]),
+            Expression(entry["when"], Place(name, entry.lines["when"])) if "when" in entry else None,
+            tuple(entry.get("rules", ())), tuple(entry.get("facets", ())), entry.get("link"),
         )
         for entry in content["faults"]
     ]  # fmt: skip
-    twice = [fault for number, fault in enumerate(faults) if fault.id in {other.id for other in faults[:number]}]
-    require([Problem(fault.when.place, f"the id {fault.id!r} occurs twice") for fault in twice])
+    entries = content["faults"]
+    twice = [entry for number, entry in enumerate(entries) if entry["id"] in {each["id"] for each in entries[:number]}]
+    require([Problem(Place(name, entry.lines["id"]), f"the id {entry['id']!r} occurs twice") for entry in twice])
     return tuple(faults)

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from ..model import Expression, LegalCall, Malformed, Problem, Rule
+from ..model import Expression, Malformed, PlainCall, Problem, Rule
 from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, NUMBER, Invalid, parse
 
 INFERRED = "inferred"
 """The value of `gives` for an entry with a length that follows from the volume."""
 _ANY_INDEX = 2**64  # as if src had so many dims: an index past its rank is guarded below
-_LEGAL_NAMES = CALL_NAMES | {"dst", "src_type"}
 _Text = TypeVar("_Text")
 
 
@@ -111,9 +110,10 @@ def condition(text: str) -> Callable[[tuple[int, ...], tuple[int, ...], bool], b
 
 
 @lru_cache(1024)
-def legal_condition(text: str) -> Callable[[LegalCall], bool]:
-    """Return a condition on a legal call, its answer and the type of src."""
-    source = f"lambda src_type, src, shape, special_zero, dst, _volume: {_lower(parse(text, _LEGAL_NAMES))}"
+def fault_condition(text: str, legal: bool) -> Callable[[PlainCall], bool]:
+    """Return a condition on a call, the type of src and, if the call is legal, its answer."""
+    names = CALL_NAMES | {"src_type"} | ({"dst"} if legal else set())
+    source = f"lambda src_type, src, shape, special_zero, dst, _volume: {_lower(parse(text, names))}"
     function = eval(compile(source, "<condition>", "eval"), {"product": math.prod})
     return lambda call: bool(function(*call, math.prod(call.src)))
 

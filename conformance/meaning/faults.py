@@ -1,27 +1,45 @@
-"""Which known faults a legal call may meet."""
+"""Which known faults a call may meet, and which one explains that it failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
-from ..model import KnownFault, LegalCall, Malformed, Problem
-from .compiled_rules import legal_condition
+from ..model import KnownFault, Malformed, Meaning, PlainCall, Problem
+from .compiled_rules import fault_condition
 from .expression import Invalid
+
+
+def _always(_: PlainCall) -> bool:
+    return True
 
 
 class KnownFaults:
     """Some faults, with their conditions compiled."""
 
     def __init__(self, faults: Iterable[KnownFault]) -> None:
-        self._conditions = []
+        self._conditions: list[tuple[KnownFault, Callable[[PlainCall], bool]]] = []
         problems = []
         for fault in faults:
+            if fault.when is None:
+                self._conditions.append((fault, _always))
+                continue
             try:
-                self._conditions.append((fault, legal_condition(fault.when.text)))
-            except Invalid as invalid:  # noqa: PERF203 - every problem is wanted, not the first
+                self._conditions.append((fault, fault_condition(fault.when.text, legal=not fault.rules)))
+            except Invalid as invalid:
                 problems.append(Problem(fault.when.place, f"fault {fault.id!r}: {invalid}"))
         if problems:
             raise Malformed(tuple(problems))
 
-    def hitting(self, call: LegalCall) -> tuple[KnownFault, ...]:
-        return tuple(fault for fault, holds in self._conditions if holds(call))
+    def hitting(self, call: PlainCall) -> tuple[KnownFault, ...]:
+        """Return the faults that a legal call may meet."""
+        return tuple(fault for fault, holds in self._conditions if not fault.rules and holds(call))
+
+    def reaching(self, calls: Collection[PlainCall], meaning: Meaning) -> tuple[KnownFault, ...]:
+        """Return the faults that a step with these calls and this meaning may meet, legal or not."""
+        return tuple(
+            fault
+            for fault, holds in self._conditions
+            if bool(fault.rules) == (meaning.kind != "legal")
+            and (not fault.rules or (meaning.rules and set(meaning.rules) <= set(fault.rules)))
+            and any(map(holds, calls))
+        )

@@ -214,22 +214,41 @@ class Spec:
 
 
 class KnownFault(NamedTuple):
-    """One fault of a backend, and the calls that it may hit."""
+    """One fault, the backends that have it, and the calls that it may hit."""
 
     id: str
-    backend: str
-    versions: tuple[str, ...]
-    """The versions with evidence that shows it."""
-    words: str
-    when: Expression
-    """A condition on a legal call and its answer."""
+    title: str
+    """What goes wrong, for a user of the library."""
+    means: str
+    """What a user has to do or to avoid."""
+    backends: tuple[tuple[str, tuple[str, ...]], ...]
+    """Each backend, with the versions that have evidence of it."""
+    shows: tuple[str, ...]
+    """The diagnoses of the failures that it explains."""
+    when: Expression | None
+    """A condition on the call and, if it is legal, its answer; None for any call."""
+    rules: tuple[str, ...] = ()
+    """If it hits calls that are not legal: the rules that forbid them or leave them unspecified, and no other rule."""
+    facets: tuple[str, ...] = ()
+    """Facets of the row without which it hits nothing."""
+    link: str | None = None
+    """Where it is reported in public."""
+
+    @property
+    def seen_in(self) -> str:
+        """The backends and versions in words."""
+        return "; ".join(f"{backend} {', '.join(versions)}" for backend, versions in self.backends)
+
+    def versions_of(self, backend: str) -> tuple[str, ...]:
+        return dict(self.backends).get(backend, ())
 
 
-class LegalCall(NamedTuple):
-    """A call with exactly one right answer."""
+class PlainCall(NamedTuple):
+    """A call of one node, as far as conditions of faults look at it."""
 
     src_type: str
     src: tuple[int, ...]
     shape: tuple[int, ...]
     special_zero: bool
     dst: tuple[int, ...]
+    """Its one right answer; empty if the call is not legal."""

@@ -150,7 +150,7 @@ class SessionConclusion:
             write(sentence)
         for note in (*self.conclusion.notes, *self.evidence.footer["notes"]):
             write(f"note: {note}", yellow=True)
-        failures = group_failures(self.request.plan, self.evidence, self.conclusion.blames)
+        failures = group_failures(self.request.plan, self.evidence, self.conclusion)
         write_failures(failures, self.config.option.verbose > 0, repeat_command, write)
         missing = sum(row.id not in self.results for row in self.wanted)
         if missing:

@@ -78,7 +78,7 @@ def list_filters(run: FinishedRun, brief: bool = False) -> Mapping[str, Iterable
     verdicts: Mapping[str, Iterable[str]] = {} if brief else {"verdict": VERDICTS}
     return {
         **verdicts,
-        "diagnosis": run.failures,
+        "diagnosis": dict.fromkeys(result.diagnosis for result in run.failing if result.diagnosis),
         "rule": rules,
         "operation": spec.operations,
         "type": sorted({result.row.type for result in run.rows}),

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..evidence.command import script_command
-from ..model import ERROR, FAIL, Blame, Case, Rule, Verdict
-from ..model.verdicts import Severity
+from ..model import ERROR, FAIL, Case, Rule, Verdict
 from ..system.text import shorten
-from ..verdict.blame import Blamed, heaviest, worst_severity
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
 from .clauses import BrokenRule, find_broken
-from .finished_run import FailureCounts, FinishedRun, Wants
+from .finished_run import FailureCounts, FinishedRun, Kind, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, describe_cases, failing_documents, group_pairs
 from .values import ShownElements, show_elements
@@ -41,7 +39,6 @@ class FailingCase(NamedTuple):
 
     anchor: str
     title: str
-    blame: Blame | None
     case: Case
     rule: Rule
     number: int
@@ -85,11 +82,9 @@ class ShortCase(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """The failures of one severity and diagnosis that break the same: the text, only a ruling, or nothing."""
+    """The failures by one cause, or of one severity and diagnosis with the same blame."""
 
-    severity: Severity | None
-    diagnosis: str
-    blame: Blame | None
+    kind: Kind
     word: Verdict
     rules: list[str]
     failures: FailureCounts
@@ -101,27 +96,21 @@ class FailureGroup(NamedTuple):
     """Cases that are only in the list of all cases."""
 
 
-Kind = tuple[Severity | None, Blame | None, str]
-"""The worst severity and the heaviest blame of some rows in any document, and their diagnosis.
-
-Neither: an error of the adapter, or a failure that no document counts.
-"""
 Groups = Mapping[Kind, Cases]
 
 
 def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Iterator[FailureGroup]:
     """Collect failures: the worst first, then those that break the text; each with single and small calls first."""
-    groups = _group_cases(run)
+    groups = run.failures
     chosen, left = _choose_in_full(groups, in_full), MAX_SHORT
     anchors: Counter[str] = Counter()
     shown = {case for cases in chosen.values() for case in cases}
     for kind, cases in groups.items():
-        severity, blame, diagnosis = kind
         full = []
         for case in chosen[kind]:
             anchors[case] += 1
             anchor = f"failure-{case}" + (f"-{anchors[case]}" if anchors[case] > 1 else "")
-            full.append(_make_full(run, facets, cases[case], anchor, blame))
+            full.append(_make_full(run, facets, cases[case], anchor))
         others = {case: rows for case, rows in cases.items() if case not in chosen[kind]}
         kept = dict(list(others.items())[:left])
         short = [_make_short(run, facets, rows, case not in shown) for case, rows in kept.items()]
@@ -130,7 +119,7 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
         rules = list(dict.fromkeys(result.row.case.rule for result in every))
         yield FailureGroup(
-            severity, diagnosis, blame, word, rules, run.count_failures(every), describe_cases(every), full, short,
+            kind, word, rules, run.count_failures(every), describe_cases(every), full, short,
             len(others) - len(short),
         )  # fmt: skip
         left = max(0, left - len(others))
@@ -143,25 +132,6 @@ def list_shown(failures: Iterable[FailureGroup]) -> set[str]:
         shown.update(entry.case.id for entry in failure.full)
         shown.update(entry.case.id for entry in failure.short)
     return shown
-
-
-def _group_cases(run: FinishedRun) -> Groups:
-    """Group failing cases by severity, blame and diagnosis; groups and cases keep the order of the failures."""
-    diagnosis_of = {
-        row.row.id: diagnosis for diagnosis, cases in run.failures.items() for rows in cases.values() for row in rows
-    }
-    by_kind = group_pairs(
-        (
-            (*_worst(run.conclusion.blames.get(result.row.id, {})), diagnosis_of[result.row.id]),
-            (result.row.case.id, result),
-        )
-        for result in run.failing
-    )
-    return {kind: group_pairs(same) for kind, same in by_kind.items()}
-
-
-def _worst(blames: Mapping[str, Blamed]) -> tuple[Severity | None, Blame | None]:
-    return worst_severity(blames.values()), heaviest(blames.values()) if blames else None
 
 
 def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[Kind, Sequence[str]]:
@@ -185,9 +155,7 @@ def _alternate_rules(cases: Cases) -> list[str]:
     return [case for _, case in sorted(turns, key=lambda turn: turn[0])]
 
 
-def _make_full(
-    run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anchor: str, blame: Blame | None
-) -> FailingCase:
+def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anchor: str) -> FailingCase:
     first, documents, spec = rows[0], failing_documents(rows), run.plan.suite.spec
     case, rule = first.row.case, spec.rules[first.row.case.rule]
     because = {each: rule.because for each in documents if rule.level == "decided"} | dict(rule.decided_for)
@@ -198,7 +166,7 @@ def _make_full(
     if script := script_command(first.row, run.backend):
         commands["without the suite"] = script
     return FailingCase(
-        anchor, _title(first), blame, case, rule, _count(rows), documents, format_clauses(rule, documents),
+        anchor, _title(first), case, rule, _count(rows), documents, format_clauses(rule, documents),
         find_broken(spec, rule, blames, documents), format_blames(blames),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), show_elements(first), lines, len(answers) - len(lines),

@@ -6,18 +6,20 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..evidence.command import run_words, suite_words
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
-from ..model.verdicts import WORDS, Label, count_failed
+from ..model import BAD, NOT_CLAIMED, NOT_RUN, Blame, Claims, Verdict
+from ..model.verdicts import WORDS, Label, Severity, count_failed
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.terminal import count_noun
-from ..verdict.blame import Blamed
+from ..verdict.blame import Blamed, heaviest, worst_severity
+from ..verdict.cause import Cause
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
 from ..verdict.label import label_of
@@ -28,7 +30,7 @@ from .wording import collect_wants
 
 TOO_LARGE = f"{LARGE_TENSORS}: add --large"
 LOST = "the results hold no such row: run again"
-MAX_DIAGNOSES = 60
+MAX_KINDS = 60
 Wants = tuple[tuple[str, tuple[str, ...]], ...]
 """What is due in words, each with the documents that say so."""
 
@@ -46,6 +48,21 @@ class FailureCounts(NamedTuple):
             number = count_noun(self.outside, "failure")
             parts.append(f"{number} that count{'s' if self.outside == 1 else ''} for no document")
         return " and ".join(parts)
+
+
+class Kind(NamedTuple):
+    """The cause that failing rows have in common, or what else is alike in them."""
+
+    cause: Cause | None
+    severity: Severity | None
+    """The worst of them. None for an error of the adapter, or if the failures count for no document."""
+    blame: Blame | None
+    diagnosis: str
+    """If the cause is known, that of the first row."""
+
+    @property
+    def title(self) -> str:
+        return self.cause.title if self.cause else self.diagnosis
 
 
 @dataclass(frozen=True)
@@ -99,19 +116,33 @@ class FinishedRun:
     def failing(self) -> tuple[RowResult, ...]:
         """Failing rows, those to be mended first in front."""
         bad = {result.row.id: result for result in self.rows if result.worst in BAD}
-        in_order = sort_failures(((each.row, each.result) for each in bad.values()), self.conclusion.blames)
+        in_order = sort_failures(((each.row, each.result) for each in bad.values()), self.conclusion)
         return tuple(bad[row.id] for row, _ in in_order)
 
     @cached_property
-    def failures(self) -> Mapping[str, Mapping[str, tuple[RowResult, ...]]]:
-        """Failing rows: diagnosis → case → rows, those to be mended first in front."""
-        bad = group_pairs((result.diagnosis or "no diagnosis", result) for result in self.failing)
-        order = [*bad]
-        if len(order) > MAX_DIAGNOSES:  # our own diagnoses are few; a page must not grow huge over others
-            rest = f"{len(order) - MAX_DIAGNOSES} more kinds"
-            bad[rest] = tuple(result for name in order[MAX_DIAGNOSES:] for result in bad[name])
-            order = [*order[:MAX_DIAGNOSES], rest]
-        return {name: group_pairs((result.row.case.id, result) for result in bad[name]) for name in order}
+    def failures(self) -> Mapping[Kind, Mapping[str, tuple[RowResult, ...]]]:
+        """Failing rows: kind → case → rows, those to be mended first in front."""
+        blames, causes = self.conclusion.blames, self.conclusion.causes
+        by_kind: dict[object, list[RowResult]] = {}
+        for result in self.failing:
+            blamed = blames.get(result.row.id, {}).values()
+            like_it = worst_severity(blamed), heaviest(blamed), result.diagnosis
+            by_kind.setdefault(causes.get(result.row.id, like_it), []).append(result)
+        groups = [*by_kind.values()]
+        kinds = [self._name_kind(rows[0]) for rows in groups]
+        if len(kinds) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
+            rest = Kind(None, None, None, f"{len(kinds) - MAX_KINDS} more kinds")
+            kinds, groups = [*kinds[:MAX_KINDS], rest], [*groups[:MAX_KINDS], list(chain(*groups[MAX_KINDS:]))]
+        return {
+            kind: group_pairs((result.row.case.id, result) for result in rows)
+            for kind, rows in zip(kinds, groups, strict=True)
+        }
+
+    def _name_kind(self, first: RowResult) -> Kind:
+        """Name the kind of failure that has this row as its worst."""
+        blamed = self.conclusion.blames.get(first.row.id, {}).values()
+        cause = self.conclusion.causes.get(first.row.id)
+        return Kind(cause, worst_severity(blamed), heaviest(blamed), first.diagnosis or "no diagnosis")
 
     @cached_property
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:

@@ -59,11 +59,13 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
 
 
 def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
-    """Render failures by diagnosis as blocks of lines, each with the number of its failures."""
-    for diagnosis, entries in run.failures.items():
+    """Render failures by kind as blocks of lines, each with the number of its failures."""
+    for kind, entries in run.failures.items():
         rows = [result for same in entries.values() for result in same]
         numbers = f"{run.count_failures(rows)} of {describe_cases(rows)}"
-        yield 0, [f"## {MARKS[FAIL]} {inert(diagnosis)}: {numbers}\n"]
+        severity = f"{kind.severity}: " if kind.severity else ""
+        means = [f"{inert(kind.cause.fault.means)}\n"] if kind.cause else []
+        yield 0, [f"## {MARKS[FAIL]} {severity}{inert(kind.title)}: {numbers}\n", *means]
         for same in entries.values():
             yield sum(run.count_failures(same)), _render_case(run, same)
 

@@ -260,8 +260,8 @@ def _counts(runs: Sequence[tuple[Path, FinishedRun]]) -> Iterator[str]:
         run = facts.with_drawn
         counts = [f"{run.conclusion.counts.get(verdict, 0):,}" for verdict in COLUMNS]
         kinds = (
-            f"{inert(name)} {describe_cases(result for rows in cases.values() for result in rows)}"
-            for name, cases in run.failures.items()
+            f"{inert(kind.title)} {describe_cases(result for rows in cases.values() for result in rows)}"
+            for kind, cases in run.failures.items()
         )
         numbers = " | ".join([f"{run.conclusion.tests:,}", *counts])
         yield f"| [{folder.name}]({folder.name}/{PAGE}) | {numbers} | {'; '.join(kinds) or 'none'} |\n"

@@ -68,8 +68,8 @@ class Blamer:
         """Return the sentence that a failure breaks; None if nothing fails there, or only the adapter does."""
         if result.verdicts.get(document) not in BAD:
             return None
-        at = _failing_step(row, result, document)
-        outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
+        at = failing_step(row, result, document)
+        outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
         if outcome.kind in ("error", "none"):
             return None
         return Blamed(*self._blame(row, at, result, document), severity_of(outcome, meaning.kind))
@@ -77,7 +77,7 @@ class Blamer:
     def _blame(self, row: Row, at: int, result: Result, document: str) -> Broken:
         if row.case.concurrent > 1:  # no document speaks of programs that run at the same time
             return _ruling(ALONE)
-        outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
+        outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
         diagnosis = _diagnosis_in(row, at, result, meaning)
         if diagnosis and diagnosis.endswith(UNCLAIMED):  # nothing obliges the backend to take the call
             return _ruling(MUST_REJECT)
@@ -94,8 +94,8 @@ class Blamer:
         """Return the rules that a result breaks in every document in which it fails, waived or not."""
         by_document = []
         for document in (document for document, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)):
-            at = _failing_step(row, result, document)
-            outcome, meaning = result.outcome_of(at), _meaning(row, at, document)
+            at = failing_step(row, result, document)
+            outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
             if meaning.kind == "illegal" and outcome.kind == "tensor" and not outcome.faults:
                 by_document.append(frozenset(meaning.rules))
             else:
@@ -147,7 +147,7 @@ class Blamer:
 
     def _broken(self, row: Row, at: int, document: str, outcome: Outcome, diagnosis: str | None) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""
-        due = _meaning(row, at, document).dst
+        due = meaning_in(row, at, document).dst
         if diagnosis == "wrong dims" and outcome.dims is not None and due is not None:
             if _is_of_earlier_step(row, at, document, outcome):
                 return [ALONE]
@@ -214,9 +214,9 @@ def _ruling(rule: str) -> Broken:
     return _RULING, Premise(rule, "our ruling")
 
 
-def heaviest(blamed: Iterable[Blamed]) -> Blame:
-    """Return the heaviest of the blames of a row in several documents."""
-    return min((each.blame for each in blamed), key=HEAVIEST_FIRST.index)
+def heaviest(blamed: Iterable[Blamed]) -> Blame | None:
+    """Return the heaviest of the blames of a row in several documents; None if only the adapter went wrong."""
+    return min((each.blame for each in blamed), key=HEAVIEST_FIRST.index, default=None)
 
 
 def worst_severity(blamed: Iterable[Blamed]) -> Severity | None:
@@ -228,15 +228,15 @@ def _weakness(premise: Premise) -> int:
     return AUTHORITIES.index(premise.authority)
 
 
-def _meaning(row: Row, at: int, document: str) -> Meaning:
+def meaning_in(row: Row, at: int, document: str) -> Meaning:
     return next(judged.meaning for judged in row.step(at).meanings if document in judged.documents)
 
 
-def _failing_step(row: Row, result: Result, document: str) -> int:
+def failing_step(row: Row, result: Result, document: str) -> int:
     """Return the step that fails in a document: the deciding one, unless the document allows its outcome."""
 
     def may_fail(at: int) -> bool:
-        rejected, kind = result.outcome_of(at).kind == "rejected", _meaning(row, at, document).kind
+        rejected, kind = result.outcome_of(at).kind == "rejected", meaning_in(row, at, document).kind
         return kind == "legal" if rejected else True
 
     others = range(len(result.outcomes)) if len(result.outcomes) > 1 else ()
@@ -259,7 +259,7 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
 def _is_of_earlier_step(row: Row, at: int, document: str, outcome: Outcome) -> bool:
     """Ask whether an answer has the dims due for an earlier step of the same program, or for its shape and this src."""
     earlier = earlier_steps(row, at)
-    if any(_meaning(row, k, document).dst == outcome.dims for k in earlier):
+    if any(meaning_in(row, k, document).dst == outcome.dims for k in earlier):
         return True
     src, meaning = row.case.steps[at].src, row.contracts[document].meaning
     calls = [(row.case.steps[k].shapes[-1], row.case.steps[k].special_zero[-1]) for k in earlier]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..adapter import FAMILIES, is_own
@@ -20,6 +20,7 @@ from ..system.terminal import count_noun
 from ..system.text import join_names, suggest
 from . import planted, waive
 from .blame import Blamed, Blamer
+from .cause import Cause, find_causes
 from .sentences import (
     count_severities,
     describe_failures_in_unclaimed_types,
@@ -61,6 +62,8 @@ class Conclusion:
     """The reason for the exit code."""
     notes: tuple[str, ...] = ()
     """Remarks, such as facets that are not claimed and work."""
+    causes: Mapping[str, Cause] = field(default_factory=dict)
+    """By failing row, the known fault that explains it."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -93,7 +96,9 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if ran_in_suite_process(header):
         notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
     notes += note_resumed(evidence.results)
-    conclusion = replace(conclusion, notes=tuple(notes))
+    backend = header["backend"]
+    causes = find_causes(plan.rows, results, conclusion.blames, backend["name"], backend["version"])
+    conclusion = replace(conclusion, notes=tuple(notes), causes=causes)
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))

@@ -16,6 +16,8 @@ from ..plan.rows import Plan, Row
 from ..run.judge import UNCLAIMED
 from ..system.terminal import count_noun
 from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, worst_severity
+from .cause import Cause
+from .conclude import Conclusion
 from .standing import Blames, has_standing, judged_documents
 
 MAX_KINDS_SHOWN = 12
@@ -27,28 +29,35 @@ Failed = tuple[Row, Result]
 
 @dataclass(frozen=True)
 class FailureKind:
-    """Rows that failed with one severity and diagnosis, and with the same heaviest blame."""
+    """Rows that failed by one cause, or with one severity and diagnosis and the same heaviest blame."""
 
+    cause: Cause | None
     severity: Severity | None
-    """None for an error of the adapter."""
+    """The worst of its rows; None for an error of the adapter."""
     diagnosis: str
+    """That of the first row."""
     blamed: Blamed | None
     """None for an error of the adapter."""
     members: tuple[Failed, ...]
     tests: int
     """The tests of these rows that fail; of waived rows, those that are waived."""
+    all_tests: int
+    """Those of all kinds."""
 
     @property
     def title(self) -> str:
-        """The severity, then what went wrong if that says more."""
-        return ": ".join(filter(None, (self.severity, self.diagnosis if self.diagnosis not in _SAYS_NO_MORE else None)))
+        """The severity, then the cause, or what went wrong if that says more."""
+        what = self.cause.title if self.cause else "" if self.diagnosis in _SAYS_NO_MORE else self.diagnosis
+        return ": ".join(filter(None, (self.severity, what)))
 
     @property
     def about(self) -> str:
-        """Name the blame, the rule and the number of tests."""
+        """Name the number of tests, what a cause means for a user, the blame and the rule."""
         if self.blamed is None and self.diagnosis.endswith(UNCLAIMED):  # a type that is not claimed has no tests
             return f"{MUST_REJECT} · {count_noun(len(self.members), 'row')}"
         about = f"{self.blamed.blame}: {self.blamed.premise.rule}" if self.blamed else self.members[0][0].case.rule
+        if self.cause and self.cause.is_guess:
+            return f"explains {self.tests:,} of {count_noun(self.all_tests, 'failing test')} · {about}"
         return f"{about} · {count_noun(self.tests, 'test')}"
 
 
@@ -66,19 +75,25 @@ class Failures:
         return "failures" if alive else "failures, all waived"
 
 
-def sort_failures(rows: Iterable[Failed], blames: Blames) -> list[Failed]:
-    """Put rows that failed into the order in which all reports show them.
+def sort_failures(rows: Iterable[Failed], conclusion: Conclusion) -> list[Failed]:
+    """Put rows that failed into the order in which all reports show them: those of a kind together.
 
-    The worst severity comes first, and an error of the adapter last; then what breaks the text, the commonest
-    diagnosis, single calls and small tensors.
+    The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
+    commonest kind. In a kind, the worst severity, single calls and small tensors come first.
     """
     rows = list(rows)
-    kinds = {row.id: (_weight(blames, row), result.diagnosis or "") for row, result in rows}
+    weights = {row.id: _weight(conclusion.blames, row) for row, _ in rows}
+    kinds = {row.id: conclusion.causes.get(row.id) or (weights[row.id], result.diagnosis or "") for row, result in rows}
     numbers = Counter(kinds.values())
+    of_kind = {
+        kind: weights[row] for row, kind in sorted(kinds.items(), key=lambda each: weights[each[0]], reverse=True)
+    }
 
-    def order(failed: Failed) -> tuple[tuple[int, int], int, str, tuple[bool, bool, int, int]]:
-        weight, diagnosis = kinds[failed[0].id]
-        return weight, -numbers[weight, diagnosis], diagnosis, _size_of(failed[0].case)
+    def order(failed: Failed) -> tuple[object, ...]:
+        row = failed[0]
+        kind = kinds[row.id]
+        name = kind.fault.id if isinstance(kind, Cause) else kind[1]
+        return of_kind[kind], -numbers[kind], name, weights[row.id], _size_of(row.case)
 
     return sorted(rows, key=order)
 
@@ -106,17 +121,17 @@ def _size_of(case: Case) -> tuple[bool, bool, int, int]:
     return not single, size == 0, size, sum(len(shape) for step in case.steps for shape in step.shapes)
 
 
-def group_failures(plan: Plan, evidence: Evidence, blames: Blames) -> Failures:
+def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Failures:
     """Group the rows that failed in the target. Rows that are waived are left out if any other failed."""
     results = {result.row: result for result in evidence.results if result.diagnosis}
     rows = [(row, results[row.id]) for row in plan_of_run(plan, evidence).rows if row.id in results]
-    failed = sort_failures((each for each in rows if fails(each[1].verdicts.values())), blames)
+    failed = sort_failures((each for each in rows if fails(each[1].verdicts.values())), conclusion)
     tests = _Tests(evidence.target, evidence.claims)
     inside = sum(tests.number(each, BAD) for each in failed)
     outside = sum(verdict in BAD for _, result in failed for verdict in result.verdicts.values()) - inside
     if inside:
-        return Failures(tuple(_kinds(failed, BAD, tests, blames)), outside)
-    return Failures(tuple(_kinds(sort_failures(rows, blames), {WAIVED}, tests, blames)), outside)
+        return Failures(tuple(_kinds(failed, BAD, tests, conclusion)), outside)
+    return Failures(tuple(_kinds(sort_failures(rows, conclusion), {WAIVED}, tests, conclusion)), outside)
 
 
 class _Tests(NamedTuple):
@@ -137,14 +152,21 @@ class _Tests(NamedTuple):
         return sum(result.verdicts[each] in verdicts for each in documents)
 
 
-def _kinds(rows: Iterable[Failed], verdicts: Set[Verdict], tests: _Tests, blames: Blames) -> Iterator[FailureKind]:
+def _kinds(
+    rows: Iterable[Failed], verdicts: Set[Verdict], tests: _Tests, conclusion: Conclusion
+) -> Iterator[FailureKind]:
     """Yield the kinds of rows with some verdicts in the target, in the order of their first rows."""
-    kinds: dict[tuple[Severity | None, str, Blamed | None], list[Failed]] = {}
+    kinds: dict[object, list[Failed]] = {}
+    numbers: dict[str, int] = {}
+    blames = conclusion.blames
     for row, result in rows:
-        if tests.number((row, result), verdicts):
-            kind = _severity(blames, row), result.diagnosis or "", _heaviest(blames, row)
-            kinds.setdefault(kind, []).append((row, result))
-    for (severity, diagnosis, blamed), members in kinds.items():
+        if number := tests.number((row, result), verdicts):
+            numbers[row.id] = number
+            like_it = _severity(blames, row), result.diagnosis, _heaviest(blames, row)
+            kinds.setdefault(conclusion.causes.get(row.id, like_it), []).append((row, result))
+    for members in kinds.values():
+        row, result = members[0]  # the worst of them
         yield FailureKind(
-            severity, diagnosis, blamed, tuple(members), sum(tests.number(each, verdicts) for each in members)
-        )
+            conclusion.causes.get(row.id), _severity(blames, row), result.diagnosis or "", _heaviest(blames, row),
+            tuple(members), sum(numbers[row.id] for row, _ in members), sum(numbers.values()),
+        )  # fmt: skip

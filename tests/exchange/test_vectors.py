@@ -17,7 +17,7 @@ from conformance.load.faults import load_faults
 from conformance.load.folders import spec_folder
 from conformance.load.schema import schema_of
 from conformance.meaning.faults import KnownFaults
-from conformance.model import LegalCall
+from conformance.model import PlainCall
 from conformance.plan.memory import patterns
 from conformance.plan.rows import Row, plan_of
 from tests.builders import ROOT, Cli, write_suite
@@ -89,7 +89,7 @@ def is_true(test: Any, rows: Sequence[Row]) -> bool:
             dst = None if meaning.dst is None else [*meaning.dst]
             said |= {name: {"kind": meaning.kind, "dst": dst, "rules": [*meaning.rules], **most} for name in documents}
     answers = [each["dst"] for each in said.values() if each["kind"] == "legal"]
-    legal = [LegalCall(test["src"]["type"], call.src, call.shapes[0], call.special_zero[0], (*dst,)) for dst in answers]
+    legal = [PlainCall(test["src"]["type"], call.src, call.shapes[0], call.special_zero[0], (*dst,)) for dst in answers]
     return (
         test["documents"] == said
         and test["known_faults"] == [fault.id for known in legal[:1] for fault in KNOWN.hitting(known)]

@@ -6,17 +6,20 @@ import pytest
 
 from conformance.adapter import bundled_backends
 from conformance.load.faults import load_faults
+from conformance.load.spec import load_spec
 from conformance.meaning.faults import KnownFaults
-from conformance.model import LegalCall, Malformed
+from conformance.model import Malformed, PlainCall
 
 ENTRY = """faults:
   - id: it
-    backend: numpy
-    versions: ["1"]
-    words: It fails
+    title: It fails
+    means: Do not call it.
+    backends:
+      numpy: ["1"]
+    shows: [crash]
     when: {when}
 """
-CALL = LegalCall("f32", (2, 0), (7, -1), False, (7, 0))
+CALL = PlainCall("f32", (2, 0), (7, -1), False, (7, 0))
 
 
 def load_text(folder: Path, text: str) -> KnownFaults:
@@ -26,8 +29,10 @@ def load_text(folder: Path, text: str) -> KnownFaults:
 
 
 def test_each_bundled_fault_is_of_a_bundled_backend() -> None:
-    assert {fault.backend for fault in load_faults()} <= bundled_backends().keys()
-    KnownFaults(load_faults())
+    faults = load_faults()
+    assert {backend for fault in faults for backend, _ in fault.backends} <= bundled_backends().keys()
+    assert {rule for fault in faults for rule in fault.rules} <= load_spec().rules.keys()
+    KnownFaults(faults)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +52,7 @@ def test_a_condition_reads_the_call_its_answer_and_its_type(tmp_path: Path, when
         (ENTRY.format(when="src[0] == 1"), "may read past the end"),
         (ENTRY.format(when="declared == 1"), "unknown name 'declared'"),
         (ENTRY.format(when="len(src)"), "where true or false is wanted"),
-        (ENTRY.format(when="len(src) > 1").replace("    words: It fails\n", ""), "missing key 'words'"),
+        (ENTRY.format(when="len(src) > 1").replace("    title: It fails\n", ""), "missing key 'title'"),
         (ENTRY.format(when="len(src) > 1").replace("id: it", "id: It"), "in kebab-case"),
         (ENTRY.format(when="len(src) > 1") + ENTRY.format(when="len(src) > 1")[8:], "the id 'it' occurs twice"),
     ],

@@ -12,6 +12,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.cli.run_summary import data_of, show
 from conformance.model import BLAMES, Array
+from conformance.model.verdicts import SEVERITIES
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
@@ -51,11 +52,12 @@ def groups(run: FinishedRun) -> list[FailureGroup]:
     return list(collect_failures(run, {}, IN_FULL))
 
 
-def test_what_breaks_the_text_comes_first(run: FinishedRun, groups: list[FailureGroup]) -> None:
+def test_the_worst_comes_first_then_what_breaks_the_text(run: FinishedRun, groups: list[FailureGroup]) -> None:
     """In a group small single calls come before large ones, and these before chains."""
-    order = [list(BLAMES).index(group.blame) for group in groups if group.blame]
+    kinds = [group.kind for group in groups if group.kind.severity and group.kind.blame]
+    order = [(SEVERITIES.index(kind.severity), list(BLAMES).index(kind.blame)) for kind in kinds]  # type: ignore[arg-type]
     assert order == sorted(order)
-    assert groups[0].blame == "breaks the text"
+    assert (kinds[0].severity, kinds[0].blame) == ("wrong answer", "breaks the text")
     assert len(set(order)) > 1
     cases = [entry.case.id for entry in groups[0].full]
     assert cases == [case for case in ("small", "large", "in-a-chain") if case in cases]

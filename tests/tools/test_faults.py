@@ -11,6 +11,7 @@ from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.model import Expression, KnownFault, Place
 from conformance.plan.rows import Plan, drawn_number, plan_of
+from conformance.verdict.conclude import conclude_evidence
 from tools.faults import explain, explain_evidence, main
 
 from ..builders import REPORTS, Command, published
@@ -19,7 +20,8 @@ BACKEND = "broken:zero-flag-ignored"
 
 
 def fault(when: str, backend: str = BACKEND, version: str = "1") -> KnownFault:
-    return KnownFault("it", backend, (version,), "It takes a 0 as a length", Expression(when, Place("faults.yaml", 7)))
+    place = Place("faults.yaml", 7)
+    return KnownFault("it", "It fails", "Avoid it.", ((backend, (version,)),), ("crash",), Expression(when, place))
 
 
 @pytest.fixture
@@ -117,4 +119,7 @@ def test_published_evidence_shows_each_fault_of_its_version() -> None:
         seen.add((found.backend, found.version))
         assert not found.unexplained, (folder, found.unexplained[:5])
         assert not found.idle, (folder, found.idle)
-    assert {(each.backend, version) for each in faults for version in each.versions} <= seen
+        causes = conclude_evidence(plan, replace(evidence, results=cases)).causes
+        needed = {fault.id for fault in faults if fault.rules and found.version in fault.versions_of(found.backend)}
+        assert needed <= {cause.fault.id for cause in causes.values()}, folder
+    assert {(name, version) for each in faults for name, versions in each.backends for version in versions} <= seen

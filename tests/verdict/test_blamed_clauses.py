@@ -7,6 +7,7 @@ what spec/findings.yaml says of other readings; never from the code that blames.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatch
 from math import prod
 from typing import Any, NamedTuple
@@ -219,7 +220,7 @@ def list_shown_blames(backend: OneFault) -> Iterator[tuple[str, ShownBlame]]:
     for document in DOCUMENTS:
         blames = {row: {document: of[document]} for row, of in conclusion.blames.items() if document in of}
         header = {"claims": claims.to_json(), "target": {"documents": [document]}}
-        kinds = group_failures(plan, Evidence(header, results, {}), blames).kinds
+        kinds = group_failures(plan, Evidence(header, results, {}), replace(conclusion, blames=blames)).kinds
         if not kinds:
             yield document, ShownBlame(NOTHING, "")
         elif blamed := [kind.blamed for kind in kinds if kind.blamed]:

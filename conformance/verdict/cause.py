@@ -1,0 +1,91 @@
+"""Causes: the known fault that explains a failing row, matched by its condition on the call and by the diagnosis.
+
+Faults of exactly this backend and version are known causes. For any other one, all faults are tried, and one that
+explains failures is a guess: it is made only if nearly every call that the fault may hit did fail.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ..load.faults import load_faults
+from ..meaning.faults import KnownFaults
+from ..model import BAD, PASS, KnownFault, Meaning, PlainCall, Result
+from ..plan.rows import Row
+from ..run.judge import UNCLAIMED
+from .blame import failing_step, meaning_in
+from .standing import Blames
+
+_FAILING_OF_TEN = 9
+"""A guess needs so many failing rows among ten that the fault may hit."""
+
+
+class Cause(NamedTuple):
+    """The fault that explains some failing rows."""
+
+    fault: KnownFault
+    is_guess: bool
+    """Whether the fault was only seen in other backends or versions."""
+
+    @property
+    def title(self) -> str:
+        return f"perhaps: {self.fault.title}" if self.is_guess else self.fault.title
+
+
+def find_causes(
+    rows: Iterable[Row], results: Mapping[str, Result], blames: Blames, name: str, version: str
+) -> dict[str, Cause]:
+    """Return the cause of each blamed row that has one: the first fault of the file that fits."""
+    rows = list(rows)
+    failing = [(row, results[row.id]) for row in rows if row.id in blames]
+    if not failing:
+        return {}
+    faults = load_faults()
+    if own := [fault for fault in faults if version in fault.versions_of(name)]:
+        known = KnownFaults(own)
+        return {row.id: Cause(fits[0], False) for row, result in failing if (fits := _explaining(known, row, result))}
+    known = KnownFaults(faults)
+    fits_of = {row.id: fits for row, result in failing if (fits := _explaining(known, row, result))}
+    passing = [row for row in rows if row.id in results and PASS in results[row.id].verdicts.values()]
+    tried = Counter(fault for fits in fits_of.values() for fault in fits)
+    known = KnownFaults(tried)
+    hits = Counter(fault for row in passing for fault in _reaching(known, row, results[row.id].step, row.documents[0]))
+    causes: dict[str, Cause] = {}
+    for fault, number in tried.most_common():
+        if 10 * number >= _FAILING_OF_TEN * (number + hits[fault]):
+            explained = (row for row, fits in fits_of.items() if fault in fits)
+            causes |= {row: Cause(fault, True) for row in explained if row not in causes}
+    return causes
+
+
+def _explaining(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault, ...]:
+    """Return the faults that explain the failure of a row in every document in which it fails."""
+    documents = [document for document, verdict in result.verdicts.items() if verdict in BAD]
+    if any(failing_step(row, result, document) != result.step for document in documents):
+        return ()
+    diagnosis = (result.diagnosis or "").removesuffix(UNCLAIMED)
+    first, *others = (_reaching(known, row, result.step, document) for document in documents)
+    return tuple(fault for fault in first if diagnosis in fault.shows and all(fault in other for other in others))
+
+
+def _reaching(known: KnownFaults, row: Row, at: int, document: str) -> tuple[KnownFault, ...]:
+    """Return the faults that a step of a row may meet, as a document reads it."""
+    meaning = meaning_in(row, at, document)
+    reaching = known.reaching(list(_calls(row, at, document, meaning)), meaning)
+    return tuple(fault for fault in reaching if row.facets.issuperset(fault.facets))
+
+
+def _calls(row: Row, at: int, document: str, meaning: Meaning) -> Iterator[PlainCall]:
+    """Yield the call of each node of a step, up to one without a known answer."""
+    step, contract = row.case.steps[at], row.contracts[document]
+    src, single = step.src, len(step.shapes) == 1
+    for shape, special_zero in zip(step.shapes, step.special_zero, strict=True):
+        node = meaning if single else contract.meaning(src, shape, special_zero)
+        dst = tuple(length or 0 for length in node.dst or ()) if node.kind == "legal" else ()
+        if node.kind == "legal" or meaning.kind != "legal":
+            yield PlainCall(row.type, src, shape, special_zero, dst)
+        if node.dst is None or None in node.dst:
+            return
+        src = src if step.shared_src else dst

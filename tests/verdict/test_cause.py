@@ -1,0 +1,104 @@
+"""Causes: a fault is named only for failures that fit its condition and its diagnoses, and a guess says so."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from conformance.evidence.results import read
+from conformance.model import Expression, KnownFault, Place
+from conformance.verdict.cause import Cause
+from conformance.verdict.conclude import conclude_evidence
+
+from ..builders import Command
+
+BACKEND = "broken:zero-flag-ignored"
+"""It takes a 0 as a length even where it should copy. Its version is 1."""
+COPIES = "special_zero and any(n == 0 and i < len(src) and src[i] != 0 for i, n in enumerate(shape))"
+REFUSED = "refused a legal call"
+
+
+def fault(
+    when: str | None = COPIES, shows: str = REFUSED, version: str = "1",
+    rules: tuple[str, ...] = (), facets: tuple[str, ...] = (),
+) -> KnownFault:  # fmt: skip
+    condition = Expression(when, Place("faults.yaml", 7)) if when else None
+    backends = ((BACKEND, (version,)),)
+    return KnownFault("it", "Takes 0 literally", "Write lengths.", backends, (shows,), condition, rules, facets)
+
+
+Find = Callable[..., Mapping[str, Cause]]
+
+
+@pytest.fixture
+def find(command: Command, monkeypatch: pytest.MonkeyPatch) -> Find:
+    command.run(BACKEND, "--type", "f32")
+    evidence, plan = read(command.out / "results.jsonl"), command.plan
+
+    def causes(*faults: KnownFault) -> Mapping[str, Cause]:
+        monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: faults)
+        return conclude_evidence(plan, evidence).causes
+
+    return causes
+
+
+def cases(causes: Mapping[str, Cause]) -> set[str]:
+    return {row.partition("[")[0] for row in causes}
+
+
+def test_a_fault_of_this_version_is_the_cause_of_what_fits(find: Find) -> None:
+    known = find(fault())
+    assert cases(known) == {"copies", "infers-beside-zero", "there-and-back"}, "also in a chain"
+    assert not any(cause.is_guess for cause in known.values())
+    assert cases(find(fault("special_zero and 0 in shape and -1 in shape"))) == {"infers-beside-zero", "there-and-back"}
+
+
+@pytest.mark.parametrize(
+    ("why", "other"),
+    [
+        ("the condition does not hold", fault("len(src) > 9")),
+        ("the diagnosis is another", fault(shows="crash")),
+        ("the calls are legal", fault(None, rules=("same-volume",))),
+        ("the rows lack the facet", fault(facets=("declared",))),
+    ],
+)
+def test_a_fault_that_does_not_fit_is_no_cause(find: Find, why: str, other: KnownFault) -> None:
+    assert not find(other), why
+
+
+def test_the_first_fault_that_fits_is_the_cause(find: Find) -> None:
+    narrow, wide = fault("-1 in shape")._replace(id="narrow"), fault()
+    named = {row.partition("[")[0]: cause.fault.id for row, cause in find(narrow, wide).items()}
+    assert named == {"infers-beside-zero": "narrow", "there-and-back": "narrow", "copies": "it"}
+
+
+def test_another_version_is_guessed_if_nearly_all_calls_fail(find: Find) -> None:
+    guessed = find(fault(version="2"))
+    assert cases(guessed) == {"copies", "infers-beside-zero", "there-and-back"}
+    assert {cause.title for cause in guessed.values()} == {"perhaps: Takes 0 literally"}
+    assert not find(fault("len(src) > 0", version="2")), "most calls that it may hit pass"
+
+
+def test_calls_that_are_not_legal_have_causes_by_rule(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.run("broken:volume-unchecked", "--type", "f32")
+    evidence, plan = read(command.out / "results.jsonl"), command.plan
+    answered = "answered an illegal call"
+
+    def rules_of(*rules: str) -> set[str]:
+        known = fault(None, answered, rules=rules)._replace(backends=(("broken:volume-unchecked", ("1",)),))
+        monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: [known])
+        return cases(conclude_evidence(plan, evidence).causes)
+
+    assert rules_of("same-volume")
+    assert not rules_of("lower-bound")
+
+
+def test_terminal_and_reports_name_the_cause(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: [fault(version="2")])
+    said = reporting.run(BACKEND, "--type", "f32")
+    assert "rejects a legal call: perhaps: Takes 0 literally · explains " in said.out
+    page, summary = ((reporting.out / name).read_text("utf-8") for name in ("report.html", "summary.md"))
+    assert "<bdi>perhaps: Takes 0 literally</bdi>" in page
+    assert f"A guess: the failures fit a fault of {BACKEND} 2." in page
+    assert "rejects a legal call: perhaps: Takes 0 literally: " in summary
+    (failure, *_) = reporting.run(BACKEND, "--type", "f32", "--json").data["failures"]
+    assert failure["cause"] == {"id": "it", "guess": True}
