@@ -6,7 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..evidence.command import suite_words
 from ..evidence.drawn import describe_drawn
@@ -16,7 +16,7 @@ from ..verdict.standing import Standing
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence
-from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, list_shown
+from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import render_page
 from .rows import group_pairs
@@ -54,6 +54,8 @@ _LINKS = {
 _NO_LINKS = dict.fromkeys(_LINKS, "")
 _WORDS = {"None": "none", "True": "yes", "False": "no"}
 _ALL = ("target · operations", "target · documents", "target · types")
+MAX_KINDS_LISTED = 8
+"""Kinds of failures to list in the head."""
 DIGEST_START = 12
 """Characters of a digest to show in the head; the run details have all."""
 
@@ -93,7 +95,8 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         drawn=describe_drawn(run.evidence, run.plan.suite.spec),
         rules=list(collect_rules(run)),
         failures=failures,
-        first=next((entry for failure in failures for entry in failure.full), None),
+        explained=_count_explained(failures),
+        most_kinds=MAX_KINDS_LISTED,
         matrix=collect_matrix(run, failing=brief),
         observed=list(count_observed_calls(run) if brief else collect_observed_calls(run)),
         facets_left_out=collect_facets(run),
@@ -108,6 +111,18 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     )
 
 
+class Explained(NamedTuple):
+    """The number of known or guessed causes, and of the failing tests that they explain."""
+
+    causes: int
+    tests: int
+
+
+def _count_explained(failures: Sequence[FailureGroup]) -> Explained:
+    explained = [failure for failure in failures if failure.kind.cause and failure.failures.tests]
+    return Explained(len(explained), sum(failure.failures.tests for failure in explained))
+
+
 def _merge_documents(standings: Sequence[Standing]) -> Iterator[tuple[Standing, Sequence[str]]]:
     """Yield standings that differ in nothing else once, with their documents."""
     alike = group_pairs((repr(replace(standing, document="")), standing) for standing in standings)
@@ -120,10 +135,12 @@ def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
     backend, machine, suite = header["backend"], header["environment"], header["suite"]
     unsigned = "" if certified else " (not signed)"
     build = ", ".join(f"{name} {value}" for name, value in backend["detail"].items())
+    judged = [run.plan.suite.spec.documents[name] for name in dict.fromkeys(each.document for each in run.standings)]
     return {
         "Run on": format_time(header["started"]),
         "By": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
         "Valid for": f"this build{f' ({build})' if build else ''} on this processor; run again for any other",
+        "Against": "; ".join(f"{document.title}, {document.edition}" for document in judged) or "nothing",
         "Processor": ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine),
         "Suite": f"{suite['version']}, {suite['digest'][:DIGEST_START]}",
         "Exit code": str(run.conclusion.exit_code),

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import LIMITS, NOT_RUN, WAIVED, Document, Verdict
-from ..model.verdicts import Label, count_failed
+from ..model.verdicts import SEVERITIES, Label, count_failed
 from ..system.exit_codes import CONFORMS, VOIDS_CERTIFICATES
 from ..system.terminal import count_noun
 from ..verdict.label import label_of
-from ..verdict.sentences import LARGE_TENSORS, describe_failures, name_limits
+from ..verdict.sentences import LARGE_TENSORS, count_severities, describe_failures, name_limits
 from ..verdict.standing import Standing, count_tests
 from .finished_run import FinishedRun
 from .rows import group_pairs
@@ -46,10 +46,18 @@ class DocumentState(NamedTuple):
     limits: tuple[str, ...]
     failures: str
     """How many tests fail, by what they do to a user and by what they break; empty if none fails."""
+    numbers: tuple[int, ...]
+    """The tests that fail by severity, the worst first."""
 
     @property
     def failed(self) -> int:
         return count_failed(self.counts)
+
+    @property
+    def percent(self) -> str:
+        """The share of the tests that fail; a failure never rounds to none."""
+        share = 100 * self.failed / self.tests if self.tests else 0
+        return f"{max(share, 0.1):.1f}" if self.failed else "0.0" if self.tests else "–"
 
     @property
     def tests(self) -> int:
@@ -73,8 +81,9 @@ def _describe_document(
     label = label_of(standings, run.claims, code if code in VOIDS_CERTIFICATES else CONFORMS)
     if not standings and not run.claims.offers(document.operation):
         label = "not claimed"
-    counts, limits = count_tests(standings), tuple(_limits(run, standings))
-    return DocumentState(document, label, sentence, counts, limits, describe_failures(standings))
+    counts, limits, severities = count_tests(standings), tuple(_limits(run, standings)), count_severities(standings)
+    numbers = tuple(severities.get(each, 0) for each in SEVERITIES)
+    return DocumentState(document, label, sentence, counts, limits, describe_failures(standings), numbers)
 
 
 # ── what is not claimed, and what was not run ─────────────────────────────────────────────────────

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
-from ..model.verdicts import WORST
+from ..model.verdicts import SEVERITIES, WORST
 from ..report.finished_run import FinishedRun
 from ..report.render import render_page
 from ..report.rows import RowResult, count_groups, group_pairs
 from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
-from .landing import collect_libraries, summarize
+from .landing import NEEDS, answer_question, collect_libraries, summarize
 
 _MAX_TABLE_BACKENDS = 10
 """Backends in one table, as many as a sheet of paper holds."""
@@ -116,7 +116,7 @@ class Part(NamedTuple):
     """What its filters choose from; empty if it has none."""
 
 
-_QUESTION = "Who conforms to oneDNN Graph’s reshape?"
+_QUESTION = "Which libraries reshape as oneDNN Graph says?"
 HOME, COMPARED = "index.html", "compare.html"
 PARTS: Mapping[str, Part] = {
     HOME: Part("All backends", _QUESTION, ("verdicts", "environment"), ""),
@@ -180,10 +180,12 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "tests": sum(len(row.documents) for row in runs[0].plan.rows),
         "libraries": libraries,
         "numbers": summarize(runs, libraries),
+        "answer": answer_question(libraries),
+        "first": next(iter(spec.documents.values())),
+        "needs": NEEDS,
+        "severities": SEVERITIES,
         "page_of": dict(zip(names, pages, strict=False)),
         "most_chosen": min(MAX_CHOSEN, len(runs)),
-        "apart": sum("disagreements" in line.filtered.kinds for line in cases),
-        "lonely": sum("one-fails" in line.filtered.kinds for line in cases),
         "filters": {"rule": list(spec.rules)},
         "rules": list(_collect_rules(runs)),
         "abreast": -(-len(runs) // tables),

@@ -1,4 +1,4 @@
-"""The table of backends and documents: a line for each backend and version, the fewest failures first."""
+"""The table of backends: a line for each backend and version, those that conform first and the worst last."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from ..evidence.drawn import find_comparable
-from ..model import BAD
-from ..model.verdicts import Label
+from ..model import BAD, Claims
+from ..model.verdicts import LABELS, Label
+from ..plan.facets import RUNTIME_SHAPE
 from ..plan.rows import drawn_number
 from ..report.finished_run import FinishedRun
 from ..report.rows import group_pairs
@@ -19,18 +20,27 @@ from ..system.terminal import count_noun
 T = TypeVar("T")
 
 
+NEEDS = {
+    "own": "its own special_zero", "bf16": "bf16", "f16": "f16", "runtime": "shapes at run time",
+    "lives": "never ends the process", "right": "never a wrong answer",
+}  # fmt: skip
+"""What a reader can ask for, by the name of the field. A line has the first four; its numbers say the others."""
+
+
 class BackendLine(NamedTuple):
-    """A backend of one version, with its state in each document."""
+    """A backend of one version, with its result in each document."""
 
     name: str
     page: str | None
     """The link to its report."""
     label: Label
+    worst: str
+    """What the worst failure is; empty if nothing failed."""
     failed: int
     tests: int
     documents: tuple[DocumentState, ...]
-    limits: tuple[str, ...]
-    """The limits that the backend has in every document that it claims."""
+    has: tuple[str, ...]
+    """The needs that it meets by what it claims."""
     change: str
     """What changed since the version before; empty for the oldest one."""
     changes: str | None
@@ -49,9 +59,6 @@ class Numbers(NamedTuple):
     """The numbers at the top of the page."""
 
     backends: int
-    conform: int
-    whole: tuple[str, ...]
-    """The names of those that conform and leave nothing out."""
     first: str
     last: str
     """The days of the oldest and of the newest run."""
@@ -65,14 +72,15 @@ Versions = Sequence[tuple[FinishedRun, str, str | None]]
 def collect_libraries(
     runs: Sequence[FinishedRun], names: Sequence[str], pages: Sequence[str], changes: Mapping[str, str]
 ) -> list[Library]:
-    """Collect the backends, versions of one library together, in the order of the failures of the newest version."""
+    """Collect the backends, versions of one library together: those that conform first, and the worst last."""
     links: Iterable[str | None] = pages or [None] * len(runs)
     by_name = group_pairs(
         (str(run.evidence.header["backend"]["name"]), (run, name, page))
         for run, name, page in zip(runs, names, links, strict=True)
     )
     libraries = [Library(name, _lines(versions, changes)) for name, versions in by_name.items()]
-    return sorted(libraries, key=lambda library: (library.lines[0].failed, library.name))
+    order = [*LABELS]
+    return sorted(libraries, key=lambda each: (-order.index(each.lines[0].label), each.lines[0].failed, each.name))
 
 
 def _lines(versions: Versions, changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
@@ -82,18 +90,37 @@ def _lines(versions: Versions, changes: Mapping[str, str]) -> tuple[BackendLine,
         run = bare.with_drawn
         documents = describe_documents(run)
         change = _describe_change(ordered[number + 1][0], bare) if number + 1 < len(ordered) else ""
-        link, limits = changes.get(page or ""), _find_common_limits(documents)
+        worst = next((kind.title for kind in run.failures if kind.severity), "")
         lines.append(
             BackendLine(
-                name, page, run.label, run.failed, run.conclusion.tests, documents, limits, change, link, number == 0
+                name, page, run.label, worst, run.failed, run.conclusion.tests, documents, tuple(_find_met(run.claims)),
+                change, changes.get(page or ""), number == 0,
             )
-        )
+        )  # fmt: skip
     return tuple(lines)
 
 
-def _find_common_limits(documents: Sequence[DocumentState]) -> tuple[str, ...]:
-    claimed = [document.limits for document in documents if document.tests]
-    return tuple(limit for limit in (claimed or [()])[0] if all(limit in limits for limits in claimed))
+def _find_met(claims: Claims) -> Iterator[str]:
+    """Yield the needs that a backend meets by what it claims."""
+    yield from ["own"] * (not claims.answers_special_zero)
+    yield from filter(claims.offers_type, ("bf16", "f16"))
+    yield from ["runtime"] * (not claims.excludes(RUNTIME_SHAPE) and len(claims.operations) > 1)
+
+
+def answer_question(libraries: Iterable[Library]) -> str:
+    """Say how many backends conform to the first document, with their own special_zero and without."""
+    newest = [library.lines[0] for library in libraries]
+    tested = [line for line in newest if line.documents[0].tests]
+    if not tested:
+        return "No backend was tested"
+    document = tested[0].documents[0].document
+    parts = []
+    for own, words in ((True, "with their own special_zero"), (False, "with one by the adapter")):
+        those = [line.documents[0].label for line in tested if ("own" in line.has) == own]
+        number = sum(label.startswith("conforms") for label in those)
+        parts += [f"{number or 'none'} of {count_noun(len(those), 'backend')} {words}"] * bool(those)
+    said = f"{' and '.join(parts)} conform to {document.title}, {document.edition}"
+    return f"{said[:1].upper()}{said[1:]}"
 
 
 def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple[T, FinishedRun], ...]]:
@@ -133,11 +160,7 @@ def _failing(run: FinishedRun, comparable: Set[str]) -> set[tuple[str, str]]:
 
 
 def summarize(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numbers:
-    """Count the backends that conform, and say when and where all were run."""
-    lines = [line for library in libraries for line in library.lines]
+    """Count the backends, and say when and where all were run."""
     days = sorted(str(run.evidence.header["started"])[:10] for run in runs)
     processors = dict.fromkeys(str(run.evidence.header["environment"].get("processor", "unknown")) for run in runs)
-    return Numbers(
-        len(lines), sum(line.label.startswith("conforms") for line in lines),
-        tuple(line.name for line in lines if line.label == "conforms"), days[0], days[-1], tuple(processors),
-    )  # fmt: skip
+    return Numbers(sum(len(library.lines) for library in libraries), days[0], days[-1], tuple(processors))

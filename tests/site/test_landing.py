@@ -14,7 +14,7 @@ from conformance.report import report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.report.summary import describe_documents
 from conformance.site.compare_page import name_runs, render
-from conformance.site.landing import collect_libraries, summarize
+from conformance.site.landing import answer_question, collect_libraries, summarize
 from conformance.verdict.conclude import conclude_evidence
 
 from ..builders import Command, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
@@ -37,7 +37,7 @@ def runs(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> list[FinishedR
     return [finish_run(plan, each, folder / f"{number}") for number, each in enumerate(backends)]
 
 
-def test_fewest_failures_come_first_and_versions_together(runs: list[FinishedRun]) -> None:
+def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]) -> None:
     libraries = collect_libraries(runs, name_runs(runs), (), {})
     assert [library.name for library in libraries] == ["right", "wrong"]
     assert [line.name for line in libraries[0].lines] == ["right 1.10", "right 1", "right 0.9"]
@@ -48,8 +48,10 @@ def test_fewest_failures_come_first_and_versions_together(runs: list[FinishedRun
     assert newest.change == "since 1: no test fails"
     assert older.change == ""
     numbers = summarize(runs, libraries)
-    assert (numbers.backends, numbers.conform, numbers.whole) == (4, 2, ("right 1.10", "right 1"))
-    assert (numbers.first, numbers.last) == ("2026-01-02", "2026-01-02")
+    assert (numbers.backends, numbers.first, numbers.last) == (4, "2026-01-02", "2026-01-02")
+    assert [library.lines[0].label for library in libraries] == ["conforms", "wrong answer"]
+    answer = "1 of 2 backends with their own special_zero conform to "
+    assert answer_question(libraries).startswith(answer)
 
 
 def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
@@ -88,27 +90,47 @@ def list_visible_rows(page: Any) -> list[str]:
 
 
 @pytest.mark.slow
-def test_chips_choose_and_heads_sort(page: Any) -> None:
-    everyone = ["right 1.10", "right 1", "right 0.9", "wrong 1"]
-    assert list_visible_rows(page) == everyone
-    page.click("text=Latest versions")
+def test_needs_choose_and_heads_sort(page: Any) -> None:
     assert list_visible_rows(page) == ["right 1.10", "wrong 1"]
-    page.click(".chips >> text=Conform")
-    assert list_visible_rows(page) == ["right 1.10", "right 1"]
-    page.click(".chips >> text=All")
-    page.click("th[data-sort] button >> nth=1")
-    assert list_visible_rows(page) == everyone
-    page.click("th[data-sort] button >> nth=1")
-    assert list_visible_rows(page) == ["wrong 1", "right 1.10", "right 1", "right 0.9"]
-    assert page.get_attribute("th[data-sort] >> nth=1", "aria-sort") == "descending"
+    assert page.inner_text("output") == "1 conform, of 2 that fit"
+    page.check("[name=right]")
+    assert list_visible_rows(page) == ["right 1.10"]
+    page.check("[name=older]")
+    assert list_visible_rows(page) == ["right 1.10", "right 1"], "0.9 has wrong answers"
+    address = page.url
+    assert "right=on" in address
+    page.goto("about:blank")
+    page.goto(address)
+    assert list_visible_rows(page) == ["right 1.10", "right 1"], "the address has the choice"
+    page.uncheck("[name=right]")
+    page.fill("[name=text]", "wrong")
+    assert list_visible_rows(page) == ["wrong 1"]
+    page.fill("[name=text]", "")
+    page.click("th[data-sort] button >> nth=4")
+    assert page.get_attribute("th[data-sort] >> nth=4", "aria-sort") == "descending"
+    assert list_visible_rows(page)[0] == "wrong 1"
+
+
+@pytest.mark.slow
+def test_the_numbers_are_of_the_chosen_document(page: Any, runs: list[FinishedRun]) -> None:
+    of_wrong = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0]
+    for at in (1, 0):
+        page.select_option("[name=document]", str(at))
+        cells = page.eval_on_selector("tr:has-text('wrong 1')", "row => Array.from(row.cells, cell => cell.innerText)")
+        document = of_wrong.documents[at]
+        assert cells[1].endswith(document.label)
+        assert cells[2:7] == [*(str(number) if number else "·" for number in document.numbers), document.percent]
+        assert document.document.edition in page.inner_text("#judged")
 
 
 @pytest.mark.slow
 def test_heads_stay_in_view(page: Any) -> None:
+    page.check("[name=older]")
     page.set_viewport_size({"width": 700, "height": 260})
     page.evaluate("document.querySelector('.big').scrollTo(200, 100)")
     box, head, name = (
-        page.locator(each).bounding_box() for each in (".big >> nth=0", "th[data-sort] >> nth=0", "th[data-n] >> nth=0")
+        page.locator(each).bounding_box()
+        for each in (".big >> nth=0", "th[data-sort] >> nth=0", ".big tbody th >> nth=0")
     )
     assert abs(head["y"] - box["y"]) < 2
     assert abs(name["x"] - box["x"]) < 2
