@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from conformance.model import Declared, Node, Tensor
+from conformance.model import Declared, Graph, Node, Tensor
 from conformance.model.types import dtype_of
 
 from ..reference import can_be_true
@@ -19,6 +20,7 @@ from .base import (
     always,
     move_elements,
     overlook,
+    read_graph,
     read_node,
     resolve_dims,
 )
@@ -30,6 +32,19 @@ accept_declared.plant("declared-in-full-or-refused", "declared-output", "P", "Re
                       lambda said, dims: said.dims is None or said.dims == dims)  # fmt: skip
 accept_declared.plant("unknown-rank-is-rank-zero", "declared-output", "PK", "Reads an unknown rank as rank 0.",
                       lambda said, dims: can_be_true(said._replace(dims=said.dims or ()), dims))  # fmt: skip
+
+
+def with_fields_before_the_last(graph: Graph, **fields: Any) -> Graph:
+    """Return a graph with other fields in every node but the last."""
+    return graph._replace(nodes=(*(node._replace(**fields) for node in graph.nodes[:-1]), graph.nodes[-1]))
+
+
+read_graph.plant("declarations-between-nodes-not-read", "declared-output", "P",
+                 "Ignores what is declared between nodes.",
+                 lambda graph: with_fields_before_the_last(graph, result=None))  # fmt: skip
+read_graph.plant("nodes-before-the-last-are-believed", "operands-as-listed", "P",
+                 "Does not count the inputs and outputs of nodes before the last.",
+                 lambda graph: with_fields_before_the_last(graph, inputs=1, outputs=1))  # fmt: skip
 
 
 @accept_declared("declared-volume-is-enough", breaks="declared-output", classes="P")

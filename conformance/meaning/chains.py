@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 
@@ -17,23 +18,26 @@ def meaning_of(
     special_zero: tuple[bool, ...],
     form: Form | None,
     shared_src: bool = False,
+    own_node: int = -1,
 ) -> Meaning:
     """Return what a chain of reshapes means. An unspecified node excuses nothing in the nodes after it.
+
+    `own_node`: the index of the node that has the form; the others have its types only.
 
     `shared_src`: each node takes src, so that it is a fork, and means what its last node does if no other forbids it.
     """
     if len(shapes) == 1:
         return contract.meaning(src, shapes[0], special_zero[0], form)
+    forms = [form and form.of_types] * len(shapes)
+    forms[own_node] = form
     if shared_src:
-        return _meaning_of_fork(contract, src, shapes, special_zero, form)
+        return _meaning_of_fork(contract, src, shapes, special_zero, forms)
     volume = prod(src)
     meaning = Meaning("legal", src, ())
     silent: tuple[str, ...] = ()  # with "" for an unspecified node without a silent rule
     beyond: tuple[str, ...] = ()
-    for k, (shape, zero) in enumerate(zip(shapes, special_zero, strict=True)):
+    for shape, zero, form_of_node in zip(shapes, special_zero, forms, strict=True):
         assert meaning.dst is not None
-        last = k == len(shapes) - 1
-        form_of_node = form.of_types if form and not last else form
         copied = {i for i, d in enumerate(shape) if zero and d == 0 and i < len(meaning.dst) and meaning.dst[i] is None}
         meaning = contract.meaning(fill_unknown(meaning.dst, volume), shape, zero, form_of_node)
         if copied and (meaning.kind != "illegal" or set(meaning.rules) & contract.of_answer):
@@ -51,11 +55,9 @@ def meaning_of(
 
 def _meaning_of_fork(
     contract: Contract, src: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], special_zero: tuple[bool, ...],
-    form: Form | None,
+    forms: Sequence[Form | None],
 ) -> Meaning:  # fmt: skip
     """Return what several reshapes of one src mean: illegal if one of them is, else unspecified if one of them is."""
-    form_of_others = form and form.of_types
-    forms = (form_of_others,) * (len(shapes) - 1) + (form,)
     meanings = [contract.meaning(src, *call) for call in zip(shapes, special_zero, forms, strict=True)]
     kinds = {meaning.kind for meaning in meanings}
     against = [meaning for meaning in meanings if meaning.kind != "legal"] or meanings

@@ -26,7 +26,7 @@ class Form(NamedTuple):
 
     @property
     def of_types(self) -> Form:
-        """The form of the nodes before the last: only types and rank, because all else concerns the last node."""
+        """The form of the other nodes of a chain: only types and rank, because all else concerns one node."""
         return Form(self.src_type, self.src_type, self.shape_type, self.shape_rank)
 
 

@@ -89,7 +89,7 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
     if row.given != "runtime":
         shapes = ()
     elif case.inputs.get("shape") == 0:
-        shapes = shapes[:-1]
+        shapes = shapes[1:] if case.in_first_node else shapes[:-1]
     graph, meanings = _graph(row, step, common), _meanings(row, step)
     return RowStep(graph, source, shapes, step.in_place, meanings, case.large, case.shape_step)
 
@@ -114,11 +114,11 @@ def _graph(row: Row, step: Step, common: _Common) -> Graph:
 
 
 def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
-    """Return one node of the graph. The attributes, inputs and outputs of a case are those of the last node."""
-    case, last = row.case, k == len(step.shapes) - 1
+    """Return one node of the graph. The attributes, inputs and outputs of a case are those of its own node."""
+    case = row.case
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
     shared = (step.shared_src, step.shared_shape) if k else (False, False)
-    if not last:
+    if k != _own_node(case, step):
         shape = _shape_vector(row, step, k, common)
         return Node(row.operation, shape, special_zero, takes_src=shared[0], shares_shape=shared[1])
     if "special_zero" in case.attributes:
@@ -134,6 +134,11 @@ def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
         case.outputs.get("dst", 1) + case.outputs.get("extra", 0),
         *shared,
     )
+
+
+def _own_node(case: Case, step: Step) -> int:
+    """Return the index of the node that the form of a case is about."""
+    return 0 if case.in_first_node else len(step.shapes) - 1
 
 
 def _shape_operand(row: Row, step: Step, k: int, common: Dims) -> Operand | None:
@@ -194,7 +199,8 @@ def _meanings(row: Row, step: Step) -> tuple[StepMeaning, ...]:
     form = _form(row, step)
     by_meaning: dict[Meaning, list[str]] = {}
     for document in row.documents:
-        meaning = meaning_of(row.contracts[document], step.src, step.shapes, step.special_zero, form, step.shared_src)
+        contract, own = row.contracts[document], _own_node(row.case, step)
+        meaning = meaning_of(contract, step.src, step.shapes, step.special_zero, form, step.shared_src, own)
         if meaning.kind == "unspecified" and form is not None and form.dst_overlaps and _has_no_room(row.case, step):
             meaning = meaning._replace(dst=None, no_room=True)
         by_meaning.setdefault(meaning, []).append(document)
