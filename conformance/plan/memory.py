@@ -208,7 +208,6 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
     if flat.nbytes >= COPY_LIMIT_BYTES and source.layout == "dense":
         end = offset + flat.nbytes
         memory[offset:end] = flat.view(np.uint8).data
-        del flat  # a copy too many
         before = bytes(memory)
         tensor = Tensor(source.type, source.dims, strides, memory, offset)
         return GuardedBuffer(tensor, before, memoryview(before)[offset:end])

@@ -256,7 +256,8 @@ def _run_in_order(
 
             results = run_on_workers(request.dask, _worker_setup(request, adapter, claims), rows, waiting)
         else:
-            results = call([waiting] if request.jobs == 1 else split_rows(waiting))
+            one_by_one = request.jobs == 1 or start == first_slow  # many elements need much memory
+            results = call([waiting] if one_by_one else split_rows(waiting))
         for row, is_chosen in zip(rows[begin:end], chosen[begin:end], strict=True):
             yield row, next(results) if is_chosen else result_without_call(row, NOT_RUN)
 

@@ -120,16 +120,21 @@ def test_drawn_rows_come_before_many_elements(tmp_path: Path) -> None:
 def test_drawn_rows_run_in_all_jobs(
     ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two processes call rows at the same time, and the evidence is that of one."""
-    two_at_once = Barrier(2)
+    """Two processes call rows at the same time, except those with many elements; the evidence is that of one."""
+    two_at_once, last = Barrier(2), list[int]()
 
     def wait_for_another(rows: list[Row], *more: Any) -> Iterator[Result]:
         if rows[0].id.startswith(("drawn-0-30[", "drawn-0-31[")):
             two_at_once.wait(20)
+        if has_many_elements(rows[0].case):
+            last.append(len(rows))
         return run_rows(rows, *more)
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", wait_for_another)
+    monkeypatch.setattr("conformance.isolate.backend._MIN_CHUNK_ROWS", 1)
     evidence = run_plan(tmp_path, RING, 60, jobs=2)
+    assert last == [sum(has_many_elements(row.case) for row in PLAN.rows)]
+    assert last[0] > 1
     assert [result._replace(milliseconds=0) for result in evidence.results] == [
         result._replace(milliseconds=0) for result in ring[1].results
     ]
