@@ -121,11 +121,6 @@ def default_words(type_: str, start: int, size: int) -> Words:
     return words
 
 
-def edge_words(type_: str, start: int, size: int) -> Words:
-    """Return the EDGES of a type over and over, rotated by `start`."""
-    return repeat_words(type_, edge_patterns(type_, start), size)
-
-
 def repeat_words(type_: str, words: Sequence[int], size: int) -> Words:
     """Return words over and over; np.resize takes a thousand times as long for a single one."""
     return np.tile(np.array(words, f"<u{WIDTH[type_]}"), -(-size // len(words)))[:size]

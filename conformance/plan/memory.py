@@ -13,7 +13,7 @@ import numpy as np
 
 from ..model import LAYOUTS, STRIDED, Layout, Tensor
 from ..model.types import WIDTH, dtype_of
-from .contents import EDGES, Words, default_words, edge_words, repeat_words
+from .contents import EDGES, Words, default_words, edge_patterns, repeat_words
 
 __all__ = [
     "COPY_LIMIT_BYTES", "EDGES", "GUARD", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of",
@@ -182,7 +182,7 @@ def _words(source: TensorSpec, size: int) -> Words:
     if source.bits is None:
         return default_words(source.type, source.start, size)
     if source.bits == "edges":
-        return edge_words(source.type, source.start, size)
+        return repeat_words(source.type, edge_patterns(source.type, source.start), size)
     if source.bits == "all":
         return np.arange(size, dtype=kind)
     return repeat_words(source.type, [int(word, 16) for word in source.bits.split()], size)
