@@ -28,7 +28,7 @@ GROWTH = {
     "pass": "",
     "kept[calls % 60] = bytearray(100_000)": "",  # a cache that is full after some calls
     "if calls == 200: kept[0] = bytearray(50_000_000)": "",  # a large pool, made late
-    "kept[calls] = bytearray(10_000)": "memory by 10",
+    "kept[calls] = bytearray(10_000)": "memory by ",
     "calls % 10 or os.dup(0)": "open files by 100",
     "calls % 10 or threading.Thread(target=time.sleep, args=(60,), daemon=True).start()": "threads by 100",
 }

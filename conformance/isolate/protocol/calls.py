@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...model import Graph, Tensor
+from .messages import Place
 
 if TYPE_CHECKING:
     from .session import Session
@@ -52,8 +53,7 @@ class SentCall(NamedTuple):
     id: int
     """The id of the request."""
     tensors: Sequence[Tensor]
-    places: Sequence[int | None]
-    """The place of each tensor in shared memory; None if it went through the pipe."""
+    places: Sequence[Place]
     room: int
     """Bytes of shared memory that the tensors take; as many behind them are for the answer."""
     may_overwrite: bool

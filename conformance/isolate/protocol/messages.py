@@ -13,6 +13,7 @@ from typing import Any
 
 from ...model import Claims, Declared, Graph, Identity, Node, Operand, Tensor
 from ...system.text import quote
+from ..process.guard_pages import Edge
 
 VERSION = "reshape-conformance/1"
 LONGEST_LINE = 1 << 20
@@ -20,6 +21,10 @@ LONGEST_LINE = 1 << 20
 _EXACT = 2**53
 """Integers from here on are sent as decimal text, for readers that store numbers as doubles."""
 _WHOLE = re.compile(r"-?[0-9]{1,39}")
+
+
+Place = int | Edge | None
+"""The place of a tensor in shared memory; through the pipe, its end that touches a guard page, or None."""
 
 
 class Fault(Exception):
@@ -73,10 +78,10 @@ def compile_line(request: int, program: int, graph: Graph) -> bytes:
 
 
 def run_line(
-    request: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[int | None], room: int,
+    request: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[Place], room: int,
     more: Mapping[str, Any],
 ) -> bytes:  # fmt: skip
-    """Encode the request to run a program on tensors, each at its place in shared memory or in the pipe if None.
+    """Encode the request to run a program on tensors, each at its place.
 
     `room`: bytes of shared memory that the tensors take, and that the answer may take behind them. `more`: fields that
     say which requests belong to this one.
@@ -87,12 +92,12 @@ def run_line(
     return encode_line({"id": request, "do": "run", **fields, **answer, **more})
 
 
-def _tensor_record(tensor: Tensor, at: int | None) -> dict[str, Any]:
+def _tensor_record(tensor: Tensor, place: Place) -> dict[str, Any]:
     record = {
         "type": tensor.type, "dims": _integers(tensor.dims), "strides": _integers(tensor.strides),
         "offset": tensor.offset, "bytes": len(tensor.memory),
     }  # fmt: skip
-    return record if at is None else {**record, "at": at}
+    return record if place is None else {**record, "at" if isinstance(place, int) else "edge": place}
 
 
 def graph_record(graph: Graph) -> dict[str, Any]:

@@ -56,8 +56,8 @@ class Remote:
         self._next_is_fresh, self._is_fresh = True, False
         self._shared = SharedMemory() if share else None
         self._session: Session | None = None
-        self.ahead = deque[tuple[RemoteProgram, PendingReply]]()
-        """Calls that were sent before their turn, with their programs."""
+        self.ahead = deque[tuple[RemoteProgram, Tensor, PendingReply]]()
+        """Calls that were sent before their turn, with their programs and sources."""
         self._ahead_error: Exception | None = None
         self.calls_alone = False
         """Whether no call is sent before its turn."""
@@ -82,7 +82,8 @@ class Remote:
             program.join(session)
         requests = [(program, call[1], call[2]) for program, call in zip(programs, calls, strict=True)]
         try:
-            self.ahead.extend(zip(programs, session.send_ahead(requests), strict=False))
+            sources = [tensors[0] for _, tensors, _ in calls]
+            self.ahead.extend(zip(programs, sources, session.send_ahead(requests), strict=False))
         except Unsupported:  # each call is then made alone, and raises this
             return
         except (Fault, Crashed, TimedOut, MemoryError) as error:
@@ -95,8 +96,8 @@ class Remote:
             raise error
         if not self.ahead:
             return None
-        session, (expected, sent) = self._session, self.ahead.popleft()
-        if session is None or program is not expected or src is not sent.call.tensors[0]:
+        session, (expected, source, sent) = self._session, self.ahead.popleft()
+        if session is None or program is not expected or src is not source:
             self.renew()
             return None
         try:

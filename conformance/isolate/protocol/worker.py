@@ -23,6 +23,7 @@ from ...plan.memory import strides_of
 from ...run.at_once import run_in_threads
 from ...run.call import as_text, call_often, describe_message, elements_of, named_type, rejection_outcome
 from ...system.exit_codes import CANNOT_START
+from ..process.guard_pages import GuardedPages
 from ..process.usage import measure
 from . import messages
 from .messages import Fault, encode_integer
@@ -69,6 +70,7 @@ class Server:
         self.programs: dict[int, ServedProgram] = {}
         self.shared_file: int | None = None
         self._shared: mmap.mmap | None = None
+        self.pages = GuardedPages()
         self.latest: list[Tensor] = []
         """The tensors since the suite last waited for a reply: it reads their memory until its next request."""
         self.calls = 1
@@ -137,7 +139,7 @@ class Server:
             with contextlib.suppress(OSError):
                 self.shared_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         shared = self.shared_file is not None
-        offers = {"close_many": True, "with_next": True, "takes_src": True, "behind": True}
+        offers = {"close_many": True, "with_next": True, "takes_src": True, "behind": True, "edge": True}
         return {"result": {"protocol": messages.VERSION, "shared_memory": shared, **offers, "pid": os.getpid()}}
 
     def guard(self, act: Callable[..., Reply], *arguments: Any) -> Reply:
@@ -194,7 +196,7 @@ class Server:
         sent = list(payloads)
         wrote = []
         for place, (tensor, was) in enumerate(zip(tensors, before, strict=True)):
-            if was is not None and tensor.memory != was:  # type: ignore[comparison-overlap]
+            if was is not None and bytes(tensor.memory) != was:
                 wrote.append({"tensor": place, "bytes": len(was)})
                 sent.append(_content(tensor.memory, was))
         if wrote:
@@ -203,7 +205,7 @@ class Server:
         self.add_changes("overwrote", program.sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
             now = _content(tensors[0].memory, before[0]) if wrote else before[0]
-            program.sources.append(Kept(request["id"], partial(getattr, tensors[0], "memory"), now))
+            program.sources.append(Kept(request["id"], lambda: bytes(tensors[0].memory), now))
         return record, sent
 
     def add_changes(
@@ -268,7 +270,7 @@ class Server:
             content = self.stdin.read(size)
             if len(content) != size:
                 raise Fault(f"{len(content)} bytes of {size}")
-            memory = bytearray(content)
+            memory = self.pages.place(content, record["edge"]) if "edge" in record else bytearray(content)
             before.append(content)
         dims, strides = messages.dims_of(record["dims"]), messages.dims_of(record["strides"])
         return Tensor(record["type"], dims, strides, memory, record["offset"])

@@ -1,0 +1,59 @@
+"""Pages that nobody may read, beside src and shape in the worker: to read past a tensor ends the process."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.model import Crashed, Declared, Graph, Layout, Node, Operand
+from conformance.plan.memory import TensorSpec, image_of, shape_image
+
+from .calls import call, call_with_image, reshape
+from .remote_backends import Fresh, Obedient, write_odd
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such pages")
+READS = {
+    # (where it reads, elements of src): whether this ends the process
+    ("Past", 4): True, ("Past", 8): True, ("Past", 3): False,
+    ("Before", 3): True, ("Before", 7): True, ("Before", 4): False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "count"), READS)
+def test_an_element_outside_src_is_read(fresh: Fresh, where: str, count: int) -> None:
+    remote = fresh(f"conformance.adapters.broken.process:Reads{where}Src")
+    if READS[where, count]:
+        with pytest.raises(Crashed, match="the process died of SIG"):
+            call(remote, (count,))
+    else:
+        assert call(remote, (count,)).dims == (count,)
+
+
+@pytest.mark.parametrize(("rank", "entry"), [(2, 2), (3, -1)])
+def test_an_entry_outside_shape_is_read(tmp_path: Path, fresh: Fresh, rank: int, entry: int) -> None:
+    address = "ctypes.addressof(ctypes.c_char.from_buffer(shapes[0].memory)) + shapes[0].offset"
+    remote = fresh(write_odd(tmp_path, f"import ctypes; ctypes.string_at({address} + 8 * {entry}, 8)"))
+    node = Node("DynamicReshape-1", Operand("s64", (rank,), None), Operand("bool", (), (False,)))
+    program = remote.compile(Graph(Declared("f32", (5,)), (node,)))
+    shape = shape_image("s64", (rank,), (5,) + (1,) * (rank - 1))
+    with pytest.raises(Crashed, match="the process died of SIG"):
+        program.run(image_of(TensorSpec("f32", (5,))).tensor, (shape.tensor,), False)
+
+
+@pytest.mark.parametrize("count", [3, 4])
+@pytest.mark.parametrize("act", ["src.memory[src.offset] ^= 1", "src.memory[-1 if src.offset == 0 else 0] ^= 1"])
+def test_changes_of_memory_at_a_page(obedient: Obedient, count: int, act: str) -> None:
+    remote = obedient(act)
+    _, image = call_with_image(remote, (count,), (count, 1))
+    changed = [at for at, (now, was) in enumerate(zip(image.tensor.memory, image.before, strict=True)) if now != was]
+    guard = 0 if count == 4 else len(image.before) - 1
+    assert changed == [image.tensor.offset if "offset]" in act else guard]
+
+
+@pytest.mark.parametrize("layout", ["dense", "offset", "offset-8"])
+def test_alignment_at_a_page_is_as_elsewhere(obedient: Obedient, layout: Layout) -> None:
+    remote = obedient("go = lambda *_: src.array() * 0 + src.array().ctypes.data % 16")
+    for count in range(1, 9):
+        tensor = image_of(TensorSpec("f32", (count,), layout, "00000000")).tensor
+        answer = remote.compile(reshape((count,), (count,))).run(tensor, (), False)
+        assert answer.array()[0] == tensor.offset % 16
