@@ -16,13 +16,14 @@ from ..model.types import WIDTH, dtype_of
 from .contents import EDGES, Words, default_words, edge_patterns, repeat_words
 
 __all__ = [
-    "COPY_LIMIT_BYTES", "EDGES", "GUARD", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of",
+    "COPY_LIMIT_BYTES", "EDGES", "GUARD", "MARK", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of",
     "dims_error", "has_no_memory", "image_of", "patterns", "reach_of", "shape_image", "strides_of", "volume_of",
 ]  # fmt: skip
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
-_MARK = 0xA5
-_GUARDS = bytes([_MARK]) * GUARD
+MARK = 0xA5
+"""The byte of these places."""
+_GUARDS = bytes([MARK]) * GUARD
 COPY_LIMIT_BYTES = 1 << 24
 """Tensors of this many bytes or more are compared in place, without another copy."""
 _PART = 1 << 18
@@ -202,9 +203,9 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
         below, above = reach_of(source.dims, strides)
     offset = GUARD + below + {"offset": 3 * width, "offset-8": 8}.get(source.layout, 0)
     if not flat.size:
-        memory = bytearray([_MARK]) * (2 * GUARD)
+        memory = bytearray([MARK]) * (2 * GUARD)
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
-    memory = bytearray([_MARK]) * (offset + above + width + GUARD)
+    memory = bytearray([MARK]) * (offset + above + width + GUARD)
     if flat.nbytes >= COPY_LIMIT_BYTES and source.layout == "dense":
         end = offset + flat.nbytes
         memory[offset:end] = flat.view(np.uint8).data
@@ -223,7 +224,7 @@ def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step
     """Lay out a shape operand in guarded memory, its entries `step` places apart; if below 0, in reverse."""
     row = np.array(values, dtype=dtype_of(type_))
     width, apart, count = row.itemsize, abs(step), row.size
-    memory = bytearray([_MARK]) * (2 * GUARD + width * (apart * max(count - 1, 0) + min(count, 1)))
+    memory = bytearray([MARK]) * (2 * GUARD + width * (apart * max(count - 1, 0) + min(count, 1)))
     strides = tuple(stride * step for stride in strides_of(dims, "dense", width))
     offset = GUARD + (width * apart * max(count - 1, 0) if step < 0 else 0)
     np.ndarray(count, row.dtype, memory, offset, width * step)[...] = row.ravel()

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model import Differing, Meaning, Outcome
 from ..model.types import WIDTH
-from ..plan.memory import GUARD, TensorSpec, are_equal, volume_of
+from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, volume_of
 
 Bits = np.ndarray[Any, np.dtype[Any]]
 
@@ -142,6 +142,9 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
         return "all zero"
     if np.array_equal(got, want.byteswap()):
         return "bytes of each element reversed"
+    mark = np.frombuffer(bytes([MARK]) * want.itemsize, want.dtype)
+    if want.itemsize > 1 and np.any(got == mark) and not np.any(want == mark):
+        return "memory around src read"
     if source.bits is None and 4 * want.size < 1 << min(16, 8 * want.itemsize):  # few words are elements
         moved = np.isin(got, want)
         if np.any(moved & (got != want)) and np.all(moved | (got == 0)):

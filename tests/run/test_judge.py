@@ -217,6 +217,7 @@ def test_order_and_places() -> None:
     assert of(wide, lambda b: b[::-1]) == "same elements in another order"
     assert of(wide, lambda b: np.resize(b[:4], 6)) == "repeated"
     assert of(wide, lambda b: b * 0) == "all zero"
+    assert of(wide, lambda b: np.append(b[1:], 0xA5A5A5A5)) == "memory around src read"
     assert of(wide, lambda b: b.byteswap()) == "bytes of each element reversed"
     assert of(wide, lambda b: np.append(b[:4], [7, 7])) == "truncated: a constant after the first elements"
     assert of(wide, lambda b: b + 1) != "repeated"
