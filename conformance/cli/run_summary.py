@@ -72,22 +72,22 @@ def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
 def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, every_row: bool) -> None:
     """Print the conclusion of a run that has its reports in the folder `out`.
 
-    On a terminal it fits the screen, so that the verdicts are seen first: documents with the same sentence share it,
-    and notes and failures that do not fit are left to the report.
+    What failed comes first, then a sentence for each document. On a terminal it fits the screen: documents with one
+    sentence share it, and notes and failures that do not fit are left to the report.
     """
     failures = group_failures(plan, evidence, conclusion)
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
     name = f"{_name(evidence)}: {_label(conclusion, evidence)}"
-    head = [name, "", *_sentences(conclusion.sentences, 2), "", *_facts(plan, evidence, conclusion)]
+    head = [name, *_facts(plan, evidence, conclusion)]
+    documents = ["", *_sentences(conclusion.sentences, 2)]
     end = ["", *_end(conclusion, out)]
-    texts = [*head, *_notes(notes), *_failures(failures, evidence, every_row), *end]
+    texts = [*head, *_failures(failures, evidence, every_row), *documents, *_notes(notes), *end]
     screen = screen_lines()
     if screen is not None and not every_row and count_lines(texts) >= screen:
-        shared = _share_sentences(conclusion)
-        head = [name, *_sentences(shared, 2), "", *_facts(plan, evidence, conclusion)]
+        documents = [*_sentences(_share_sentences(conclusion), 2)]
         number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
-        room = screen - 1 - count_lines([*head, *number, *end])
-        texts = [*head, *number, *_failures(failures, evidence, every_row, room), *end]
+        room = screen - 1 - count_lines([*head, *documents, *number, *end])
+        texts = [*head, *_failures(failures, evidence, every_row, room), *documents, *number, *end]
     _say_all(texts)
 
 
@@ -206,6 +206,8 @@ def _failures(failures: Failures, evidence: Evidence, every_row: bool, room: int
 def _kind(kind: FailureKind, every_row: bool, header: Mapping[str, Any], with_details: bool = True) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield f"  {paint('red', kind.title)} · {kind.about}"
+    if kind.cause and with_details:
+        yield wrap(kind.cause.fault.means, 6)
     for row, result in kind.members if every_row else kind.members[:1]:
         if with_details:
             about = filter(None, (row.case.place, row.id, row.case.title, result.detail))

@@ -1,9 +1,10 @@
-"""summary.md: what a CI job shows beside its log; verdicts, then failures, then counts, in less than 1 MiB."""
+"""summary.md: what a CI job shows beside its log; the worst first, then verdicts, failures and counts, below 1 MiB."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from ..evidence.folder import RESULTS
 from ..model.verdicts import FAIL, MARKS, fails
@@ -18,6 +19,8 @@ from .wording import collect_wants, format_answer, format_blames, format_clauses
 MAX_BYTES = 1 << 20
 _FAILURE_BYTES = MAX_BYTES - (1 << 16)
 """The rest of the file is short."""
+_MAX_KINDS_LISTED = 8
+"""Kinds of failures to list before the documents."""
 _MAX_CHARACTERS = 600
 """Characters to show of an answer or a detail."""
 _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
@@ -51,10 +54,15 @@ def inert(text: str) -> str:
 def _render_head(run: FinishedRun) -> Iterator[str]:
     yield f"# Reshape conformance of {code(run.name)}{run.reach}: {run.label}"
     yield ""
+    yield f"Exit code {run.conclusion.exit_code}: {inert(run.conclusion.why)}"
+    yield ""
+    for kind, entries in islice(run.failures.items(), _MAX_KINDS_LISTED):
+        counts = run.count_failures(result for same in entries.values() for result in same)
+        means = f". {inert(kind.cause.fault.means)}" if kind.cause else ""
+        yield f"- {kind.severity or FAIL}: {inert(kind.title)}, {counts}{means}"
+    yield ""
     for word, sentence in run.documents.values():
         yield f"- {MARKS[word]} {inert(sentence)}"
-    yield ""
-    yield f"Exit code {run.conclusion.exit_code}: {inert(run.conclusion.why)}"
     yield ""
 
 
