@@ -54,7 +54,7 @@ class ProcessEnd(NamedTuple):
     problem: str | None
     """What went wrong when it was asked to end."""
     calls: int
-    """Calls of the process that was measured."""
+    """Calls of the process that was measured; many of one program in one request count as one, or would hide growth."""
     growth: Growth | None
     """None if it made too few calls, or the system or the program does not tell."""
 

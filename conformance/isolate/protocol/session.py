@@ -266,7 +266,6 @@ class Session:
             program.calls = reply.get("calls", 1)
             if type(program.calls) is not int or not 1 <= program.calls < 1 << 31:
                 raise Fault(f"'calls' is {quote(program.calls)}, but should be the number of calls")
-            self._calls += program.calls - 1
             if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(program, reply, call)
             if self._reader and sent_ahead:
