@@ -32,8 +32,8 @@ _JUDGE_TOO = ("LD_PRELOAD", "LD_AUDIT", "PYTHONHOME")
 SmallCall = tuple[Graph, tuple[Tensor, ...], bool]
 _MIN_CHUNK_ROWS = 16
 """Few enough to share evenly, many enough to be worth a thread's turn."""
-_MAX_LISTS_AHEAD = 8
-"""Lists of rows that wait for each process; the memory needed does not grow with the rows."""
+_MAX_LISTS_AHEAD = 100
+"""Lists of rows that wait for each process; a long sequence takes as long as some hundred other drawn rows."""
 CallRows = Callable[[Iterable[list[Row]]], Generator[Result]]
 """Runs lists of rows and yields the results in their order. If it is closed, it calls no list that it has not begun."""
 
