@@ -151,7 +151,7 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
             return "elements in the wrong places" + ("" if moved.all() else ", others lost")
     tail = got[half:]
     lost = want[half:]  # a constant instead of another constant is a change of that element, as of one NaN
-    if half and tail.size and np.all(tail == tail[0]) and not np.isin(tail[0], want) and np.any(lost != lost[0]):
+    if half and tail.size and np.all(tail == tail[0]) and tail[0] not in want and np.any(lost != lost[0]):
         return "truncated: a constant after the first elements"
     return None
 
