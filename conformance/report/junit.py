@@ -93,7 +93,8 @@ def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
     elif element:
         diagnosis = result.diagnosis or result.worst
         severity = worst_severity(run.conclusion.blames.get(row.id, {}).values())
-        message = f"{severity or result.worst}: {diagnosis} ({', '.join(result.failing)})"
+        cause = run.conclusion.causes.get(row.id)
+        message = f"{severity or result.worst}: {cause.title if cause else diagnosis} ({', '.join(result.failing)})"
         yield f"<{element}{_format_attribute('type', diagnosis)}{_format_attribute('message', message)}>"
         yield f"{escape(_describe(run, result), quote=False)}</{element}>"
     yield "</testcase>"

@@ -100,5 +100,7 @@ def test_terminal_and_reports_name_the_cause(reporting: Command, monkeypatch: py
     assert "<bdi>perhaps: Takes 0 literally</bdi>" in page
     assert f"A guess: the failures fit a fault of {BACKEND} 2." in page
     assert "rejects a legal call: perhaps: Takes 0 literally: " in summary
+    junit = (reporting.out / "junit.xml").read_text("utf-8")
+    assert 'message="rejects a legal call: perhaps: Takes 0 literally (static-' in junit
     (failure, *_) = reporting.run(BACKEND, "--type", "f32", "--json").data["failures"]
     assert failure["cause"] == {"id": "it", "guess": True}
