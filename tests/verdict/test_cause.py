@@ -9,7 +9,7 @@ from conformance.model import Expression, KnownFault, Place
 from conformance.verdict.cause import Cause
 from conformance.verdict.conclude import conclude_evidence
 
-from ..builders import Command
+from ..builders import Command, mini
 
 BACKEND = "broken:zero-flag-ignored"
 """It takes a 0 as a length even where it should copy. Its version is 1."""
@@ -90,6 +90,22 @@ def test_calls_that_are_not_legal_have_causes_by_rule(command: Command, monkeypa
 
     assert rules_of("same-volume")
     assert not rules_of("lower-bound")
+
+
+def test_a_cause_fits_in_each_document_in_which_a_row_fails(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some documents forbid a -1 beside a literal 0, and the others leave it unspecified."""
+    command.run(mini("Crashes"), "--type", "f32")
+    evidence, plan = read(command.out / "results.jsonl"), command.plan
+    backend = evidence.header["backend"]
+
+    def has_cause(*rules: str) -> bool:
+        known = fault(None, "crash", rules=rules)._replace(backends=((backend["name"], (backend["version"],)),))
+        monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: [known])
+        return "zero-beside-infer[StaticReshape-f32]" in conclude_evidence(plan, evidence).causes
+
+    assert has_cause("zero-meets-infer", "infer-undetermined")
+    assert not has_cause("zero-meets-infer")
+    assert not has_cause("infer-undetermined")
 
 
 def test_terminal_and_reports_name_the_cause(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
