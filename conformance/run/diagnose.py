@@ -175,7 +175,8 @@ def _name_changes(type_: str, want: Bits, got: Bits) -> str:
         return "wrong elements"
     different = np.flatnonzero(want != got)[:4096]
     others = [other for other in ("bf16", "f16", "f32") if other != type_]
-    through = next((other for other in others if _are_rounded(type_, want, got, other)), None)
+    few = want[different], got[different]  # first, as conversions of millions of elements take long
+    through = next((o for o in others if _are_rounded(type_, *few, o) and _are_rounded(type_, want, got, o)), None)
     rounded = _round_through(through, type_, want[different]) if through else want[different]
     pairs = zip(want[different].tolist(), got[different].tolist(), rounded.tolist(), strict=True)
     ways = Counter(_way(type_, old, new, f"rounded through {through}" if new == back else None)
