@@ -161,7 +161,7 @@ def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[s
 
 def _notes(notes: Iterable[str]) -> Iterator[str]:
     for note in notes:
-        yield paint("yellow", f"  note: {note}")
+        yield paint("yellow", wrap(f"note: {note}", 2, 4))
 
 
 def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
@@ -205,7 +205,7 @@ def _failures(failures: Failures, evidence: Evidence, every_row: bool, room: int
 
 def _kind(kind: FailureKind, every_row: bool, header: Mapping[str, Any], with_details: bool = True) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
-    yield f"  {paint('red', kind.title)} · {kind.about}"
+    yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
     if kind.cause and with_details:
         yield wrap(kind.cause.fault.means, 6)
     for row, result in kind.members if every_row else kind.members[:1]:

@@ -77,6 +77,15 @@ def test_all_reports_begin_with_the_same_failure(
     assert firsts["page"].startswith("small[")
 
 
+def test_only_commands_and_paths_are_wider_than_the_terminal(
+    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.system.terminal.MAX_COLUMNS", 60)
+    show(run.plan, run.evidence, run.conclusion, tmp_path, every_row=False)
+    wide = [line for line in capsys.readouterr().out.splitlines() if len(line) > 60]
+    assert [line for line in wide if not line.strip().startswith(("conformance ", "results: "))] == []
+
+
 def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[FailureGroup]) -> None:
     card = next(entry for entry in groups[0].full if entry.case.id == "in-a-chain")
     assert card.title.endswith(": the dims go & come back")
