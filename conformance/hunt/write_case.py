@@ -76,7 +76,7 @@ def _operand(operand: Operand | None) -> str:
     if operand is None:
         return "missing"
     values = ", ".join(map(_value, operand.values or ()))
-    return f"{{type: {operand.type}{'[]' if operand.dims else ''}, values: [{values}]}}"
+    return f"{{type: {_quote(operand.type + '[]' * bool(operand.dims))}, values: [{values}]}}"
 
 
 def _value(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from conformance.draw.calls import Draw
-from conformance.draw.cases import draw_case
+from conformance.draw.cases import draw_case, draw_other_form
 from conformance.draw.factors import Factors
 from conformance.hunt.write_case import case_text
 from conformance.load.cases import with_cases
@@ -55,6 +55,15 @@ def test_drawn_cases_have_all_kinds_of_calls() -> None:
     assert 2**63 - 1 in lengths
     with_contract = {rule.id for rule in spec().rules.values() if rule.requires or rule.ensures or rule.when}
     assert {rule for rule in with_contract if spec().rules[rule].documents} - set(rules) - NOT_DRAWN == set()
+
+
+def test_a_special_zero_of_another_form_says_what_the_call_does() -> None:
+    drawn = [draw_other_form(Draw(f"forms {each}"), ["f32"]) for each in range(1000)]
+    given = [(case, operand) for case in drawn if (operand := case.attributes.get("special_zero")) is not None]
+    assert {len(case.steps) for case, _ in given} == {1, 2}
+    assert {len(case.steps[0].shapes) for case, _ in given} == {1, 2}
+    for case, operand in given:
+        assert {step.special_zero[-1] for step in case.steps} == {bool((operand.values or ())[0])}
 
 
 def test_every_drawn_case_can_be_written_and_read(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.model.verdicts import SEVERITIES
 from tests.builders import Cli, some_slow, write_cases
 from tests.pytest_plugin.done import HERE, STATIC, Done
 
@@ -33,8 +34,8 @@ def call(folder: Path, *words: str) -> Done:
 
 
 def kinds(text: str) -> list[str]:
-    """The lines of the kinds of failures."""
-    return re.findall(r"^  (\w.* · .* tests?)$", text, re.MULTILINE)
+    """The heads of the kinds of failures, which a command folds."""
+    return re.findall(rf"^  ((?:{'|'.join(SEVERITIES)})\b.*)$", re.sub(r"\n    (?! )", " ", text), re.MULTILINE)
 
 
 def lines_of_rows(text: str) -> list[str]:
@@ -51,7 +52,7 @@ def test_failing_rows_have_the_groups_of_a_run(here: Path, cli: Cli, monkeypatch
     assert kinds(done.text) == kinds(said.out)
     assert len(kinds(done.text)) > 3
     assert not lines_of_rows(done.text)
-    tests = sum(int(kind.split(" · ")[-1].split()[0]) for kind in kinds(done.text))
+    tests = sum(map(int, re.findall(r" · (?:explains )?(\d+) (?:of|tests?)", "\n".join(kinds(done.text)))))
     done.says(f"\n{tests} of ")
 
 
