@@ -178,23 +178,25 @@ def draw_other_form(draw: Draw, types: Sequence[str]) -> Case:
     form, type_ = draw.choice(FORMS), draw.choice(types)
     among = draw.choice(("alone", "alone", "chain", "declared", "sequence"))
     call = draw_any_call(draw)
-    flag: Operand | None = form.get("attributes", {}).get("special_zero")
-    if flag is not None:  # the call means what the attribute says
-        call = call._replace(special_zero=bool((flag.values or ())[0]))
+    attribute: Operand | None = form.get("attributes", {}).get("special_zero")
+    if attribute is not None:
+        call = call._replace(special_zero=bool((attribute.values or ())[0]))
+    flag = call.special_zero
     if form.get("shape_rank") == 0:
         call = call._replace(shape=(math.prod(call.src),))
     if form.get("dst_type") == type_:
         form = {}
     if among == "chain":
-        kept = flag is not None and call.special_zero
-        call = call._replace(shape=draw_same_volume(draw, call.src), special_zero=kept)
-        return _case_of([draw_step(draw, type_, call, [call._replace(shape=draw_same_volume(draw, call.src))])], **form)
-    if among == "declared":
-        form = {**form, "declared": guess_answer(call)}
-    steps = [draw_step(draw, type_, call)]
-    if among == "sequence" and form.get("shape_rank") != 0:
-        like = _like(draw, call)
-        steps.append(draw_step(draw, type_, like if flag is None else like._replace(special_zero=call.special_zero)))
+        call = call._replace(shape=draw_same_volume(draw, call.src), special_zero=False)
+        steps = [draw_step(draw, type_, call, [call._replace(shape=draw_same_volume(draw, call.src))])]
+    else:
+        if among == "declared":
+            form = {**form, "declared": guess_answer(call)}
+        steps = [draw_step(draw, type_, call)]
+        if among == "sequence" and form.get("shape_rank") != 0:
+            steps.append(draw_step(draw, type_, _like(draw, call)))
+    if attribute is not None:  # a call means what the attribute says
+        steps = [replace(step, special_zero=(*step.special_zero[:-1], flag)) for step in steps]
     return _case_of(steps, **form)
 
 
