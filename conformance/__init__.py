@@ -1,6 +1,11 @@
 """An executable specification and conformance suite for the reshape operations of oneDNN Graph.
 
 What an adapter author needs is importable from here: `from conformance import FunctionAdapter, Rejected, Unsupported`.
+So is what a program or a notebook needs:
+
+    conformance.meaning((3, 4, 5), (0, -1), special_zero=True)      what each document says
+    conformance.check(my_reshape(x, (6,)), x, (6,))                 the verdict on an answer; WrongAnswer if it is wrong
+    conformance.run("mine.py:Mine")                                 the whole suite on a backend
 """
 
 from __future__ import annotations
@@ -8,6 +13,7 @@ from __future__ import annotations
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +21,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
     from .adapter import CannotStart, FunctionAdapter, array_of
+    from .api import CallMeaning, Clause, Failure, Run, WrongAnswer, check, meaning, run
     from .model import (
         Adapter,
         Array,
@@ -33,8 +40,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 DISTRIBUTION = "reshape-conformance"
 __all__ = [
-    "Adapter", "Array", "CannotStart", "Claims", "Declared", "FunctionAdapter", "Graph", "Identity", "Node", "Operand",
-    "Program", "Rejected", "Tensor", "Unsupported", "array_of",
+    "Adapter", "Array", "CallMeaning", "CannotStart", "Claims", "Clause", "Declared", "Failure", "FunctionAdapter",
+    "Graph", "Identity", "Node", "Operand", "Program", "Rejected", "Run", "Tensor", "Unsupported", "WrongAnswer",
+    "array_of", "check", "meaning", "run",
 ]  # fmt: skip
 
 
@@ -44,7 +52,28 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import adapter, model
 
-    return getattr(adapter if name in adapter.__all__ else model, name)
+    if name in adapter.__all__:
+        return getattr(adapter, name)
+    if hasattr(model, name):
+        return getattr(model, name)
+    from . import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__version__"]
+
+
+class _Package(ModuleType):
+    """`meaning` and `run` are functions for users. To import the rooms of these names does not hide the functions."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 class _Beside:

@@ -75,8 +75,6 @@ class _TypedCall:
         self.src: tuple[Any, ...]  # a length, or the name of one
         self.shape: tuple[Any, ...]
         written, self.src = read_typed_lengths("--src", src)
-        if negative := next((d for d in self.src if isinstance(d, int) and d < 0), None):
-            raise Usage(f"--src holds {negative}, and no tensor has a length below 0; only --shape takes -1")
         self.shape = read_named_lengths("--shape", shape)
         self.special_zero = read_boolean("--special-zero", special_zero)
         self.form = self._form(_read_pairs(form), written)

@@ -37,14 +37,28 @@ def read_typed_lengths(option: str, text: str) -> tuple[str | None, tuple[int | 
     plain = _plain(text)
     match = _TYPED.match(plain)
     if match is None:
-        return None, read_named_lengths(option, text)
-    return None if match[1] == "T" else match[1], read_named_lengths(option, plain[match.end() :])
+        return None, read_src_lengths(option, text)
+    return None if match[1] == "T" else match[1], read_src_lengths(option, plain[match.end() :])
 
 
 def read_named_lengths(option: str, text: str) -> tuple[int | str, ...]:
     """Read `3,4,5`, `3x4x5`, `[3, 4, 5]`, `3 4 5`, also with names such as `batch,3`; nothing or `()` for rank 0."""
     entries = _entries(option, text)
     return tuple(each if _NAME.fullmatch(each) else _number(option, each, text) for each in entries)
+
+
+def read_src_lengths(option: str, text: str) -> tuple[int | str, ...]:
+    """Read the same, without a length below 0."""
+    lengths = read_named_lengths(option, text)
+    if negative := next((d for d in lengths if isinstance(d, int) and d < 0), None):
+        shape = option.replace("src", "shape")
+        raise Usage(f"{option} holds {negative}, and no tensor has a length below 0; only {shape} takes -1")
+    return lengths
+
+
+def read_entries(option: str, text: str) -> tuple[int, ...]:
+    """Read the same without names."""
+    return tuple(_number(option, entry, text) for entry in _entries(option, text))
 
 
 def read_partial_lengths(option: str, text: str) -> tuple[int | None, ...]:

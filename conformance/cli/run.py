@@ -77,6 +77,13 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run, write, and print the conclusion; return its exit code."""
+    request = request_of(args)
+    with ExitStack() as locks:
+        return _run(request, RunFolder(args.backend, args.out, args.resume, locks), args)
+
+
+def request_of(args: argparse.Namespace) -> RunRequest:
+    """Return what the options ask for; Usage if they cannot be carried out."""
     suite = load_suite(args.suite)
     if suite.lost:
         raise Usage(describe_missing_cases(suite))
@@ -84,9 +91,7 @@ def run(args: argparse.Namespace) -> int:
         plan = choose(_plan_of_one_case(args, suite) or challenge(plan_of(suite), args.nonce), args.select)
     except BadExpression as bad:
         raise Usage(f"-k: {bad}") from None
-    request = _read_request(args, plan)
-    with ExitStack() as locks:
-        return _run(request, _Folder(args.backend, args.out, args.resume, locks), args)
+    return _read_request(args, plan)
 
 
 def _plan_of_one_case(args: argparse.Namespace, suite: Suite) -> Plan | None:
@@ -96,7 +101,7 @@ def _plan_of_one_case(args: argparse.Namespace, suite: Suite) -> Plan | None:
     return plan if plan and args.select.strip().rpartition("::")[2] in ids(plan.rows) else None
 
 
-class _Folder:
+class RunFolder:
     """The folder of a run: locked and cleared before the run begins."""
 
     def __init__(self, backend: str, out: Path | None, resume: Path | None, locks: ExitStack) -> None:
@@ -133,7 +138,7 @@ def _folder_name(backend: str) -> str:
     return kept.strip(".-")[:80] or "backend"
 
 
-def _run(request: RunRequest, folder: _Folder, args: argparse.Namespace) -> int:
+def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace) -> int:
     progress = Progress("running", sum(chosen_rows(request)) + request.drawn_rows)
     evidence: Evidence | None = None
     keep = not request.target.filter or folder.is_named

@@ -20,7 +20,7 @@ from ..model import (
     Verdict,
     worst,
 )
-from ..plan.memory import GuardedBuffer, TensorSpec
+from ..plan.memory import TensorSpec
 from ..plan.steps import RowStep
 from .diagnose import Diagnosis, compare
 
@@ -72,7 +72,7 @@ def judge_step(
     """Return the judgement on a step in each document; `earlier` are the answers to steps before it."""
     judgements: dict[str, Judgement] = {}
     for meaning, documents in step.meanings:
-        judgement = judge(outcome, meaning, step.source, step.src, unclaimed, earlier)
+        judgement = judge(outcome, meaning, step.source, step.src.elements, unclaimed, earlier)
         for document in documents:
             judgements[document] = judgement
     return judgements
@@ -82,7 +82,7 @@ def judge(
     outcome: Outcome,
     meaning: Meaning,
     source: TensorSpec,
-    src: GuardedBuffer,
+    elements: bytes | memoryview,
     unclaimed: Collection[str],
     earlier: Sequence[bytes | memoryview] = (),
 ) -> Judgement:
@@ -100,7 +100,7 @@ def judge(
             return Judgement(verdict)
         word += UNCLAIMED if unclaimed and outcome.kind in _DIED else ""
         return Judgement(verdict, Diagnosis(word, _describe(word, outcome, meaning)))
-    diagnosis = compare(outcome, meaning, source, src.elements, earlier)
+    diagnosis = compare(outcome, meaning, source, elements, earlier)
     if diagnosis:
         return Judgement(FAIL, diagnosis)
     return _PASS if meaning.kind == "legal" else _OBSERVED

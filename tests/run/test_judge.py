@@ -47,7 +47,7 @@ CELLS = list(itertools.product(get_args(OutcomeKind), COLUMNS, (False, True)))
 
 
 def given(outcome: Outcome, meaning: Meaning, unclaimed: bool = False) -> Judgement:
-    return judge(outcome, meaning, SOURCE, SRC, ("chain",) if unclaimed else ())
+    return judge(outcome, meaning, SOURCE, SRC.elements, ("chain",) if unclaimed else ())
 
 
 def test_the_table_has_a_cell_for_every_outcome_and_meaning() -> None:

@@ -14,6 +14,7 @@ import pytest
 from conformance.evidence.folder import REPORTS, RESULTS
 from conformance.evidence.results import part_of, read
 from conformance.hunt import write_drawn as writing
+from conformance.run import judge
 
 from ..builders import Command, interrupt, spare_planted, write_suite
 
@@ -110,7 +111,7 @@ def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypat
 
 def test_a_failure_while_the_run_is_judged_or_concluded(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("conformance.run.judge.judge", fail)
+        patch.setattr(judge, "judge", fail)
         with pytest.raises(ZeroDivisionError):
             reporting.run("reference")
     assert not (reporting.out / RESULTS).exists()

@@ -53,7 +53,7 @@ def measurement(
 # ── what is measured ──────────────────────────────────────────────────────────────────────────────
 
 
-_IMPORTS = "import yaml, conformance.meaning.contract as contract, conformance.load.spec as load"
+_IMPORTS = "import yaml; from conformance.meaning import contract; from conformance.load import spec as load"
 
 
 @measurement("load and check spec/", budget=0.3)

@@ -1,0 +1,278 @@
+"""Three functions for programs and notebooks. They say what the commands `meaning` and `run` say, in the same words."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from .cli.arguments import Usage, load_spec_of, pick
+from .cli.commands import parser_of
+from .cli.facts import meaning_in
+from .cli.reading import read_boolean, read_entries, read_named_lengths, read_src_lengths
+from .cli.run import RunFolder, conclude, request_of, write_reports
+from .cli.run_summary import data_of
+from .meaning.contract import Contract, contracts
+from .model import BAD, Call, Malformed, Outcome, Spec
+from .model.types import WIDTH, name_of
+from .plan.memory import TensorSpec
+from .run.call import message_text
+from .run.judge import judge
+from .runner.run_suite import run_suite
+from .system.text import format_call
+from .verdict.failure_kinds import group_failures
+
+__all__ = ["CallMeaning", "Clause", "Failure", "Run", "WrongAnswer", "check", "meaning", "run"]
+Length = int | str
+"""A length, or a name for one that is not known."""
+File = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A rule that decides what a call means, and where the document says it."""
+
+    rule: str
+    sentence: str
+    standing: str
+    """How the document treats the rule: `stated`, `our ruling`, …"""
+    at: tuple[tuple[int, str], ...]
+    """The lines of the document, each with its first words."""
+
+
+@dataclass(frozen=True)
+class CallMeaning:
+    """What a document says about a call."""
+
+    kind: str
+    """`legal`, `illegal` or `unspecified`; `conditional` if it depends on a named length; `not expressible`."""
+    dst: tuple[Length | None, ...] | None
+    """The dims of the answer; None for what no rule decides."""
+    clauses: tuple[Clause, ...]
+    """The rules that a call breaks, or that leave it unspecified; those that a legal call breaks at some lengths."""
+    reason: str | None
+    """For which lengths the call is legal, or why the operation has no such call."""
+
+
+def meaning(
+    src: Sequence[Length], shape: Sequence[Length], special_zero: bool = False, *, document: str | None = None
+) -> dict[str, CallMeaning]:
+    """Say what a call means in each document, or in one; a length may be a name: `meaning(("n", 3), (2, -1))`."""
+    with _value_errors():
+        lengths: tuple[Any, ...] = read_src_lengths("src", _text(src))
+        entries: tuple[Any, ...] = read_named_lengths("shape", _text(shape))
+        call = Call(lengths, entries, read_boolean("special_zero", str(special_zero)))
+        spec, compiled = _contracts()
+        facts = {name: meaning_in(spec, name, call, compiled[name]) for name in _documents(spec, document)}
+    return {
+        name: CallMeaning(
+            each["kind"],
+            None if each["dst"] is None else tuple(each["dst"]),
+            tuple(
+                Clause(
+                    because["rule"], because["sentence"], because["standing"],
+                    tuple((at["line"], at["words"]) for at in because["at"]),
+                )
+                for because in each["because"]
+            ),
+            each.get("reason"),
+        )
+        for name, each in facts.items()
+    }  # fmt: skip
+
+
+class WrongAnswer(AssertionError):
+    """The answer to a call is wrong in at least one document."""
+
+    def __init__(self, call: str, wrong: Mapping[str, str]) -> None:
+        lines = [f"{', '.join(d for d in wrong if wrong[d] == what)}: {what}" for what in dict.fromkeys(wrong.values())]
+        super().__init__("\n".join([call, *lines]))
+        self.wrong = dict(wrong)
+        """What is wrong, by document."""
+
+
+def check(
+    answer: Any, src: Any, shape: Sequence[int], special_zero: bool = False, *, document: str | None = None
+) -> dict[str, str]:
+    """Compare an answer with what each document says, or one; WrongAnswer if it is wrong in one of them.
+
+    `src` and `answer` are arrays. Type, dims and bits of the answer are compared. If the call was rejected, `answer`
+    is the exception. The result has a verdict for each document: `pass`, or `observed` if the call is unspecified.
+    The element type of `src` makes no call illegal here.
+    """
+    given = _array(src)
+    with _value_errors():
+        if (type_ := name_of(given.dtype)) not in WIDTH:
+            raise Usage(f"src is an array of {given.dtype}, which is no element type; known: {', '.join(WIDTH)}")
+        spec, compiled = _contracts()
+        call = Call(given.shape, read_entries("shape", _text(shape)), read_boolean("special_zero", str(special_zero)))
+        documents = _documents(spec, document)
+    if isinstance(answer, BaseException):
+        outcome = Outcome("rejected", stage="run", message=message_text(str(answer)))
+    else:
+        array = _array(answer)
+        outcome = Outcome("tensor", name_of(array.dtype), array.shape, array.tobytes())
+    source, elements = TensorSpec(type_, given.shape), given.tobytes()
+    judged = {name: judge(outcome, compiled[name].meaning(*call), source, elements, ()) for name in documents}
+    wrong = {name: each.diagnosis.text for name, each in judged.items() if each.verdict in BAD and each.diagnosis}
+    if wrong:
+        raise WrongAnswer(format_call(*call[:3]), wrong)
+    return {name: each.verdict for name, each in judged.items()}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A row that fails in the target of a run."""
+
+    row: str
+    verdicts: Mapping[str, str]
+    """By document."""
+    diagnosis: str | None
+    detail: str | None
+    cause: str | None
+    """The known fault that explains it, as adapters/faults.yaml names it."""
+    repeat: str | None
+    """The command that repeats it; None for a drawn row."""
+
+
+class Run:
+    """The result of a run."""
+
+    def __init__(self, data: Mapping[str, Any], causes: Mapping[str, int]) -> None:
+        self._data = data
+        self.exit_code: int = data["exit_code"]
+        """That of `conformance run`; 0 only if the whole target conforms."""
+        self.label: str = data["label"]
+        """The worst that failed, or `conforms`."""
+        self.why: str = data["why"]
+        self.sentences: tuple[str, ...] = tuple(data["sentences"])
+        """What the run shows, for each document."""
+        self.verdicts: Mapping[str, int] = data["verdicts"]
+        """The number of tests of each verdict; a test is a row judged in a document."""
+        self.causes = causes
+        """The number of tests that fail by each known fault, or by what went wrong if none explains it."""
+        self.failures = tuple(
+            Failure(
+                each["row"], each["verdicts"], each["diagnosis"], each["detail"],
+                each["cause"] and each["cause"]["id"], each["repeat"],
+            )
+            for each in data["failures"]
+        )  # fmt: skip
+
+    @property
+    def conforms(self) -> bool:
+        return self.exit_code == 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `conformance run --json` prints."""
+        return dict(self._data)
+
+    def __repr__(self) -> str:
+        causes = [f"  {title} · {tests:,} tests" for title, tests in self.causes.items()]
+        return "\n".join(
+            [f"{self._name}: {self.label}", *causes, *self.sentences, f"exit {self.exit_code}: {self.why}"]
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{escape(title)}</td><td>{tests:,}</td></tr>" for title, tests in self.causes.items())
+        table = f"<table><tr><th>fails</th><th>tests</th></tr>{rows}</table>" if rows else ""
+        said = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences)
+        return (
+            f"<p><b>{escape(self._name)}: {escape(self.label)}</b></p>{table}<ul>{said}</ul><p>{escape(self.why)}</p>"
+        )
+
+    @property
+    def _name(self) -> str:
+        return f"{self._data['backend']['name']} {self._data['backend']['version']}"
+
+
+def run(  # noqa: PLR0913 - each is an option of the command
+    adapter: str | type, *, select: str | None = None, operations: Sequence[str] = (), documents: Sequence[str] = (),
+    types: Sequence[str] = (), drawn_rows: int | None = None, jobs: int = 1, timeout: float | None = None,
+    isolation: Literal["worker", "case", "none"] | None = None, waivers: File | None = None,
+    suite: File | None = None, out: File | None = None,
+) -> Run:  # fmt: skip
+    """Run the suite as `conformance run` does; each keyword is the option of that name, and `select` is -k.
+
+    `adapter` is a backend as the command takes it, such as `mine.py:Mine`, or a class that is defined in a file.
+    Nothing is written without `out`. Raises CannotStart if the backend cannot start.
+    """
+    options = {
+        "operation": operations, "document": documents, "type": types, "drawn-rows": drawn_rows, "jobs": jobs,
+        "timeout": timeout, "isolation": isolation, "waivers": waivers, "suite": suite, "out": out,
+    }  # fmt: skip
+    words = ["" if select is None else f"-k{select}"]
+    for name, value in options.items():
+        several = value if isinstance(value, tuple | list) else [] if value is None else [value]
+        words += [f"--{name}={each}" for each in several]
+    with _value_errors(), ExitStack() as locks:
+        args = parser_of("run").parse_args([*filter(None, words), "--", _backend_of(adapter)])
+        request = request_of(args)
+        folder = RunFolder(args.backend, args.out, None, locks)
+        try:
+            evidence = run_suite(request, folder.claim if folder.is_named else None)
+        finally:
+            gc.unfreeze()  # a run freezes what is there; the caller's program goes on
+        conclusion = conclude(request.plan, evidence, folder.path)
+        if folder.path is not None:
+            write_reports(folder.path, request.plan, evidence, conclusion)
+    causes: Counter[str] = Counter()
+    for kind in group_failures(request.plan, evidence, conclusion).kinds:
+        causes[kind.title] += kind.tests
+    return Run(data_of(request.plan, conclusion, evidence, folder.path), causes)
+
+
+# ── arguments ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def _value_errors() -> Iterator[None]:
+    """Raise ValueError for what the command calls a mistake."""
+    try:
+        yield
+    except (Usage, Malformed) as mistake:
+        raise ValueError(str(mistake)) from None
+
+
+@cache
+def _contracts() -> tuple[Spec, Mapping[str, Contract]]:
+    spec = load_spec_of(None)
+    return spec, contracts(spec)
+
+
+def _documents(spec: Spec, document: str | None) -> list[str]:
+    return list(spec.documents) if document is None else [pick("document", document, spec.documents)]
+
+
+def _text(lengths: Sequence[Length]) -> str:
+    return str(lengths) if isinstance(lengths, int | str) else ",".join(map(str, lengths))
+
+
+def _array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return an array with the elements of a value, in little-endian byte order."""
+    array = np.asarray(value)
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _backend_of(adapter: str | type) -> str:
+    if isinstance(adapter, str):
+        return adapter
+    if not isinstance(adapter, type):
+        raise Usage(f"{adapter!r:.60} is no class; give the adapter's class, or text such as 'mine.py:Mine'")
+    try:
+        file = Path(inspect.getfile(adapter))
+    except (OSError, TypeError):
+        file = Path()
+    if not file.is_file():
+        raise Usage(f"{adapter.__name__} is defined in no file, and a backend runs in another process; write it to one")
+    return f"{file}:{adapter.__qualname__}"

@@ -1,0 +1,131 @@
+"""The functions of `import conformance` say what the commands say, in the same words."""
+
+import doctest
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import conformance
+
+from .builders import ROOT, Cli
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_import_loads_nothing_and_shows_every_name() -> None:
+    code = (
+        "import conformance, conformance.run.judge, conformance.meaning.contract\n"
+        "assert callable(conformance.run) and callable(conformance.meaning)\n"
+        "assert {*conformance.__all__} < {*dir(conformance)}, dir(conformance)\n"
+    )
+    light = "import sys; import conformance; print(sorted(n for n in sys.modules if n.partition('.')[0] in "
+    light += "('numpy', 'yaml', 'conformance', 'argparse')))"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-c", light], check=True, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "['conformance']"
+
+
+@pytest.mark.parametrize("name", ["meaning", "check", "run"])
+def test_help_describes_each_function(name: str) -> None:
+    assert inspect.isfunction(getattr(conformance, name))
+    assert inspect.getdoc(getattr(conformance, name))
+    assert f"conformance.{name}(" in str(conformance.__doc__)
+
+
+def test_meaning_says_what_the_command_says(cli: Cli) -> None:
+    words = ("meaning", "--src", "0,3", "--shape", "0,-1", "--special-zero", "false", "--json")
+    said = json.loads(cli(*words)[1])["meanings"]
+    meanings = conformance.meaning((0, 3), (0, -1), False)
+    assert {
+        name: [each.kind, each.dst and [*each.dst], [(c.rule, [*map(list, c.at)]) for c in each.clauses]]
+        for name, each in meanings.items()
+    } == {
+        name: [each["kind"], each["dst"], [(b["rule"], [[*at.values()] for at in b["at"]]) for b in each["because"]]]
+        for name, each in said.items()
+    }
+    assert {each.kind for each in meanings.values()} == {"illegal", "unspecified"}
+
+
+BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
+    (conformance.meaning, {"src": (3, -1), "shape": (3,)}, "src holds -1, and no tensor has a length below 0"),
+    (conformance.meaning, {"src": (3.5,), "shape": (3,)}, "'3.5' is not a whole number; write for example src=3,4,5"),
+    (conformance.meaning, {"src": 3, "shape": (3,), "document": "static"}, "did you mean 'static-oneapi'?"),
+    (conformance.meaning, {"src": 3, "shape": 3, "special_zero": "maybe"}, "'maybe' is neither true nor false"),
+    (conformance.check, {"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),
+    (conformance.check, {"answer": X, "src": X + 1j, "shape": (6,)}, "complex64, which is no element type"),
+    (conformance.run, {"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),
+    (conformance.run, {"adapter": "numpy", "documents": ["static"]}, "did you mean 'static-oneapi'?"),
+    (conformance.run, {"adapter": "numpy", "waivers": "/nowhere"}, "cannot be read: No such file"),
+    (conformance.run, {"adapter": 3}, "3 is no class"),
+    (conformance.run, {"adapter": type("Mine", (), {"__module__": "nowhere"})}, "Mine is defined in no file"),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "words"), BAD_ARGUMENTS)
+def test_bad_arguments_are_value_errors(function: Any, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        function(**arguments)
+
+
+WRONG: list[tuple[Any, Any, tuple[int, ...], str]] = [
+    (X.reshape(3, 2), X, (3, 2), ""),
+    (X.reshape(3, 2).astype(">f4"), X, (3, 2), ""),
+    (X.astype(ml_dtypes.bfloat16).reshape(6), X.astype(ml_dtypes.bfloat16), (-1,), ""),
+    (ValueError("no"), X, (7,), ""),
+    (X.T, X, (3, 2), "column-major order: 4 of 6 elements differ"),
+    (X.reshape(6), X, (3, 2), "answered [6], due is [3, 2]"),
+    (X.astype(float), X, (2, 3), "answered f64, src is f32"),
+    (None, X, (2, 3), "answered object, src is f32"),
+    (-X, X, (2, 3), "sign"),
+    (X, X, (7,), "answered f32[2, 3], though the call breaks same-volume"),
+    (ValueError("no"), X, (6,), "refused at run: no"),
+]
+
+
+@pytest.mark.parametrize(("answer", "src", "shape", "wrong"), WRONG)
+def test_check_names_what_is_wrong(answer: Any, src: Any, shape: tuple[int, ...], wrong: str) -> None:
+    if not wrong:
+        assert set(conformance.check(answer, src, shape).values()) == {"pass"}
+        return
+    with pytest.raises(conformance.WrongAnswer) as raised:
+        conformance.check(answer, src, shape)
+    assert wrong in str(raised.value)
+    assert len(raised.value.wrong) == 5
+
+
+def test_run_says_what_the_command_says(cli: Cli, tmp_path: Path) -> None:
+    words = ("--document", "static-oneapi", "--type", "f32", "-k", "copies-by-index", "--isolation", "none")
+    said = json.loads(cli("run", "numpy", *words, "--out", str(tmp_path / "theirs"), "--json")[1])
+    result = conformance.run(
+        "numpy", documents=["static-oneapi"], types=("f32",), select="copies-by-index", isolation="none",
+        out=tmp_path / "ours",
+    )  # fmt: skip
+    ours = result.to_json()
+    for data in (said, ours):
+        del data["out"]
+        for each in data["failures"]:
+            del each["milliseconds"]
+    assert json.loads(json.dumps(ours)) == said
+    assert (result.exit_code, result.conforms, result.label) == (1, False, "wrong answer")
+    assert {failure.cause for failure in result.failures} == {"copies-no-length"}
+    assert result.causes == {"wrong answer: A 0 is a length whatever special_zero is": result.verdicts["fail"]}
+    assert "A 0 is a length whatever special_zero is" in result._repr_html_()
+    assert "exit 1" in repr(result)
+    assert (tmp_path / "ours" / "report.html").is_file()
+
+
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs/ is not beside an installed suite")
+def test_the_page_and_the_example_are_true() -> None:
+    options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False, optionflags=options)
+    assert (failed, tried > 8) == (0, True)
+    example = ROOT / "examples" / "unit-test" / "test_my_reshape.py"
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", example], check=True, cwd=ROOT)
