@@ -49,12 +49,15 @@ class Runner:
     def __init__(self, folder: Path, **inputs: str) -> None:
         self.folder = folder
         given: dict[str, str] = {name: value.get("default", "") for name, value in action()["inputs"].items()}
-        self.inputs: dict[str, str] = given | {"python": sys.executable} | inputs
+        commands = folder / "bin"
+        self.inputs: dict[str, str] = given | {"python": str(commands / "python")} | inputs
         self.outputs: dict[str, str] = {}
         self.rehearsed: dict[str, str] = {}
-        commands = folder / "bin"
         commands.mkdir(exist_ok=True)
-        self.stand_in("conformance", f'exec {shlex.quote(sys.executable)} -m conformance "$@"')
+        python = shlex.quote(sys.executable)
+        to_command = '[ "$1 $2" != "-m conformance" ] || { shift 2; exec conformance "$@"; }'
+        self.stand_in("python", f'{to_command}\nexec {python} "$@"')
+        self.stand_in("conformance", f'exec {python} -m conformance "$@"')
         python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
         self.environment = os.environ | {
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": python_path,
@@ -303,6 +306,8 @@ def test_the_steps_are_safe_and_the_last_one_concludes() -> None:
     """An expression inside a script would let an input write shell."""
     assert all("${{" not in step.get("run", "") for step in steps().values())
     assert list(steps())[-1] == "conclude"
+    bare = [name for name, step in steps().items() if re.search(r"(?<!-m )\bconformance \S", step.get("run", ""))]
+    assert bare == [], "the environment of the Python that is given may not be on the path"
     assert all(("uses" in step) != (step.get("shell") == "bash") for step in steps().values())
     assert steps()["install"]["env"]["SUITE"] == "${{ github.action_path }}"
 

@@ -1,9 +1,10 @@
-"""The hook of pre-commit checks the folders that docs/ci.md names."""
+"""The hooks of pre-commit check the folders that docs/ci.md names, and model files."""
 
 import re
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,15 +18,21 @@ pytestmark = pytest.mark.skipif(not HOOKS.is_file(), reason="the hook stays in t
 
 def hook(dialect: Path) -> list[str]:
     """The words after `conformance` that the hook gives, for a dialect instead of the folder that the docs name."""
-    (hook,) = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))
-    (block,) = re.findall(r"```yaml\n(repos:.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
-    (used,) = yaml.safe_load(block)["repos"][0]["hooks"]
-    assert used["id"] == hook["id"]
+    used, hook = used_and_hook(0)
     assert re.search(hook["files"], "my/cases/a.yaml")
     assert "my" in used["args"]
     words = [str(dialect) if word == "my" else word for word in (*shlex.split(hook["entry"]), *used["args"])]
     assert words[0] == "conformance"
     return words[1:]
+
+
+def used_and_hook(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A hook as the docs use it, and as the repository has it."""
+    (block,) = re.findall(r"```yaml\n(repos:.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+    used = yaml.safe_load(block)["repos"][0]["hooks"][number]
+    hook = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))[number]
+    assert used["id"] == hook["id"]
+    return used, hook
 
 
 def test_the_hook_checks_the_cases_that_the_docs_name(tmp_path: Path, cli: builders.Cli) -> None:
@@ -41,6 +48,17 @@ TWO_INFERS = """about: One.
 cases:
   - {id: two-infers, rule: one-infer, src: "T[4]", shape: [-1, -1], special_zero: false, expect: reject}
 """
+
+
+def test_a_hook_fails_on_an_illegal_model(tmp_path: Path, cli: builders.Cli) -> None:
+    pytest.importorskip("onnx")
+    from tests.graphs.test_onnx_models import flatten, value
+
+    used, hook = used_and_hook(1)
+    assert re.search(hook["files"], "models/a.onnx")
+    for entry, code in ((0, 0), (1, 1)):
+        model = flatten(tmp_path, entry, 12, x=value("x", "batch", 3, 4))
+        assert cli(*shlex.split(hook["entry"])[1:], *used["args"], model).code == code
 
 
 @pytest.mark.parametrize("file", ["spec/rules.yaml", "cases/acme.yaml"])

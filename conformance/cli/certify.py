@@ -19,6 +19,7 @@ from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
 from ..report import finish
 from ..report.badge import describe_run
+from ..report.no_start import report_no_start
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..system.files import lock_folder, replace_bytes, replace_text
 from ..system.late import go_on
@@ -119,7 +120,7 @@ def _run_request(request: RunRequest, challenge_: Path | None, out: Path) -> Evi
                     path.unlink(missing_ok=True)
         return out
 
-    with closing(progress):
+    with report_no_start(out, request.backend), closing(progress):
         return run_suite(request, folder_of, progress.at)
 
 

@@ -35,6 +35,7 @@ def find_case(suite: Suite, name: str, options: str, pytest_options: str) -> lis
         {
             "case": case.id,
             "title": case.title,
+            "links": case.links,
             "place": str(case.place),
             "rule": case.rule,
             "sentence": suite.spec.rules[case.rule].sentence,
@@ -70,6 +71,8 @@ def print_case(spec: Spec, case: Mapping[str, Any]) -> None:
     print_heading(case["case"], "case", case["place"])
     if case["title"]:
         say(label_paragraph("title", case["title"]))
+    for link in case["links"]:
+        say(label_paragraph("found as", link))
     say(label_paragraph("rule", f"{case['rule']}: {case['sentence']}"))
     for step in case["steps"]:
         say()

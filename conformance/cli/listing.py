@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
 from ..system.terminal import columns, count_noun, cut_columns, is_terminal, paint, say, table, width
 from ..system.text import describe_unknown, shorten
-from .arguments import Usage, emit, find_alike, load_spec_of, pick, suite_option
+from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
 from .shared_options import add_suite
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     spec = load_spec_of(args.suite)
     entries = list(LISTINGS[what].entries(_Scope(spec, args.suite, _read_words(spec, what, args.words))))
     if args.json:
-        emit({what: entries})
+        emit(_with_rows(entries, args.suite) if what == "cases" else {what: entries})
     else:
         _show(spec, what, entries)
     return 0
@@ -158,6 +159,15 @@ def _cases(scope: _Scope) -> Iterator[dict[str, Any]]:
             ]
             facts = {"case": case.id, "place": str(case.place), "rule": case.rule}
             yield {**facts, "steps": len(case.steps), "calls": calls}
+
+
+def _with_rows(entries: Iterable[dict[str, Any]], suite: Path | None) -> dict[str, Any]:
+    """Return cases with the ids of their rows, and the digest of the suite that has them."""
+    plan = load_plan(suite)
+    rows = defaultdict[str, list[str]](list)
+    for row in plan.rows:
+        rows[row.case.id].append(row.id)
+    return {"suite": plan.suite.digest, "cases": [{**entry, "rows": rows[entry["case"]]} for entry in entries]}
 
 
 def _factors(scope: _Scope) -> Iterator[dict[str, Any]]:

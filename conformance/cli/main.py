@@ -20,7 +20,7 @@ from ..isolate.process.supervise import (
 )
 from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
 from ..system.text import describe_unknown
-from .arguments import Usage, locate, say_error
+from .arguments import Usage, emit, locate, say_error
 from .commands import COMMANDS, load_command, parser_of, top_parser
 
 if sys.platform != "win32":
@@ -187,16 +187,18 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as exit_:  # argparse's --help and --version
         return int(exit_.code or 0)
     except CommandError as error:
-        say_error(str(error))
-        return error.exit_code
+        lines, code = [str(error)], error.exit_code
     except Exception as error:
         from ..model import Malformed  # imports NumPy, which --help need not wait for
 
         if not isinstance(error, Malformed):
             raise
-        for problem in error.problems:
-            say_error(str(locate(problem, getattr(args, "suite", None))))
-        return USAGE
+        lines, code = [str(locate(problem, getattr(args, "suite", None))) for problem in error.problems], USAGE
+    for line in lines:
+        say_error(line)
+    if "--json" in arguments:
+        emit({"exit_code": code, "errors": lines})
+    return code
 
 
 def _escape_unknown_characters() -> None:

@@ -20,14 +20,14 @@ from ..runner.run_suite import RunRequest
 from ..system.exit_codes import FAILS
 from ..system.text import describe_unknown
 from .arguments import Usage
-from .parser import Parser, one_line
+from .parser import Parser, one_line, path
 from .shared_options import add_backend, add_limits, add_suite, read_limits
 
 
 def add_request_options(parser: Parser) -> None:
     add_backend(parser)
     parser.many("--require", "FACET", "a document, type or facet that must be shown")
-    parser.path("--waivers", "FILE", "known failures that are waived")
+    parser.many("--waivers", "FILE", "known failures that are waived", type=path)
     parser.path("--claims", "FILE", "what the backend must claim, exactly")
     add_limits(parser)
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
@@ -43,7 +43,7 @@ def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         target=Target(large=args.large, require=check_requirements(args.require, plan)),
         isolation=isolation_of(args.backend, args.isolation),
         limits=read_limits(args),
-        waivers=args.waivers,
+        waivers=tuple(args.waivers or ()),
         pinned=None if args.claims is None else read_claims(args.claims),
         drawn_rows=0 if args.waivers else whole_number(),  # a waiver cannot name a call that nobody wrote
         tester=args.tester,

@@ -17,6 +17,7 @@ from ..load.cases import load_suite
 from ..model import Suite, fails
 from ..plan.rows import Plan, Row, plan_of, plan_of_case
 from ..plan.select import BadExpression, case_of, choose, ids
+from ..report.no_start import report_no_start
 from ..run.confirm import DEFAULT_HANGS, HangPolicy
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..runner.shards import find_shard_gap
@@ -143,7 +144,7 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace) -> in
     evidence: Evidence | None = None
     keep = not request.target.filter or folder.is_named
     try:
-        with closing(progress):
+        with report_no_start(args.out, args.backend), closing(progress):
             evidence = run_suite(request, folder.claim if keep else None, progress.at)
         every_row, partial_ok = args.verbose, args.partial_ok
         return conclude_and_report(request.plan, evidence, folder.path, args.json, every_row, partial_ok)

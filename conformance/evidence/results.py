@@ -133,7 +133,7 @@ def header_of(
 
 _WAIVER_FORM = {
     "number": COUNT, "place": str, "reason": str, "link": str, "owner": str, "expires": is_date,
-    "case?": str, "rule?": str, "row?": str, "breaks?": str, "backend?": str, "versions?": str,
+    "case?": str, "rule?": str, "row?": str, "breaks?": str, "backend?": str, "versions?": str, "run?": bool,
 }  # fmt: skip
 _HEADER_FORM = {
     **HEADER_FORM,

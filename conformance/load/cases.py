@@ -154,6 +154,7 @@ class _CaseReader:
             attributes={name: self.operand(name, value) for name, value in entry.get("attributes", {}).items()},
             inputs=_counts(entry.get("inputs", {})),
             outputs=_counts(entry.get("outputs", {})),
+            links=tuple(entry.get("links", ())),
             **{key.name: entry[key.name] for key in CASE_KEYS if key.name in entry},
             generated="each" in entry,
         )

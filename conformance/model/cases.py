@@ -105,6 +105,8 @@ class Case:
     """Dims declared of dst; `unknown`: declared without a rank; None: nothing is declared."""
     title: str | None = field(default=None, metadata=_facts())
     """The fact in words, if a reader cannot understand the id as a sentence."""
+    links: tuple[str, ...] = ()
+    """Addresses of bugs of the kind that the case finds."""
     shape_type: str | None = field(default=None, metadata=_facts("shape of {}"))
     """Set if the case is about that type; None: every type that the operation lists."""
     shape_rank: int = field(default=1, metadata=_facts("shape of rank {}"))

@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunRequest:
     """Return the request of the session; Usage if an option or the configuration cannot be carried out."""
     backend = config.option.conformance_adapter
-    claims = _read_file_name(config, "claims")
+    claims, waivers = _read_file_name(config, "claims"), _read_file_name(config, "waivers")
     isolation = isolation_of(backend, _read(config, "isolation", _isolation))
     timeout, memory = _read(config, "timeout", seconds), _read(config, "memory", positive)
     return RunRequest(
@@ -48,7 +48,7 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
             seconds=timeout or DEFAULT_LIMITS.seconds, memory=DEFAULT_LIMITS.memory if memory is None else memory << 20
         ),
         jobs=_read_jobs(config, backend, isolation),
-        waivers=_read_file_name(config, "waivers"),
+        waivers=() if waivers is None else (waivers,),
         pinned=None if claims is None else read_claims(claims),
         drawn_rows=config.option.conformance_drawn_rows or 0,
     )

@@ -38,6 +38,8 @@ def _list_lines(
     yield "case", f"{row.case.place}: {row.case.id}"
     if row.case.title:
         yield "", row.case.title
+    for link in row.case.links:
+        yield "", link
     steps = f", step {result.step + 1} of {len(row.steps)}" if len(row.steps) > 1 else ""
     shape = "an attribute" if row.given == "attribute" else f"a {row.given} {row.shape_type} tensor"
     yield "call", f"{row.operation}, {row.type}, shape as {shape}{steps}"

@@ -76,8 +76,8 @@ class RunRequest:
     """Processes that call rows at the same time."""
     dask: str | None = None
     """The address of a scheduler with workers that take the rows. They need the folder of the suite too."""
-    waivers: Path | None = None
-    """The file of known failures."""
+    waivers: tuple[Path, ...] = ()
+    """The files of known failures."""
     pinned: Claims | None = None
     """The exact claims that the backend must make."""
     maxfail: int | None = None
@@ -119,7 +119,7 @@ def run_suite(
                 remove_reports(folder)
             writer = Writer(path, header)
             began = time.perf_counter()
-            in_order = _run_in_order(request, adapter, claims, done, drawn)
+            in_order = _run_in_order(request, adapter, setup, done, drawn)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
             for row, result in in_order:
@@ -177,14 +177,18 @@ class BackendSetup:
     today: date
     blamer: Blamer
 
+    def waive_call(self, row: Row) -> Result | None:
+        """Return the result of a row that a waiver keeps from being called; None if the row is called."""
+        return waive.waive_call(row, self.waivers, self.today) if self.claims.offers(row.operation) else None
+
     def apply_waivers(self, row: Row, result: Result) -> Result:
         """Return the result with the failures waived that a waiver covers."""
         return waive.apply_waivers(result, row, self.waivers, self.today, self.blamer)
 
 
 def load_waivers(request: RunRequest) -> list[waive.Waiver]:
-    """Load the waivers of a request, for any backend; Malformed if the file cannot be used."""
-    return waive.load_all(request.waivers, request.plan) if request.waivers else []
+    """Load the waivers of a request, for any backend; Malformed if a file cannot be used."""
+    return waive.load_all(request.waivers, request.plan)
 
 
 def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive.Waiver]) -> BackendSetup:
@@ -196,7 +200,7 @@ def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive
     if request.pinned is not None and request.pinned != claims:
         difference = describe_difference(request.pinned, claims)
         raise CannotStart(f"{identity.name}: its claims are not those that are pinned: {difference}")
-    chosen = waive.choose_for(waivers, identity, request.waivers) if request.waivers else ()
+    chosen = waive.choose_for(waivers, identity)
     header = header_of(request.plan.suite, identity, claims, request.target, request.backend)
     header |= {"isolation": request.isolation, "waivers": [waiver.to_json() for waiver in chosen]}
     optional = {"limits": limits_of(request.limits), "by": request.tester, "nonce": request.plan.nonce}
@@ -236,13 +240,15 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
 
 
 def _run_in_order(
-    request: RunRequest, adapter: Adapter, claims: Claims, done: list[Result], drawn: DrawnRun | None
+    request: RunRequest, adapter: Adapter, setup: BackendSetup, done: list[Result], drawn: DrawnRun | None
 ) -> Generator[tuple[Row, Result | None]]:
     """Yield a result for each row of the plan, in its order: done before, called now, or not called.
 
     Drawn rows come before those with many elements, which take long and tell little.
     """
-    rows, chosen = request.plan.rows, chosen_rows(request)
+    rows, chosen, claims = request.plan.rows, chosen_rows(request), setup.claims
+    waived = {row.id: result for row in rows if setup.waivers and (result := setup.waive_call(row))}
+    called = [is_chosen and row.id not in waived for is_chosen, row in zip(chosen, rows, strict=True)]
     open_another = partial(open_backend, request.backend, request.isolation, request.limits)
     first_slow = next((number for number, row in enumerate(rows) if has_many_elements(row.case)), len(rows))
 
@@ -250,7 +256,7 @@ def _run_in_order(
         begin = min(max(start, len(done)), end)
         results: Iterator[Result]
         yield from zip(rows[start:begin], done[start:begin], strict=True)
-        waiting = list(compress(rows[begin:end], chosen[begin:end]))
+        waiting = list(compress(rows[begin:end], called[begin:end]))
         if request.dask:
             from ..isolate.parallel.dask_run import run_on_workers  # slow to import, and only needed here
 
@@ -258,8 +264,9 @@ def _run_in_order(
         else:
             one_by_one = request.jobs == 1 or start == first_slow  # many elements need much memory
             results = call([waiting] if one_by_one else split_rows(waiting))
-        for row, is_chosen in zip(rows[begin:end], chosen[begin:end], strict=True):
-            yield row, next(results) if is_chosen else result_without_call(row, NOT_RUN)
+        for row, is_chosen, is_called in zip(rows[begin:end], chosen[begin:end], called[begin:end], strict=True):
+            uncalled = waived[row.id] if is_chosen and not is_called else result_without_call(row, NOT_RUN)
+            yield row, next(results) if is_called else uncalled
 
     with use_jobs(adapter, open_another, claims, request.isolation, request.jobs, request.hangs) as call:
         yield from run_part(0, first_slow)

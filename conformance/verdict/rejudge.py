@@ -13,7 +13,7 @@ from ..plan.rows import Plan, Row
 from ..plan.steps import RowStep
 from ..run.judge import deciding_step, judge_step
 from .blame import Blamer
-from .waive import covers, why_useless
+from .waive import covers, forbids_call, why_useless
 
 
 def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
@@ -68,6 +68,7 @@ def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
         return
     by_step = {} if result.outcome.kind == "none" else _judge_again(row, result, claims)
     not_called = (NOT_RUN,) if row.operation in claims.operations else (NOT_CLAIMED, NOT_RUN)
+    not_called = not_called if result.waiver is None else (WAIVED,)
     for document, verdict in result.verdicts.items():
         due = (worst(by_step[document]),) if by_step else not_called
         due = (WAIVED,) if due == (FAIL,) and result.waiver is not None else due
@@ -105,6 +106,8 @@ def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blam
     number, ran = result.waiver, header.get("started", "")[:10]
     waivers = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number]
     own = [waiver for waiver in waivers if covers(waiver, row, result, blamer)]
+    if own and result.outcome.kind == "none" and not any(forbids_call(waiver, row) for waiver in own):
+        yield f"{row.id}: was not called, and waiver {number!r} does not say `run: false`"
     if own and all(waiver["expires"] < ran for waiver in own):
         yield f"{row.id}: is waived by waiver {number!r}, which had expired when the run began"
     if not own:

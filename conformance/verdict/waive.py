@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from fnmatch import fnmatchcase
@@ -15,6 +15,7 @@ from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import Map, require
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Place, Problem, Result, Verdict
 from ..plan.rows import Plan, Row
+from ..run.row import result_without_call
 from ..system.json_forms import is_date
 from ..system.text import describe_unknown, find_near, quote
 from .blame import Blamer
@@ -38,6 +39,11 @@ class Waiver:
 
 _KEYS = ("case", "rule", "row", "breaks")
 """The keys that say what is waived."""
+
+
+def forbids_call(entry: Mapping[str, Any], row: Row) -> bool:
+    """Ask whether a waiver says `run: false` of a row."""
+    return "run" in entry and matches(entry, row)
 
 
 def matches(entry: Mapping[str, Any], row: Row) -> bool:
@@ -66,11 +72,11 @@ def why_useless(entry: Mapping[str, Any]) -> str | None:
     return "is for everything; name what fails" if all(set(pattern) <= set("*?") for pattern in patterns) else None
 
 
-def choose_for(waivers: Iterable[Waiver], identity: Identity, path: Path) -> tuple[Waiver, ...]:
+def choose_for(waivers: Iterable[Waiver], identity: Identity) -> tuple[Waiver, ...]:
     """Return the waivers for this backend and version; Malformed if its version cannot be compared."""
     problems: list[Problem] = []
     chosen = [waiver for waiver in waivers if _is_for(waiver.entry, identity, waiver.place, problems)]
-    _require(problems, path)
+    _require(problems, [Path(waiver.place.path) for waiver in waivers])
     return tuple(chosen)
 
 
@@ -83,18 +89,22 @@ def note_near_names(waivers: Iterable[Waiver], identity: Identity) -> Iterator[s
             yield f"{waiver.place}: the waiver is for the backend {quote(name)}, and this is {identity.name!r}"
 
 
-def load_all(path: Path, plan: Plan) -> list[Waiver]:
-    """Load every waiver of a file, for any backend; Malformed, with every problem, if the file cannot be used."""
-    content, problems = read_file(path, "waivers")
-    problems = [problem._replace(place=Place(str(path), problem.place.line)) for problem in problems]
-    entries = content.get("waivers") if isinstance(content, Map) else None
+def load_all(paths: Sequence[Path], plan: Plan) -> list[Waiver]:
+    """Load every waiver of files, for any backend; Malformed, with every problem, if one cannot be used."""
+    problems: list[Problem] = []
+    entries: list[tuple[Path, Any]] = []
+    for path in paths:
+        content, found = read_file(path, "waivers")
+        problems += [problem._replace(place=Place(str(path), problem.place.line)) for problem in found]
+        listed = content.get("waivers") if isinstance(content, Map) else None
+        entries += [(path, entry) for entry in (listed if isinstance(listed, list) else [])]
     waivers = []
-    for number, entry in enumerate(entries if isinstance(entries, list) else [], 1):
-        if isinstance(entry, Map) and all(isinstance(value, str) for value in entry.values()):
+    for number, (path, entry) in enumerate(entries, 1):
+        if isinstance(entry, Map) and all(isinstance(value, str) for key, value in entry.items() if key != "run"):
             place = Place(str(path), entry.line)
             problems += _problems_of(entry, place, plan)
             waivers.append(Waiver(number, dict(entry), place))
-    _require(sorted(dict.fromkeys(problems)), path)
+    _require(sorted(dict.fromkeys(problems)), paths)
     return waivers
 
 
@@ -102,6 +112,12 @@ def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
     """Find what is wrong with a waiver that has texts for its keys."""
     if problem := why_useless(entry):
         yield Problem(place, f"the waiver {problem}")
+    if "run" in entry and "breaks" in entry:
+        what = "only a call shows what it breaks; with `run: false`, name a case, rule or row instead"
+        yield Problem(place._replace(line=entry.lines["breaks"]), what)
+    known, name = bundled_backends(), entry.get("backend", "*")
+    if not any(fnmatchcase(backend, name) for backend in known) and find_near(name, known, cutoff=0.8):
+        yield Problem(place._replace(line=entry.lines["backend"]), describe_unknown("backend", name, known))
     if "expires" in entry:
         yield from _bad_date(entry, place)
     if "versions" in entry:
@@ -119,9 +135,11 @@ def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
             yield Problem(place._replace(line=entry.lines["row"]), what)
 
 
-def _require(problems: list[Problem], path: Path) -> None:
-    """Raise Malformed if there is a problem; one that quotes nothing if the file is a link to another folder."""
-    require(without_secrets(problems, [path], str(path)))
+def _require(problems: list[Problem], paths: Sequence[Path]) -> None:
+    """Raise Malformed if there is a problem; one that quotes nothing of a file that is a link to another folder."""
+    for path in paths:
+        problems = without_secrets(problems, [path], str(path))
+    require(problems)
 
 
 def _bad_date(entry: Map, place: Place) -> Iterator[Problem]:
@@ -156,6 +174,15 @@ def _is_for(entry: Mapping[str, Any], identity: Identity, place: Place, problems
             Problem(place, f"the backend's version {identity.version!r} cannot be compared; drop `versions`")
         )
     return False
+
+
+def waive_call(row: Row, waivers: Iterable[Waiver], today: date) -> Result | None:
+    """Return the result of a row that a waiver keeps from being called; None if the row is called."""
+    for waiver in waivers:
+        if forbids_call(waiver.entry, row) and date.fromisoformat(waiver.entry["expires"]) >= today:
+            result = result_without_call(row, WAIVED)
+            return result._replace(waiver=waiver.number, diagnosis=NOT_RUN, detail=f"{waiver.place}: `run: false`")
+    return None
 
 
 def apply_waivers(result: Result, row: Row, waivers: Iterable[Waiver], today: date, blamer: Blamer) -> Result:

@@ -171,6 +171,15 @@ def test_list_filters(cli: Cli) -> None:
 
 
 # ── explain ───────────────────────────────────────────────────────────────────────────────────────
+def test_a_case_has_links_and_rows(cli: Cli) -> None:
+    name = "known-volume-equal-only-in-32-bits"
+    cli("explain", name).expect(0, out="found as    https://github.com/numpy/numpy/issues/7455")
+    listed = answer(cli, "list", "cases", "same-volume")
+    case = next(case for case in listed["cases"] if case["case"] == name)
+    assert case["rows"] == [*answer(cli, "explain", name)[0]["rows"]]
+    assert len(listed["suite"]) == 64
+
+
 def test_explain_a_rule_says_where_it_is_and_whom_it_binds(cli: Cli) -> None:
     out = cli("explain", "lower-bound").expect(0, out="all(d >= -1 for d in shape)").out
     assert all(name in out for name in DOCUMENTS)

@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -57,6 +58,15 @@ def test_2_comes_before_3(command: Command, tmp_path: Path) -> None:
     assert command.run("nmupy", "--type", "fp16").code == 2
     assert command.run("nmupy", "--waivers", waivers(tmp_path, {"expires": "soon"})).code == 2
     assert command.run("nmupy").code == 3
+
+
+def test_3_leaves_files_that_ci_shows(command: Command) -> None:
+    said = command.run("nmupy", "--json").expect(3)
+    assert said.data["exit_code"] == 3
+    error = ElementTree.parse(command.out / "junit.xml").find(".//error")
+    assert error is not None
+    for text in (error.text, *said.data["errors"], (command.out / "summary.md").read_text(encoding="utf-8")):
+        assert "unknown backend 'nmupy'" in text
 
 
 def test_1_comes_before_6_and_6_before_4(command: Command, tmp_path: Path) -> None:

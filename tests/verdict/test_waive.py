@@ -23,14 +23,14 @@ GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1",
 FLUSHES = mini("Flushes")
 
 
-def waivers(folder: Path, *entries: Mapping[str, str | None]) -> Path:
+def waivers(folder: Path, *entries: Mapping[str, Any], name: str = "waivers.yaml") -> Path:
     """A waiver file; None takes a key out."""
     lines = ["waivers:"]
     for entry in entries:
         given = {key: value for key, value in {**GIVEN, **entry}.items() if value is not None}
         first, *others = [f"{key}: {json.dumps(value)}" for key, value in given.items()]
         lines += [f"  - {first}", *(f"    {other}" for other in others)]
-    path = folder / "waivers.yaml"
+    path = folder / name
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -48,6 +48,18 @@ def test_a_waived_failure_is_counted_apart(command: Command, tmp_path: Path) -> 
     assert set(result.verdicts.values()) == {"waived"}
     assert result.diagnosis == "subnormals flushed", "what failed is still told"
     assert (result.outcome, result.waiver) == (Outcome("tensor", "f32", (8,)), 1), "and what came of it"
+
+
+def test_a_waiver_can_forbid_calls(command: Command, tmp_path: Path) -> None:
+    stale = waivers(tmp_path, {"case": "flattens"}, name="more.yaml")
+    path = waivers(tmp_path, {"run": False})
+    said = command.run(FLUSHES, "--waivers", stale, "--waivers", path, "--json").expect(6)
+    assert said.data["verdicts"]["waived"] == 8
+    assert f"{stale}:2: the waiver of flattens is stale" in said.data["why"]
+    result = next(r for r in read(command.out / "results.jsonl").results if r.waiver == 2)
+    assert (result.outcome.kind, result.detail) == ("none", f"{path}:2: `run: false`")
+    assert not verify(command.out, plan_of(load_suite(command.folder))).mismatches
+    assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"run": False, "expires": "2020-01-01"})).code == 1
 
 
 def test_only_failures_are_waived(command: Command, tmp_path: Path) -> None:
@@ -137,9 +149,9 @@ def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> Non
 def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
     today = datetime.now(timezone.utc).date()
     plan, all_cases = plan_of(load_suite()), {"case": "*-*"}
-    load_all(waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366)).isoformat()}), plan)
+    load_all([waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366)).isoformat()})], plan)
     with pytest.raises(Malformed, match="more than two years ahead"):
-        load_all(waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366 + 2)).isoformat()}), plan)
+        load_all([waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366 + 2)).isoformat()})], plan)
 
 
 def test_a_part_of_a_run_tells_no_waiver_stale(command: Command, tmp_path: Path) -> None:
@@ -190,6 +202,12 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "no such rule": ({"rule": "same-volumes"}, ":7: unknown rule 'same-volumes'; did you mean 'same-volume'?"),
     "no such broken rule": ({"breaks": "one-infers"}, ":7: unknown rule 'one-infers'; did you mean 'one-infer'?"),
     "no such row": ({"row": "patterns[Reshape"}, ":7: unknown row 'patterns[Reshape'"),
+    "no such backend": ({"backend": "onedn"}, ":7: unknown backend 'onedn'; did you mean 'onednn'?"),
+    "a broken rule of no call": (
+        {"case": None, "breaks": "one-infer", "run": False},
+        ":6: only a call shows what it breaks",
+    ),
+    "a call that is due": ({"run": True}, ":7: waivers.0.run: True is not False"),
     "no range": ({"versions": "3.6 or so"}, ":7: versions '3.6 or so' is no range"),
     "an empty list": ("waivers: []\n", ":1: "),
     "nothing": ("", ":1: the file is empty"),
