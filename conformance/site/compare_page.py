@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
-from ..model.verdicts import SEVERITIES, WORST
+from ..model.verdicts import LABELS, SEVERITIES, WORST
 from ..report.finished_run import FinishedRun
 from ..report.render import render_page
 from ..report.rows import RowResult, count_groups, group_pairs
@@ -21,7 +21,7 @@ _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
 _MAX_NAMED = 3
 """Backends that are named even in the largest group."""
 _SECTIONS: Mapping[str, str] = {
-    "verdicts": "Backends",
+    "verdicts": "Libraries",
     "rules": "Rules",
     "cases": "Compare cases",
     "observed": "Unspecified behaviour",
@@ -117,10 +117,10 @@ class Part(NamedTuple):
 
 
 _QUESTION = "Which libraries reshape as oneDNN Graph says?"
-HOME, COMPARED = "index.html", "compare.html"
+HOME, RULES, COMPARED = "index.html", "rules.html", "compare.html"
 PARTS: Mapping[str, Part] = {
-    HOME: Part("All backends", _QUESTION, ("verdicts", "environment"), ""),
-    "rules.html": Part("Rules, backend by backend", "Each rule in each backend", ("rules",), "rules"),
+    HOME: Part("All backends", _QUESTION, ("verdicts",), ""),
+    RULES: Part("Rules, backend by backend", "Each rule in each backend", ("rules",), "rules"),
     COMPARED: Part("Cases, backend by backend", "Each case in each backend", ("cases",), "cases"),
     "unspecified.html": Part(
         "Unspecified behaviour", "What each backend does where the documents are silent", ("observed",),
@@ -157,8 +157,10 @@ def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], fi
     scripts = ["compare.css"]
     scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
     scripts += ["landing.js"] if "verdicts" in part.sections else []
+    found_on = {"rule": RULES, "case": COMPARED} if beside else {"rule": "", "case": ""}
     return render_page(
         "compare.html", scripts, **values, heading=part.heading, parts=part.sections, filtered=part.filtered,
+        index={**values["found"], "pages": found_on},
         beside=beside, home="" if file == HOME else HOME, case_pages=COMPARED if beside else "",
         picked="cases" in part.sections or "rules" in part.sections,
     )  # fmt: skip
@@ -168,7 +170,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
     """Collect what the sections of all pages show."""
     names = name_runs(runs)
     cases = sorted(_collect_cases(runs, names), key=lambda line: "disagreements" not in line.filtered.kinds)
-    spec = runs[0].plan.suite.spec
+    rules, spec = list(_collect_rules(runs)), runs[0].plan.suite.spec
     tables = -(-len(runs) // _MAX_TABLE_BACKENDS)
     libraries = collect_libraries(runs, names, pages, changes)
     return {
@@ -181,13 +183,17 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "libraries": libraries,
         "numbers": summarize(runs, libraries),
         "answer": answer_question(libraries),
-        "first": next(iter(spec.documents.values())),
         "needs": NEEDS,
         "severities": SEVERITIES,
+        "found": {
+            "rule": [line.rule.id for line in rules],
+            "case": [line.case.id for line in cases],
+            "labels": [*LABELS],
+        },
         "page_of": dict(zip(names, pages, strict=False)),
         "most_chosen": min(MAX_CHOSEN, len(runs)),
         "filters": {"rule": list(spec.rules)},
-        "rules": list(_collect_rules(runs)),
+        "rules": rules,
         "abreast": -(-len(runs) // tables),
         "cases": cases,
         "cells": {cells: number for number, cells in enumerate(dict.fromkeys(line.cells for line in cases))},

@@ -1,21 +1,19 @@
-"""The table of backends: a line for each backend and version, those that conform first and the worst last."""
+"""The table of libraries: a line for each backend and version, those that conform first and the worst last."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from ..evidence.drawn import find_comparable
-from ..model import BAD, Claims
-from ..model.verdicts import LABELS, Label
+from ..adapter import bundled_backends
+from ..model import Claims
+from ..model.verdicts import LABELS
 from ..plan.facets import RUNTIME_SHAPE
-from ..plan.rows import drawn_number
 from ..report.finished_run import FinishedRun
 from ..report.rows import group_pairs
 from ..report.summary import DocumentState, describe_documents
-from ..system.terminal import count_noun
 
 T = TypeVar("T")
 
@@ -33,23 +31,20 @@ class BackendLine(NamedTuple):
     name: str
     page: str | None
     """The link to its report."""
-    label: Label
-    worst: str
-    """What the worst failure is; empty if nothing failed."""
-    failed: int
-    tests: int
     documents: tuple[DocumentState, ...]
+    worst: Mapping[str, tuple[int, ...]]
+    """What fails first, in words, with the places of the documents in which it does."""
     has: tuple[str, ...]
     """The needs that it meets by what it claims."""
-    change: str
-    """What changed since the version before; empty for the oldest one."""
+    before: str
+    """The version before; empty for the oldest one."""
     changes: str | None
-    """The link to all of that."""
+    """The link to what changed since then."""
     latest: bool
 
 
 class Library(NamedTuple):
-    """The versions of one backend, the newest first."""
+    """The backends of one library: the newest version of each, then the older ones."""
 
     name: str
     lines: tuple[BackendLine, ...]
@@ -66,38 +61,62 @@ class Numbers(NamedTuple):
 
 
 Versions = Sequence[tuple[FinishedRun, str, str | None]]
-"""Runs of one backend, each with its name and the link to its report."""
+"""Runs of one library, each with its name and the link to its report."""
 
 
 def collect_libraries(
     runs: Sequence[FinishedRun], names: Sequence[str], pages: Sequence[str], changes: Mapping[str, str]
 ) -> list[Library]:
-    """Collect the backends, versions of one library together: those that conform first, and the worst last."""
+    """Collect the backends by library: those that conform to the first document first, and the worst last."""
     links: Iterable[str | None] = pages or [None] * len(runs)
-    by_name = group_pairs(
-        (str(run.evidence.header["backend"]["name"]), (run, name, page))
-        for run, name, page in zip(runs, names, links, strict=True)
+    by_library = group_pairs(
+        (_library_of(run), (run, name, page)) for run, name, page in zip(runs, names, links, strict=True)
     )
-    libraries = [Library(name, _lines(versions, changes)) for name, versions in by_name.items()]
-    order = [*LABELS]
-    return sorted(libraries, key=lambda each: (-order.index(each.lines[0].label), each.lines[0].failed, each.name))
+    libraries = [Library(name, _lines(versions, changes)) for name, versions in by_library.items()]
+    return sorted(libraries, key=lambda each: (*_rank(each.lines[0].documents[0]), each.name))
 
 
-def _lines(versions: Versions, changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
-    ordered = sorted(versions, key=lambda version: _version(version[0]), reverse=True)
+def _library_of(run: FinishedRun) -> str:
+    """The module of a bundled adapter, which is one for each library; of another adapter, the name of its backend."""
+    bundled = bundled_backends().get(run.backend)
+    return bundled.module if bundled else str(run.evidence.header["backend"]["name"])
+
+
+def _rank(state: DocumentState) -> tuple[bool, int, float]:
+    """Order results in a document, the best first."""
+    return not state.tests, -[*LABELS].index(state.label), state.failed / max(state.tests, 1)
+
+
+def _lines(runs: Versions, changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
     lines = []
-    for number, (bare, name, page) in enumerate(ordered):
-        run = bare.with_drawn
-        documents = describe_documents(run)
-        change = _describe_change(ordered[number + 1][0], bare) if number + 1 < len(ordered) else ""
-        worst = next((kind.title for kind in run.failures if kind.severity), "")
-        lines.append(
-            BackendLine(
-                name, page, run.label, worst, run.failed, run.conclusion.tests, documents, tuple(_find_met(run.claims)),
-                change, changes.get(page or ""), number == 0,
-            )
-        )  # fmt: skip
-    return tuple(lines)
+    of_backend = group_pairs((str(each[0].evidence.header["backend"]["name"]), each) for each in runs)
+    for versions in of_backend.values():
+        ordered = sorted(versions, key=lambda version: _version(version[0]), reverse=True)
+        for number, (bare, name, page) in enumerate(ordered):
+            run = bare.with_drawn
+            before = str(ordered[number + 1][0].evidence.header["backend"]["version"]) if ordered[number + 1 :] else ""
+            lines.append(
+                BackendLine(
+                    name, page, describe_documents(run), _describe_worst(run), tuple(_find_met(run.claims)), before,
+                    changes.get(page or ""), number == 0,
+                )
+            )  # fmt: skip
+    return tuple(sorted(lines, key=lambda line: not line.latest))
+
+
+def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
+    """Name the first cause of failures in each document, and say how many more there are."""
+    titles: dict[str, dict[str, None]] = {document: {} for document in run.documents}
+    for kind, cases in run.failures.items():
+        for result in (result for rows in cases.values() for result in rows):
+            for document in result.failing:
+                if document in run.tests_of(result):
+                    titles[document][kind.title] = None
+    return group_pairs(
+        (next(iter(each)) + (f"; {len(each) - 1} more" if len(each) > 1 else ""), place)
+        for place, each in enumerate(titles.values())
+        if each
+    )
 
 
 def _find_met(claims: Claims) -> Iterator[str]:
@@ -108,19 +127,17 @@ def _find_met(claims: Claims) -> Iterator[str]:
 
 
 def answer_question(libraries: Iterable[Library]) -> str:
-    """Say how many backends conform to the first document, with their own special_zero and without."""
-    newest = [library.lines[0] for library in libraries]
-    tested = [line for line in newest if line.documents[0].tests]
+    """Say how many libraries conform to the first document, with their own special_zero and without."""
+    tested = [library.lines[0] for library in libraries if library.lines[0].documents[0].tests]
     if not tested:
-        return "No backend was tested"
+        return "No library was tested"
     document = tested[0].documents[0].document
     parts = []
     for own, words in ((True, "with their own special_zero"), (False, "with one by the adapter")):
         those = [line.documents[0].label for line in tested if ("own" in line.has) == own]
         number = sum(label.startswith("conforms") for label in those)
-        parts += [f"{number or 'none'} of {count_noun(len(those), 'backend')} {words}"] * bool(those)
-    said = f"{' and '.join(parts)} conform to {document.title}, {document.edition}"
-    return f"{said[:1].upper()}{said[1:]}"
+        parts += [f"{number or 'none'} of {len(those)} {words}"] * bool(those)
+    return f"Libraries that conform to {document.title}, {document.edition}: {' and '.join(parts)}"
 
 
 def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple[T, FinishedRun], ...]]:
@@ -133,30 +150,6 @@ def _version(run: FinishedRun) -> list[tuple[bool, int, str]]:
     """The version as a person orders versions: numbers by their size, before words."""
     parts = re.findall(r"\d+|[A-Za-z]+", str(run.evidence.header["backend"]["version"]))
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
-
-
-def _describe_change(old: FinishedRun, new: FinishedRun) -> str:
-    """Say how many tests fail no longer, and how many fail that did not."""
-    comparable = find_comparable(old.plan, old.evidence, new.evidence)
-    was, now = _failing(old, comparable), _failing(new, comparable)
-    version = old.evidence.header["backend"]["version"]
-    gone, more = len(was - now), len(now - was)
-    if not gone and not more:
-        return f"since {version}: the same tests fail" if now else f"since {version}: no test fails"
-    parts = [f"{count_noun(gone, 'test')} no longer fail"] * bool(gone)
-    parts += [f"{count_noun(more, 'test')} fail that did not"] * bool(more)
-    return f"since {version}: {', '.join(parts)}"
-
-
-def _failing(run: FinishedRun, comparable: Set[str]) -> set[tuple[str, str]]:
-    """Return the tests that fail, without drawn rows that the other run did not call."""
-    return {
-        (result.row.id, document)
-        for result in run.with_drawn.rows
-        if result.failing and (result.row.id in comparable or not drawn_number(result.row.id))
-        for document, verdict in run.tests_of(result).items()
-        if verdict in BAD
-    }
 
 
 def summarize(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numbers:
