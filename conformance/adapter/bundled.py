@@ -1,4 +1,4 @@
-"""The backends that come with the suite, as adapters/bundled.yaml lists them."""
+"""The backends that have a name: those of adapters/bundled.yaml, and those that installed packages register."""
 
 from __future__ import annotations
 
@@ -70,3 +70,15 @@ def bundled_backends() -> dict[str, Bundled]:
         ways = tuple(entry.get("not_tried", ()))
         backends[name] = Bundled(module, class_name, install, entry.get("extra"), entry.get("variable"), ways)
     return backends
+
+
+@cache
+def registered_backends() -> dict[str, str]:
+    """Return the backends that installed packages register by an entry point, by name, each as `module:Class`."""
+    from importlib import metadata  # slow to import, and only needed here
+
+    return {each.name: each.value for each in metadata.entry_points(group="reshape_conformance.backends")}
+
+
+def backend_names() -> list[str]:
+    return sorted({*bundled_backends(), *registered_backends()})

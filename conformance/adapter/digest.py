@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 from ..system.files import sha256_of
@@ -54,15 +55,15 @@ def _with_imports(path: Path, own: bool) -> list[Path]:
 def _imports_of(path: Path, beside: Path | None) -> Iterator[Path]:
     """Yield the files that a module may import from its folder or one above, and from `beside` by their names alone."""
     for level, name in _imported_names(path.read_bytes()):
-        if level:
-            yield from (folder / f"{name}.py" for folder in path.parents[level - 1 : level])
-        elif beside is not None:
-            yield from (beside / f"{name}.py", beside / name / "__init__.py")
+        for folder in path.parents[level - 1 : level] if level else filter(None, [beside]):
+            first, *deeper = name.split(".")
+            for module in accumulate(deeper, Path.joinpath, initial=folder / first):
+                yield from (module.with_name(f"{module.name}.py"), module / "__init__.py")
 
 
 @lru_cache(256)  # a run asks for the digests of several planted backends, which share most files
 def _imported_names(source: bytes) -> tuple[tuple[int, str], ...]:
-    """Return the first part of each name that is imported, with the level of a relative import, or 0."""
+    """Return each name that is imported, with the level of a relative import, or 0."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # it cannot be imported either
@@ -70,10 +71,10 @@ def _imported_names(source: bytes) -> tuple[tuple[int, str], ...]:
     names: list[tuple[int, str]] = []
     for node in _statements(tree):
         if isinstance(node, ast.Import):
-            names += [(0, alias.name.partition(".")[0]) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            modules = [node.module.partition(".")[0]] if node.module else [alias.name for alias in node.names]
-            names += [(node.level, name) for name in modules]
+            names += [(0, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):  # of a package it may name modules
+            module = f"{node.module}." if node.module else ""
+            names += [(node.level, f"{module}{alias.name}") for alias in node.names]
     return tuple(names)
 
 

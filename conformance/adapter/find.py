@@ -14,7 +14,7 @@ from typing import Any
 
 from ..model import Adapter
 from ..system.text import describe_unknown
-from .bundled import bundled_backends
+from .bundled import backend_names, bundled_backends, registered_backends
 from .check import CannotStart, check_adapter
 
 _ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
@@ -38,7 +38,9 @@ def load_adapter(backend: str) -> Adapter:
         raise
     except ImportError as error:
         bundled = bundled_backends().get(name)
-        remedy = (bundled and bundled.install) or "install what it needs"
+        own = error.name and name.partition(":")[0].startswith(error.name)  # its own module, not one that it needs
+        remedy = "it is not on Python's path; install it, or name its file" if own else "install what it needs"
+        remedy = (bundled and bundled.install) or remedy
         raise CannotStart(f"{backend}: cannot be imported: {error}; {remedy}") from error
     except KeyboardInterrupt:
         raise
@@ -83,7 +85,7 @@ def file_of(backend: str) -> Path | None:
     if backend.startswith("cmd:"):
         return next(map(Path, command_of(backend)), None)
     name, _ = name_and_device(backend)
-    module = name.rpartition(":")[0]
+    module = _class_path(name).rpartition(":")[0]
     if not module and name in bundled_backends():
         module = f"conformance.adapters.{bundled_backends()[name].module}"
     if module == "broken":
@@ -97,8 +99,13 @@ def file_of(backend: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
+def _class_path(name: str) -> str:
+    """Return `module:Class` for a name that an installed package registers; other names as they are."""
+    return name if ":" in name or name in bundled_backends() else registered_backends().get(name, name)
+
+
 def _class(backend: str) -> Any:
-    module, separator, name = backend.rpartition(":")
+    module, separator, name = _class_path(backend).rpartition(":")
     if module == "broken":
         return _broken(name)
     if not separator:
@@ -107,7 +114,8 @@ def _class(backend: str) -> Any:
         bundled = bundled_backends()[backend]
         module, name = f"conformance.adapters.{bundled.module}", bundled.class_name
     if separator and not module.endswith(".py") and _beside(module):
-        raise CannotStart(f"{backend}: no module {module!r}, but a file; write {_beside(module)}:{name}")
+        what = f"the module {module!r} is not on Python's path, but there is a file"
+        raise CannotStart(f"{backend}: {what}; write {_beside(module)}:{name}")
     imported = _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
     if not hasattr(imported, name):
         own = {n: value for n, value in vars(imported).items() if isinstance(value, type) and n[0] != "_"}
@@ -138,8 +146,9 @@ def is_own(backend: str) -> bool:
 
 def _beside(module: str) -> str:
     """Return the file of that name, such as ./mine.py, if there is no such module; else an empty text."""
-    path = Path(f"{module}.py")
-    return f"./{path}" if module.isidentifier() and path.is_file() and not importlib.util.find_spec(module) else ""
+    parts = module.split(".")
+    path = Path(*parts).with_suffix(".py") if all(map(str.isidentifier, parts)) else Path()
+    return f"./{path}" if path.is_file() and not importlib.util.find_spec(parts[0]) else ""
 
 
 def _broken(name: str) -> Any:
@@ -153,7 +162,7 @@ def _broken(name: str) -> Any:
 def _unknown(backend: str) -> str:
     if Path(backend).suffix == ".py" or _beside(backend):
         return f"unknown backend {backend!r}; name the file and the class: {_beside(backend) or backend}:Class"
-    unknown = describe_unknown("backend", backend, sorted(bundled_backends()))
+    unknown = describe_unknown("backend", backend, backend_names())
     return f"{unknown}; or give package.module:Class or path/to/file.py:Class"
 
 
@@ -165,5 +174,7 @@ def _import_file(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    if (folder := str(path.parent.resolve())) not in sys.path:
+        sys.path.append(folder)  # last, so that no file there hides a module of the suite or of a library
     spec.loader.exec_module(module)
     return module

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from ..adapter import bundled_backends
+from ..adapter import backend_names
 from ..load.cases import load_suite
 from .listing import LISTINGS, names_to_filter_by
 
@@ -34,7 +34,7 @@ def completions(commands: Mapping[str, tuple[str, Mapping[str, tuple[str, ...] |
     things = (*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases)
     words = tuple(chain(LISTINGS, *names_to_filter_by(spec).values()))
     names = {"list": words, "explain": things, "diff": tuple(spec.documents)}
-    names |= dict.fromkeys(("run", "check-adapter", "sweep", "hunt"), tuple(bundled_backends()))
+    names |= dict.fromkeys(("run", "check-adapter", "sweep", "hunt"), tuple(backend_names()))
     return {
         name: Completions(
             summary,

@@ -6,10 +6,11 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..adapter import bundled_backends
+from ..adapter import bundled_backends, registered_backends
 from ..load.cases import load_cases
 from ..load.folders import find_folders
 from ..meaning.contract import contracts
@@ -257,9 +258,15 @@ LISTINGS = {
     ),
     "backends": _Listing(
         (),
-        lambda _: (
-            {"backend": name, **{key: getattr(known, key) for key in ("version", "about", "install", "not_tried")}}
-            for name, known in bundled_backends().items()
+        lambda _: chain(
+            (
+                {"backend": name, **{key: getattr(known, key) for key in ("version", "about", "install", "not_tried")}}
+                for name, known in bundled_backends().items()
+            ),
+            (
+                {"backend": name, "version": "installed", "about": at, "install": "registered", "not_tried": ()}
+                for name, at in registered_backends().items()
+            ),
         ),
         {
             "backend": "backend",

@@ -66,9 +66,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _no_command(word: str) -> str:
     """Say what to type if `word` is no command; the commonest mistake is to leave out `run`."""
-    from ..adapter import bundled_backends  # imports NumPy, which --help need not wait for
+    from ..adapter import backend_names  # imports NumPy, which --help need not wait for
 
-    if word in bundled_backends() or ":" in word or word.endswith(".py"):
+    if word in backend_names() or ":" in word or word.endswith(".py"):
         return f"{word!r} is no command; to run the suite on a backend, write `conformance run {word}`"
     return describe_unknown("command", word, COMMANDS, "conformance --help")
 

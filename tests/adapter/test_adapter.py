@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from conformance.adapter import load_adapter
+from conformance.adapter import digest_of_adapter, load_adapter, registered_backends
 from conformance.evidence.results import read
 from conformance.model import Crashed, Outcome, Result
 from conformance.plan.rows import Plan
 from conformance.run.row import run
+from conformance.system.files import sha256_of
 
 from .. import miniatures
 from ..builders import Command, mini
@@ -34,6 +35,61 @@ MISNAMED = {
     "tests.miniatures:Plain@moon": "has no choice of device",
     "broken:zero-flag-ingored": "did you mean 'zero-flag-ignored'",
 }
+
+
+def test_an_adapter_imports_the_files_beside_it(command: Command, tmp_path: Path) -> None:
+    """They are found last: none of them hides a module of the suite or of a library."""
+    (tmp_path / "helper.py").write_text("def fold(array, shape): return array.reshape(shape).copy()\n")
+    for name in ("numpy", "yaml", "conformance", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('hidden')\n")
+    (tmp_path / "it.py").write_text(
+        "import helper, yaml\nfrom conformance import FunctionAdapter\n"
+        "class It(FunctionAdapter):\n    name, version = 'it', '1'\n"
+        "    def reshape(self, src, shape, special_zero): return helper.fold(src, shape)\n"
+    )
+    for isolation in ("worker", "none"):
+        said = command.run(f"{tmp_path / 'it.py'}:It", "--isolation", isolation)
+        assert "it 1: " in said.expect(1).out
+
+
+@pytest.mark.parametrize(
+    ("backend", "words"),
+    [
+        ("within.mine:Mine", "the module 'within.mine' is not on Python's path, but there is a file; "
+         "write ./within/mine.py:Mine"),
+        ("elsewhere.mine:Mine", "named 'elsewhere'; it is not on Python's path; install it, or name its file"),
+    ],
+)  # fmt: skip
+def test_a_module_that_is_not_on_the_path(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, words: str
+) -> None:
+    (tmp_path / "within").mkdir()
+    (tmp_path / "within" / "mine.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert words in command.run(backend).expect(3).err
+
+
+def test_an_installed_package_registers_a_backend(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs.py").write_text(
+        "from conformance import FunctionAdapter\nclass It(FunctionAdapter):\n    name, version = 'theirs', '7'\n"
+        "    def reshape(self, src, shape, special_zero): return src.reshape(shape).copy()\n"
+    )
+    (tmp_path / "theirs-7.dist-info").mkdir()
+    (tmp_path / "theirs-7.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 7\n")
+    (tmp_path / "theirs-7.dist-info" / "entry_points.txt").write_text(
+        "[reshape_conformance.backends]\ntheirs-fast = theirs:It\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for the worker
+    registered_backends.cache_clear()
+    assert "theirs 7: " in command.run("theirs-fast", "--isolation", "worker").expect(1).out
+    assert "did you mean 'theirs-fast'?" in command.run("theirs-fst").expect(3).err
+    listed = map(str.split, command("list", "backends").out.splitlines())
+    assert ["theirs-fast", "installed", "theirs:It", "registered"] in listed
+    assert digest_of_adapter("theirs-fast") == sha256_of(tmp_path / "theirs.py")
+    registered_backends.cache_clear()
 
 
 @pytest.mark.parametrize("name", MISNAMED)

@@ -577,16 +577,19 @@ def test_the_level_is_no_higher_than_what_is_named(lab: Lab, footer: Json, level
 
 
 def test_the_digest_of_an_adapter_covers_what_it_imports(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("import helper\nfrom more import thing\n")
+    (tmp_path / "mine.py").write_text("import helper, deep.down\nfrom more import thing\nfrom deep import other\n")
     (tmp_path / "helper.py").write_text("one = 1\n")
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "__init__.py").write_text("from .inner import thing\n")
     (tmp_path / "more" / "inner.py").write_text("thing = 1\n")
+    (tmp_path / "deep").mkdir()  # a package needs no __init__.py
+    for name in ("down", "other"):
+        (tmp_path / "deep" / f"{name}.py").write_text("")
     digests = [digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine")]
-    for name in ("helper.py", "more/__init__.py", "more/inner.py"):
+    for name in ("helper.py", "more/__init__.py", "more/inner.py", "deep/down.py", "deep/other.py"):
         (tmp_path / name).write_text((tmp_path / name).read_text() + "# other\n")
         digests.append(digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine"))
-    assert len(set(digests)) == 4
+    assert len(set(digests)) == 6
 
 
 def test_two_adapters_have_two_digests(tmp_path: Path) -> None:
