@@ -379,7 +379,7 @@ def write_site(plan: Plan, reports: Path, folders: Iterable[Path]) -> None:
 
     for folder in folders:
         publish(prepare(folder / "results.jsonl", plan, reports, Trust()))
-    write_pages(reports, plan)
+    write_pages(reports, plan, Trust())
 
 
 _DOCUMENTS = {

@@ -12,7 +12,7 @@ from ..model import WAIVED, Verdict
 from ..model.verdicts import count_failed
 from ..report.badge import MOST_DOCUMENTS, describe_run, draw
 from ..report.finished_run import FinishedRun
-from ..report.render import render_page
+from ..report.render import format_foot, menu_of, render_page
 from ..report.rows import group_pairs
 from ..report.table_sections import collect_rules
 from ..system.text import name_first
@@ -93,6 +93,8 @@ def render_pages(
         trust = ["--challenge", f"{site}/{CHALLENGE}" if site else CHALLENGE]
     yield PAGE, render_page(
         "certificate.html",
+        format_foot(_suite_of(predicate), f"run on {own['started'][:10]}", version=own["version"]),
+        menu=menu_of("../") if site else None, here="Certificates",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
         label=run.label,

@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         code, end = (of_run, f"exit {of_run}: the run on {backend}") if of_run else (code, end)
     if page is not None:
         sections = (_section(file, judge) for file in files)
-        replace_text(page, render_graphs(sections, _summarise(files), ran, end))
+        replace_text(page, render_graphs(sections, spec.digest, _summarise(files), ran, end))
         say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
     return code
 

@@ -12,7 +12,7 @@ from ..evidence.folder import results_path
 from ..report.finished_run import FinishedRun
 from ..site.playground import PLAYGROUND
 from ..site.publish import COLUMNS, SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
-from ..site.register import REGISTER, write_register
+from ..site.register import REGISTER
 from ..system.files import lock_folder
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
@@ -48,8 +48,7 @@ def run(args: argparse.Namespace) -> int:
             publish(each)
             note = f"; {each.replaces}" if each.replaces else ""
             say(f"{each.folder}: {size(each.folder) // 1024:,} KiB{note}", sys.stderr)
-        certificates = write_register(site, plan, trust)
-        runs, stale = write_pages(site, plan, new)
+        runs, stale, certificates = write_pages(site, plan, trust, new)
     if args.json:
         emit({
             "folder": str(site),
@@ -74,9 +73,6 @@ def _show(site: Path, runs: list[FinishedRun], stale: list[Stale], certificates:
         say(table(lines, ("certificate of", "level", "run", "suite", "state")))
         say(f"register: {site / REGISTER}")
     say(f"documents: {site / SPECIFICATION}")
-    if (site / PLAYGROUND).is_file():
-        say(f"playground: {site / PLAYGROUND}")
-    else:
-        say("no playground: a rule has no exact form in JavaScript; `conformance export code` says which")
+    say(f"playground: {site / PLAYGROUND}")
     if runs:
         say(f"{count_noun(len(runs), 'backend')} in {site / 'index.html'}; {size(site) / 1e6:.1f} MB in all")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model import Call, KnownFault
 from ..report.picture import Picture, draw_reading
-from ..report.render import render_page
+from ..report.render import format_foot, render_page
 from .conclude import CheckedNode, Trial, format_findings
 from .decide import Judge
 from .nodes import whole
@@ -44,9 +44,13 @@ def _draw(node: CheckedNode, judge: Judge) -> Picture | None:
     return None
 
 
-def render_graphs(files: Iterable[Mapping[str, Any]], summary: str, run: str, end: str) -> str:
+def render_graphs(files: Iterable[Mapping[str, Any]], digest: str, summary: str, run: str, end: str) -> str:
     """Return the page, which loads nothing from elsewhere. It says what was run, and how the command ended.
+    `digest` is that of the specification.
 
     A file has a name, entries of `make_entry`, and the text `why_unreadable`.
     """
-    return render_page("graphs.html", models=[*files], summary=summary, run=run, end=end, styles=_STYLES, signs=_SIGNS)
+    return render_page(
+        "graphs.html", format_foot(digest, of="specification"), models=[*files], summary=summary, run=run, end=end,
+        styles=_STYLES, signs=_SIGNS,
+    )  # fmt: skip

@@ -101,6 +101,8 @@ class Side(NamedTuple):
     started: str
     note: str
     """Why its verdicts were not judged again; empty if they were."""
+    suite: Mapping[str, str]
+    """Its version and its digest."""
 
     def __str__(self) -> str:
         return f"{self.name}, {self.started}{self.note}"
@@ -199,9 +201,9 @@ def _results_of(evidence: Evidence, plan: Plan) -> Mapping[str, Result]:
 
 
 def _name(evidence: Evidence, plan: Plan) -> Side:
-    backend = evidence.header["backend"]
-    unjudged = "" if evidence.header["suite"]["digest"] == plan.suite.digest else ", of another suite, not judged again"
-    return Side(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged)
+    backend, suite = evidence.header["backend"], evidence.header["suite"]
+    unjudged = "" if suite["digest"] == plan.suite.digest else ", of another suite, not judged again"
+    return Side(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, suite)
 
 
 # ── what the headers pin ──────────────────────────────────────────────────────────────────────────

@@ -11,8 +11,9 @@ from ..system.terminal import BAD, OK, count_noun, lines, plain
 from ..system.text import shorten
 from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction
 from .markdown import code, inert
-from .render import render_page
+from .render import format_foot, menu_of, render_page
 from .rows import group_pairs
+from .wording import format_time
 
 MAX_GROUPS, _MAX_GROUPS_OF_TEXT = 300, 60
 """Groups of changes to list in one direction."""
@@ -200,11 +201,17 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
 # ── page ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def render_html(difference: Difference, old_page: str | None = None, new_page: str | None = None) -> str:
+def render_html(
+    difference: Difference, old_page: str | None = None, new_page: str | None = None, *, in_site: bool = False
+) -> str:
     """Render a page without a script. `old_page`, `new_page`: links to the reports of the two runs."""
     sections = [(direction, group_changes(difference, direction)) for direction in DIRECTIONS]
+    suite = difference.new.suite
     return render_page(
         "diff.html",
+        format_foot(suite["digest"], f"run on {format_time(difference.new.started)}", version=suite["version"]),
+        menu=menu_of("../") if in_site else None,
+        here="Results",
         difference=difference,
         documents=[each.was.document.id for each in difference.documents],
         old_page=old_page,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import __version__
 from ..model.verdicts import COLOURS, LABELS, MARKS
 from ..system.terminal import count_noun
 from ..system.text import name_first, shorten
@@ -26,6 +27,11 @@ BEGIN_OF_PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><met
 """The beginning of every page that this suite writes."""
 _STYLE, _STYLE_DIGEST = "<!--style-->", "<!--style digest-->"
 """Their places: the style follows from the page. No value can hold these texts, because they would be escaped."""
+_SITE = {
+    "Results": "index.html", "Documents": "spec/index.html", "Playground": "playground.html", "Compare": "compare.html",
+    "Certificates": "register.html", "Docs": "docs/index.html", "Source": "docs/index.html#source",
+}  # fmt: skip
+"""What the menu of each published page leads to. A site has all of these, except results if no run is published."""
 _CLASSES = re.compile(r"class=(?:([\w-]+)|\"([^\"]*)\")")
 _SCRIPTS = re.compile(r"(?s)<script>.*?</script>")
 _END_OF_SCRIPT = re.compile("<([/!])")
@@ -33,28 +39,42 @@ _RULES = re.compile(r"([^{}]+)\{[^{}]*\}")
 
 
 def render_page(
-    template: str, files: Sequence[str] = (), foot: str = "", style: str = "style.css", code: str = "", **values: object
-) -> str:
+    template: str, foot: str, files: Sequence[str] = (), *, menu: Mapping[str, str] | None = None, here: str = "",
+    style: str = "style.css", code: str = "", **values: object,
+) -> str:  # fmt: skip
     """Render a page from a template, with the scripts and styles named inside. Any text in `values` only shows.
 
+    `foot`: what `format_foot` returns; printed on each sheet too.
+    `menu`: what `menu_of` returns, or None for a page without a site around it; `here`: the entry of this page.
     `code`: JavaScript that comes before these scripts; nothing in its texts can end the element.
-    `foot`: a line for the foot of each printed page; it keeps only letters, digits and what a date or a digest needs.
     """
     from markupsafe import Markup
 
     own = [name for name in files if name.endswith(".css")]
-    css = "".join(map(_read_style, [style, *own])) + (_printed_foot(foot) if foot else "")
+    css = "".join(map(_read_style, ["frame.css", style, *own])) + _printed_foot(foot)
     script = _END_OF_SCRIPT.sub(r"<\\\1", code) + "".join(_read(name) for name in files if name not in own)
     scripts = {"script": Markup(script), "script_digest": _digest(script)}
     page = _environment().get_template(template).render(
-        style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), **scripts, **values
+        style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), foot=foot, menu=menu, here=here, **scripts, **values
     )  # fmt: skip
     css = _prune_style(css, page)
     return page.replace(_STYLE, css, 1).replace(_STYLE_DIGEST, _digest(css), 1)
 
 
+def menu_of(root: str, runs: bool = True) -> Mapping[str, str]:
+    """Return the menu of a page of a site. `root`: the way to the folder of the site; `runs`: results are published."""
+    names = {name: page for name, page in _SITE.items() if runs or name not in ("Results", "Compare")}
+    first = names.get("Results", names["Docs"])
+    return {name: f"{root}{page}" for name, page in {"Reshape conformance": first, **names}.items()}
+
+
+def format_foot(digest: str, *facts: str, version: str = __version__, of: str = "suite") -> str:
+    """Write the suite by version and digest, its licence, and further facts, such as a date."""
+    return "; ".join([f"reshape-conformance {version}, licence Apache-2.0", f"{of} {digest[:12]}", *facts])
+
+
 def _printed_foot(text: str) -> str:
-    plain = re.sub(r"[^A-Za-z0-9 :,.+-]", "", text)
+    plain = re.sub(r"[^A-Za-z0-9 :;,.+-]", "", text)
     return f'@page {{ @bottom-left {{ content: "{plain}"; font: 8pt system-ui,sans-serif; color: #57606a; }} }}\n'
 
 

@@ -18,7 +18,7 @@ from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence
 from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
 from .finished_run import FinishedRun
-from .render import render_page
+from .render import format_foot, menu_of, render_page
 from .rows import group_pairs
 from .summary import describe_documents, list_limits, list_not_run
 from .table_sections import (
@@ -73,10 +73,14 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     sections = {**SECTIONS, "cases": "Cases"} if brief else dict(SECTIONS)
     if brief and not failures:
         del sections["matrix"]
+    suite, started = run.evidence.header["suite"], format_time(run.evidence.header["started"])
+    foot = format_foot(suite["digest"], f"run on {started}", f"results {sha256}", version=suite["version"])
     return render_page(
         "report.html",
+        foot,
         ("filters.js", "page.js"),
-        foot=f"run on {format_time(run.evidence.header['started'])}, results {sha256}",
+        menu=menu_of("../") if brief else None,
+        here="Results",
         run=run,
         spec=run.plan.suite.spec,
         brief=brief,

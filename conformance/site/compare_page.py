@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import LABELS, SEVERITIES, WORST
 from ..report.finished_run import FinishedRun
-from ..report.render import render_page
+from ..report.render import format_foot, menu_of, render_page
 from ..report.rows import RowResult, count_groups, group_pairs
 from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
@@ -136,31 +136,31 @@ def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
     return _render(_WHOLE, _collect(runs, pages, {}), {})
 
 
-def render_parts(
-    runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str], beside: Mapping[str, str]
-) -> dict[str, str]:
+def render_parts(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, str]:
     """Each page by the name of its file; the runs are of one suite. `pages`: links to the report of each.
 
-    `changes`: links to what changed since the version before, by the link to the report. `beside`: the names of other
-    pages, with links.
+    `changes`: links to what changed since the version before, by the link to the report.
     """
     values = _collect(runs, pages, changes)
-    every = {part.name: file for file, part in PARTS.items()} | dict(beside)
+    every = {part.name: file for file, part in PARTS.items() if file != HOME}
     return {
-        file: _render(part, values, {name: page for name, page in every.items() if page not in (file, HOME)}, file)
+        file: _render(part, values, {name: page for name, page in every.items() if page != file}, file)
         for file, part in PARTS.items()
     }
 
 
 def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], file: str = HOME) -> str:
-    """A page with some sections. `beside`: the names of other pages, with links; empty for a single page."""
+    """A page with some sections. `beside`: the other pages of the comparison, with links; empty for a single page."""
     scripts = ["compare.css"]
     scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
     scripts += ["landing.js"] if "verdicts" in part.sections else []
+    suite, newest = values["suite"], values["numbers"].last
+    foot = format_foot(suite["digest"], f"newest run on {newest}", version=suite["version"])
     found_on = {"rule": RULES, "case": COMPARED} if beside else {"rule": "", "case": ""}
     return render_page(
-        "compare.html", scripts, **values, heading=part.heading, parts=part.sections, filtered=part.filtered,
-        index={**values["found"], "pages": found_on},
+        "compare.html", foot, scripts, menu=menu_of("") if beside else None,
+        here="Results" if file == HOME else "Compare", **values, heading=part.heading, parts=part.sections,
+        filtered=part.filtered, index={**values["found"], "pages": found_on},
         beside=beside, home="" if file == HOME else HOME, case_pages=COMPARED if beside else "",
         picked="cases" in part.sections or "rules" in part.sections,
     )  # fmt: skip
@@ -177,7 +177,6 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "suite": runs[0].evidence.header["suite"],
         "sections": _SECTIONS,
         "names": names,
-        "foot": f"suite {runs[0].evidence.header['suite']['version']}, {runs[0].evidence.header['suite']['digest']}",
         "spec": spec,
         "tests": sum(len(row.documents) for row in runs[0].plan.rows),
         "libraries": libraries,

@@ -10,19 +10,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..meaning.contract import Contract
 from ..model import WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
 from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
-from ..report.render import render_page
+from ..report.render import format_foot, menu_of, render_page
 from ..report.wording import format_step, format_want
 from ..system.files import replace_text
 from ..system.terminal import count_noun
-from .compare_page import COMPARED, HOME
-from .playground import PLAYGROUND, link_to, plain_call
+from .compare_page import COMPARED
+from .playground import link_to, plain_call
 
 INDEX, DIFFERENCES, CASES = "index.html", "differences.html", "cases.html"
 _NO_LINE, _FEW = 1 << 30, 4
@@ -71,28 +71,30 @@ class CaseEntry(NamedTuple):
 def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun]) -> tuple[Path, ...]:
     """Write the pages into a folder beside the pages of these runs, and return their paths."""
     spec, failing = plan.suite.spec, _count_failing(runs)
-    playground = f"../{PLAYGROUND}" if (folder.parent / PLAYGROUND).is_file() else None
+    frame: dict[str, Any] = {
+        "foot": format_foot(plan.suite.digest), "menu": menu_of("../", bool(runs)), "here": "Documents",
+    }  # fmt: skip
     rows = _rows_by_rule(plan)
     pages = {
         f"{document.id}.html": render_page(
             "site_document.html", spec=spec, document=document, entries=list(_entries(spec, document, rows, failing)),
             findings=_findings_in(spec, document.id), newer=document.newer, index=INDEX, runs=len(runs), cases=CASES,
-            playground=playground,
+            **frame,
         )
         for document in spec.documents.values()
     }  # fmt: skip
     pages[DIFFERENCES] = render_page(
-        "site_differences.html", spec=spec, table=list(_table(spec)), index=INDEX, playground=playground,
+        "site_differences.html", spec=spec, table=list(_table(spec)), index=INDEX, **frame,
         disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
     )  # fmt: skip
     pages[CASES] = render_page(
         "site_cases.html", spec=spec, rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
-        runs=len(runs), compared=f"../{COMPARED}", playground=playground,
+        runs=len(runs), compared=f"../{COMPARED}", **frame,
     )  # fmt: skip
     pages[INDEX] = render_page(
-        "site_index.html", spec=spec, suite=plan.suite.digest, differences=DIFFERENCES, cases=len(plan.suite.cases),
+        "site_index.html", spec=spec, differences=DIFFERENCES, cases=len(plan.suite.cases),
         counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS, case_list=CASES,
-        landing=f"../{HOME}" if runs else None, playground=playground,
+        **frame,
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():

@@ -15,12 +15,13 @@ from ..model.types import range_of
 from ..model.verdicts import ERROR, NOT_RUN, SEVERITIES
 from ..plan.rows import Row
 from ..report.finished_run import FinishedRun
-from ..report.render import render_page
+from ..report.render import format_foot, menu_of, render_page
 from ..system.files import replace_text
 from ..verdict.severity import severity_of
-from .compare_page import COMPARED, HOME, name_runs
+from .compare_page import COMPARED, name_runs
 
 PLAYGROUND = "playground.html"
+_SCRIPTS = ("playground.css", "playground.js", "playground_page.js")
 _ASIDE = ("title", "rows", "large")
 """Keys of a case that leave its call a plain one."""
 
@@ -59,13 +60,12 @@ def plain_call(row: Row) -> Call | None:
     return Call(step.src, step.shapes[0], step.special_zero[0]) if row.type in row.signature.types else None
 
 
-def write_playground(path: Path, spec: Spec, runs: Sequence[FinishedRun], pages: Sequence[str]) -> None:
-    """Write the page, or remove it if a rule has no exact form in JavaScript. `pages`: links to the reports."""
+def write_playground(path: Path, spec: Spec, digest: str, runs: Sequence[FinishedRun], pages: Sequence[str]) -> None:
+    """Write the page; if a rule has no exact form in JavaScript, the page says so. `pages`: links to the reports."""
     try:
-        _, code = write_code(spec, "javascript")
-    except NoExactForm:
-        path.unlink(missing_ok=True)
-        return
+        code, why_none = write_code(spec, "javascript")[1], ""
+    except NoExactForm as form:
+        code, why_none = "", str(form)
     calls: dict[str, tuple[Call, list[CallRecord]]] = {}
     for case, rows in runs[0].cases.items() if runs else ():
         if call := plain_call(rows[0].row):
@@ -83,8 +83,8 @@ def write_playground(path: Path, spec: Spec, runs: Sequence[FinishedRun], pages:
         ],
     }
     page = render_page(
-        "playground.html", ("playground.css", "playground.js", "playground_page.js"), code=code,
-        spec=spec, data=data, home=HOME if runs else None, compared=COMPARED,
+        "playground.html", format_foot(digest), _SCRIPTS if code else (), menu=menu_of("", bool(runs)),
+        here="Playground", code=code, why_none=why_none, spec=spec, data=data, compared=COMPARED,
         examples=[(each, link_to(Call(*each.example))) for each in spec.findings.values() if each.example],
     )  # fmt: skip
     replace_text(path, page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import report
 from ..adapter import is_reference
@@ -40,12 +40,12 @@ from ..verdict.standing import in_target
 from .compare_page import PARTS, render_parts
 from .documents import INDEX, write_site
 from .landing import pair_versions
+from .markdown_pages import FOLDER, write_markdown_pages
 from .playground import PLAYGROUND, write_playground
-from .register import REGISTER, check_for_site
+from .register import REGISTER, check_for_site, write_register
 
 SPECIFICATION = f"spec/{INDEX}"
 """The first page of the annotated documents, to which the pages of all backends lead."""
-_BESIDE = {"The documents, annotated": SPECIFICATION, "Playground": PLAYGROUND, "Certificates": REGISTER}
 _CERTIFICATE = (
     *(name for record in (STATEMENT, AUDIT, CHALLENGE) for name in (record, signature_of(Path(record)).name)),
     COMMITMENT, certificate_page.PAGE, certificate_page.BADGE,
@@ -102,7 +102,9 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
 
 def refuse_foreign_pages(site: Path) -> None:
     """Raise InvalidEvidence if a page where this suite writes its own is of somebody else."""
-    for path in (*map(site.joinpath, (*PARTS, PLAYGROUND, REGISTER)), *(site / SPECIFICATION).parent.glob("*.html")):
+    folders = ((site / SPECIFICATION).parent, site / FOLDER)
+    pages = (page for folder in folders for page in folder.glob("*.html"))
+    for path in (*map(site.joinpath, (*PARTS, PLAYGROUND, REGISTER)), *pages):
         if path.exists():
             with open_regular(path) as stream:
                 if not stream.read(len(BEGIN_OF_PAGE)).startswith(BEGIN_OF_PAGE.encode()):
@@ -158,28 +160,34 @@ def folders(reports: Path) -> list[Path]:
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
-def write_pages(reports: Path, plan: Plan, new: Iterable[Publication] = ()) -> tuple[list[FinishedRun], list[Stale]]:
-    """Write the documents and the pages of all published results of this suite; return the runs.
+class Written(NamedTuple):
+    """What the pages of a site show."""
 
-    Also return the folders that are of another suite. The link to the register needs the register to be there. `new`:
-    what has just been published, and need not be judged again.
-    """
+    runs: list[FinishedRun]
+    stale: list[Stale]
+    """The folders that are of another suite."""
+    certificates: list[dict[str, Any]]
+
+
+def write_pages(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()) -> Written:
+    """Write every page of the site. `new`: what has just been published, and need not be judged again."""
     found = list(read_runs(reports, plan, {each.folder: each.run for each in new}))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
         path.unlink(missing_ok=True)
     pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
-    write_playground(reports / PLAYGROUND, plan.suite.spec, [facts for _, facts in runs], pages)
-    write_site((reports / SPECIFICATION).parent, plan, [facts for _, facts in runs])
+    finished = [facts for _, facts in runs]
+    certificates = write_register(reports, plan, trust, bool(runs))
+    write_playground(reports / PLAYGROUND, plan.suite.spec, plan.suite.digest, finished, pages)
+    write_markdown_pages(reports, plan.suite.digest, bool(runs))
+    write_site((reports / SPECIFICATION).parent, plan, finished)
     if runs:
-        beside = {name: page for name, page in _BESIDE.items() if (reports / page).is_file()}
-        parts = render_parts([facts for _, facts in runs], pages, _write_changes(runs), beside)
-        for name, text in parts.items():
+        for name, text in render_parts(finished, pages, _write_changes(runs)).items():
             replace_text(reports / name, text)
         _write_others(runs)
         _write_counts(reports / "README.md", runs)
-    return [facts for _, facts in runs], stale
+    return Written(finished, stale, certificates)
 
 
 def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[str, str]:
@@ -192,7 +200,7 @@ def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[str, str
     for (before, old), (folder, new) in pair_versions(runs):
         path = folder / f"since-{before.name}.html"
         change = difference(old.evidence, new.evidence, new.plan)
-        replace_text(path, render_html(change, f"../{before.name}/{PAGE}", PAGE))
+        replace_text(path, render_html(change, f"../{before.name}/{PAGE}", PAGE, in_site=True))
         kept.add(path)
         pages[f"{folder.name}/{PAGE}"] = f"{folder.name}/{path.name}"
     for folder, _ in runs:

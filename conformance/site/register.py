@@ -14,7 +14,7 @@ from ..certificate.statement import STATEMENT
 from ..evidence.folder import explain_bad_name
 from ..evidence.results import InvalidEvidence
 from ..plan.rows import Plan
-from ..report.render import render_page
+from ..report.render import format_foot, menu_of, render_page
 from ..report.verify import OtherSuite
 from ..system.files import replace_text
 
@@ -27,24 +27,19 @@ _KEYS = (
 those who tested and ran it again, as they call themselves."""
 
 
-def write_register(folder: Path, plan: Plan, trust: Trust) -> list[dict[str, Any]]:
-    """Verify every certificate below a folder, list them there, and return the list; if there is none, remove it."""
+def write_register(folder: Path, plan: Plan, trust: Trust, runs: bool) -> list[dict[str, Any]]:
+    """Verify every certificate below a folder, list them there, and return the list. `runs`: results are published."""
     seen: dict[str, str] = {}
     entries = [_entry(path.parent, plan, trust, seen) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
-    if entries:
-        replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
-        shown = [
-            {**each, "scope": scope_of({"warnedTests": [], "passedTests": each["scope"] or []})} for each in entries
-        ]
-        people = Counter(entry["people"] for entry in entries if entry["people"])
-        page = render_page(
-            "register.html", style="certificate.css", entries=shown, signers=trust.allowed and trust.allowed.name,
-            people=sorted(people.items(), key=lambda each: "are the same" not in each[0]),
-        )  # fmt: skip
-        replace_text(folder / REGISTER, page)
-    else:
-        for name in (DATA, REGISTER):
-            (folder / name).unlink(missing_ok=True)
+    replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
+    shown = [{**each, "scope": scope_of({"warnedTests": [], "passedTests": each["scope"] or []})} for each in entries]
+    people = Counter(entry["people"] for entry in entries if entry["people"])
+    page = render_page(
+        "register.html", format_foot(plan.suite.digest), menu=menu_of("", runs), here="Certificates",
+        style="certificate.css", entries=shown, signers=trust.allowed and trust.allowed.name,
+        people=sorted(people.items(), key=lambda each: "are the same" not in each[0]),
+    )  # fmt: skip
+    replace_text(folder / REGISTER, page)
     return entries
 
 

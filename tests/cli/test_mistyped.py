@@ -98,10 +98,11 @@ def test_only_a_page_imports_jinja2() -> None:
 def test_a_value_that_a_page_lacks_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.render.FOLDER", tmp_path)
     (tmp_path / "of-a-test.html").write_text("<p>{{ given }}", encoding="utf-8")
-    (tmp_path / "of-a-test.css").touch()
-    assert render_page("of-a-test.html", style="of-a-test.css", given="here") == "<p>here"
+    for name in ("frame.css", "of-a-test.css"):
+        (tmp_path / name).touch()
+    assert render_page("of-a-test.html", "", style="of-a-test.css", given="here") == "<p>here"
     with pytest.raises(UndefinedError, match="given"):
-        render_page("of-a-test.html", style="of-a-test.css")
+        render_page("of-a-test.html", "", style="of-a-test.css")
 
 
 def test_the_module_is_the_command() -> None:

@@ -237,7 +237,7 @@ def test_the_landing_of_forty_backends_has_six_screens(chromium: Any, pages: dic
     plan = plan_as_bundled(folder)
     runs = [finish_run(plan, each, folder / f"again-{number}") for number, each in enumerate((Right(), Wrong()))] * 20
     links = [f"{number}/report.html" for number in range(40)]
-    text = compare_page.render_parts(runs, links, {}, {})["index.html"]
+    text = compare_page.render_parts(runs, links, {})["index.html"]
     (folder / "forty.html").write_text(text, encoding="utf-8")
     page = chromium.new_page(viewport={"width": 1440, "height": 900})
     page.goto((folder / "forty.html").as_uri())

@@ -57,7 +57,7 @@ def answers(
     """Return what the script of a page says of calls, written as one would type them; None asks how src is read."""
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
-    write_playground(folder / PLAYGROUND, spec, [], [])
+    write_playground(folder / PLAYGROUND, spec, "0" * 64, [], [])
     script, data = scripts_of((folder / PLAYGROUND).read_text("utf-8"))
     (folder / "main.js").write_text(f"{script}\nconst data = {data};\n{driver}", "utf-8")
     given = "".join(f"{json.dumps(each)}\n" for each in asked)
@@ -163,13 +163,16 @@ def test_a_sentence_cannot_end_the_script(tmp_path: Path) -> None:
     assert r"<\/script><script>alert(1)<\/script> <\!-- -->" in page
 
 
-def test_a_rule_without_an_exact_form_leaves_the_page_out(tmp_path: Path) -> None:
+def test_a_rule_without_an_exact_form_has_no_playground(tmp_path: Path) -> None:
     known = SPEC.rules["same-volume"]
     more = replace(known, id="more", ensures=Expression("all(n <= 9 for n in dst)", known.place))
-    write_playground(tmp_path / PLAYGROUND, SPEC, [], [])
+    write_playground(tmp_path / PLAYGROUND, SPEC, "0" * 64, [], [])
     assert (tmp_path / PLAYGROUND).stat().st_size < 100_000
-    write_playground(tmp_path / PLAYGROUND, replace(SPEC, rules={**SPEC.rules, "more": more}), [], [])
-    assert not (tmp_path / PLAYGROUND).exists()
+    write_playground(tmp_path / PLAYGROUND, replace(SPEC, rules={**SPEC.rules, "more": more}), "0" * 64, [], [])
+    page = (tmp_path / PLAYGROUND).read_text("utf-8")
+    assert "This suite has no playground: " in page
+    assert "is exact for every length of 64 bits" in page
+    assert "<script>" not in page
 
 
 def test_published_pages_lead_to_the_playground(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.certificate.check import Trust
 from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
@@ -132,7 +133,7 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     assert list_broken_links(reports) == []
     assert 'href="right-1/since-right-0.9.html"' in (reports / "index.html").read_text(encoding="utf-8")
     shutil.rmtree(reports / "right-0.9")
-    write_pages(reports, plan)
+    write_pages(reports, plan, Trust())
     assert list_broken_links(reports) == []
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
 
@@ -180,10 +181,12 @@ def test_pages_of_removed_backends_are_removed(command: Command) -> None:
     folder = publish_run(command, RIGHT)
     shutil.rmtree(folder)
     call_publish(command).expect(0)
-    assert {path.name for path in folder.parent.iterdir()} == {"playground.html", "spec"}
+    assert {path.name for path in folder.parent.iterdir()} == {
+        "docs", "playground.html", "register.html", "register.json", "spec",
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["index.html", "register.html", "spec/index.html"])
+@pytest.mark.parametrize("name", ["index.html", "register.html", "spec/index.html", "docs/index.html"])
 def test_a_page_of_somebody_else_is_not_replaced(command: Command, name: str) -> None:
     page = command.folder / "reports" / name
     page.parent.mkdir(parents=True)

@@ -1,0 +1,71 @@
+"""The documentation as pages of the site: each link of the Markdown files leads to a page or a file."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.certificate.check import Trust
+from conformance.load.cases import load_suite
+from conformance.plan.rows import plan_of
+from conformance.site import markdown_pages
+from conformance.site.publish import write_pages
+from tests.builders import ROOT, Cli
+from tests.site.test_documents import PageLinks
+
+pytest.importorskip("markdown_it", reason="no markdown-it-py: pip install markdown-it-py")
+pytestmark = pytest.mark.skipif(not (ROOT / "docs" / "architecture.md").is_file(), reason="only a clone has docs/")
+SOURCES = markdown_pages.list_sources() if (ROOT / "docs").is_dir() else []
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    write_pages(folder, plan_of(load_suite()), Trust())
+    return folder
+
+
+def test_every_markdown_file_is_a_page_that_all_pages_lead_to(site: Path) -> None:
+    files = {*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")}
+    pages = {path.name for path in (site / "docs").glob("*.html")}
+    assert len(files) == len(pages) > 15
+    for page in pages:
+        assert pages <= set(PageLinks(site / "docs" / page).links)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_link_of_a_text_is_a_link_of_its_page(site: Path, source: str) -> None:
+    """Nothing but a link to a report that this site lacks becomes its text."""
+    text = re.sub(r"(?ms)^```.*?^```|`[^`\n]+`", "`code`", (ROOT / source).read_text(encoding="utf-8"))
+    written = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not re.search(r"reports/|\.html|\.png", link)]
+    page = PageLinks(site / "docs" / markdown_pages.page_of(source))
+    menu = page.links.index(markdown_pages.page_of(SOURCES[-1])) + 1
+    shown = page.links[menu:]
+    assert len([link for link in shown if link != "#source"]) >= len(written)
+    for link in written:
+        anchor = link.partition("#")[2]
+        assert link in shown if ":" in link else any(each.partition("#")[2] == anchor for each in shown), link
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_table_and_block_of_code_is_one_on_the_page(site: Path, source: str) -> None:
+    text = (ROOT / source).read_text(encoding="utf-8")
+    html = (site / "docs" / markdown_pages.page_of(source)).read_text(encoding="utf-8")
+    fenced = re.findall(r"(?ms)^```\w*\n.*?^```$", text)
+    for block in fenced:
+        text = text.replace(block, "")
+    assert html.count("<table") == len(re.findall(r"(?m)^\|[-:| ]+\|$", text))
+    assert html.count("<pre>") >= len(fenced)
+    assert not re.search(r"(?m)^\s*(<p>)?(\| |```|- )", re.sub(r"(?s)<pre>.*?</pre>", "", html))
+
+
+@pytest.mark.parametrize("missing", ["markdown-it-py is not installed", "was installed without its docs"])
+def test_a_site_without_docs_says_why(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    if missing.startswith("markdown"):
+        monkeypatch.setitem(__import__("sys").modules, "markdown_it", None)
+    else:
+        monkeypatch.setattr(markdown_pages, "_ROOT", tmp_path)
+    cli("publish", tmp_path).expect(0)
+    (page,) = (tmp_path / "docs").glob("*")
+    assert missing in page.read_text(encoding="utf-8")
+    assert "source" in PageLinks(page).anchors
