@@ -15,7 +15,10 @@ const BACKEND = {
   answers_special_zero: false, // true if this file answers it, because the library cannot
 };
 
-class Rejected extends Error {} // throw it if the library rejects a call
+class Rejected extends Error {}
+
+// CHANGE: the classes of errors by which the library rejects a call; never Error or TypeError.
+const REFUSALS = [Rejected];
 
 // The number of bytes of an element.
 const widthOf = (type) => (type === "bool" ? 1 : Number(type.match(/\d+/)[0]) / 8);
@@ -55,7 +58,7 @@ function copyElements({ type, dims, strides, offset, memory }) {
 }
 
 // Return dst's dims, as BigInt, and its elements without gaps. src has its type and dims, its memory as a Buffer, and
-// in bytes the offset of the first element and the strides, which may be 0 or negative.
+// in bytes the offset of the first element and the strides, which may be 0 or negative. The function may be async.
 function reshape(operation, src, shape, specialZero) {
   const dims = findDims(operation, src.dims, shape, specialZero);
   return { dims, elements: copyElements(src) };
@@ -89,14 +92,14 @@ function dense(type, dims, memory) {
   return { type, dims, strides, offset: 0, memory };
 }
 
-function run({ program, tensors }) {
+async function run({ program, tensors }) {
   const inputs = tensors.map(readTensor), [src, ...shapes] = inputs; // they are read whatever follows
   const before = inputs.map(({ memory }) => Buffer.from(memory));
   if (!programs.has(program)) return { error: { message: "there is no such program" } };
   let dst = src;
   for (const { operation, shape, special_zero, takes_src } of programs.get(program)) {
     const entries = shape.values?.map(BigInt) ?? entriesOf(shapes.shift());
-    const { dims, elements } = reshape(operation, takes_src ? src : dst, entries, special_zero.values[0]);
+    const { dims, elements } = await reshape(operation, takes_src ? src : dst, entries, special_zero.values[0]);
     dst = dense(src.type, dims, elements);
   }
   const changed = inputs.map(({ memory }, tensor) => ({ tensor, bytes: memory.length, memory }))
@@ -124,12 +127,12 @@ const acts = {
   stop: () => ({ result: {} }),
 };
 
-function perform(request) {
+async function perform(request) {
   try {
     if (!Object.hasOwn(acts, request.do)) return { error: { message: `unknown request ${request.do}` } };
-    return acts[request.do](request);
+    return await acts[request.do](request);
   } catch (error) {
-    if (error instanceof Rejected) return { rejected: { stage: "run", message: error.message } };
+    if (REFUSALS.some((refusal) => error instanceof refusal)) return { rejected: { stage: "run", message: error.message } };
     return { error: { message: String(error) } };
   }
 }
@@ -174,7 +177,7 @@ function write(bytes) {
 
 console.log = console.info = console.debug = console.error; // standard output is for replies alone
 for (;;) {
-  const request = readHeader(), { payload = [], ...reply } = perform(request);
+  const request = readHeader(), { payload = [], ...reply } = await perform(request);
   write(Buffer.concat([Buffer.from(`${JSON.stringify({ id: request.id, ...reply })}\n`), ...payload]));
   if (request.do === "stop") process.exit(0);
 }

@@ -56,7 +56,7 @@ _FORGET = """    for (size_t i = 0; i < entries && infer < entries; i++)
 """
 _CPP_COPY = "    copy_elements(src, dst.memory.data());\n"
 _CPP_WRITE = "    if (volume(src.dims)) *const_cast<unsigned char *>(src.data()) ^= 1;\n"
-_JS_ANSWER = "  return { dims, elements"
+JS_ANSWER = "  return { dims, elements"
 _JS_WRITE = "  if (src.memory.length) src.memory[src.offset] ^= 1;\n"
 _RUST_ANSWER = "    Ok((dims, copy"
 _RUST_WRITE = """    if volume(&src.dims) != 0 {
@@ -110,7 +110,7 @@ PLANTED = (
     ),
     PlantedFault("javascript", "reads big-endian shapes", "literal-lengths", ((".reverse();", ";"),)),
     PlantedFault("cpp", "writes into src", "each-call-alone", ((_CPP_COPY, _CPP_COPY + _CPP_WRITE),)),
-    PlantedFault("javascript", "writes into src", "each-call-alone", ((_JS_ANSWER, _JS_WRITE + _JS_ANSWER),)),
+    PlantedFault("javascript", "writes into src", "each-call-alone", ((JS_ANSWER, _JS_WRITE + JS_ANSWER),)),
     PlantedFault("rust", "writes into src", "each-call-alone", ((_RUST_ANSWER, _RUST_WRITE + _RUST_ANSWER),)),
     PlantedFault("rust", "answers other volumes", "same-volume", (("if count == known =>", "if count >= known =>"),)),
     PlantedFault(
@@ -121,7 +121,7 @@ PLANTED = (
 PRINTS = (
     _c("prints", "", (_COPY, f'{_COPY}    puts("copied");\n')),
     PlantedFault("cpp", "prints", "", ((_CPP_COPY, f'{_CPP_COPY}    std::cout << "copied" << std::endl;\n'),)),
-    PlantedFault("javascript", "prints", "", ((_JS_ANSWER, f'  console.log("copied");\n{_JS_ANSWER}'),)),
+    PlantedFault("javascript", "prints", "", ((JS_ANSWER, f'  console.log("copied");\n{JS_ANSWER}'),)),
     PlantedFault("rust", "prints", "", ((_RUST_ANSWER, f'    println!("copied");\n{_RUST_ANSWER}'),)),
 )
 """Libraries that print to the standard output."""

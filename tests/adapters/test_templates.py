@@ -24,7 +24,7 @@ from conformance.system.files import adapters_folder
 
 from ..builders import Cli
 from ..processes import works
-from .planted_programs import PLANTED, PRINTS, PlantedFault
+from .planted_programs import JS_ANSWER, PLANTED, PRINTS, PlantedFault
 
 TOOLS = {"c": "cc", "cpp": "c++", "javascript": "node", "rust": "cargo"}
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -210,6 +210,21 @@ def test_check_adapter_notes_volumes_of_32_bits(workshop: Workshop) -> None:
 def test_a_library_may_print(plan: Plan, workshop: Workshop, planted: PlantedFault) -> None:
     found = list(results(workshop.build(planted.language, planted=planted), chosen(plan, "zero-copies", 5)))
     assert found
+    assert not any(map(is_bad, found))
+
+
+def test_javascript_may_be_async_and_names_its_refusals(plan: Plan, workshop: Workshop) -> None:
+    later = PlantedFault(
+        "javascript", "answers later", "", (
+            ("function reshape(", "async function reshape("),
+            (JS_ANSWER, f"  await new Promise(setImmediate);\n{JS_ANSWER}"),
+            ("class Rejected extends Error", "class Rejected extends RangeError"),
+            ("REFUSALS = [Rejected]", "REFUSALS = [RangeError]"),
+        ),
+    )  # fmt: skip
+    rows = [*chosen(plan, "zero-copies", 5), *chosen(plan, "same-volume", 5)]
+    found = list(results(workshop.build("javascript", planted=later), rows))
+    assert {result.outcome.kind for result in found} == {"tensor", "rejected"}
     assert not any(map(is_bad, found))
 
 
