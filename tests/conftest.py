@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -54,6 +55,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asserts that a command says nothing need not ask how long it took."""
     monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", float("inf"))
+
+
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of an adapter that a test ran in this process is not on the path of the next test."""
+    monkeypatch.setattr("sys.path", [*sys.path])
 
 
 @pytest.fixture

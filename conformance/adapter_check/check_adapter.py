@@ -28,7 +28,7 @@ from ..plan.rows import Plan
 from ..plan.steps import RowStep
 from ..run.call import make_call
 from ..run.diagnose import diagnose_elements
-from .check_claims import Check, check_claims, suggest_claim
+from .check_claims import Check, check_claims
 
 _ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, -1), (0, 1 << 40))
 """Shapes that (2, 3) cannot take with special_zero false, whatever document is asked."""
@@ -193,10 +193,7 @@ class _Checks:
 
     def round_trips(self) -> Iterator[Check]:
         """Check that every bit pattern of every claimed type and layout comes back unchanged."""
-        for type_ in sorted({*self.spec.types} & {"f32", "f16", "bf16"}):
-            if not self.claims.offers_type(type_):
-                yield from suggest_claim(f"type:{type_}", self.call(type_, (2, 3), (2, 3))[1])
-                continue
+        for type_ in sorted(filter(self.claims.offers_type, {*self.spec.types} & {"f32", "f16", "bf16"})):
             claimed = (
                 layout
                 for layout in LAYOUTS

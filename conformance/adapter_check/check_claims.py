@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from ..model import Adapter, Claims, Outcome, covers
+from ..model import Adapter, Claims, covers
 from ..plan.rows import Plan, Row
 from ..run.row import call_steps
 
@@ -27,6 +27,7 @@ class Check(NamedTuple):
 def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check]:
     """Make a legal call for each facet, and compare the outcome with the claims."""
     broken, limit = False, ""
+    works: list[str] = []
     for facet, row in _with_rank(plan.rows, claims):
         outcome = call_steps(row, adapter)[0]
         if not claims.excludes(facet) and outcome.kind in ("unsupported", "error"):
@@ -39,7 +40,7 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
             continue
         outcome = call_steps(row, adapter)[0]
         if claims.excludes(facet):
-            yield from suggest_claim(facet, outcome)
+            works += [facet] * (outcome.kind == "tensor")
         elif outcome.kind in ("unsupported", "error"):
             broken = True
             how = "unsupported" if outcome.kind == "unsupported" else "the adapter fails"
@@ -51,16 +52,11 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
     for operation in plan.suite.spec.operations:
         if operation not in claims.operations:
             plain = (row for row in plan.rows if row.operation == operation and is_plain(row))
-            if any(call_steps(row, adapter)[0].kind == "tensor" for row in islice(plain, 1)):
-                yield Check("note", "claims", f"{operation} is not claimed, and works: it may be claimed")
+            works += [operation for row in islice(plain, 1) if call_steps(row, adapter)[0].kind == "tensor"]
+    if works:
+        yield Check("note", "claims", f"not claimed, and may be, because it works: {', '.join(works)}")
     if not broken:
         yield Check("ok", "claims", "nothing that is claimed is unsupported")
-
-
-def suggest_claim(facet: str, outcome: Outcome) -> Iterator[Check]:
-    """Say that a facet works although it is not claimed."""
-    if outcome.kind == "tensor":
-        yield Check("note", "claims", f"{facet} is left out, and works: it may be claimed")
 
 
 def is_plain(row: Row) -> bool:

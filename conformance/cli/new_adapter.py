@@ -76,9 +76,10 @@ def _write(path: Path, name: str, language: str) -> None:
 def _file_name(name: str, language: str) -> str:
     """Return a file name that hides no module: `numpy.py` would break every program in the working directory."""
     stem = re.sub(r"\W", "_", name)
-    if language == "python" and importlib.util.find_spec(stem) is not None:
-        stem += "_adapter"
-    return stem + _ENDINGS[language]
+    name = stem + _ENDINGS[language]
+    found = importlib.util.find_spec(stem) if language == "python" else None
+    is_other = found is not None and Path(found.origin or "").resolve() != Path(name).resolve()
+    return f"{stem}_adapter.py" if is_other else name
 
 
 def _class_name(name: str) -> str:
