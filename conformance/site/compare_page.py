@@ -14,8 +14,6 @@ from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
 from .landing import NEEDS, answer_question, collect_libraries, summarize
 
-_MAX_TABLE_BACKENDS = 10
-"""Backends in one table, as many as a sheet of paper holds."""
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
 """Verdicts that say nothing of a backend."""
 _MAX_NAMED = 3
@@ -56,7 +54,7 @@ class AlikeBackends(NamedTuple):
 
     done: CaseOutcome
     backends: list[tuple[str, int, int]]
-    """The name, the rows with that verdict, and all rows of each."""
+    """The name, the rows with that verdict, and all rows of each; for a rule, tests instead of rows."""
     everyone: bool
     named: bool
 
@@ -66,7 +64,7 @@ class AlikeBackends(NamedTuple):
 
     @property
     def partly(self) -> int:
-        """The number of backends with the verdict in some rows only."""
+        """The number of backends with the verdict in some of them only."""
         return sum(number < rows for _, number, rows in self.backends)
 
 
@@ -87,11 +85,12 @@ class Cells(NamedTuple):
 
 
 class RuleLine(NamedTuple):
-    """A rule with its verdicts for each backend."""
+    """A rule with the backends by their worst verdict in its tests."""
 
     filtered: Filtered
     rule: Rule
-    counts: list[Mapping[Verdict, int]]
+    groups: list[AlikeBackends]
+    cells: Cells
 
 
 class CaseLine(NamedTuple):
@@ -157,21 +156,23 @@ def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], fi
     suite, newest = values["suite"], values["numbers"].last
     foot = format_foot(suite["digest"], f"newest run on {newest}", version=suite["version"])
     found_on = {"rule": RULES, "case": COMPARED} if beside else {"rule": "", "case": ""}
+    lines = [line for name in ("rules", "cases") if name in part.sections for line in values[name]]
+    cells = {cells: number for number, cells in enumerate(dict.fromkeys(line.cells for line in lines))}
     return render_page(
         "compare.html", foot, scripts, menu=menu_of("") if beside else None,
         here="Results" if file == HOME else "Compare", **values, heading=part.heading, parts=part.sections,
         filtered=part.filtered, index={**values["found"], "pages": found_on},
         beside=beside, home="" if file == HOME else HOME, case_pages=COMPARED if beside else "",
-        picked="cases" in part.sections or "rules" in part.sections,
+        rules_page="spec/differences.html" if beside else "",
+        cells=cells,
     )  # fmt: skip
 
 
 def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, Any]:
     """Collect what the sections of all pages show."""
     names = name_runs(runs)
-    cases = sorted(_collect_cases(runs, names), key=lambda line: "disagreements" not in line.filtered.kinds)
-    rules, spec = list(_collect_rules(runs)), runs[0].plan.suite.spec
-    tables = -(-len(runs) // _MAX_TABLE_BACKENDS)
+    cases = sorted(_collect_cases(runs, names), key=_order_line)
+    rules, spec = list(_collect_rules(runs, names)), runs[0].plan.suite.spec
     libraries = collect_libraries(runs, names, pages, changes)
     return {
         "suite": runs[0].evidence.header["suite"],
@@ -193,9 +194,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "most_chosen": min(MAX_CHOSEN, len(runs)),
         "filters": {"rule": list(spec.rules)},
         "rules": rules,
-        "abreast": -(-len(runs) // tables),
         "cases": cases,
-        "cells": {cells: number for number, cells in enumerate(dict.fromkeys(line.cells for line in cases))},
         "observed": list(_collect_observed_calls(runs, names)),
         "environment": [
             (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()})
@@ -231,12 +230,38 @@ def _filter(cells: RowsOfEach, rule: str, apart: bool) -> Filtered:
     return Filtered(" ".join(kind for kind, holds in kinds.items() if holds), rule)
 
 
-def _collect_rules(runs: Sequence[FinishedRun]) -> Iterator[RuleLine]:
+def _collect_rules(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[RuleLine]:
     for rule in runs[0].plan.suite.spec.rules.values():
         if runs[0].rules[rule.id]:
-            cells = [run.rules[rule.id] for run in runs]
+            rows = [run.rules[rule.id] for run in runs]
             counts = [count_groups(run.with_drawn.groups[rule.id]) for run in runs]
-            yield RuleLine(_filter(cells, rule.id, differs(cells)), rule, counts)
+            groups = _group_rule(names, counts)
+            yield RuleLine(_filter(rows, rule.id, differs(rows)), rule, groups, _number_groups(names, groups))
+
+
+def _group_rule(names: Sequence[str], counts: Sequence[Mapping[Verdict, int]]) -> list[AlikeBackends]:
+    """Group backends by their worst verdict in a rule's tests; those with the largest share of failures first."""
+    groups = group_pairs(
+        (worst(list(each) or [NOT_CLAIMED]), (name, each)) for name, each in zip(names, counts, strict=True)
+    )
+    return [
+        AlikeBackends(
+            CaseOutcome(word, ()),
+            sorted(
+                ((name, each[word] if word in BAD else sum(each.values()), sum(each.values())) for name, each in some),
+                key=lambda backend: -backend[1] / max(backend[2], 1),
+            ),
+            len(some) == len(names),
+            word in BAD,
+        )
+        for word, some in sorted(groups.items(), key=lambda group: WORST.index(group[0]))
+    ]
+
+
+def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
+    """Order cases: those in which backends differ first, and a single call before a chain and before several calls."""
+    step = line.case.steps[0]
+    return "disagreements" not in line.filtered.kinds, len(step.shapes) > 1, len(line.case.steps) > 1
 
 
 # ── backends that did the same ────────────────────────────────────────────────────────────────────

@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PUBLISHED = ("landing", "rules", "cases", "unspecified", "brief", "brief-well", "all-cases", "rulebook", "playground")
 PAGES = ("report", "well", "part", "compare", "many", "diff", *PUBLISHED)
+CASES = "[data-head=Case]"
+"""The table of cases in the chosen backends."""
 pytestmark = pytest.mark.slow
 
 
@@ -188,29 +190,32 @@ def test_filters_on_the_comparison_leave_what_one_alone_fails(opened: Open) -> N
 def test_chosen_backends_are_side_by_side_differences_first(opened: Open) -> None:
     page = opened("compare")
     page.select_option("[name=b0]", "wrong 1")
-    assert not page.locator(".chosen").is_visible(), "one backend is compared with nothing"
+    assert not page.locator(CASES).is_visible(), "one backend is compared with nothing"
     page.select_option("[name=b1]", "right 1")
-    rows = page.eval_on_selector_all(".chosen tr", "all => all.map(e => [...e.cells].map(c => c.textContent))")
+    rows = page.eval_on_selector_all(f"{CASES} tr", "all => all.map(e => [...e.cells].map(c => c.textContent))")
     assert rows[0] == ["Case", "wrong 1", "right 1"]
-    assert rows[1][0].startswith("turns")
-    assert [cell[:6] for cell in rows[1][1:]] == ["✗ fail", "✓ pass"]
-    assert len(rows) == 5
+    assert rows[1] == ["All 4 cases", "✗ fail3 ✓ pass1 ", "✓ pass3 ◆ observed1 "]
+    assert rows[2][0].startswith("turns")
+    assert [cell[:6] for cell in rows[2][1:]] == ["✗ fail", "✓ pass"]
+    assert len(rows) == 6
+    rules = page.eval_on_selector_all("[data-head=Rule] thead tr", "all => all[0].textContent")
+    assert rules == "Rulewrong 1right 1", "rules are in one table, too"
     assert not page.locator(".pairs").first.is_visible()
     page.select_option("[name=show]", "disagreements")
-    shown = page.eval_on_selector_all(".chosen tbody tr", "all => all.filter(e => !e.hidden).length")
+    shown = page.eval_on_selector_all(f"{CASES} tbody tr", "all => all.filter(e => !e.hidden).length")
     assert 0 < shown < 4
     again = opened("compare", page.evaluate("location.hash"))
-    assert again.locator(".chosen tbody tr").first.is_visible(), "a choice can be sent as a link"
+    assert again.locator(f"{CASES} tbody tr").first.is_visible(), "a choice can be sent as a link"
     again.evaluate("location.hash = '#case-flattens'")
     again.wait_for_selector("#case-flattens", state="visible")
 
 
 def test_a_chosen_cell_leads_to_the_case_in_the_report(opened: Open) -> None:
     page = opened("published", "#filter:b0=wrong 1&b1=right 1")
-    links = page.eval_on_selector_all(".chosen tbody td", "all => all.map(e => e.firstChild.getAttribute('href'))")
+    links = page.eval_on_selector_all(f"{CASES} tbody td", "all => all.map(e => e.firstChild.getAttribute('href'))")
     assert len(links) == 8
     assert {"wrong/report.html#case-turns", "right/report.html#rule-same-volume"} <= set(links)
-    page.click(".chosen td a")
+    page.click(f"{CASES} td a")
     page.wait_for_url("**/report.html#case-*")
     assert page.locator(":target").is_visible()
 

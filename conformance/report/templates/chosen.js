@@ -1,15 +1,16 @@
 /**
- * Two to five backends side by side: a line for each case instead of the list of all backends.
+ * Two to five backends side by side: a table with a line for each rule or case, instead of the list of all backends.
  *
  * @param {Object[]} every the groups of lines of the page
  * @return {function(Object): Object[]} puts a choice into effect, and returns the groups of lines to filter
  */
 function chooseBackends(every) {
-  var picks = Array.from(document.querySelectorAll('.choices select')), box = document.querySelector('.chosen');
-  var lists = every.filter(function (group) { return group.element.hasAttribute('data-cases'); });
+  var picks = Array.from(document.querySelectorAll('.choices select')), cells = document.getElementById('cells');
+  var lists = every.filter(function (group) { return group.element.hasAttribute('data-lines'); });
   var others = every.filter(function (group) { return lists.indexOf(group) < 0; }), shown = '', now = every;
-  var cells = document.getElementById('cells'), known = cells ? JSON.parse(cells.textContent) : [];  // groups of cases
+  var boxes = Array.from(document.querySelectorAll('.chosen')), known = cells ? JSON.parse(cells.textContent) : [];
   var mute = /not (run|claimed)$/, TOGETHER = 40;  // lines that the browser lays out together, when they come near
+  var ORDER = [' error', ' fail', ' pass', ' observed', ' waived', ' not claimed', ' not run'];
   if (picks.length > 1) document.querySelector('.choices').hidden = false;
 
   /* The roles stay if the style shows a part of a table as a grid. */
@@ -61,18 +62,33 @@ function chooseBackends(every) {
     head.scope = 'row';
     head.innerHTML = title.innerHTML;
     cells.forEach(function (from, k) { fill(row.appendChild(make('td', 'cell')), chosen[k], from, {id: title.id, rule: line.rule}); });
-    return {element: row, rule: line.rule, text: line.text, rank: rank,
+    return {element: row, rule: line.rule, text: line.text, rank: rank, marks: cells.map(function (cell) { return cell.group.querySelector('.v'); }),
       show: (rank ? [] : ['disagreements']).concat(cells.filter(bad).length === 1 ? ['one-fails'] : [])};
   }
-  function build(chosen) {
-    var head = make('tr', 'row'), table = box.querySelector('table'), groups = [];
-    [{name: 'Case'}].concat(chosen).forEach(function (backend) {
+  /* How many lines of each verdict a backend has, in the order in which they decide. */
+  function sumUp(lines, chosen, head) {
+    var row = make('tr', 'row');
+    row.appendChild(make('th', 'rowheader')).textContent = 'All ' + lines.length + ' ' + head.toLowerCase() + 's';
+    chosen.forEach(function (_, k) {
+      var cell = row.appendChild(make('td', 'cell')), counts = new Map();
+      lines.forEach(function (line) { counts.set(line.marks[k].textContent, (counts.get(line.marks[k].textContent) || 0) + 1); });
+      ORDER.forEach(function (word) {
+        var line = lines.find(function (each) { return each.marks[k].textContent.endsWith(word); });
+        if (line) cell.append(line.marks[k].cloneNode(true), counts.get(line.marks[k].textContent) + ' ');
+      });
+    });
+    return row;
+  }
+  function build(box, chosen) {
+    var head = make('tr', 'row'), table = box.querySelector('table'), groups = [], what = box.getAttribute('data-head');
+    [{name: what}].concat(chosen).forEach(function (backend) {
       var cell = head.appendChild(make('th', 'columnheader'));
       cell.scope = 'col';
       cell.appendChild(document.createElement('bdi')).textContent = backend.name;
     });
-    table.tHead.replaceChildren(head);
-    var lines = blocksOf(lists).map(function (line) { return lineOf(line, chosen); }).sort(function (one, other) { return one.rank - other.rank; });
+    var own = lists.filter(function (list) { return list.element.parentNode === box.parentNode; });
+    var lines = blocksOf(own).map(function (line) { return lineOf(line, chosen); }).sort(function (one, other) { return one.rank - other.rank; });
+    table.tHead.replaceChildren(head, sumUp(lines, chosen, what));
     Array.from(table.tBodies).forEach(function (body) { body.remove(); });
     for (var at = 0; at < lines.length; at += TOGETHER) {
       var some = lines.slice(at, at + TOGETHER), body = table.appendChild(make('tbody', 'rowgroup'));
@@ -80,32 +96,17 @@ function chooseBackends(every) {
       groups.push({element: body, blocks: some});
     }
     table.style.setProperty('--columns', chosen.length);
-    return others.concat(groups);
-  }
-
-  /* The tables of rules, with a column for each backend, in as many tables as paper wants. */
-  function showColumns(chosen) {
-    var begin = -1;
-    document.querySelectorAll('.abreast').forEach(function (part) {
-      var heads = part.querySelectorAll('thead th'), any = !chosen.length;
-      heads.forEach(function (head, column) {
-        var shown = !column || !chosen.length || chosen.some(function (each) { return each.place === begin + column; });
-        any = any || (column > 0 && shown);
-        part.querySelectorAll('tr').forEach(function (row) { row.cells[column].hidden = !shown; });
-      });
-      part.hidden = !any;
-      begin += heads.length - 1;
-    });
+    return groups;
   }
 
   return function (want) {
     var chosen = chosenOf(want), key = '';
     if (chosen.length < 2) chosen = [];
+    picks.forEach(function (pick, k) { pick.parentNode.hidden = k > 1 && !pick.value && !picks[k - 1].value; });
     key = chosen.map(function (backend) { return backend.place; }).join();
     if (key !== shown) {
-      now = chosen.length && box ? build(chosen) : every;
-      showColumns(chosen);
-      if (box) box.hidden = !chosen.length;
+      now = chosen.length ? others.concat.apply(others, boxes.map(function (box) { return build(box, chosen); })) : every;
+      boxes.forEach(function (box) { box.hidden = !chosen.length; });
       lists.forEach(function (group) { hide(group.element, chosen.length > 0); });
       shown = key;
     }
