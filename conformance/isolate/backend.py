@@ -18,7 +18,7 @@ from ..run.call import arguments_of
 from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
 from ..system.temporary import temporary_folder
-from .process.launch import DEFAULT_LIMITS, Limits
+from .process.launch import DEFAULT_LIMITS, LIMITS_MEMORY, Limits
 
 if TYPE_CHECKING:
     from .process.usage import ProcessEnd
@@ -162,7 +162,8 @@ def process_notes(adapter: Adapter) -> list[str]:
     remote = as_remote(adapter)
     if remote is None:
         return []
-    notes = [f"the backend was {remote.given_up}; the rows after that were not run"] if remote.given_up else []
+    notes = [] if LIMITS_MEMORY else ["--memory is not applied on this system"]
+    notes += [f"the backend was {remote.given_up}; the rows after that were not run"] if remote.given_up else []
     grown = filter(None, [end.growth.describe() for end in remote.ends if end.growth])
     notes += [f"not graded: with every 1,000 calls the backend's process grew: {each}" for each in grown]
     problems = dict.fromkeys(end.problem.removeprefix("stop: ") for end in remote.ends if end.problem)

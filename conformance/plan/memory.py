@@ -216,7 +216,9 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
     if source.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements
     else:
-        np.ndarray(source.dims, flat.dtype, memory, offset, strides)[...] = flat.reshape(source.dims)
+        axes = [axis for axis in zip(source.dims, strides, strict=True) if axis[0] != 1]  # NumPy 1 takes 32 dims
+        dims, steps = tuple(length for length, _ in axes), tuple(step for _, step in axes)
+        np.ndarray(dims, flat.dtype, memory, offset, steps)[...] = flat.reshape(dims)
     return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
 
 

@@ -79,6 +79,10 @@ SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 """Errors of a system, or a process of the suite, that has no more files, memory or processes to give."""
 
 
+LIMITS_MEMORY = hasattr(resource, "prlimit") if sys.platform != "win32" else False
+"""Whether this system limits the memory of a process that runs."""
+
+
 def start(
     command: Sequence[str],
     limits: Limits = DEFAULT_LIMITS,
@@ -110,7 +114,7 @@ def start(
         raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
     finally:
         os.close(lifeline)
-    if hasattr(resource, "prlimit"):  # from here, not between fork and exec, where threads make it unsafe
+    if LIMITS_MEMORY:  # from here, not between fork and exec, where threads make it unsafe
         with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
             resource.prlimit(popen.pid, resource.RLIMIT_CORE, (0, 0))
             if limits.memory:
