@@ -256,17 +256,22 @@ class Meetings:
         self._places = {each: 1 << at for at, each in enumerate(chosen)}
         self._of_factor = [sum(self._places[name, v] for v in factors.values[name]) for name in design.chosen]
         self._calls = {
-            (name, value): self._calls_with(name, value) for name in design.factors for value in factors.values[name]
+            (name, value): _bits(call[name] == value for call in self._known)
+            for name in design.of_call
+            for value in factors.values[name]
         }
+        fitting = _bits(map(factors.fit, self._known))
+        self._calls |= {each: self._calls_beside(*each, fitting, design.of_call) for each in chosen}
         self._others = {each: self._values_beside(*each) for each in chosen}
 
-    def _calls_with(self, name: str, value: str) -> int:
-        """Return the calls that go with a value, one bit each."""
-        return sum(
-            1 << at
-            for at, call in enumerate(self._known)
-            if (call[name] == value if name in call else self._factors.fit({**call, name: value}))
-        )
+    def _calls_beside(self, name: str, value: str, beside: int, of_call: Iterable[str]) -> int:
+        """Return those of some calls that go with a chosen value, one bit each."""
+        for limit in self._factors.limits:
+            if limit.factor == name and value in limit.values and limit.other in of_call:
+                beside &= sum(self._calls[limit.other, each] for each in limit.allowed)
+            elif limit.other == name and value not in limit.allowed and limit.factor in of_call:
+                beside &= ~sum(self._calls[limit.factor, each] for each in limit.values)
+        return beside
 
     def _values_beside(self, name: str, value: str) -> int:
         """Return the chosen values that go with one of them, one bit each."""
@@ -289,6 +294,11 @@ class Meetings:
             calls &= self._calls[each]
             others &= self._others.get(each, -1)
         return bool(calls) and all(others & factor for factor in self._of_factor)
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    """Return a number with a bit for each flag."""
+    return sum(1 << at for at, flag in enumerate(flags) if flag)
 
 
 class Codes:
