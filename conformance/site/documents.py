@@ -93,7 +93,7 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun]) -> tuple[P
     )  # fmt: skip
     pages[INDEX] = render_page(
         "site_index.html", spec=spec, differences=DIFFERENCES, cases=len(plan.suite.cases),
-        counts={name: _count(spec, name) for name in spec.documents}, weights=WEIGHTS, case_list=CASES,
+        counts={name: _count(spec, name, rows) for name in spec.documents}, weights=WEIGHTS, case_list=CASES,
         **frame,
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,15 +111,19 @@ def _entries(
     """Yield the rules that bind in a document: in the order of its lines, and then those that it does not state."""
     binding = [rule for rule in spec.rules.values() if rule.standing(document.id) != "not bound"]
     order = {rule.id: [(each.line, each.words) for each in rule.pointers_in(document.id)] for rule in binding}
-    findings_here = _findings_in(spec, document.id)
+    findings_here, drawn = _findings_in(spec, document.id), set[str]()
     for rule in sorted(binding, key=lambda rule: (order[rule.id] or [(_NO_LINE, "")])[0][0]):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
         findings = [finding for finding in findings_here if rule.id in finding.rules]
         cases = {row.case.id for row in own}
+        example = _example(own, document.id)
+        if example and example.call in drawn:
+            example = example._replace(picture=None)
+        drawn |= {example.call} if example else set()
         yield RuleEntry(
             rule, rule.standing(document.id),
             tuple(order[rule.id]), rule.decided_for.get(rule.source_of(document.id)) or rule.because,
-            tuple(findings), _example(own, document.id),
+            tuple(findings), example,
             len(cases), sum(case in failing for case in cases),
         )  # fmt: skip
 
@@ -157,9 +161,10 @@ def _size(row: Row) -> tuple[bool, int]:
 
 
 def _draw(row: Row, contract: Contract, meaning: Meaning) -> Picture | None:
-    """Draw a call of one node; None for a node that is not well formed, since its shape says little."""
+    """Draw a call of one node; None if shape is the answer, or says little because the node is not well formed."""
     case, step = row.case, row.case.steps[0]
-    if case.attributes or case.inputs or case.outputs or case.shape_rank != 1 or len(step.shapes) > 1:
+    computed = -1 in step.shapes[0] or (0 in step.shapes[0] and step.special_zero[0])
+    if not computed or case.attributes or case.inputs or case.outputs or case.shape_rank != 1 or len(step.shapes) > 1:
         return None
     return draw_reading(Call(step.src, step.shapes[0], step.special_zero[0]), contract, meaning)
 
@@ -209,11 +214,14 @@ def _table(spec: Spec) -> Iterator[tuple[Rule, dict[str, str]]]:
     yield from sorted(lines, key=lambda line: len(set(line[1].values())) == 1)
 
 
-def _count(spec: Spec, document: str) -> dict[str, int]:
-    """Count the rules of a document, those that it states, and the findings about it."""
+def _count(spec: Spec, document: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, int]:
+    """Count the rules of a document, those that it states, what is not tested, and the findings about it."""
     binding = [rule for rule in spec.rules.values() if document in rule.documents]
+    tested = {rule for rule, own in rows.items() if any(document in row.documents for row in own)}
+    bound = {rule.id for rule in spec.rules.values() if rule.standing(document) != "not bound"}
     return {
-        "rules": sum(rule.standing(document) != "not bound" for rule in spec.rules.values()),
+        "rules": len(bound),
         "stated": sum(rule.level == "must" and rule.authority(document) != "our ruling" for rule in binding),
+        "untested": len(bound - tested),
         **{weight: sum(each.weight == weight for each in _findings_in(spec, document)) for weight in WEIGHTS},
     }

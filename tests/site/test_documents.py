@@ -92,6 +92,18 @@ def test_the_page_of_a_document_says_where_it_is_published(site: Path, document:
     assert edition in (site / INDEX).read_text()
 
 
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_page_says_what_is_not_tested_and_draws_each_call_once(site: Path, document: str) -> None:
+    text = (site / f"{document}.html").read_text()
+    untested = text.partition("<section id=untested>")[2]
+    assert all(prose.reason in untested for prose in load_spec().documents[document].prose)
+    free = {rule.id for rule in load_spec().rules.values() if rule.level == "may" and rule.pointers_in(document)}
+    assert set(re.findall(r">([\w-]+)</a>: a freedom", untested)) == free
+    pictures = re.findall(r'<svg class=pic [^>]*aria-label="([^"]*)"', text)
+    assert len(pictures) == len(set(pictures)) > 3
+    assert all(re.search(r"shape .*(-1|\b0\b)", label) for label in pictures), "literal lengths need no picture"
+
+
 def test_the_page_of_differences_begins_with_one(site: Path) -> None:
     first = re.search(r"<tbody>\s*<tr[^>]*>(.*?)</tr>", (site / DIFFERENCES).read_text(), re.DOTALL)
     assert first is not None
