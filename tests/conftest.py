@@ -1,5 +1,7 @@
 """Fixtures of all tests, and one line at the end: how many were skipped for want of libraries, and how to get these."""
 
+from __future__ import annotations
+
 import gc
 import os
 import re

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="READ
 
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 250
+    assert len(text.splitlines()) <= 150
     local = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert [link for link in local if not (ROOT / link).exists()] == []
 
@@ -45,9 +45,8 @@ def test_how_we_read_names_findings_that_there_are() -> None:
     assert set(named) <= set(load_spec().findings)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reading.md"])
-def test_pages_define_blame_in_the_words_of_the_legend(page: str) -> None:
-    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+def test_how_we_read_defines_blame_in_the_words_of_the_legend() -> None:
+    lines = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8").splitlines()
     table = [line for line in lines if line.startswith(tuple(f"| {blame} |" for blame in BLAMES))]
     assert table == [f"| {blame} | {meaning} |" for blame, meaning in BLAMES.items()]
 
