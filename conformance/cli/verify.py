@@ -196,8 +196,7 @@ def _show_verdict(conclusion: Conclusion, document: str | None, why: str, demand
         text = f"the backend is not shown to conform to {document}: {why}" if why else ""
         text = text or f"the backend conforms to {document} for every type that it lists"
     else:
-        no = "does not conform" if conclusion.exit_code == FAILS else "is not shown to conform"
-        text = f"the target {no}: {why}" if why else conclusion.why
+        text = f"the target {conclusion.denial}: {why}" if why else conclusion.why
     say(paint("red" if why else "green", with_sign(not why, text)))
     if why and not demanded:
         say("  the exit code says only that the report is true to its evidence; --conforms demands conformity too")

@@ -32,8 +32,8 @@ def summarize(run: FinishedRun) -> tuple[Label, str]:
     if not claimed:
         return "not claimed", "no document claimed"
     parts = [_part(word, documents, len(run.documents)) for word, documents in claimed.items()]
-    if "does not conform" in claimed:
-        parts[0] += f" ({run.failure_counts})"
+    if next(iter(claimed)) != "conforms" and (counts := run.failure_counts):
+        parts[0] += f" ({counts})"
     parts[-1] += run.reach
     if waived := run.conclusion.counts.get(WAIVED):
         parts.append(f"{waived} waived")

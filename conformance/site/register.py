@@ -66,7 +66,7 @@ def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict
     if (first := seen.setdefault(certificate.statement.sha256, folder.name)) != folder.name:
         return {**entry, "why": f"is the certificate of {first} again"}
     own, predicate, signer, issuer = certificate.own, certificate.predicate, certificate.signer, certificate.issuer
-    why = f"does not conform: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
+    why = f"{certificate.conclusion.denial}: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
     return {
         **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "level": certificate.level,
         "run": own["started"][:10], "suite": f"{own['version']} ({plan.suite.digest[:12]})", "why": why,

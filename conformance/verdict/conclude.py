@@ -11,7 +11,7 @@ from ..adapter import FAMILIES, is_own
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
-from ..model import BAD, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Cases, Claims, Result, Suite, Verdict, fails
+from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Cases, Claims, Result, Suite, Verdict, fails
 from ..model.verdicts import count_failed
 from ..plan.rows import Plan
 from ..plan.select import nearest
@@ -45,6 +45,7 @@ from .standing import (
     has_standing,
     in_target,
     judged_documents,
+    say_errors,
     standings_of,
 )
 
@@ -69,6 +70,12 @@ class Conclusion:
     def counts(self) -> Mapping[Verdict, int]:
         """The tests of the whole run by verdict."""
         return count_tests(self.standings)
+
+    @property
+    def denial(self) -> str:
+        """The words for a target that is not shown to conform; an error of the adapter alone shows nothing."""
+        only_errors = ERROR in self.counts and FAIL not in self.counts
+        return "does not conform" if self.exit_code == FAILS and not only_errors else "is not shown to conform"
 
     @property
     def tests(self) -> int:
@@ -216,6 +223,8 @@ def _exit_code(
     tests = Counter(count_tests(standings))
     if failed := count_failed(tests):
         number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
+        if failed == tests[ERROR]:
+            return FAILS, f"{number} {say_errors(failed)}; nothing is known of the backend there"
         number += " fails" if failed == 1 else " fail"
         for severity, some in count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"

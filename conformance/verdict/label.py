@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..model import WAIVED, Claims
+from ..model import ERROR, WAIVED, Claims
 from ..model.verdicts import Label
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from .sentences import count_severities, name_limits
@@ -15,7 +15,9 @@ def label_of(standings: Collection[Standing], claims: Claims, exit_code: int = C
     """Name the result of some standings by the worst that failed; `exit_code`: that of the run, if it is about all."""
     words = {standing.word for standing in standings}
     if "does not conform" in words:
-        return next(iter(count_severities(standings)), "adapter errs")
+        return next(iter(count_severities(standings)))
+    if count_tests(standings).get(ERROR):
+        return "adapter errs"
     if exit_code == FAILS:
         return "fails outside its claims"
     if exit_code == OVERDUE and words != {"not claimed"}:

@@ -10,7 +10,7 @@ from ..model import BAD, BLAMES, ERROR, NOT_RUN, RIGHT, WAIVED, Claims, Result, 
 from ..model.verdicts import SEVERITIES, Severity
 from ..system.terminal import count_noun
 from ..system.text import join_names
-from .standing import SimilarRows, Standing, count_tests, describe_gap
+from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
 
 _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
 """The words of a sentence, in the order in which they are named."""
@@ -58,7 +58,7 @@ def describe_failures(group: Iterable[Standing]) -> str:
     tests = count_tests(group)
     does = [(number, say_severity(severity, number)) for severity, number in count_severities(group).items()]
     if errors := tests.get(ERROR, 0):
-        does.append((errors, "meet an error of the adapter" if errors > 1 else "meets an error of the adapter"))
+        does.append((errors, say_errors(errors)))
     of_all = f" of {count_noun(sum(tests.values()), 'test')}"
     said = ", ".join(f"{number:,}{'' if place else of_all} {words}" for place, (number, words) in enumerate(does))
     blames = {blame: sum(standing.blames.get(blame, 0) for standing in group) for blame in BLAMES}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, NOT_CLAIMED, NOT_RUN, PASS, WAIVED, Blame, Claims, Result, Verdict, Word
-from ..model.verdicts import SEVERITIES, Severity, count_failed, count_verdicts
+from ..model import BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, PASS, WAIVED, Blame, Claims, Result, Verdict, Word
+from ..model.verdicts import SEVERITIES, Severity, count_verdicts
 from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
 from .blame import Blamed
@@ -170,20 +170,27 @@ def _standing(
 def _word(
     counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...], whole: bool
 ) -> Word:
-    if count_failed(counts) or count_failed(optional):
+    if counts.get(FAIL) or optional.get(FAIL):
         return "does not conform"
     if not counts:
         return "not claimed"
-    if counts.get(NOT_RUN):
+    if counts.get(NOT_RUN) or counts.get(ERROR):  # neither says anything of the backend
         return "incomplete"
     if not counts.get(PASS):
         return "nothing shown"
     return "conforms" if whole and not unshown and not counts.get(NOT_CLAIMED) else "incomplete"
 
 
+def say_errors(number: int) -> str:
+    return f"meet{'s' if number == 1 else ''} an error of the adapter"
+
+
 def describe_gap(standings: Sequence[Standing]) -> str:
     """Say what keeps standings with the same word from `conforms`."""
-    if not_run := count_tests(standings).get(NOT_RUN):
+    tests = count_tests(standings)
+    if errors := tests.get(ERROR):
+        return f"{errors:,} of {count_noun(sum(tests.values()), 'test')} {say_errors(errors)}"
+    if not_run := tests.get(NOT_RUN):
         return f"{count_noun(not_run, 'test')} not run"
     if standings[0].word == "nothing shown":
         return "nothing passed"

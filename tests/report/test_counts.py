@@ -163,6 +163,9 @@ def test_a_run_has_the_same_label_and_numbers_everywhere(
         "junit": ElementTree.fromstring(texts["junit.xml"]).get("name", "").rpartition(": ")[2],
     }
     assert shown == dict.fromkeys(shown, label)
+    assert ("does not conform" in "".join([said.out, *texts.values()])) == (
+        not label.startswith(("conforms", "adapter"))
+    )
     expected = check_all(plan, evidence, said.out, texts)
     assert_drawn_rows_are_no_cases(plan, evidence, texts["report.html"])
     for pair in difference(evidence, evidence, plan).documents:
@@ -171,7 +174,7 @@ def test_a_run_has_the_same_label_and_numbers_everywhere(
     assert statement["predicate"][EXTENSION]["summary"][0] == conclusion.why
     whole: Counter[str] = sum(expected.values(), Counter())
     if failed := failing(whole):
-        assert conclusion.why.startswith(f"{failed} of {whole.total()} tests fail{'s' if failed == 1 else ''}")
+        assert conclusion.why.startswith(f"{failed} of {whole.total()} tests {'meet' if name == 'errors' else 'fail'}")
         done = sum((Counter(each.severities) for each in conclusion.standings), Counter[str]())
         assert done.total() == failed - whole["error"]
 

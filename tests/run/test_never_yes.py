@@ -112,6 +112,16 @@ def test_errors_of_the_adapter_are_counted_by_exception(command: Command) -> Non
     assert re.fullmatch(r"the adapter raised KeyError in [0-9]+ rows; .* `refusals`", note)
 
 
+def test_errors_of_the_adapter_do_not_say_that_a_backend_fails(command: Command) -> None:
+    said = command.run(mini("Errs")).expect(1, text="meet an error of the adapter; nothing is known of the backend")
+    verified = command("verify", command.out, "--suite", command.folder, "--conforms").expect(1)
+    for text in (said.text, verified.text):
+        assert "does not conform" not in text
+        assert re.search(
+            r"static-oneapi: incomplete for bf16, f16 and f32 \([0-9]+ of [0-9]+ tests meet an error", text
+        )
+
+
 def test_what_is_left_out_and_works_is_said(command: Command) -> None:
     said = command.run(mini("LeavesOut"), "--json").expect(0)
     assert "not claimed, and every row of it is right: layout:reversed" in said.data["notes"]
