@@ -27,7 +27,7 @@ from ..report import finish
 from ..runner.repeat import Repetition, repeat
 from ..system.exit_codes import FAILS
 from ..system.files import replace_text
-from ..system.terminal import say
+from ..system.terminal import say, verbatim
 from .arguments import check_key, emit, load_plan
 from .parser import Parser, one_line, path, positive
 from .request import refusals_fail
@@ -136,4 +136,4 @@ def _show(
     say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; the certificate {whole}")
     say(f"audit: {folder / AUDIT}{'' if is_signed else ' (not signed; sign with --key FILE)'}")
     trust = ["--allowed", str(allowed)] if allowed and is_signed else []
-    say(f"next: {verify_command(str(folder), certificate.evidence.header, trust)}")
+    say(verbatim(f"next: {verify_command(str(folder), certificate.evidence.header, trust)}"))

@@ -24,7 +24,7 @@ from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..system.files import lock_folder, replace_bytes, replace_text
 from ..system.late import go_on
 from ..system.progress import Progress
-from ..system.terminal import paint, say, wrap
+from ..system.terminal import paint, say, verbatim, wrap
 from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, check_key, emit, load_plan, say_error
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     signed = "" if args.key else "; not signed; sign with --key FILE"
     say(f"certificate: {relative(out / PAGE)} ({described}{signed})")
     trust = ["--challenge", str(args.challenge)] if args.challenge else []
-    say(f"next: {verify_command(relative(out), evidence.header, trust)}")
+    say(verbatim(f"next: {verify_command(relative(out), evidence.header, trust)}"))
     return conclusion.exit_code
 
 

@@ -13,7 +13,7 @@ from ..isolate.backend import isolation_of
 from ..isolate.process.launch import Limits
 from ..plan.rows import Plan
 from ..run.contain import quiet_backend
-from ..system.terminal import count_noun, paint, say, wrap
+from ..system.terminal import count_noun, paint, say, verbatim, wrap
 from .arguments import Usage, emit, load_plan
 from .parser import Parser
 from .shared_options import add_backend, add_isolation, add_suite, add_timeout
@@ -75,5 +75,5 @@ def _conclude(args: argparse.Namespace, checks: list[Check]) -> int:
     elif mend:
         say(f"{count_noun(len(mend), 'thing')} to mend in the adapter; verdicts on its backend mean little before")
     else:
-        say(f"the adapter is sound; next: conformance run {shlex.quote(args.backend)}")
+        say(verbatim(f"the adapter is sound; next: conformance run {shlex.quote(args.backend)}"))
     return 1 if mend else 0

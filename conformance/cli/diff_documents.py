@@ -10,7 +10,7 @@ from ..meaning.contract import Contract, contracts
 from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
 from ..model import Call, Form, Operation, Spec
 from ..system.progress import Progress
-from ..system.terminal import label_paragraph, paint, say, wrap
+from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .layout import describe_standing, format_value, print_meanings, print_section
 
@@ -157,7 +157,7 @@ def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
         say(wrap(f"searched: {data['searched']}", 0, 2))
         return
     say(paint("bold", "smallest call that means something else"))
-    say(f"  {data['example']['command']}")
+    say(verbatim(f"  {data['example']['command']}"))
     say()
     print_meanings(spec, data["example"]["meanings"])
     say()

@@ -9,7 +9,7 @@ from typing import Any
 from ..load.cases import with_cases
 from ..meaning.contract import contracts
 from ..model import Spec
-from ..system.terminal import label_paragraph, lines, paint, say, table, wrap
+from ..system.terminal import label_paragraph, lines, paint, say, table, verbatim, wrap
 from ..system.text import describe_unknown, format_call
 from .arguments import Usage, emit, find_alike, load_spec_of, suite_option
 from .explain_case import find_case, print_case
@@ -123,7 +123,7 @@ def _print_finding(spec: Spec, finding: dict[str, Any]) -> None:
         say()
         print_meanings(spec, example["meanings"])
         say()
-        say(paint("dim", example["command"]))
+        say(verbatim(paint("dim", example["command"])))
 
 
 def _print_document(spec: Spec, document: dict[str, Any]) -> None:

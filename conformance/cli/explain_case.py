@@ -10,7 +10,7 @@ from ..hunt.write_case import write_expectation
 from ..model import Case, Spec, Suite
 from ..plan.rows import Row, plan_of
 from ..report.wording import format_step
-from ..system.terminal import label_paragraph, paint, say
+from ..system.terminal import label_paragraph, paint, say, verbatim
 from .facts import of_meaning
 from .layout import print_heading, print_meanings
 
@@ -93,4 +93,4 @@ def print_case(spec: Spec, case: Mapping[str, Any]) -> None:
         say(f"  and {len(rows) - _MAX_ROWS_SHOWN} more; --json has all, with their facets")
     say()
     for command in case["commands"]:
-        say(paint("bold", command))
+        say(verbatim(paint("bold", command)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -15,7 +14,7 @@ from ..load.cases import load_cases
 from ..load.folders import find_folders
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
-from ..system.terminal import columns, count_noun, cut_columns, is_terminal, paint, say, table, width
+from ..system.terminal import count_noun, paint, say, table
 from ..system.text import describe_unknown, shorten
 from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
@@ -111,9 +110,6 @@ def _show(spec: Spec, what: str, entries: list[dict[str, Any]]) -> None:
         [str(each[cell]) if isinstance(cell, str) else cell(spec, each) for cell in listing.cells.values()]
         for each in entries
     ]
-    if is_terminal(sys.stdout) and rows:  # a pipe gets all of the last column
-        before = sum(max(columns(row[at]) for row in [*rows, header]) + 2 for at in range(len(header) - 1))
-        rows = [[*row[:-1], cut_columns(row[-1], max(20, width() - before))] for row in rows]
     say(table(rows, header, listing.right))
     if what == "backends":
         untried = [(each["backend"], "; ".join(each["not_tried"])) for each in entries if each["not_tried"]]

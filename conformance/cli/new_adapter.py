@@ -10,7 +10,7 @@ from keyword import iskeyword
 from pathlib import Path
 
 from ..system.files import adapters_folder
-from ..system.terminal import say
+from ..system.terminal import say, verbatim
 from .arguments import Usage, emit
 from .parser import Parser
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     say(f"wrote {path}; it works as it is. What to change is marked in it; next:")
     for command in commands:
-        say(f"  {command}")
+        say(verbatim(f"  {command}"))
     return 0
 
 

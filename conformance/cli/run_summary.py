@@ -17,13 +17,15 @@ from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result
 from ..model.verdicts import LABELS, TABLE
 from ..plan.rows import Plan
-from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, wrap
-from ..system.text import join_names
+from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
+from ..system.text import join_names, tell_error
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures
 from ..verdict.label import label_of
 from ..verdict.standing import count_tests
 
+_MAX_DETAIL_LINES = 2
+"""Lines of what a backend said that are shown."""
 _MAX_ROWS_SHOWN = 20
 """If -k chooses more rows, only the number for each verdict is shown."""
 
@@ -80,14 +82,14 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, ever
     name = f"{_name(evidence)}: {_label(conclusion, evidence)}"
     head = [name, *_facts(plan, evidence, conclusion)]
     documents = ["", *_sentences(conclusion.sentences, 2)]
-    end = ["", *_end(conclusion, out)]
-    texts = [*head, *_failures(failures, evidence, every_row), *documents, *_notes(notes), *end]
+    end, rest = ["", *_end(conclusion, out)], f"{PAGE} has all"
+    texts = [*head, *_failures(failures, evidence, every_row, rest), *documents, *_notes(notes), *end]
     screen = screen_lines()
     if screen is not None and not every_row and count_lines(texts) >= screen:
         documents = [*_sentences(_share_sentences(conclusion), 2)]
         number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
         room = screen - 1 - count_lines([*head, *documents, *number, *end])
-        texts = [*head, *_failures(failures, evidence, every_row, room), *documents, *number, *end]
+        texts = [*head, *_failures(failures, evidence, every_row, rest, room), *documents, *number, *end]
     _say_all(texts)
 
 
@@ -98,7 +100,7 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row:
         say(table(_part_table(evidence.results)))
     failures = group_failures(plan, evidence, conclusion)
     _say_all(_notes([*evidence.footer["notes"], *_note_outside(failures)]))
-    _say_all(_failures(failures, evidence, every_row))
+    _say_all(_failures(failures, evidence, every_row, "--json has all"))
     _say_all(["", *_end(conclusion, None)])
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")
@@ -182,12 +184,16 @@ def _note_outside(failures: Failures) -> Iterator[str]:
         yield f"not counted: {count_noun(failures.outside, 'failure')} outside the target; the report has all"
 
 
-def _failures(failures: Failures, evidence: Evidence, every_row: bool, room: int | None = None) -> Iterator[str]:
+def _failures(
+    failures: Failures, evidence: Evidence, every_row: bool, rest: str, room: int | None = None
+) -> Iterator[str]:
     """Yield the kinds of failures, those to be mended first in front; `room` is the number of lines they may take.
+
+    `rest`: what has all of a long message.
 
     With `room` there is no title, and the first kind is always shown, if need be without its details.
     """
-    kinds = [list(_kind(kind, every_row, evidence.header)) for kind in failures.kinds]
+    kinds = [list(_kind(kind, every_row, evidence.header, rest)) for kind in failures.kinds]
     if not kinds:
         return
     shown = len(kinds) if every_row else min(MAX_KINDS_SHOWN, len(kinds))
@@ -196,27 +202,30 @@ def _failures(failures: Failures, evidence: Evidence, every_row: bool, room: int
     else:
         left = room - 1  # the last line says how many more there are
         if count_lines(kinds[0]) > left:
-            kinds[0] = list(_kind(failures.kinds[0], False, evidence.header, with_details=False))
+            kinds[0] = list(_kind(failures.kinds[0], False, evidence.header, rest, with_details=False))
         shown = max(1, sum(height <= left for height in accumulate(map(count_lines, kinds[:shown]))))
     yield from chain.from_iterable(kinds[:shown])
     if more := len(kinds) - shown:
         yield f"  and {count_noun(more, 'more kind')}: the report has all, and so has --verbose"
 
 
-def _kind(kind: FailureKind, every_row: bool, header: Mapping[str, Any], with_details: bool = True) -> Iterator[str]:
+def _kind(
+    kind: FailureKind, every_row: bool, header: Mapping[str, Any], rest: str, with_details: bool = True
+) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
     if kind.cause and with_details:
         yield wrap(kind.cause.fault.means, 6)
     for row, result in kind.members if every_row else kind.members[:1]:
         if with_details:
-            about = filter(None, (row.case.place, row.id, row.case.title, result.detail))
-            yield wrap(": ".join(map(str, about)), 6)
+            yield wrap(": ".join(map(str, filter(None, (row.case.place, row.id, row.case.title)))), 6)
+            if result.detail:
+                yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
         if result.case is not None:
-            yield lines([f"      {line}" for line in result.case.rstrip().split("\n")])
+            yield lines([verbatim(f"      {line}") for line in result.case.rstrip().split("\n")])
         else:
-            yield paint("bold", f"      {shlex.join([*run_words(header), '-k', row.id])}")
-            yield f"      {shlex.join([*explain_words(header), row.case.id])}"
+            yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), '-k', row.id])}"))
+            yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
 
 
 def relative(path: Path) -> str:

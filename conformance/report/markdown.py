@@ -9,7 +9,7 @@ from itertools import islice
 from ..evidence.folder import RESULTS
 from ..model.verdicts import FAIL, MARKS, fails
 from ..system.terminal import count_noun
-from ..system.text import shorten
+from ..system.text import shorten, tell_error
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .finished_run import FinishedRun
@@ -68,11 +68,11 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
 
 def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
     """Render failures by kind as blocks of lines, each with the number of its failures."""
-    for kind, entries in run.failures.items():
+    for number, (kind, entries) in enumerate(run.failures.items()):
         rows = [result for same in entries.values() for result in same]
         numbers = f"{run.count_failures(rows)} of {describe_cases(rows)}"
         severity = f"{kind.severity}: " if kind.severity else ""
-        means = [f"{inert(kind.cause.fault.means)}\n"] if kind.cause else []
+        means = [f"{inert(kind.cause.fault.means)}\n"] if kind.cause and number >= _MAX_KINDS_LISTED else []
         yield 0, [f"## {MARKS[FAIL]} {severity}{inert(kind.title)}: {numbers}\n", *means]
         for same in entries.values():
             yield sum(run.count_failures(same)), _render_case(run, same)
@@ -90,11 +90,9 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     for want, documents in collect_wants(by_operation.values(), first.step).items():
         if there := [document for document in failing if document in documents]:
             yield f"  - want {code(want)} ({', '.join(there)})"
-    yield f"  - got {code(shorten(format_answer(first), _MAX_CHARACTERS))}"
     if blames := run.blames_of(rows):
         yield f"  - {inert(format_blames(blames))}"
-    if first.detail:
-        yield f"  - {code(shorten(first.detail, _MAX_CHARACTERS))}"
+    yield f"  - {code(shorten(tell_error(first.detail or format_answer(first)), _MAX_CHARACTERS))}"
     yield f"  - repeat with {code(run.commands(first.row)[0])}"
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 _KEY = os.urandom(6).hex()
 """Marks our own colours, line breaks and signs in a text. No text from a file can hold it."""
@@ -23,8 +22,9 @@ _COMMAND = re.compile(r"(?<=#)#(?=[a-z]*\[)", re.IGNORECASE)
 """`##[group]`, `##vso[…]` and `##teamcity[…]`, which some CI services obey anywhere in a line."""
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 MAX_COLUMNS = 100
-_BETWEEN_WORDS: Any = {"break_long_words": False, "break_on_hyphens": False}
-"""Where lines are folded."""
+_VERBATIM = f"\x1b{_KEY}v;"
+_LEAST_COLUMN = 24
+"""Columns that a last column needs to be folded in itself."""
 
 
 def printable(text: str) -> str:
@@ -52,7 +52,7 @@ def _render(text: str, colour: str) -> str:
     def mark(match: re.Match[str]) -> str:
         if match[1].isdigit():
             return match.expand(colour)
-        return "\n" if match[1] == "n" else match[1]
+        return {"n": "\n", "v": ""}.get(match[1], match[1])
 
     written = printable(_BREAK).join(map(_disarm, printable(text).split(printable(_BREAK))))
     return _COMMAND.sub(r"\\x23", _OURS.sub(mark, written))
@@ -85,8 +85,10 @@ def paint(style: str, text: str) -> str:
 
 
 def say(text: str = "", stream: TextIO | None = None) -> None:
-    """Print a text as `plain` makes it, with colours if the stream should be coloured."""
+    """Print a text as `plain` makes it, with colours if the stream should be coloured, folded to the terminal."""
     stream = stream or sys.stdout
+    if is_terminal(stream):
+        text = lines(_fold_all(text))
     print(_render(text, "\x1b[\\1m" if wants_colour(stream) else ""), file=stream)
 
 
@@ -117,9 +119,9 @@ def _size() -> os.terminal_size:
 
 
 def count_lines(texts: Iterable[str]) -> int:
-    """Count the lines that texts take on the screen; a line that is too wide takes several."""
+    """Count the lines that texts take on the screen; a word that is too wide takes several."""
     across = _size().columns
-    return sum(max(1, -(-columns(line) // across)) for text in texts for line in text.split(_BREAK))
+    return sum(max(1, -(-columns(line) // across)) for text in texts for line in _fold_all(text))
 
 
 def columns(text: str) -> int:
@@ -152,24 +154,52 @@ def _pad(cell: str, wanted: int, right: bool) -> str:
     return blanks + cell if right else cell + blanks
 
 
-def wrap(text: str, indent: int = 0, hang: int | None = None) -> str:
-    """Fold a paragraph to the width and indent it; `hang` indents the lines after the first."""
-    later = " " * (indent if hang is None else hang)
-    return lines(textwrap.wrap(text, width(), initial_indent=" " * indent, subsequent_indent=later, **_BETWEEN_WORDS))
+def verbatim(text: str) -> str:
+    """Mark a line that readers copy, such as a command: `say` does not fold it."""
+    return f"{_VERBATIM}{text}"
+
+
+def wrap(text: str, indent: int = 0, hang: int | None = None, most: int | None = None, rest: str = "") -> str:
+    """Fold a paragraph to the width and indent it; `hang` indents the lines after the first.
+
+    `most`: lines to show of a longer one; `rest` then says where to read it all.
+    """
+    hang = indent if hang is None else hang
+    folded = _fold(" " * indent + re.sub(r"\s", " ", text.strip()), width(), hang)
+    if most is not None and len(folded) > most:
+        end = f"… ({rest})"
+        *folded, last = folded[:most]
+        folded.append(f"{_fold(last, width() - columns(end), 0)[0]}{end}")
+    return lines(folded)
 
 
 def fold_lines(text: str) -> str:
-    """Fold each line that the terminal is too narrow for, in its own last column; elsewhere no line is folded."""
+    """Fold each line of a text that the terminal is too narrow for; elsewhere no line is folded."""
     if not is_terminal(sys.stdout):
         return text
-    return "\n".join(_fold_line(line) if columns(line) > width() else line for line in text.split("\n"))
+    return "\n".join(part for line in text.split("\n") for part in _fold(line, width()))
 
 
-def _fold_line(line: str) -> str:
-    indent = len(line) - len(line.lstrip())
-    column = re.match(r" *\S(?:.*\S)? {2,}(?=\S)", line)
-    hang = column.end() if column and column.end() <= width() - 24 else indent + 2
-    return textwrap.fill(line, width(), subsequent_indent=" " * hang, **_BETWEEN_WORDS)
+def _fold_all(text: str) -> list[str]:
+    across = _size().columns
+    return [part for line in text.split(_BREAK) for part in ([line] if _VERBATIM in line else _fold(line, across))]
+
+
+def _fold(line: str, across: int, hang: int | None = None) -> list[str]:
+    """Fold a line between its words. Without `hang` what follows goes on in its last column."""
+    if columns(line) <= across:
+        return [line]
+    if hang is None:
+        column = re.match(r" *\S(?:.*\S)? {2,}(?=\S)", line)
+        indent = columns(line[: column.end()]) if column else across
+        hang = indent if indent <= across - _LEAST_COLUMN else len(line) - len(line.lstrip()) + 2
+    folded = [""]
+    for word in re.findall(r" *[^ ]+", line):
+        if folded[-1].strip() and columns(folded[-1] + word) > across:
+            folded.append(" " * hang + word.lstrip())
+        else:
+            folded[-1] += word
+    return folded
 
 
 def with_sign(good: bool, text: str) -> str:

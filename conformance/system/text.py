@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 
 LONGEST_TEXT = 2000
+_ERRORS = re.compile(
+    r"^.*(?:Error|Exception|error|what\(\)|[Cc]heck failed): .*|^.*Assertion .* failed.*|^.*panicked at .*\n.*",
+    re.MULTILINE,
+)
+"""Lines with the message of an error, as Python, C++ and Rust print it."""
 
 
 def shorten(text: str, most: int = 80) -> str:
     """Return the beginning of a text, and how long it is if that is not all."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
+def tell_error(text: str) -> str:
+    """Return the first line of a text, and the last line that names an error if it is another one."""
+    first, errors = text.partition("\n")[0], _ERRORS.findall(text)
+    if "\n" not in text or not errors:
+        return text
+    return first if errors[-1] in first else f"{first} … {errors[-1]}"
 
 
 def quote(value: object) -> str:

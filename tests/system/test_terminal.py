@@ -3,7 +3,8 @@
 import pytest
 
 from conformance.cli.commands import parser_of, top_parser
-from conformance.system.terminal import columns
+from conformance.system.terminal import columns, paint, plain, say, verbatim, wrap
+from conformance.system.text import tell_error
 
 
 @pytest.mark.parametrize("name", [None, "run", "publish", "verify"])
@@ -26,3 +27,56 @@ def test_help_that_goes_to_a_file_is_not_folded(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: False)
     monkeypatch.setenv("COLUMNS", "40")
     assert any(columns(line) > 80 for line in top_parser().format_help().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("word " * 9, ["word word word word word word word word", "  word"]),
+        ("  name  kind  a sentence in its own column", ["  name  kind  a sentence in its own", "              column"]),
+        ("a-word-that-is-wider-than-the-terminal-is on", ["a-word-that-is-wider-than-the-terminal-is", "  on"]),
+        (paint("red", "coloured words take no columns") + " at all", ["coloured words take no columns at all"]),
+        (verbatim("conformance run mine -k flattens-a-vector"), ["conformance run mine -k flattens-a-vector"]),
+        ("字" * 19 + " wide", ["字" * 19, "  wide"]),
+    ],
+    ids=["prose", "table", "long word", "colour", "command", "wide"],
+)  # fmt: skip
+def test_a_line_is_folded_between_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, shown: list[str]
+) -> None:
+    monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    say(text)
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown
+
+
+def test_a_long_message_is_cut_to_two_lines() -> None:
+    text = plain(wrap("word " * 600, 2, most=2, rest="report.html has all"))
+    assert text.endswith("word… (report.html has all)")
+    assert [columns(line) <= 100 for line in text.splitlines()] == [True, True]
+    assert plain(wrap("few words", most=2, rest="report.html has all")) == "few words"
+
+
+PYTHON = (
+    "crash: Traceback:\n  File 'a.py', line 3\n    raise ValueError('x')\nValueError: no such shape\nframe #0: 0x12"
+)
+CPP = "crash: died of SIGABRT; its stderr ends with: terminate called\n  what():  bad dims\nPLEASE report\n"
+RUST = "crash: died\nthread 'main' panicked at src/main.rs:5:10:\nindex out of bounds\nnote: run with RUST_BACKTRACE=1"
+XLA = "crash: died\nF0000 shape.cc:12] Check failed: a == b (1 vs. 2)\n*** Check failure stack trace: ***\n @ 0x7f"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (PYTHON, "crash: Traceback: … ValueError: no such shape"),
+        (CPP, "crash: died of SIGABRT; its stderr ends with: terminate called …   what():  bad dims"),
+        (RUST, "crash: died … thread 'main' panicked at src/main.rs:5:10:\nindex out of bounds"),
+        (XLA, "crash: died … F0000 shape.cc:12] Check failed: a == b (1 vs. 2)"),
+        ("ValueError: one line", "ValueError: one line"),
+        ("several\nlines of prose", "several\nlines of prose"),
+    ],
+    ids=["Python", "C++", "Rust", "check", "one line", "prose"],
+)
+def test_of_a_stack_trace_the_error_is_told(text: str, told: str) -> None:
+    assert tell_error(text) == told
