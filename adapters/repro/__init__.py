@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping
 from conformance.plan.rows import Row
 
 from . import functions, onednn, onnx, openvino, pytensor
+from .script import Parts
 
-WRITERS: Mapping[str, Callable[[Row, str], str]] = {
+WRITERS: Mapping[str, Callable[[Row, str], Parts]] = {
     **dict.fromkeys(functions.CONSTANT, functions.write_script),
     **dict.fromkeys((*onnx.LEVELS, *onnx.CONSTANT, "onnx-reference"), onnx.write_script),
     **dict.fromkeys((*openvino.THREADS, "openvino-reference"), openvino.write_script),
     **dict.fromkeys(pytensor.MODES, pytensor.write_script),
     "onednn": onednn.write_script,
 }
-"""A backend → the function that writes a script for a row; it raises Unsupported if no script can make the call."""
+"""A backend → the function that writes the parts of a row's script; Unsupported if no script can make the call."""
 WITH_DEVICE = ("torch", "torch-raw", "torch-method", "jax", "jax-jit", "jax-lax", "cupy")
 """The backends that take a device after an `@`."""

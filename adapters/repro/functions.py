@@ -21,7 +21,6 @@ from .script import (
     memory_layout,
     numpy_array,
     numpy_imports,
-    script,
     source_of,
 )
 
@@ -58,7 +57,7 @@ class ScriptTemplate(NamedTuple):
     """src on a {device}."""
 
 
-def write_script(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> Parts:
     """Return the script of a row; a device may follow the backend's name after an `@`."""
     name, _, device = backend.partition("@")
     steps, runtime = checked_steps(row), row.given == "runtime"
@@ -77,7 +76,7 @@ def write_script(row: Row, backend: str) -> str:
         shape_type=(template.shape_types or {}).get(row.shape_type, ""),
     )  # fmt: skip
     imports = [_fill(line, numpy="\n".join(numpy_imports(row))) for line in template.imports]
-    return script(Parts(imports, template.refusals, template.look, bodies, before))
+    return Parts(imports, template.refusals, template.look, bodies, before)
 
 
 def _fill(text: str, **values: str) -> str:

@@ -9,12 +9,11 @@ from conformance.plan.steps import RowStep
 
 from ..onednn import Attribute, Blueprint, Op, TensorFields, blueprint
 from .plain import checked_steps, python
-from .script import Parts, memory, memory_layout, script
+from .script import Parts, memory, memory_layout, source_of
 
+LOAD = source_of("onednn_api", "FILES", "INSTALL", "find_library", "open_library", "load_library")
 API = '''
-LIBRARY = os.environ.get("ONEDNN_LIBRARY", "libdnnl.so.3")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-dnnl = c.CDLL(LIBRARY)
+dnnl = load_library(find_library())
 dnnl.dnnl_status2str.restype = dnnl.dnnl_cpu_isa2str.restype = c.c_char_p
 UNKNOWN = -(1 << 63)
 
@@ -142,10 +141,14 @@ def look(answer):
     places = (sum(map(mul, index, strides)) * width for index in product(*map(range, dims)))
     return type_, dims, b"".join(memory.raw[place : place + width] for place in places)
 """
+IMPORTS = [
+    "import ctypes as c", "import importlib.metadata", "import os", "import re", "from functools import cache",
+    "from itertools import product", "from math import prod", "from operator import mul", "from pathlib import Path",
+]  # fmt: skip
 SETTERS = {"s64": "c_int64", "f32": "c_float", "bool": "c_uint8"}
 
 
-def write_script(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> Parts:
     graphs: dict[str, str] = {}
     steps, functions = [], []
     for step in checked_steps(row):
@@ -157,9 +160,7 @@ def write_script(row: Row, backend: str) -> str:
             graphs[key] = f"graph_{len(graphs) + 1}"
             functions.append(graph_code(plan, graphs[key]))
         steps.append(step_code(step, plan, graphs[key]))
-    imports = ["import ctypes as c", "import os", "from functools import cache", "from itertools import product"]
-    imports += ["from math import prod", "from operator import mul"]
-    return script(Parts(imports, "Refused", LOOK, steps, API + "\n" + "".join(functions)))
+    return Parts(IMPORTS, "Refused", "", steps, "".join(functions), f"CannotStart = SystemExit\n{LOAD}{API}{LOOK}")
 
 
 def sources(plan: Blueprint) -> list[int]:

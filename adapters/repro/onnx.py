@@ -15,7 +15,7 @@ from conformance.plan.steps import RowStep
 
 from ..shared import most_inputs, onnx_parts
 from .plain import checked_steps, python
-from .script import LOOK, NUMPY, Parts, body, memory, numpy_array, numpy_imports, script
+from .script import LOOK, NUMPY, Parts, body, memory, numpy_array, numpy_imports
 
 TYPES = {ours: theirs for theirs, ours in ONNX_TYPES.items()}
 LOOK_RUNTIME = """
@@ -80,7 +80,7 @@ OPSETS = {"onnxruntime-opset-18": 18}
 """The opset of a backend's models, if it is not 21."""
 
 
-def write_script(row: Row, backend: str) -> str:
+def write_script(row: Row, backend: str) -> Parts:
     steps, level = checked_steps(row), LEVELS.get(backend)
     names = {graph: f"model_{k}" for k, graph in enumerate(dict.fromkeys(step.graph for step in steps), 1)}
     models = "".join(model(graph, name, OPSETS.get(backend, 21)) for graph, name in names.items())
@@ -90,17 +90,17 @@ def write_script(row: Row, backend: str) -> str:
             raise Unsupported("runtime-shape")
         own, refusals, run = CONSTANT[backend]
         bodies = [constant_step_code(step, names[step.graph], backend) for step in steps]
-        return script(Parts([*imports, *own], refusals, LOOK, bodies, models + run))
+        return Parts([*imports, *own], refusals, LOOK, bodies, models + run)
     bodies = [step_code(step, names[step.graph], level is not None) for step in steps]
     imports.insert(0, "from functools import cache")
     if level:
         own = ("from ctypes import string_at", "from math import prod", "import onnxruntime as ort",
                "from onnxruntime.capi import onnxruntime_pybind11_state as native")  # fmt: skip
         before = BYTES + models + SESSION.format(level=level)
-        return script(Parts([*own, *imports], RUNTIME_REFUSALS, LOOK_RUNTIME, bodies, before))
+        return Parts([*own, *imports], RUNTIME_REFUSALS, LOOK_RUNTIME, bodies, before)
     imports.append("from onnx.reference import ReferenceEvaluator")
     refusals = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
-    return script(Parts(imports, refusals, LOOK, bodies, models + EVALUATOR))
+    return Parts(imports, refusals, LOOK, bodies, models + EVALUATOR)
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────

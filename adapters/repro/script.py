@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
@@ -35,12 +36,12 @@ def laid_out(words, dims, strides, offset, size):
     return memory
 '''
 _TELL = '''
-def tell(number, step):
+def tell(number, step, look, refusals):
     """What a step came to, in a line."""
     print(f"step {number}:", end=" ", flush=True)
     try:
         words, answer = step()
-    except REFUSALS as refusal:
+    except refusals as refusal:
         return print(f"refused: {type(refusal).__name__}: {refusal}")
     type_, dims, data = look(answer)
     got = array(words.typecode, data)
@@ -55,8 +56,19 @@ def tell(number, step):
 '''
 
 
+_EACH = """
+if sys.argv[1:]:
+    ROWS[sys.argv[1]]()
+else:  # a row may end its process
+    for name in ROWS:
+        print(f"\\n{name}", flush=True)
+        if code := subprocess.run([sys.executable, __file__, name]).returncode:
+            print(f"ended with {code}")
+"""
+
+
 class Parts(NamedTuple):
-    """The parts of a library's script."""
+    """The parts of the script of a row."""
 
     imports: Sequence[str]
     refusals: str
@@ -67,19 +79,33 @@ class Parts(NamedTuple):
     """The body of each step, which returns src's words and the answer."""
     before: str = ""
     """Code before the steps: the models."""
+    library: str = ""
+    """Code that is the same for each row."""
 
 
-def script(parts: Parts) -> str:
-    """Return the whole script, without the comment at its head."""
-    strided = any("laid_out(" in step for step in parts.steps)
-    annotated = "->" in parts.before  # functions of an adapter, with types that the script does not import
-    imports = ["from __future__ import annotations"] if annotated else []
-    imports += ["from array import array", *(["from itertools import product"] if strided else []), *parts.imports]
+def script(rows: Mapping[str, Parts]) -> str:
+    """Return the script of a row, or of several by name, each in a process of its own; without the head."""
+    every = list(rows.values())
+    imports = ["from array import array", *chain(*(parts.imports for parts in every))]
+    codes = {name: _code_of(parts) for name, parts in rows.items()}
+    if len(rows) > 1:
+        imports += ["import subprocess", "import sys"]
+        codes = {name: f"\ndef row_{k}():{indent(code, '    ')}" for k, (name, code) in enumerate(codes.items(), 1)}
+        names = "".join(f"    {python(name)}: row_{k},\n" for k, name in enumerate(codes, 1))
+        codes["all"] = f"\nROWS = {{\n{names}}}\n{_EACH}"
+    laid_out = ""
+    if any("laid_out(" in step for parts in every for step in parts.steps):
+        imports, laid_out = [*imports, "from itertools import product"], _LAID_OUT
+    if any("->" in parts.library + parts.before for parts in every):  # functions of an adapter, with types
+        imports.insert(0, "from __future__ import annotations")
+    return "\n".join([*dict.fromkeys(imports), laid_out, every[0].library, _TELL, *codes.values()])
+
+
+def _code_of(parts: Parts) -> str:
     functions = [f"\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
-    calls = "".join(f"tell({number}, step_{number})\n" for number in range(1, len(functions) + 1))
-    blocks = [*([_LAID_OUT] if strided else []), *([parts.before] if parts.before else []), *functions]
-    blocks += [f"\n{parts.look.strip()}\n", f"\nREFUSALS = {parts.refusals}\n", _TELL, f"\n{calls}"]
-    return "\n".join(imports) + "\n\n" + "\n".join(blocks)
+    calls = "".join(f"tell({number}, step_{number}, look, REFUSALS)\n" for number in range(1, len(functions) + 1))
+    blocks = [*([parts.before] if parts.before else []), *functions]
+    return "\n".join([*blocks, f"\n{parts.look.strip()}\n", f"\nREFUSALS = {parts.refusals}\n", f"\n{calls}"])
 
 
 def source_of(adapter: str, *names: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,8 +54,8 @@ def explain_words(header: Mapping[str, Any]) -> list[str]:
     return ["conformance", "explain", *suite_words(header)]
 
 
-def script_command(row: Row, backend: str) -> str | None:
-    """Return the command that writes a script of the library's own calls; None if there is no such script."""
+def script_parts(row: Row, backend: str) -> Any:
+    """Return the parts of the script of the library's own calls; None if there is no such script."""
     name, device = name_and_device(backend)
     if name not in bundled_backends() or drawn_number(row.id):
         return None
@@ -65,7 +64,6 @@ def script_command(row: Row, backend: str) -> str | None:
     if write is None or (device is not None and name not in repro.WITH_DEVICE):
         return None
     try:
-        write(row, backend)
+        return write(row, backend)
     except Unsupported:
         return None
-    return f"{shlex.join(['conformance', 'explain', row.id, '--backend', backend])} > repeat.py"

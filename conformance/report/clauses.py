@@ -26,7 +26,7 @@ class ClauseWords(NamedTuple):
 
 
 class BrokenRule(NamedTuple):
-    """The rule that a failure breaks in some documents, with its clauses there."""
+    """The rule that a failure breaks in some documents, with its clauses there; none if it is our ruling."""
 
     rule: Rule
     clauses: tuple[ClauseWords, ...]
@@ -44,6 +44,6 @@ def find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: It
 
 def _clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
     """The first clause of each document that states a rule; a document like another one has the words from there."""
-    for name in dict.fromkeys(map(rule.source_of, documents)):
+    for name in dict.fromkeys(rule.source_of(name) for name in documents if rule.authority(name) != "our ruling"):
         for pointer in rule.pointers_in(name)[:1]:
             yield ClauseWords(spec.documents[name], pointer.line, pointer.words)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..evidence.command import script_command
+from ..evidence.command import script_parts
 from ..model import ERROR, FAIL, Case, Rule, Verdict
+from ..plan.rows import Row
+from ..plan.steps import StepMeaning
 from ..system.text import shorten
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
 from .clauses import BrokenRule, find_broken
@@ -26,7 +29,7 @@ class InFull(NamedTuple):
     """The most for one diagnosis, if there are several."""
 
 
-IN_FULL, IN_FULL_BRIEF = InFull(60, 8), InFull(12, 2)
+IN_FULL, IN_FULL_BRIEF = InFull(60, 8), InFull(12, 1)
 MAX_SHORT = 1200
 """Cases in a line each, for all diagnoses together."""
 MAX_LINES = 12
@@ -44,8 +47,8 @@ class FailingCase(NamedTuple):
     number: int
     documents: tuple[str, ...]
     clauses: str
-    broken: BrokenRule
-    """The rule that is broken, in the words of the documents."""
+    decisive: list[BrokenRule]
+    """What forbids the call, if it is illegal, and what the answer breaks, in the words of the documents."""
     blames: str
     """What the rows break in each document."""
     reasons: list[str]
@@ -55,10 +58,11 @@ class FailingCase(NamedTuple):
     values: ShownElements | None
     lines: list[AnswerLine]
     more_lines: int
-    detailed: bool
-    row: str
     commands: dict[str, str]
     """What each is for, and the command."""
+    row: Row
+    in_script: bool
+    """Whether the script of the page repeats the row: the first of each group, because each takes lines."""
     text: str | None
     """The case as YAML, for a drawn row."""
 
@@ -106,11 +110,11 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
     anchors: Counter[str] = Counter()
     shown = {case for cases in chosen.values() for case in cases}
     for kind, cases in groups.items():
-        full = []
+        full: list[FailingCase] = []
         for case in chosen[kind]:
             anchors[case] += 1
             anchor = f"failure-{case}" + (f"-{anchors[case]}" if anchors[case] > 1 else "")
-            full.append(_make_full(run, facets, cases[case], anchor))
+            full.append(_make_full(run, facets, cases[case], anchor, is_first=not full))
         others = {case: rows for case, rows in cases.items() if case not in chosen[kind]}
         kept = dict(list(others.items())[:left])
         short = [_make_short(run, facets, rows, case not in shown) for case, rows in kept.items()]
@@ -155,22 +159,32 @@ def _alternate_rules(cases: Cases) -> list[str]:
     return [case for _, case in sorted(turns, key=lambda turn: turn[0])]
 
 
-def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anchor: str) -> FailingCase:
+def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anchor: str, is_first: bool) -> FailingCase:
     first, documents, spec = rows[0], failing_documents(rows), run.plan.suite.spec
     case, rule = first.row.case, spec.rules[first.row.case.rule]
     because = {each: rule.because for each in documents if rule.level == "decided"} | dict(rule.decided_for)
-    answers: Mapping[CaseAnswer, Sequence[RowResult]] = group_pairs((_answer(run, result), result) for result in rows)
-    lines = [make_line(facets, answer, same, failing=True) for answer, same in list(answers.items())[:MAX_LINES]]
-    blames = run.blames_of(rows)
+    answers: Mapping[tuple[Wants, str], Sequence[RowResult]] = group_pairs(
+        ((_want(run, result), format_answer(result, generic=True, with_message=False)), result) for result in rows
+    )
+    lines = [
+        make_line(facets, CaseAnswer(wants, got, ((same[0].worst, ()),), _note(same[0])), same, failing=True)
+        for (wants, got), same in list(answers.items())[:MAX_LINES]
+    ]
+    blames, meaning = run.blames_of(rows), _judged(first).meaning
+    decisive = [find_broken(spec, rule, blames, documents)]
+    if meaning.kind == "illegal" and meaning.rules[0] != decisive[0].rule.id:
+        decisive.insert(0, find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
     commands = {"in the suite": run.commands(first.row)[0]}
-    if script := script_command(first.row, run.backend):
-        commands["without the suite"] = script
+    if has_script := script_parts(first.row, run.backend) is not None:
+        explain = f"{shlex.join(['conformance', 'explain', first.row.id, '--backend', run.backend])} > repeat.py"
+        commands["without the suite"] = f"python3 repeat.py {anchor}" if is_first else explain
     return FailingCase(
         anchor, _title(first), case, rule, _count(rows), documents, format_clauses(rule, documents),
-        find_broken(spec, rule, blames, documents), format_blames(blames),
+        decisive, format_blames(blames).removeprefix(f"{', '.join(documents)}: "),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), show_elements(first), lines, len(answers) - len(lines),
-        any(answer.note for answer in answers), first.row.id, commands, first.result.case,
+        commands, first.row, has_script and is_first,
+        first.result.case,
     )  # fmt: skip
 
 
@@ -184,11 +198,6 @@ def _title(result: RowResult) -> str:
     return f"{diagnosis[:1].upper()}{diagnosis[1:]}: {result.row.case.heading}"
 
 
-def _answer(run: FinishedRun, result: RowResult) -> CaseAnswer:
-    wants, got = _want(run, result), format_answer(result, generic=True)
-    return CaseAnswer(wants, got, ((result.worst, ()),), _detail(result))
-
-
 def _want(run: FinishedRun, result: RowResult) -> Wants:
     """Return the wants of the documents in which a row fails; these are named if they disagree."""
     wants = run.want(result.row, result.step)
@@ -197,18 +206,20 @@ def _want(run: FinishedRun, result: RowResult) -> Wants:
     return tuple(due) if len(due) > 1 else tuple((want, ()) for want, _ in due)
 
 
-def _detail(result: RowResult) -> str:
-    """Return the detail of a failure, unless the answer says it already."""
-    detail = result.detail or ""
-    return "" if detail in format_answer(result) else detail
+def _note(result: RowResult) -> str:
+    """Return the message of the backend or the detail of the failure, unless the answer says it already."""
+    note = result.outcome.message or result.detail or ""
+    return "" if note in format_answer(result, with_message=False) else note
+
+
+def _judged(result: RowResult) -> StepMeaning:
+    """Return how the first document in which a row fails reads the step that decides."""
+    meanings = result.row.step(result.step).meanings
+    return next((each for each in meanings if set(each.documents) & set(result.failing)), meanings[0])
 
 
 def _draw(run: FinishedRun, result: RowResult) -> Picture:
-    """Draw the call as the first document in which it fails reads it."""
-    judged = next(
-        (each for each in result.row.step(result.step).meanings if set(each.documents) & set(result.failing)),
-        result.row.step(result.step).meanings[0],
-    )
+    judged = _judged(result)
     document = next((each for each in judged.documents if each in result.failing), judged.documents[0])
     return draw_call(result.row.case.steps[result.step], run.contracts[document], judged.meaning, result.outcome)
 
@@ -216,6 +227,6 @@ def _draw(run: FinishedRun, result: RowResult) -> Picture:
 def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_first: bool) -> ShortCase:
     documents, case = failing_documents(rows), rows[0].row.case
     call = format_step(case, case.steps[rows[0].step])
-    answers = list(dict.fromkeys(format_answer(result, generic=True) for result in rows))
+    answers = list(dict.fromkeys(format_answer(result, generic=True, with_message=False) for result in rows))
     facet = number_facet(facets, rows, documents)
     return ShortCase(facet, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from .wording import format_time, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 FOLDER = Path(__file__).parent / "templates"
 BEGIN_OF_PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy"'
@@ -95,10 +97,18 @@ def _environment() -> Environment:
     environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS}
     environment.filters |= {"count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts}
     environment.filters["name_first"] = name_first
+    environment.filters["preformatted"] = _preformatted
     environment.filters["as_time"] = format_time
     environment.filters["failures"] = describe_failures
     environment.filters["tests"] = count_tests
     return environment
+
+
+def _preformatted(text: str) -> Markup:
+    """Keep the lines of a text for an element that shows them, with no more marked up than must be."""
+    from markupsafe import Markup
+
+    return Markup("\n".join(escape(visible(line), quote=False) for line in text.splitlines()))
 
 
 @cache

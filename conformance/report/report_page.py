@@ -6,11 +6,13 @@ import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from ..evidence.command import suite_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
+from ..model import Document
 from ..model.verdicts import TABLE
 from ..verdict.standing import Standing
 from .answer_lines import Facets
@@ -20,11 +22,10 @@ from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failu
 from .finished_run import FinishedRun
 from .render import format_foot, menu_of, render_page
 from .rows import group_pairs
+from .script import complete_script
 from .summary import describe_documents, list_limits, list_not_run
 from .table_sections import (
     collect_facets,
-    collect_matrix,
-    collect_observed_calls,
     collect_rules,
     count_observed_calls,
     count_rows,
@@ -35,7 +36,6 @@ SECTIONS: Mapping[str, str] = {
     "failures": "Failures",
     "scope": "Results by document",
     "rules": "Rules",
-    "matrix": "Rules by type",
     "observed": "Unspecified behaviour",
     "unclaimed": "Not claimed, waived, not run",
     "cases": "All cases",
@@ -68,11 +68,10 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     brief = bool(packed)
     sha256 = hashlib.sha256(packed).hexdigest() if brief else run.evidence.sha256
     facets: Facets = {}
-    documents = describe_documents(run)
+    states = describe_documents(run)
     failures = list(collect_failures(run, facets, IN_FULL_BRIEF if brief else IN_FULL))
+    scripted = {entry.anchor: entry.row for failure in failures for entry in failure.full if entry.in_script}
     sections = {**SECTIONS, "cases": "Cases"} if brief else dict(SECTIONS)
-    if brief and not failures:
-        del sections["matrix"]
     suite, started = run.evidence.header["suite"], format_time(run.evidence.header["started"])
     foot = format_foot(suite["digest"], f"run on {started}", f"results {sha256}", version=suite["version"])
     return render_page(
@@ -84,7 +83,7 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         run=run,
         spec=run.plan.suite.spec,
         brief=brief,
-        documents=documents,
+        documents=list(group_pairs(((each.label, each.failures, repr(each.counts)), each) for each in states).values()),
         unclaimed=list_limits(run),
         skipped=list_not_run(run),
         facts=_head_facts(run, certified),
@@ -100,9 +99,9 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         rules=list(collect_rules(run)),
         failures=failures,
         explained=_count_explained(failures),
+        repeat_script=complete_script(scripted, run.backend) if scripted else None,
         most_kinds=MAX_KINDS_LISTED,
-        matrix=collect_matrix(run, failing=brief),
-        observed=list(count_observed_calls(run) if brief else collect_observed_calls(run)),
+        observed=list(count_observed_calls(run)),
         facets_left_out=collect_facets(run),
         waivers=[count_rows(waiver, rows) for waiver, rows in run.waivers],
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
@@ -134,21 +133,41 @@ def _merge_documents(standings: Sequence[Standing]) -> Iterator[tuple[Standing, 
 
 
 def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
-    """When, by whom and on what the suite was run."""
-    header = run.evidence.header
+    """Say when, by whom, on what and against what the suite was run, and what has to change before it is run again."""
+    header, files = run.evidence.header, run.evidence.footer.get("subject", {})
     backend, machine, suite = header["backend"], header["environment"], header["suite"]
     unsigned = "" if certified else " (not signed)"
-    build = ", ".join(f"{name} {value}" for name, value in backend["detail"].items())
+    place = ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine)
     judged = [run.plan.suite.spec.documents[name] for name in dict.fromkeys(each.document for each in run.standings)]
     return {
-        "Run on": format_time(header["started"]),
-        "By": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
-        "Valid for": f"this build{f' ({build})' if build else ''} on this processor; run again for any other",
-        "Against": "; ".join(f"{document.title}, {document.edition}" for document in judged) or "nothing",
-        "Processor": ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine),
-        "Suite": f"{suite['version']}, {suite['digest'][:DIGEST_START]}",
-        "Exit code": str(run.conclusion.exit_code),
+        "Tested": f"{format_time(header['started'])} on {place}",
+        "Binary": "; ".join(_describe_binary(backend["name"], files, backend["detail"])),
+        "Said by": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
+        "Until": "another build, processor or suite",
+        "Against": "; ".join(map(_describe_edition, judged)) or "nothing",
+        "Suite": f"{suite['version']}, {suite['digest'][:DIGEST_START]}; exit code {run.conclusion.exit_code}",
     }
+
+
+def _describe_binary(name: str, files: Mapping[str, str], detail: Mapping[str, str]) -> Iterator[str]:
+    """Yield the file with the name that is most like the backend's, the number of others, and facts about the build."""
+
+    def likeness(file: str) -> tuple[int, bool, int]:
+        match = SequenceMatcher(None, name.lower(), file.rpartition("/")[2].lower(), autojunk=False)
+        return match.find_longest_match().size, ".so" in file, -len(file)
+
+    if not files:
+        yield "no digest: conformance certify records the files"
+    else:
+        main = max(files, key=likeness)
+        yield f"{main} {files[main][:DIGEST_START]}" + (f" and {len(files) - 1} more files" if len(files) > 1 else "")
+    yield from (f"{key} {value}" for key, value in detail.items())
+
+
+def _describe_edition(document: Document) -> str:
+    releases = document.origin.releases if document.origin else ()
+    ends = dict.fromkeys((*releases[:1], *releases[-1:]))
+    return f"{document.edition} ({' to '.join(ends)})" if ends else document.edition
 
 
 def _details(run: FinishedRun, brief: bool) -> Iterator[tuple[str, str]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..model import OBSERVED, Case, Rule, Verdict, covers, fails
+from ..model import OBSERVED, Rule, Verdict, covers, fails
 from .finished_run import FinishedRun
 from .rows import RowResult, count_groups, count_results, describe_cases, group_pairs
-from .wording import format_answer, format_lines, format_step
+from .wording import format_answer, format_lines
 
 Counts = Mapping[Verdict, int]
 
@@ -32,10 +32,11 @@ class RuleRow(NamedTuple):
         return "passes" if self.counts.get("pass") else "open"
 
     @property
-    def failing(self) -> Iterator[tuple[list[str], Counts]]:
-        """Yield the documents in which a test fails, those with the same counts together."""
-        together = group_pairs((tuple(counts.items()), name) for name, _, counts in self.documents if fails(counts))
-        yield from ((list(names), dict(counts)) for counts, names in together.items())
+    def failing(self) -> Iterator[tuple[list[str], str, Counts]]:
+        """Yield the documents in which a test fails with their lines, those with the same lines and counts together."""
+        failing = (each for each in self.documents if fails(each[2]))
+        together = group_pairs(((lines, tuple(counts.items())), name) for name, lines, counts in failing)
+        yield from ((list(names), lines, dict(counts)) for (lines, counts), names in together.items())
 
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
@@ -51,45 +52,11 @@ def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
         yield RuleRow(rule, documents, cases, count_groups(groups))
 
 
-# ── matrix ────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Matrix(NamedTuple):
-    """Operations and their types against rules, with the verdicts in each cell."""
-
-    columns: Mapping[str, Sequence[str]]
-    rows: list[tuple[str, list[Counts]]]
-
-
-def collect_matrix(run: FinishedRun, failing: bool = False) -> Matrix:
-    """Count the tests of every rule, operation and type; `failing`: only for rules with a failing test."""
-    columns = []
-    for operation in run.plan.suite.spec.operations.values():
-        columns += [(operation.id, type_) for type_ in operation.types]
-    rows = []
-    for rule, groups in run.groups.items():
-        if groups and not (failing and not fails(count_groups(groups))):
-            cells = group_pairs(((group.first.row.operation, group.first.row.type), group) for group in groups)
-            rows.append((rule, [count_groups(cells.get(each, ())) for each in columns]))
-    return Matrix(group_pairs(columns), rows)
-
-
 # ── unspecified calls ─────────────────────────────────────────────────────────────────────────────
 
 
 Observations = dict[tuple[tuple[str, ...], str], dict[str, list[tuple[RowResult, tuple[str, ...]]]]]
 """The silent rules and the case → each answer → the rows with it, and the documents that do not specify one."""
-
-
-class Observed(NamedTuple):
-    """An answer to an unspecified call."""
-
-    rules: tuple[str, ...]
-    case: Case
-    call: str
-    answer: str
-    documents: list[str]
-    tests: int
 
 
 def group_observations(run: FinishedRun) -> Observations:
@@ -107,19 +74,6 @@ def group_observations(run: FinishedRun) -> Observations:
             answers = entries.setdefault((rules, result.row.case.id), {})
             answers.setdefault(format_answer(result, generic=True), []).append((result, tuple(documents)))
     return entries
-
-
-def collect_observed_calls(run: FinishedRun) -> Iterator[Observed]:
-    """Collect the answers to unspecified calls, in the order of the rules."""
-    order = list(run.plan.suite.spec.rules)
-    entries = group_observations(run)
-    for rules, case_id in sorted(entries, key=lambda key: order.index(key[0][0]) if key[0] else -1):
-        for answer, found in entries[rules, case_id].items():
-            first = found[0][0]
-            case = first.row.case
-            every = [document for _, there in found for document in there]
-            documents, call = list(dict.fromkeys(every)), format_step(case, case.steps[first.step])
-            yield Observed(rules, case, call, answer, documents, len(every))
 
 
 class ObservedRules(NamedTuple):

@@ -1,4 +1,4 @@
-/* The filters of report.html, buttons that copy a command, and details that are open while the page is printed. */
+/* The filters of report.html, and buttons that copy a command or a script. */
 (function () {
   var facets = JSON.parse(document.getElementById('facets').textContent).map(function (each) {
     return {verdict: each[0], operation: each[1], type: each[2], document: each[3], diagnosis: each[4], shown: true};
@@ -43,7 +43,7 @@
   }
   whenIdle(blocks, wordsOf);
 
-  /* ── commands ── */
+  /* ── commands and scripts ── */
 
   function copy(pre, button) {
     function say(word) {
@@ -62,27 +62,11 @@
     button.type = 'button';
     button.className = 'copy';
     button.textContent = 'Copy';
-    button.setAttribute('aria-label', 'Copy: ' + pre.textContent);
+    button.setAttribute('aria-label', 'Copy the ' + pre.getAttribute('data-copy'));
     button.addEventListener('click', function () { copy(pre, button); });
     pre.parentNode.insertBefore(button, pre);
   });
 
-  /* ── print ── */
-
-  window.addEventListener('beforeprint', function () {
-    var choice = document.getElementById('print-all'), all = !choice || choice.checked;
-    document.querySelectorAll('details:not([open])').forEach(function (each) {
-      if (!all && each.closest('.appendix')) return;
-      each.open = true;
-      each.setAttribute('data-closed', '');
-    });
-  });
-  window.addEventListener('afterprint', function () {
-    document.querySelectorAll('[data-closed]').forEach(function (each) {
-      each.open = false;
-      each.removeAttribute('data-closed');
-    });
-  });
   if (!document.getElementById('filters')) return;
   wireFilters('#cases', show);
   if (!blocks.length) document.getElementById('filters').hidden = true;

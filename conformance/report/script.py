@@ -1,0 +1,50 @@
+"""A script that repeats rows in the library's own Python, as it is printed by the terminal and on pages."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from textwrap import wrap
+from typing import Any
+
+from ..adapter import bundled_backends, name_and_device
+from ..evidence.command import script_parts
+from ..plan.rows import Row
+from .wording import collect_wants, format_step, visible
+
+
+def complete_script(rows: Mapping[str, Row], backend: str) -> str:
+    """Return the script of rows by name, after a comment: the calls, what is due, how to run it.
+
+    The comment is in ASCII, and no text in it can end it.
+    """
+    frame: Any = importlib.import_module("conformance.adapters.repro.script")
+    body = frame.script({name: script_parts(row, backend) for name, row in rows.items()})
+    head = (visible(line).replace("…", "...") for line in _head(rows, backend, body))
+    lines: list[str] = []
+    for line in (line.encode("ascii", "backslashreplace").decode() for line in head):
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        lines += wrap(line, 118, subsequent_indent=indent, drop_whitespace=True) if len(line) > 118 else [line]
+    text = "\n".join(lines).rstrip().replace("\\", "\\\\").replace('"""', "'''")
+    return f'"""{text}\n"""\n\n{body}'
+
+
+def _head(rows: Mapping[str, Row], backend: str, body: str) -> Iterator[str]:
+    """Yield the calls, their expected answers, and how to run the script."""
+    what, name = (f"{len(rows)} rows", " [NAME]") if len(rows) > 1 else (next(iter(rows.values())).id, "")
+    yield f"{what} on {backend}: what the library does, without the conformance suite."
+    yield "It is made from cases: run it only if you trust where they come from."
+    yield ""
+    for key, row in rows.items():
+        if name:
+            yield f"{key}: {row.id}"
+        for number, step in enumerate(row.case.steps):
+            yield f"step {number + 1}: {format_step(row.case, step)}"
+            for want, documents in collect_wants([row], number).items():
+                yield f"    due in {', '.join(documents)}: {want}"
+    yield ""
+    known = bundled_backends()[name_and_device(backend)[0]]
+    needs = (f" {package}" for package in ("numpy", "ml_dtypes") if f"import {package}" in body)
+    yield f"Run: python3 -m {known.install or 'pip install'}{''.join(needs)} && python3 repeat.py{name}"
+    if known.variable:
+        yield f"For another build: set {known.variable} to its file."
