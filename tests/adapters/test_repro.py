@@ -8,20 +8,23 @@ import sys
 from array import array
 from collections.abc import Iterable
 from functools import cache
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.adapter import bundled_backends
 from conformance.adapters import repro
-from conformance.adapters.repro.script import words
+from conformance.adapters.repro.script import script, words
 from conformance.isolate.backend import use_backend
 from conformance.load.cases import load_suite
 from conformance.model import Unsupported
 from conformance.plan.memory import patterns, volume_of
 from conformance.plan.rows import Row, plan_of
+from conformance.report import report_page
 from conformance.run.row import run
-from tests.builders import Cli
+from tests.builders import Cli, Wrong, finish_run, plan_as_bundled
 
 from .backends import load_or_skip
 
@@ -63,7 +66,7 @@ def chosen(backend: str) -> dict[Row, str]:
         key = (row.case.id, row.given)
         if key not in found and row.operation in ("StaticReshape", "DynamicReshape-1"):
             try:
-                found[key] = row, repro.WRITERS[backend](row, backend)
+                found[key] = row, script({row.id: repro.WRITERS[backend](row, backend)})
             except Unsupported:
                 continue
     return dict(found.values())
@@ -107,7 +110,7 @@ def size_of(row: Row) -> int:
 def check_scripts(backend: str, chosen: Iterable[Row]) -> None:
     for row in chosen:
         try:
-            text = repro.WRITERS[backend](row, backend)
+            text = script({row.id: repro.WRITERS[backend](row, backend)})
         except Unsupported:
             continue
         ast.parse(text)
@@ -172,6 +175,28 @@ def test_a_script_shows_what_the_suite_saw(backend: str, tmp_path: Path) -> None
         assert steps(text) == seen[row.id], row.id
     for row, path in wild:
         assert steps(run_and_read([sys.executable, str(path)]))[-1:] == ["crash"], row.id
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["numpy", *(pytest.param(name, marks=pytest.mark.slow) for name in ("onednn", "openvino", "onnxruntime"))],
+)
+def test_the_script_of_a_page_runs_as_printed(backend: str, tmp_path: Path) -> None:
+    load_or_skip(backend)
+    named: dict[str, Any] = {"name": "wrong", "version": "1", "adapter": backend, "detail": {}, "digest": None}
+    run = finish_run(plan_as_bundled(tmp_path), Wrong(), tmp_path / "out", backend=named)
+    (printed,) = re.findall(r'(?s)<pre data-copy="script">(.*?)</pre>', report_page.render(run))
+    path = tmp_path / "repeat.py"
+    path.write_text(unescape(printed), encoding="utf-8")
+    ids = dict(re.findall(r"^(failure-\S+): (\S+)$", unescape(printed), re.MULTILINE))
+    repeated = {name: row for name, id_ in ids.items() for row in run.plan.rows if row.id == id_}
+    seen = outcomes(backend, list(repeated.values()))
+    told = re.split(r"^(failure-\S+)$", run_and_read([sys.executable, str(path)]), flags=re.MULTILINE)[1:]
+    assert told[::2] == [*repeated]
+    assert len(told) > 2
+    for name, text in zip(told[::2], told[1::2], strict=True):
+        assert steps(text) == seen[repeated[name].id], name
+        assert steps(run_and_read([sys.executable, str(path), name])) == steps(text)
 
 
 def outcomes(backend: str, rows: list[Row]) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.adapters import repro
 from conformance.adapters.repro import functions
+from conformance.adapters.repro.script import script
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Case, Expected, Operand, Place, Step
@@ -36,7 +37,7 @@ NODES = tuple(each for each in BACKENDS if re.match("onnx|openvino|onednn|tract|
 
 
 def script_of(backend: str, row: Row) -> str:
-    text: str = repro.WRITERS[backend](row, backend)
+    text: str = script({row.id: repro.WRITERS[backend](row, backend)})
     return text
 
 

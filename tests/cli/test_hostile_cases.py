@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from conformance.adapters import repro
+from conformance.adapters.repro.script import script
 from conformance.model import Declared, Node, Operand, Unsupported
 from conformance.plan.steps import RowStep
 
@@ -122,6 +123,6 @@ def test_code_in_the_place_of_a_number_or_a_name_makes_no_script(backend: str) -
 @pytest.mark.parametrize("backend", ["torch", "torch-raw", "jax", "jax-jit", "cupy"])
 def test_a_device_stays_a_literal(backend: str) -> None:
     row = row_of({})
-    plain = repro.WRITERS[backend](row, f"{backend}@cuda")
-    hostile = repro.WRITERS[backend](row, f'{backend}@") + {IN_PYTHON} + ("')
+    plain = script({"": repro.WRITERS[backend](row, f"{backend}@cuda")})
+    hostile = script({"": repro.WRITERS[backend](row, f'{backend}@") + {IN_PYTHON} + ("')})
     assert shape(hostile) == shape(plain)

@@ -14,7 +14,6 @@ COUNTED = ("pass", "fail", "observed", "error", "waived", "not run")
 BAD = ("fail", "error")
 _MARKS = {"✓": "pass", "✗": "fail", "◆": "observed", "▲": "error", "◐": "waived", "□": "not run"}
 _TALLY = re.compile(rf'<span class="v \w+">([{"".join(_MARKS)}○]) ([\d,]+)(?: ([a-z ]+))?</span>')
-_FAIL = re.compile(r"([\d,]+) of ([\d,]+) tests? fails?\b")
 
 
 class ShownNumbers(NamedTuple):
@@ -49,27 +48,25 @@ def failing(counts: Mapping[Any, int]) -> int:
 
 
 def read_page(html: str) -> ShownNumbers:
-    """Read the head, the cards of the documents, their bars, the kinds of failures, the rules and the matrix."""
+    """Read the head, the cards of documents with the same numbers, their bars, and the kinds of failures."""
     shown = ShownNumbers({}, {}, {})
-    head, *cards = html[: html.index('<nav aria-label="Parts of this report">')].split('<li id="document-')
+    head, cards = html[: html.index('<nav aria-label="Parts of this report">')].split('<ul class="docs"')
     if found := re.search(r"<strong>([\d,]+) of ([\d,]+) tests? fails?\.", head):
         shown.failing["head"], shown.tests["head"] = map(number, found.groups())
-        assert _FAIL.search(head[found.end() :]) or "in " in head[found.end() :]
     elif found := re.search(r"<strong>All ([\d,]+) tests? of the claimed scope are right:", head):
         shown.failing["head"], shown.tests["head"] = 0, number(found[1])
     shown.verdicts["bar of the head"] = _read_bar(head)
-    for each in cards:
-        name, _, rest = each.partition('"')
-        card = rest.partition("<ul class=kinds>")[0]
-        if found := re.search(r"</b>: ([\d,]+) of ([\d,]+) tests? fail", card):
-            shown.failing[name], shown.tests[name] = map(number, found.groups())
-            shown.verdicts[name] = _read_tally(card.split('<span class="sub">')[1])
+    for card in cards.split("<li ")[1:]:
+        for name in re.findall(r'<b id="document-([^"]+)"', card) if "<rect" in card else ():
+            if found := re.search(r"([\d,]+) of ([\d,]+) tests? fail", card):
+                shown.failing[name], shown.tests[name] = map(number, found.groups())
+            else:
+                shown.verdicts[name] = _read_tally(card)
+                shown.failing[name], shown.tests[name] = 0, shown.verdicts[name].total()
             shown.verdicts[f"bar of {name}"] = _read_bar(card)
     titles = re.findall(r'<h3 id="wrong-\d+">(.*?)</h3>', html)
     kinds = [re.search(r"</bdi>: ([\d,]+) tests?\b", title) for title in titles]
     shown.failing["kinds"] = sum(number(kind[1]) for kind in kinds if kind)
-    matrix = html.partition('<h2 id="matrix">')[2].partition("</section>")[0].partition("<tbody>")[2]
-    shown.failing["matrix"] = sum(number(each) for each in re.findall(r"[✗▲] ([\d,]+)", matrix))
     (scope,) = re.findall(r"([\d,]+) tests? = ([^.<]*)\.", html.partition('<h2 id="scope">')[2])
     shown.tests["scope"], shown.verdicts["scope"] = number(scope[0]), _read_sum(scope[1])
     return shown

@@ -19,7 +19,7 @@ from conformance.model.verdicts import COLOURS, Label
 from conformance.plan.rows import Plan, drawn_number
 from conformance.report.diff import difference
 from conformance.report.finished_run import FinishedRun
-from conformance.report.table_sections import collect_matrix, collect_rules
+from conformance.report.table_sections import collect_rules
 from conformance.site.landing import collect_libraries
 from conformance.verdict.conclude import conclude_evidence
 
@@ -90,8 +90,6 @@ def check_all(plan: Plan, evidence: Evidence, terminal: str, texts: Mapping[str,
         for place, row in read_first_failures(texts["report.html"], texts["summary.md"], terminal).items():
             assert row == (first.partition("[")[0] if row.startswith("drawn-") else first), place
 
-    matrix = [cell for _, cells in collect_matrix(run).rows for cell in cells]
-    assert sum(map(Counter, matrix), Counter()) == whole
     rules = list(collect_rules(run))
     assert sum((Counter(rule.counts) for rule in rules), Counter()) == whole
     for document, counts in expected.items():

@@ -95,9 +95,10 @@ def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[Fai
 
 def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, groups: list[FailureGroup]) -> None:
     card = groups[0].full[0]
-    assert card.broken.clauses
-    for clause in card.broken.clauses:
-        pointers = {(each.document, each.line, each.words) for each in card.broken.rule.stated}
+    (broken,) = card.decisive
+    assert broken.clauses
+    for clause in broken.clauses:
+        pointers = {(each.document, each.line, each.words) for each in broken.rule.stated}
         assert (clause.document.id, clause.line, clause.words) in pointers
         assert f"“{clause.words}”" in unescape(report_page.render(run))
 
@@ -105,7 +106,9 @@ def test_a_card_quotes_the_words_that_the_rules_point_at(run: FinishedRun, group
 def test_a_card_has_the_command_without_the_suite_and_it_works(
     run: FinishedRun, groups: list[FailureGroup], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    words = shlex.split(groups[0].full[0].commands["without the suite"])
+    first, second = (card.commands["without the suite"] for card in groups[0].full[:2])
+    assert first == f"python3 repeat.py {groups[0].full[0].anchor}", "the script is in the page"
+    words = shlex.split(second)
     assert words[-2:] == [">", "repeat.py"]
     assert main([*words[1:-2], "--suite", str(write_suite(tmp_path, CASES))]) == 0
     compile(capsys.readouterr().out, "repeat.py", "exec")

@@ -238,7 +238,7 @@ def test_the_table_of_rules_has_those_with_a_failing_test(command: Command) -> N
     """Each other rule is below it once."""
     folder = publish_run(command, "broken:zero-flag-ignored")
     text = (folder / PAGE).read_text(encoding="utf-8")
-    section = text[text.index('aria-labelledby="rules"') : text.index('aria-labelledby="matrix"')]
+    section = text[text.index('aria-labelledby="rules"') : text.index('aria-labelledby="observed"')]
     table, below = section.split("</table>")
     in_table, in_short = (re.findall(r"id=rule-([\w-]+)", part) for part in (table, below))
     failing = re.findall(r"<tr id=rule-([\w-]+)>(?:(?!<tr).)*?✗ [\d,]+ fail", table)
