@@ -24,7 +24,7 @@ from ..evidence.folder import (
 from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, read_content
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..plan.rows import Plan
-from ..report.also_failing import fill_others
+from ..report.also_failing import fill_others, fill_since
 from ..report.diff import difference
 from ..report.diff_report import render_html
 from ..report.finished_run import FinishedRun
@@ -183,34 +183,38 @@ def write_pages(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publicati
     write_markdown_pages(reports, plan.suite.digest, bool(runs))
     write_site((reports / SPECIFICATION).parent, plan, finished)
     if runs:
-        for name, text in render_parts(finished, pages, _write_changes(runs)).items():
+        changes = _write_changes(runs)
+        links = {
+            f"{folder.name}/{PAGE}": f"{folder.name}/since-{before}.html" for folder, (before, *_) in changes.items()
+        }
+        for name, text in render_parts(finished, pages, links).items():
             replace_text(reports / name, text)
-        _write_others(runs)
+        _write_others(runs, changes)
         _write_counts(reports / "README.md", runs)
     return Written(finished, stale, certificates)
 
 
-def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[str, str]:
-    """Write what changed since the version before into the folder of each version; links by that to the report.
+def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tuple[str, int, int]]:
+    """Write what changed since the version before into the folder of each version.
 
-    Pages about versions that are not published any more are removed.
+    Return for each such folder the name of that of the version before, and how many tests are better and worse. Pages
+    about versions that are not published any more are removed.
     """
-    pages: dict[str, str] = {}
-    kept: set[Path] = set()
+    changes: dict[Path, tuple[str, int, int]] = {}
     for (before, old), (folder, new) in pair_versions(runs):
         path = folder / f"since-{before.name}.html"
         change = difference(old.evidence, new.evidence, new.plan)
         replace_text(path, render_html(change, f"../{before.name}/{PAGE}", PAGE, in_site=True))
-        kept.add(path)
-        pages[f"{folder.name}/{PAGE}"] = f"{folder.name}/{path.name}"
+        changes[folder] = before.name, change.counts["better"], change.counts["worse"]
     for folder, _ in runs:
+        kept = {folder / f"since-{changes[folder][0]}.html"} if folder in changes else set()
         for path in set(folder.glob("since-*.html")) - kept:
             path.unlink()
-    return pages
+    return changes
 
 
-def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
-    """Write into the page of each run how many of the others fail its failing cases."""
+def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Path, tuple[str, int, int]]) -> None:
+    """Write into the page of each run how many of the others fail its failing cases, and what changed."""
     failing = {
         folder: {case for case, rows in run.cases.items() if any(result.failing for result in rows)}
         for folder, run in runs
@@ -219,6 +223,7 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]]) -> None:
         page = folder / PAGE
         before = read_bytes(page).decode("utf-8")
         after = fill_others(before, [cases for other, cases in failing.items() if other != folder])
+        after = fill_since(after, *changes.get(folder, ()))
         if after != before:
             replace_text(page, after)
 

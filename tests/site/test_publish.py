@@ -14,6 +14,7 @@ from conformance.certificate.check import Trust
 from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
+from conformance.report.verify import verify
 from conformance.site.publish import size, write_pages
 from tests.builders import (
     ROOT,
@@ -124,16 +125,21 @@ def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
 
 def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
-    for backend in (WrongBefore(), Right()):
-        finish_run(plan, backend, tmp_path / backend.version)
+    older, _ = (finish_run(plan, each, tmp_path / each.version) for each in (WrongBefore(), Right()))
     write_site(plan, reports, (tmp_path / "0.9", tmp_path / "1"))
     page = (reports / "right-1" / "since-right-0.9.html").read_text(encoding="utf-8")
     assert '<a href="../right-0.9/report.html#document-static-oneapi">' in page
     assert '<a href="../right-0.9/report.html#case-turns">' in page, "it fails no longer, so the older page has it"
     assert list_broken_links(reports) == []
     assert 'href="right-1/since-right-0.9.html"' in (reports / "index.html").read_text(encoding="utf-8")
+    gone = sum(len(result.failing) for result in older.rows)
+    head = f'<p class=since><a href="since-right-0.9.html">Since right-0.9: {gone} tests better, 0 worse</a></p>'
+    report = reports / "right-1" / PAGE
+    assert head in report.read_text(encoding="utf-8")
+    assert not verify(report.parent, plan).mismatches
     shutil.rmtree(reports / "right-0.9")
     write_pages(reports, plan, Trust())
+    assert "<p class=since></p>" in report.read_text(encoding="utf-8")
     assert list_broken_links(reports) == []
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
 
