@@ -56,7 +56,7 @@ def tell(number, step, look, refusals):
 '''
 
 
-_EACH = """
+_RUN_ROWS = """
 if sys.argv[1:]:
     ROWS[sys.argv[1]]()
 else:  # a row may end its process
@@ -84,7 +84,7 @@ class Parts(NamedTuple):
 
 
 def script(rows: Mapping[str, Parts]) -> str:
-    """Return the script of a row, or of several by name, each in a process of its own; without the head."""
+    """Return the script of a row, or of several by name, each in a separate process; without the head."""
     every = list(rows.values())
     imports = ["from array import array", *chain(*(parts.imports for parts in every))]
     codes = {name: _code_of(parts) for name, parts in rows.items()}
@@ -92,7 +92,7 @@ def script(rows: Mapping[str, Parts]) -> str:
         imports += ["import subprocess", "import sys"]
         codes = {name: f"\ndef row_{k}():{indent(code, '    ')}" for k, (name, code) in enumerate(codes.items(), 1)}
         names = "".join(f"    {python(name)}: row_{k},\n" for k, name in enumerate(codes, 1))
-        codes["all"] = f"\nROWS = {{\n{names}}}\n{_EACH}"
+        codes["all"] = f"\nROWS = {{\n{names}}}\n{_RUN_ROWS}"
     laid_out = ""
     if any("laid_out(" in step for parts in every for step in parts.steps):
         imports, laid_out = [*imports, "from itertools import product"], _LAID_OUT

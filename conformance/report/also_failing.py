@@ -1,4 +1,4 @@
-"""What a published page says from the pages beside it, without evidence in its own: the others that fail a case, and
+"""Facts of a published page that come from the pages beside it: the others that fail a case, and
 what changed since the version before.
 """
 

@@ -97,14 +97,14 @@ def _environment() -> Environment:
     environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS}
     environment.filters |= {"count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts}
     environment.filters["name_first"] = name_first
-    environment.filters["preformatted"] = _preformatted
+    environment.filters["preformatted"] = _keep_lines
     environment.filters["as_time"] = format_time
     environment.filters["failures"] = describe_failures
     environment.filters["tests"] = count_tests
     return environment
 
 
-def _preformatted(text: str) -> Markup:
+def _keep_lines(text: str) -> Markup:
     """Keep the lines of a text for an element that shows them, with no more marked up than must be."""
     from markupsafe import Markup
 

@@ -299,21 +299,24 @@ def test_without_scripts_all_is_there(opened: Open, name: str) -> None:
         assert page.locator("#case-turns table").is_visible()
 
 
-def test_print_opens_what_is_folded_and_begins_with_a_summary(opened: Open, tmp_path: Path) -> None:
+def test_print_has_open_failures_and_says_what_it_leaves_out(opened: Open, tmp_path: Path) -> None:
     page = opened("report")
+    assert not page.locator(".print").is_visible()
     page.emulate_media(media="print")
-    assert not page.locator("#filters").is_visible()
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".print").is_visible()
     assert page.locator("#failure-turns table").first.is_visible()
-    assert not page.locator("#cases").is_visible(), "every case is printed only if that is asked for"
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    page.evaluate("document.getElementById('print-all').checked = true")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("#case-turns table").is_visible()
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("#case-turns").get_attribute("open") is None
+    for left_out in ("#filters", "#rules", "#cases", ".entry:not([open])"):
+        assert not page.locator(left_out).first.is_visible(), left_out
     page.pdf(path=str(tmp_path / "report.pdf"), format="A4")
     assert (tmp_path / "report.pdf").stat().st_size > 10_000
+
+
+def test_a_link_to_a_failure_shows_backend_and_outline(opened: Open) -> None:
+    page = opened("report", "#failure-turns")
+    card = page.locator("#failure-turns")
+    assert "wrong 1" in card.locator("summary").first.inner_text()
+    assert card.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+    assert card.evaluate("e => parseFloat(getComputedStyle(e).outlineOffset)") < 0, "a group clips what is outside"
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -323,8 +326,6 @@ def test_nothing_is_cut_off_in_a_narrow_window_or_on_paper(opened: Open, name: s
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.set_viewport_size({"width": round(186 / 25.4 * 96), "height": 900})  # A4 upright, within its margins
     page.emulate_media(media="print")
-    page.evaluate("if (document.getElementById('print-all')) document.getElementById('print-all').checked = true")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
     beyond = """across => [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() &&
         Boolean(e.closest('.across')) === across && e.getBoundingClientRect().right > innerWidth + 1)
         .map(e => e.outerHTML)"""
