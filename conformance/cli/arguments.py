@@ -15,7 +15,7 @@ from ..system.terminal import say, say_raw
 from ..system.text import describe_unknown
 
 if TYPE_CHECKING:
-    from ..model import Problem, Spec
+    from ..model import Case, Place, Problem, Spec, Suite
     from ..plan.rows import Plan
 
 
@@ -69,6 +69,13 @@ def locate(problem: Problem, suite: Path | None) -> Problem:
     if suite is None or not (path := suite / problem.place.path).exists():
         return problem
     return problem._replace(place=problem.place._replace(path=str(path)))
+
+
+def locate_case(case: Case, suite: Suite) -> Place:
+    """Return the place of a case, as a path that can be opened if it is in the folder of --suite."""
+    path = Path() if suite.folder is None else suite.folder / case.place.path
+    is_own = path.is_file() and (case.id in suite.added or not suite.added)
+    return case.place._replace(path=str(path)) if is_own else case.place
 
 
 def pick(what: str, name: str, names: Iterable[str]) -> str:

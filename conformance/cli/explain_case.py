@@ -11,6 +11,7 @@ from ..model import Case, Spec, Suite
 from ..plan.rows import Row, plan_of
 from ..report.wording import format_step
 from ..system.terminal import label_paragraph, paint, say, verbatim
+from .arguments import locate_case
 from .facts import of_meaning
 from .layout import print_heading, print_meanings
 
@@ -36,7 +37,7 @@ def find_case(suite: Suite, name: str, options: str, pytest_options: str) -> lis
             "case": case.id,
             "title": case.title,
             "links": case.links,
-            "place": str(case.place),
+            "place": str(locate_case(case, suite)),
             "rule": case.rule,
             "sentence": suite.spec.rules[case.rule].sentence,
             "steps": [_of_step(suite, rows, case, number) for number in case.shown_steps],

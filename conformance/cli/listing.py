@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import bundled_backends, registered_backends
-from ..load.cases import load_cases
-from ..load.folders import find_folders
+from ..load.cases import with_cases
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
 from ..system.terminal import count_noun, paint, say, table
 from ..system.text import describe_unknown, shorten
-from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, pick, suite_option
+from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, locate_case, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
 from .shared_options import add_suite
@@ -148,13 +147,14 @@ def _findings(scope: _Scope) -> Iterator[dict[str, Any]]:
 
 
 def _cases(scope: _Scope) -> Iterator[dict[str, Any]]:
-    for case in load_cases(find_folders(scope.suite).cases, scope.spec).values():
+    suite = with_cases(scope.spec, scope.suite)
+    for case in suite.cases.values():
         if scope.chosen.get("rule", case.rule) == case.rule:
             calls = [
                 f"{step.src_type}{list(step.src)} by {' then '.join(str(list(shape)) for shape in step.shapes)}"
                 for step in (case.steps[number] for number in case.shown_steps)
             ]
-            facts = {"case": case.id, "place": str(case.place), "rule": case.rule}
+            facts = {"case": case.id, "place": str(locate_case(case, suite)), "rule": case.rule}
             yield {**facts, "steps": len(case.steps), "calls": calls}
 
 

@@ -14,7 +14,7 @@ from ..evidence.command import explain_words, run_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
-from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result
+from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
 from ..model.verdicts import LABELS, TABLE
 from ..plan.rows import Plan
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
@@ -23,6 +23,7 @@ from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures
 from ..verdict.label import label_of
 from ..verdict.standing import count_tests
+from .arguments import locate_case
 
 _MAX_DETAIL_LINES = 2
 """Lines of what a backend said that are shown."""
@@ -60,7 +61,8 @@ def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
     for kind in group_failures(plan, evidence, conclusion).kinds:
         for row, result in kind.members:
             yield {
-                "row": row.id, "case": str(row.case.place), "rule": row.case.rule, "verdicts": dict(result.verdicts),
+                "row": row.id, "case": str(locate_case(row.case, plan.suite)),
+                "rule": row.case.rule, "verdicts": dict(result.verdicts),
                 "diagnosis": result.diagnosis, "detail": result.detail, "milliseconds": result.milliseconds,
                 "blames": {
                     document: {"severity": each.severity, "blame": each.blame, "rule": each.premise.rule}
@@ -83,13 +85,13 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, ever
     head = [name, *_facts(plan, evidence, conclusion)]
     documents = ["", *_sentences(conclusion.sentences, 2)]
     end, rest = ["", *_end(conclusion, out)], f"{PAGE} has all"
-    texts = [*head, *_failures(failures, evidence, every_row, rest), *documents, *_notes(notes), *end]
+    texts = [*head, *_failures(plan.suite, failures, evidence, every_row, rest), *documents, *_notes(notes), *end]
     screen = screen_lines()
     if screen is not None and not every_row and count_lines(texts) >= screen:
         documents = [*_sentences(_share_sentences(conclusion), 2)]
         number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
         room = screen - 1 - count_lines([*head, *documents, *number, *end])
-        texts = [*head, *_failures(failures, evidence, every_row, rest, room), *documents, *number, *end]
+        texts = [*head, *_failures(plan.suite, failures, evidence, every_row, rest, room), *documents, *number, *end]
     _say_all(texts)
 
 
@@ -100,7 +102,7 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row:
         say(table(_part_table(evidence.results)))
     failures = group_failures(plan, evidence, conclusion)
     _say_all(_notes([*evidence.footer["notes"], *_note_outside(failures)]))
-    _say_all(_failures(failures, evidence, every_row, "--json has all"))
+    _say_all(_failures(plan.suite, failures, evidence, every_row, "--json has all"))
     _say_all(["", *_end(conclusion, None)])
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")
@@ -185,7 +187,7 @@ def _note_outside(failures: Failures) -> Iterator[str]:
 
 
 def _failures(
-    failures: Failures, evidence: Evidence, every_row: bool, rest: str, room: int | None = None
+    suite: Suite, failures: Failures, evidence: Evidence, every_row: bool, rest: str, room: int | None = None
 ) -> Iterator[str]:
     """Yield the kinds of failures, those to be mended first in front; `room` is the number of lines they may take.
 
@@ -193,7 +195,7 @@ def _failures(
 
     With `room` there is no title, and the first kind is always shown, if need be without its details.
     """
-    kinds = [list(_kind(kind, every_row, evidence.header, rest)) for kind in failures.kinds]
+    kinds = [list(_kind(suite, kind, every_row, evidence.header, rest)) for kind in failures.kinds]
     if not kinds:
         return
     shown = len(kinds) if every_row else min(MAX_KINDS_SHOWN, len(kinds))
@@ -202,7 +204,7 @@ def _failures(
     else:
         left = room - 1  # the last line says how many more there are
         if count_lines(kinds[0]) > left:
-            kinds[0] = list(_kind(failures.kinds[0], False, evidence.header, rest, with_details=False))
+            kinds[0] = list(_kind(suite, failures.kinds[0], False, evidence.header, rest, with_details=False))
         shown = max(1, sum(height <= left for height in accumulate(map(count_lines, kinds[:shown]))))
     yield from chain.from_iterable(kinds[:shown])
     if more := len(kinds) - shown:
@@ -210,7 +212,7 @@ def _failures(
 
 
 def _kind(
-    kind: FailureKind, every_row: bool, header: Mapping[str, Any], rest: str, with_details: bool = True
+    suite: Suite, kind: FailureKind, every_row: bool, header: Mapping[str, Any], rest: str, with_details: bool = True
 ) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
@@ -218,7 +220,7 @@ def _kind(
         yield wrap(kind.cause.fault.means, 6)
     for row, result in kind.members if every_row else kind.members[:1]:
         if with_details:
-            yield wrap(": ".join(map(str, filter(None, (row.case.place, row.id, row.case.title)))), 6)
+            yield wrap(": ".join(map(str, filter(None, (locate_case(row.case, suite), row.id, row.case.title)))), 6)
             if result.detail:
                 yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
         if result.case is not None:

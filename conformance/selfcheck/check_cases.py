@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..load.cases import LOCK, read_lock
-from ..load.folders import digest_of, spec_folder
+from ..load.folders import cases_folder, digest_of, spec_folder
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, Expected, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
@@ -25,14 +25,16 @@ def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterat
     plan = plan or plan_of(suite)
     own = own_part(plan)
     yield from problems_with_expectations(own)
+    yield from _forbidding_nothing(own)
     yield from _rows(plan)
     yield from _same_call(plan)
     yield from _strides(suite.cases.values())
     yield from _shared(suite.cases.values())
     yield from _bits(suite.cases.values())
     if own is plan:
-        yield from _witnesses(suite)
-        yield from _findings(suite)
+        gaps = [*_witnesses(suite), *_findings(suite)]
+        replaces = cases_path != cases_folder() and suite.spec.digest == digest_of([spec_folder()])
+        yield from [_replacing_cases(cases_path, len(gaps))] if replaces and gaps else gaps
     yield from lock_problems(suite, cases_path)
 
 
@@ -45,6 +47,11 @@ def own_part(plan: Plan) -> Plan:
     if not suite.added or not suite.whole or suite.spec.digest != digest_of([spec_folder()]):
         return plan
     return replace(plan, rows=tuple(row for row in plan.rows if row.case.id in suite.added))
+
+
+def _replacing_cases(cases_path: Path, gaps: int) -> Problem:
+    what = f"these cases replace the bundled ones, and lack one for {gaps} rules and findings"
+    return Problem(Place(cases_path.name, 1), f"{what}; to add to the bundled, write `extends: bundled` in each file")
 
 
 # ── expectations ──────────────────────────────────────────────────────────────────────────────────
@@ -160,6 +167,25 @@ def _rows(plan: Plan) -> Iterator[Problem]:
         if row.id in ids:
             yield Problem(row.case.place, f"{row.id}: two rows have this id")
         ids[row.id] = row
+
+
+def _forbidding_nothing(plan: Plan) -> Iterator[Problem]:
+    """Find cases that cite a rule which only forbids calls, and make none that a document forbids.
+
+    A legal call may show how far a rule of an added document reaches.
+    """
+    rules, added = plan.suite.spec.rules, plan.suite.spec.added
+    kinds: dict[str, set[str]] = {}
+    for row in plan.rows:
+        rule = rules[row.case.rule]
+        if rule.requires and not rule.diagnoses and not rule.documents <= added:  # an answer shows nothing about it
+            meanings = (judged for step in row.steps for judged in step.meanings)
+            bound = {each.meaning.kind for each in meanings if rule.documents.intersection(each.documents)}
+            kinds.setdefault(row.case.id, set()).update(bound)
+    for name in (name for name, seen in kinds.items() if seen == {"legal"}):
+        case = plan.suite.cases[name]
+        what = f"cites {case.rule}, which only forbids, and the call is legal; cite the rule that gives the answer"
+        yield Problem(case.place, f"{name}: {what}")
 
 
 def _same_call(plan: Plan) -> Iterator[Problem]:

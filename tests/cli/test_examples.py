@@ -204,6 +204,43 @@ def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(private: Path, c
     assert re.search(r"mine: the same call as swaps-two-lengths \(.*\); drop mine, which is yours", said)
 
 
+LEGAL = "  - {id: mine, rule: RULE, src: 'T[2, 35]', shape: [35, 2], special_zero: false, expect: 'T[35, 2]'}"
+
+
+def test_a_legal_call_shows_nothing_of_a_rule_that_only_forbids(private: Path, cli: Cli) -> None:
+    own = private / "cases" / "acme.yaml"
+    before = own.read_text(encoding="utf-8")
+    for rule, code in (("lower-bound", 1), ("literal-lengths", 0)):
+        own.write_text(f"{before}{LEGAL.replace('RULE', rule)}\n", encoding="utf-8")
+        said = cli("check", "--suite", private, "--lock").expect(code).text
+        assert ("cites lower-bound, which only forbids, and the call is legal" in said) == bool(code)
+
+
+@pytest.mark.parametrize("folder", ["cases", "spec"])
+def test_a_folder_without_extends_is_named_in_one_line(request: pytest.FixtureRequest, cli: Cli, folder: str) -> None:
+    suite = request.getfixturevalue("private" if folder == "cases" else "dialect")
+    for file in (suite / folder).glob("*.yaml"):
+        spoil(file, "extends: bundled\n", "")
+    said = cli("check", "--suite", suite, "--lock").expect(1).text
+    assert said.count("write `extends: bundled` in each file") == 1
+    assert "1 problem" in said
+
+
+def test_a_case_of_an_added_folder_is_named_with_the_folder(private: Path, cli: Cli) -> None:
+    own, row = f"{private / 'cases' / 'acme.yaml'}:", "acme-takes-six-entries[StaticReshape-f32]"
+    words = ("--suite", private)
+    assert own in cli("list", "cases", *words).out
+    assert own in cli("explain", "acme-takes-six-entries", *words).out
+    no = private / "no.py"
+    no.write_text(
+        "from conformance import FunctionAdapter\nclass No(FunctionAdapter):\n    name, version = 'no', '1'\n"
+        "    def reshape(self, src, shape, special_zero): raise ValueError('no')\n"
+    )
+    failing = cli("run", f"{no}:No", *words, "-k", row, "--isolation", "none").expect(1)
+    assert own in failing.text.replace(" ", "")
+    assert "cases/zero.yaml:" in cli("list", "cases", *words).out.replace(str(private), "elsewhere/")
+
+
 def test_private_vectors_need_no_specification(private: Path) -> None:
     assert main(["check", "--suite", str(private)]) == 0
     assert load_suite(private).cases.keys() > load_suite().cases.keys()
