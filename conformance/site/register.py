@@ -11,7 +11,7 @@ from ..certificate.check import Certificate, Trust, check_certificate
 from ..certificate.page import PAGE, describe_people, scope_of, verify_command
 from ..certificate.signature import SIGNERS, is_signed
 from ..certificate.statement import STATEMENT
-from ..evidence.folder import explain_bad_name
+from ..evidence.folder import explain_bad_name, find_published_results
 from ..evidence.results import InvalidEvidence
 from ..plan.rows import Plan
 from ..report.render import format_foot, menu_of, render_page
@@ -20,8 +20,8 @@ from ..system.files import replace_text
 
 REGISTER, DATA = "register.html", "register.json"
 _KEYS = (
-    "folder", "backend", "level", "scope", "waived", "run", "suite", "by", "issuer", "people", "until", "link",
-    "verify", "why",
+    "folder", "backend", "product", "version", "system", "level", "scope", "waived", "run", "suite", "by", "issuer",
+    "people", "until", "link", "verify", "why",
 )  # fmt: skip
 """The keys of every entry; a refused one has values for `folder` and `why` alone. `by` and `issuer` name keys, `people`
 those who tested and ran it again, as they call themselves."""
@@ -33,10 +33,14 @@ def write_register(folder: Path, plan: Plan, trust: Trust, runs: bool) -> list[d
     entries = [_entry(path.parent, plan, trust, seen) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
     replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
     shown = [{**each, "scope": scope_of({"warnedTests": [], "passedTests": each["scope"] or []})} for each in entries]
+    stated = {entry["folder"] for entry in entries}
+    uncertified = [
+        each.name for each in sorted(folder.glob("*/")) if find_published_results(each) and each.name not in stated
+    ]
     people = Counter(entry["people"] for entry in entries if entry["people"])
     page = render_page(
         "register.html", format_foot(plan.suite.digest), menu=menu_of("", runs), here="Certificates",
-        style="certificate.css", entries=shown, signers=trust.allowed and trust.allowed.name,
+        style="certificate.css", entries=shown, uncertified=uncertified, signers=trust.allowed and trust.allowed.name,
         people=sorted(people.items(), key=lambda each: "are the same" not in each[0]),
     )  # fmt: skip
     replace_text(folder / REGISTER, page)
@@ -68,7 +72,8 @@ def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict
     own, predicate, signer, issuer = certificate.own, certificate.predicate, certificate.signer, certificate.issuer
     why = f"{certificate.conclusion.denial}: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
     return {
-        **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "level": certificate.level,
+        **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "product": own["backend"]["name"],
+        "version": own["backend"]["version"], "system": own["environment"], "level": certificate.level,
         "run": own["started"][:10], "suite": f"{own['version']} ({plan.suite.digest[:12]})", "why": why,
         "waived": predicate["warnedTests"],
         "scope": predicate["passedTests"] + predicate["warnedTests"], "by": signer.name if signer else own["by"],

@@ -280,6 +280,8 @@ def test_a_published_certificate_is_verified_when_packed(
     assert publish(lab, out) == 0
     assert {path.name for path in folder.iterdir()} == {"results.jsonl.xz", "report.html"}, "the older one is gone"
     assert json.loads((site / "register.json").read_text()) == []
+    without = (site / "register.html").read_text().partition("Runs without a certificate")[2]
+    assert f'<a href="{folder.name}/report.html">' in without
     assert list_broken_links(site) == []
 
 
