@@ -10,9 +10,11 @@ from ..draw.challenge import challenge, is_fresh
 from ..evidence.drawn import find_comparable, plan_of_run
 from ..evidence.results import Evidence
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, WAIVED, Result, Word
+from ..model.verdicts import Severity
 from ..plan.rows import Plan, drawn_number
 from ..run.row import result_without_call
 from ..runner.repeat import answer
+from ..verdict.blame import worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_failures
 from .finished_run import FinishedRun
@@ -68,6 +70,13 @@ class Change(NamedTuple):
     was_answer: str
     now_answer: str
     causes: tuple[Cause, ...]
+
+
+class WhatFailed(NamedTuple):
+    """What a failing row does to a user, and its cause, or its diagnosis if none is known."""
+
+    severity: Severity
+    title: str
 
 
 Ends = tuple[tuple[str, str], tuple[str, str]]
@@ -129,6 +138,8 @@ class Difference:
     blames: tuple[BlamesOfDocument, ...]
     """Documents with another number of failures, or with failures that break other sentences."""
     changes: tuple[Change, ...]
+    failed: Mapping[str, WhatFailed]
+    """What failed in each row: in the new run, or in the old one if the new one passes."""
     tests: int
     """The tests that both runs made."""
     not_compared: int
@@ -186,6 +197,7 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
         tuple(_pair_documents((old, new), concluded, plan)) if concluded else (),
         tuple(_compare_blames(concluded)) if concluded else (),
         tuple(changes),
+        _name_failures((old, new), concluded) if concluded else {},
         tests,
         len(not_compared),
     )
@@ -256,6 +268,18 @@ def _pair_documents(
         for evidence, conclusion in zip(both, concluded, strict=True)
     )
     yield from map(DocumentChange, was, now)
+
+
+def _name_failures(
+    both: tuple[Evidence, Evidence], concluded: tuple[Conclusion, Conclusion]
+) -> Mapping[str, WhatFailed]:
+    failed: dict[str, WhatFailed] = {}
+    for evidence, conclusion in zip(both, concluded, strict=True):
+        for result in evidence.results:
+            cause = conclusion.causes.get(result.row)
+            if severity := worst_severity(conclusion.blames.get(result.row, {}).values()):
+                failed[result.row] = WhatFailed(severity, cause.title if cause else result.diagnosis or "no diagnosis")
+    return failed
 
 
 def _without(evidence: Evidence, rows: Set[str]) -> Evidence:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import BAD as FAILING
 from ..model import NOT_CLAIMED, VERDICTS
+from ..model.verdicts import SEVERITIES
 from ..system.terminal import BAD, OK, count_noun, lines, plain
 from ..system.text import shorten
-from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction
+from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction, WhatFailed
 from .markdown import code, inert
 from .render import format_foot, menu_of, render_page
 from .rows import group_pairs
@@ -86,7 +88,17 @@ def group_changes(difference: Difference, direction: Direction) -> list[ChangeGr
     """Group changes in one direction by case; those by claims alone are together, since no case explains them."""
     some = (change for change in difference.changes if change.direction == direction)
     by = group_pairs(((c.causes, "" if changed_by_claims(c) else c.case, c.was, c.now), c) for c in some)
-    return [ChangeGroup(rows) for rows in by.values()]
+    order = [*count_failures(difference, direction), None]
+    return sorted(map(ChangeGroup, by.values()), key=lambda group: order.index(difference.failed.get(group.first.row)))
+
+
+def count_failures(difference: Difference, direction: Direction) -> dict[WhatFailed, int]:
+    """Count the changed tests in one direction by what failed in them: the worst severity first."""
+    counts: Counter[WhatFailed] = Counter()
+    for change in difference.changes:
+        if change.direction == direction and change.row in difference.failed:
+            counts[difference.failed[change.row]] += len(change.documents)
+    return dict(sorted(counts.items(), key=lambda each: (SEVERITIES.index(each[0].severity), -each[1])))
 
 
 def format_verdict(difference: Difference) -> str:
@@ -141,6 +153,8 @@ def _list_lines(difference: Difference) -> Iterator[str]:
             yield ""
             sign = _OWN.get(direction, _SIGNS[direction])
             yield f"{sign} {direction}: {count_noun(difference.counts[direction], 'test')}; {DIRECTIONS[direction]}"
+            for failed, tests in count_failures(difference, direction).items():
+                yield f"  {failed.severity}: {failed.title}: {count_noun(tests, 'test')}"
         for group in some[:_MAX_GROUPS_OF_TEXT]:
             parts = (group.case, group.rule, count_noun(group.tests, "test"), ", ".join(group.documents))
             yield f"  {' · '.join(filter(None, parts))}"
@@ -188,10 +202,13 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield ""
         yield f"{DIRECTIONS[direction][0].upper()}{DIRECTIONS[direction][1:]}."
         yield ""
+        for failed, tests in count_failures(difference, direction).items():
+            yield f"- {failed.severity}: {inert(failed.title)}: {count_noun(tests, 'test')}"
+        yield ""
         for group in some[:MAX_GROUPS]:
             answers = f"{code(group.answers)}, " if group.answers else ""
-            tests = f"{count_noun(group.tests, 'test')} ({', '.join(group.documents)})"
-            yield f"- {code(group.case)}, {tests}: {group.verdicts}"
+            documents = ", ".join(group.documents)
+            yield f"- {code(group.case)}, {count_noun(group.tests, 'test')} ({documents}): {group.verdicts}"
             yield f"  - {answers}why: {group.causes}"
         if len(some) > MAX_GROUPS:
             yield f"- and {len(some) - MAX_GROUPS} more"
@@ -219,6 +236,7 @@ def render_html(
         verdict=format_verdict(difference),
         not_compared=note_drawn_rows(difference) if difference.not_compared else "",
         directions=DIRECTIONS,
+        failures={direction: count_failures(difference, direction) for direction in DIRECTIONS},
         signs=_SIGNS,
         direction_colours=_COLOURS,
         causes=CAUSES,

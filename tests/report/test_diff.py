@@ -68,6 +68,18 @@ def test_another_backend_is_the_cause_of_what_it_does(plan: Plan, tmp_path: Path
     assert ("backend", "backend · name", "right", "wrong") in [tuple(each) for each in found.pinned]
 
 
+@pytest.mark.parametrize("name", RENDERERS)
+def test_what_failed_comes_first_the_worst_severity_in_front(plan: Plan, tmp_path: Path, name: str) -> None:
+    crashes = with_verdict("fail", "flattens", kind="crash", type=None, dims=None)
+    found = compare_with_right(plan, tmp_path, Wrong(), crashes)
+    text = RENDERERS[name](found)
+    failures = [*diff_report.count_failures(found, "worse")]
+    assert [each.severity for each in failures][:2] == ["ends the process", "wrong answer"]
+    said = [text.index(words) for words in (*(each.title for each in failures), "flattens", "turns")]
+    assert said == sorted(said)
+    assert sum(diff_report.count_failures(found, "worse").values()) == found.counts["worse"]
+
+
 def test_the_way_back_is_better_and_not_worse(plan: Plan, tmp_path: Path) -> None:
     old, new = finish_run(plan, Wrong(), tmp_path / "old"), finish_run(plan, Right(), tmp_path / "new")
     found = difference(old.evidence, new.evidence, plan)
