@@ -8,8 +8,7 @@ from typing import Any
 
 from .. import __version__
 from ..system import exit_codes
-from ..system.terminal import fold_lines, say, say_raw
-from .arguments import pick
+from ..system.terminal import fold_lines, say
 from .parser import Parser
 from .shared_options import add_json
 
@@ -60,9 +59,6 @@ begin here:
   conformance new-adapter mine             a backend of yours, in one file that runs at once
   conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true
 
-shell completion:
-  eval "$(conformance --completion bash)"  in ~/.bashrc; also zsh and fish
-
 exit codes: {exit_codes.SUMMARY}
 """
 
@@ -76,7 +72,6 @@ def top_parser() -> Parser:
     top = Parser(prog="conformance")
     top.format_help = lambda: fold_lines(help_text())  # type: ignore[method-assign]
     top.add_argument("--version", action=_Version, nargs=0)
-    top.add_argument("--completion", action=_Completion, metavar="SHELL")
     return top
 
 
@@ -105,28 +100,3 @@ class _Version(argparse.Action):
 
         say(f"conformance {__version__}, suite {digest_of([spec_folder(), cases_folder()])}")
         parser.exit()
-
-
-class _Completion(argparse.Action):
-    """Prints the script that completes commands, options and names in a shell."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        from .completion import SHELLS, completions
-
-        say_raw(SHELLS[pick("shell", values, SHELLS)](completions(commands_and_options())))
-        parser.exit()
-
-
-def commands_and_options() -> dict[str, tuple[str, dict[str, tuple[str, ...] | None]]]:
-    """Each command with its summary and options; an option with the names it takes: () for none, None for any text."""
-    return {
-        name: (
-            COMMANDS[name],
-            {
-                option: () if action.nargs == 0 else tuple(map(str, action.choices)) if action.choices else None
-                for action in parser_of(name)._actions
-                for option in action.option_strings
-            },
-        )
-        for name in COMMANDS
-    }

@@ -39,8 +39,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     words = [_with_hyphens(word) for word in arguments]
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
-    of_top = words[:1] == ["--completion"]
-    command = None if of_top else next((word for word in words if not word.startswith("-")), None)
+    command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in COMMANDS:
         raise Usage(_no_command(command))
     if command is not None and words[0] in ("-h", "--help"):
