@@ -72,9 +72,14 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 @pytest.fixture
-def command(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command on the few cases; only the results are written."""
+def no_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs write their results only: reports take a third of a run's time."""
     monkeypatch.setattr("conformance.report.write", lambda *_: ())
+
+
+@pytest.fixture
+def command(reporting: Command, no_reports: None) -> Command:
+    """The command on the few cases; only the results are written."""
     return reporting
 
 

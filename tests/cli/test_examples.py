@@ -63,6 +63,7 @@ def test_an_example_is_whole_and_true_to_its_manual(example: Path, said: str | t
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_reports")
 def test_users_can_copy_the_waivers_and_claims_of_the_docs(tmp_path: Path, cli: Cli) -> None:
     shown = (DIALECT.parents[1] / "docs" / "ci.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
     blocks = {
@@ -91,6 +92,7 @@ def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_reports")
 def test_the_reference_conforms_to_all_but_the_dialect(tmp_path: Path, cli: Cli) -> None:
     part = ["--operation", "StaticReshape", "--type", "f32"]
     words = ["run", "reference", "--suite", DIALECT, *part, "--json", "--out", tmp_path]
@@ -101,10 +103,8 @@ def test_the_reference_conforms_to_all_but_the_dialect(tmp_path: Path, cli: Cli)
     assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "pass"
 
 
-def test_the_command_that_repeats_a_failure_names_the_folders(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("conformance.report.write", lambda *_: ())
+@pytest.mark.usefixtures("no_reports")
+def test_the_command_that_repeats_a_failure_names_the_folders(tmp_path: Path, cli: Cli) -> None:
     said = cli(
         "run", "reference", "--suite", DIALECT, "-k", "acme-refuses-seven-entries", "--drawn-rows", 0, "--out", tmp_path
     )

@@ -101,7 +101,7 @@ def test_the_row_that_ended_the_process(
 ) -> None:
     rows = [row for row in rows if row.operation == "StaticReshape"]
     backend = acts(tmp_path, act, **{where: "self.graph.src.type == 'bf16'"})
-    results = run_ahead(fresh, backend, rows, Limits(seconds=20 if act == "os.abort()" else 2))
+    results = run_ahead(fresh, backend, rows, Limits(seconds=20 if act == "os.abort()" else 0.7))
     died = [result for result in results if result.outcome.kind in ("crash", "timeout")]
     assert [result.row for result in died] == [row.id for row in rows if row.type == "bf16"] != []
     assert all(phase in str(result.outcome.message) for result in died)

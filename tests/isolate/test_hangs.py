@@ -92,7 +92,7 @@ class Hangs(Reference):
         with Path({calls!r}).open("a") as file:
             file.write(graph.nodes[0].operation + "\\n")
         if {when}:
-            time.sleep(9)  # longer than any limit here but that of the first call
+            time.sleep(3)  # longer than any limit here but that of the first call
         return super().compile(graph)
 """
 
@@ -108,7 +108,7 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
 def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation: Isolation, most: int) -> None:
     asked = [row for row in two_cases(plan) if row.operation == "Reshape-1" or row.type == "f32"]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    with use_backend(backend, "worker", Limits(seconds=1)) as remote:
+    with use_backend(backend, "worker", Limits(seconds=0.5)) as remote:
         results = list(run_remote(remote, asked, isolation, HangPolicy(most)))
     for operation in ("StaticReshape", "DynamicReshape-1"):
         assert kinds_of(results, operation) == ["rejected"] * 2, "another operation is called"
@@ -120,7 +120,7 @@ def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation:
 @pytest.mark.slow
 def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path) -> None:
     backend, _ = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    words = ("--isolation", "worker", "--timeout", "1", "-k", "two-infers", "--max-hangs", "2")
+    words = ("--isolation", "worker", "--timeout", "0.5", "-k", "two-infers", "--max-hangs", "2")
     note = "not called: 10 rows of two-infers, because 2 rows of the same case and operation hung; that saved up"
     command.run(backend, *words).expect(1, text=f"note: {note} to 1 min, and --max-hangs 0 calls them")
 
@@ -128,7 +128,7 @@ def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path) 
 @pytest.mark.slow
 def test_a_run_without_a_limit_calls_every_row(command: Command, tmp_path: Path) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    words = ("--isolation", "worker", "--timeout", "1", "-k", "two-infers", "--type", "f32", "--max-hangs", "0")
+    words = ("--isolation", "worker", "--timeout", "0.5", "-k", "two-infers", "--type", "f32", "--max-hangs", "0")
     assert "not called" not in command.run(backend, *words).out
     assert calls.read_text().split().count("Reshape-1") == HangPolicy().max_hangs + 1 + 1, "and the first one twice"
 
@@ -137,7 +137,7 @@ def test_a_run_without_a_limit_calls_every_row(command: Command, tmp_path: Path)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_spends_its_hang_budget(command: Command, tmp_path: Path, jobs: int) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
-    words = ("--isolation", "worker", "--jobs", jobs, "--timeout", "1", "--hang-budget", "0.5")
+    words = ("--isolation", "worker", "--jobs", jobs, "--timeout", "0.5", "--hang-budget", "0.5")
     note = "more than --hang-budget 0.5; give a larger one to go on; the rows after that were not run"
     said = command.run(backend, *words, "--operation", "StaticReshape").expect(1, text=note)
     assert re.search(r"\d+ not run", said.out)

@@ -274,7 +274,7 @@ def test_workers_that_differ(few: Path, backend: str, name: str) -> None:
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 @pytest.mark.parametrize(
     "part",
-    [("--type", "f32", "--operation", "Reshape-1"), pytest.param((), marks=pytest.mark.exhaustive)],
+    [("--type", "f32", "--operation", "StaticReshape"), pytest.param((), marks=pytest.mark.exhaustive)],
     ids=["one type", "all"],
 )
 def test_one_process_and_two_agree_on_the_suite(here: Path, part: tuple[str, ...]) -> None:
