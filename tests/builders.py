@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -239,7 +240,7 @@ bundled_plan = cache(lambda: plan_of(load_suite()))
 
 def plan_as_bundled(folder: Path, text: str = FOUR_CASES) -> Plan:
     """The plan of a suite of four cases, or of those given, as if they were the bundled ones."""
-    return plan_of(Suite(spec(), load_cases(write_cases(folder, text), spec()), "digest"))
+    return plan_of(Suite(spec(), load_cases(write_cases(folder, text), spec()), "d" * 64))
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
@@ -380,6 +381,21 @@ def write_site(plan: Plan, reports: Path, folders: Iterable[Path]) -> None:
     for folder in folders:
         publish(prepare(folder / "results.jsonl", plan, reports, Trust()))
     write_pages(reports, plan, Trust())
+
+
+def build_site(folder: Path) -> Path:
+    """A site with three runs, two of them of one backend, and a certificate."""
+    from conformance.certificate.statement import STATEMENT, digest_of_file, statement_of, write_record
+
+    plan, started = plan_as_bundled(folder), datetime.now(timezone.utc).isoformat(timespec="seconds")
+    for adapter in (Right(), WrongBefore(), Wrong()):
+        out = folder / f"{adapter.name}-{adapter.version}"
+        run = finish_run(plan, adapter, out, started=started)
+        if type(adapter) is Right:
+            results = digest_of_file(out / "results.jsonl")
+            write_record(out / STATEMENT, statement_of(run.evidence, results, run.conclusion, 365, None))
+    write_site(plan, folder / "reports", sorted(folder.glob("*-*")))
+    return folder / "reports"
 
 
 _DOCUMENTS = {

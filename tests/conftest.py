@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads 
 from conformance.model import Spec  # noqa: E402
 from conformance.plan.rows import Plan  # noqa: E402
 
-from .builders import Cli, Command, plan_as_bundled  # noqa: E402
+from .builders import Cli, Command, build_site, plan_as_bundled  # noqa: E402
 from .builders import spec as builders_spec  # noqa: E402
 
 _MISSING = re.compile(r"(?:No module named|[Cc]ould not import) '(\w+)|(libdnnl)")
@@ -93,6 +93,12 @@ def reporting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """The plan of four cases, as if they were the bundled ones; many tests have another plan."""
     return plan_as_bundled(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture(scope="session")
+def small_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of each kind, published."""
+    return build_site(tmp_path_factory.mktemp("small-site"))
 
 
 @pytest.fixture(scope="session")

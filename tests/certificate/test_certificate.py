@@ -221,7 +221,7 @@ def test_a_register_lists_a_certificate_once_under_a_safe_name(lab: Lab, cli: Cl
     assert why in entries[name]["why"]
     assert (entries[name]["link"], entries["certificate"]["why"]) == (None, None)
     links = re.findall(r'href="(.*?)"', (lab.home / "register.html").read_text().partition("<main")[2])
-    assert links == [SIGNERS, "certificate/certificate.html"]
+    assert links == [SIGNERS, "register.json", "certificate/certificate.html"]
 
 
 def publish(lab: Lab, *words: object) -> int:

@@ -38,18 +38,32 @@ class PageLinks(HTMLParser):
             self.loaded += [values[name] for name in ("src", "href") if name in values]
 
 
+def list_reached_files(start: Path) -> set[Path]:
+    """List the files that links lead to, from a page on."""
+    reached, todo = {start}, [start]
+    while todo:
+        path = todo.pop()
+        page = PageLinks(path) if path.suffix == ".html" else None
+        for link in (*page.links, *page.loaded) if page else ():
+            to = (path.parent / link.partition("#")[0]).resolve()
+            if ":" not in link and to.is_file() and to not in reached:
+                reached.add(to)
+                todo.append(to)
+    return reached
+
+
 def list_broken_links(folder: Path) -> list[str]:
     """List the links in the pages of a folder that lead to no page or to no place on it."""
     pages = {path: PageLinks(path) for path in folder.rglob("*.html")}
     assert sum(len(page.links) for page in pages.values()) > 50
     broken = []
     for path, page in pages.items():
-        for link in page.links:
+        for link in [*page.links, *page.loaded]:
             target, _, place = link.partition("#")
             to = (path.parent / target).resolve() if target else path
             named = place and "=" not in place  # `#src=2,3&…` fills in a form
             found = place in pages[to].anchors if named and to in pages else to.is_file()
-            broken += [] if "://" in link or found else [f"{path.name}: {link}"]
+            broken += [] if re.match("https?:|data:", link) or found else [f"{path.name}: {link}"]
     return broken
 
 

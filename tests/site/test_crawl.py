@@ -1,0 +1,39 @@
+"""A whole site, link by link."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.site.test_documents import list_broken_links, list_reached_files
+
+MENU = ["Reshape conformance", "Results", "Documents", "Playground", "Compare", "Certificates", "Docs", "Source"]
+
+
+@pytest.fixture(scope="module")
+def pages(small_site: Path) -> dict[str, str]:
+    return {str(path.relative_to(small_site)): path.read_text(encoding="utf-8") for path in small_site.rglob("*.html")}
+
+
+def test_no_link_is_dead_and_every_file_is_reached_from_the_landing(small_site: Path) -> None:
+    assert list_broken_links(small_site) == []
+    files = {path for path in small_site.rglob("*") if path.is_file()}
+    assert files - list_reached_files(small_site / "index.html") == set()
+
+
+def test_every_page_has_menu_foot_description_icon_and_one_heading(pages: dict[str, str]) -> None:
+    assert len(pages) > 40
+    for name, text in pages.items():
+        menu = re.search(r'(?s)<nav class=site aria-label="This site">(.*?)</nav>', text)
+        assert menu is not None, name
+        assert re.findall(r">([^<>]+)</a>", menu[1]) == MENU, name
+        assert re.search(r"<footer class=foot>reshape-conformance [\d.]+, licence Apache-2.0; suite d{12}", text), name
+        assert re.search(r'<meta name="description" content="[^"]{20,}"', text), name
+        assert '<link rel="icon" href="data:image/svg+xml,' in text, name
+        assert len(re.findall(r"<h1[ >]", text)) == 1, name
+
+
+def test_a_page_of_no_site_has_no_menu(small_site: Path) -> None:
+    text = (small_site.parent / "right-1" / "report.html").read_text(encoding="utf-8")
+    assert "class=site" not in text
+    assert "<footer class=foot>" in text
