@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
 from ..model.verdicts import COLOURS, LABELS, MARKS
@@ -73,6 +73,21 @@ def menu_of(root: str, runs: bool = True) -> Mapping[str, str]:
 def format_foot(digest: str, *facts: str, version: str = __version__, of: str = "suite") -> str:
     """Write the suite by version and digest, its licence, and further facts, such as a date."""
     return "; ".join([f"reshape-conformance {version}, licence Apache-2.0", f"{of} {digest[:12]}", *facts])
+
+
+class Site(NamedTuple):
+    """What each page of a site says beside its own contents."""
+
+    suite: str
+    """The digest."""
+    newest: str
+    """The day of the newest run; empty if no run is published."""
+
+    def frame(self, root: str, here: str) -> dict[str, Any]:
+        """Return foot and menu of a page, as `render_page` takes them. `root`: the way to the folder of the site."""
+        newest = (f"newest run on {self.newest}",) if self.newest else ()
+        foot, menu = format_foot(self.suite, *newest), menu_of(root, bool(self.newest))
+        return {"foot": foot, "menu": menu, "here": here}
 
 
 def _printed_foot(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import LABELS, SEVERITIES, WORST
 from ..report.finished_run import FinishedRun
-from ..report.render import format_foot, menu_of, render_page
+from ..report.render import Site, render_page
 from ..report.rows import RowResult, count_groups, group_pairs
 from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
@@ -153,14 +153,14 @@ def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], fi
     scripts = ["compare.css"]
     scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
     scripts += ["landing.js"] if "verdicts" in part.sections else []
-    suite, newest = values["suite"], values["numbers"].last
-    foot = format_foot(suite["digest"], f"newest run on {newest}", version=suite["version"])
+    site = Site(values["suite"]["digest"], values["numbers"].last)
+    frame = site.frame("", "Results" if file == HOME else "Compare")
     found_on = {"rule": RULES, "case": COMPARED} if beside else {"rule": "", "case": ""}
     lines = [line for name in ("rules", "cases") if name in part.sections for line in values[name]]
     cells = {cells: number for number, cells in enumerate(dict.fromkeys(line.cells for line in lines))}
     return render_page(
-        "compare.html", foot, scripts, menu=menu_of("") if beside else None,
-        here="Results" if file == HOME else "Compare", **values, heading=part.heading, parts=part.sections,
+        "compare.html", files=scripts, **frame if beside else {"foot": frame["foot"]}, **values,
+        heading=part.heading, parts=part.sections,
         filtered=part.filtered, index={**values["found"], "pages": found_on},
         beside=beside, home="" if file == HOME else HOME, case_pages=COMPARED if beside else "",
         rules_page="spec/differences.html" if beside else "",

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..meaning.contract import Contract
 from ..model import WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
 from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
-from ..report.render import format_foot, menu_of, render_page
+from ..report.render import Site, render_page
 from ..report.wording import format_step, format_want
 from ..system.files import replace_text
 from ..system.terminal import count_noun
@@ -68,12 +68,10 @@ class CaseEntry(NamedTuple):
     backends: int
 
 
-def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun]) -> tuple[Path, ...]:
+def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site) -> tuple[Path, ...]:
     """Write the pages into a folder beside the pages of these runs, and return their paths."""
     spec, failing = plan.suite.spec, _count_failing(runs)
-    frame: dict[str, Any] = {
-        "foot": format_foot(plan.suite.digest), "menu": menu_of("../", bool(runs)), "here": "Documents",
-    }  # fmt: skip
+    frame = site.frame("../", "Documents")
     rows = _rows_by_rule(plan)
     pages = {
         f"{document.id}.html": render_page(

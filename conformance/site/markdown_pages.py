@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..report.render import format_foot, menu_of, render_page
+from ..report.render import Site, render_page
 from ..system.files import read_bytes, replace_bytes, replace_text
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FOLDER, INDEX, REPORTS = "docs", "index.html", "reports"
 _ROOT = Path(__file__).resolve().parents[2]
 _START = "README.md"
-_TEXTS = ("docs/*.md", "*/README.md", "*.md")
+_TEXTS = ("docs/*.md", "[!.]*/README.md", "*.md")
 _LINK = re.compile(r"\]\(([^)#\s]+\.md)")
 _NO_CLONE = "the suite that wrote this site was installed without its docs; publish from a clone of the repository"
 _NO_MARKDOWN = "markdown-it-py is not installed; `pip install 'reshape-conformance[site]'`, and publish again"
@@ -36,25 +36,21 @@ class MarkdownPage(NamedTuple):
     html: str
 
 
-def write_markdown_pages(site: Path, digest: str, runs: bool) -> None:
-    """Write the pages and the files that they link to; if there is no way to make them, the first page says why.
-
-    `runs`: results are published.
-    """
+def write_markdown_pages(folder: Path, site: Site) -> None:
+    """Write the pages and the files that they link to; if there is no way to make them, the first page says why."""
     from markupsafe import Markup
 
-    folder = site / FOLDER
     pages, why_none = [], _NO_CLONE
     if (_ROOT / FOLDER / "architecture.md").is_file():
         try:
-            pages, why_none = _render(list_sources(), site), ""
+            pages, why_none = _render(list_sources(), folder.parent), ""
         except ImportError:
             why_none = _NO_MARKDOWN
     pages = pages or [MarkdownPage(INDEX, "Docs", "", "")]
     for page in pages:
         text = render_page(
-            "markdown.html", format_foot(digest), menu=menu_of("../", runs), here="Docs", page=page, pages=pages,
-            index=INDEX, html=Markup(page.html), why_none=why_none, source=_find_source(),
+            "markdown.html", **site.frame("../", "Docs"), page=page, pages=pages, index=INDEX, html=Markup(page.html),
+            why_none=why_none, source=_find_source(),
         )  # fmt: skip
         replace_text(folder / page.file, text)
     for path in {*folder.glob("*.html")} - {folder / page.file for page in pages}:

@@ -15,7 +15,7 @@ from ..model.types import range_of
 from ..model.verdicts import ERROR, NOT_RUN, SEVERITIES
 from ..plan.rows import Row
 from ..report.finished_run import FinishedRun
-from ..report.render import format_foot, menu_of, render_page
+from ..report.render import Site, render_page
 from ..system.files import replace_text
 from ..verdict.severity import severity_of
 from .compare_page import COMPARED, name_runs
@@ -60,7 +60,7 @@ def plain_call(row: Row) -> Call | None:
     return Call(step.src, step.shapes[0], step.special_zero[0]) if row.type in row.signature.types else None
 
 
-def write_playground(path: Path, spec: Spec, digest: str, runs: Sequence[FinishedRun], pages: Sequence[str]) -> None:
+def write_playground(path: Path, spec: Spec, site: Site, runs: Sequence[FinishedRun], pages: Sequence[str]) -> None:
     """Write the page; if a rule has no exact form in JavaScript, the page says so. `pages`: links to the reports."""
     try:
         code, why_none = write_code(spec, "javascript")[1], ""
@@ -83,8 +83,8 @@ def write_playground(path: Path, spec: Spec, digest: str, runs: Sequence[Finishe
         ],
     }
     page = render_page(
-        "playground.html", format_foot(digest), _SCRIPTS if code else (), menu=menu_of("", bool(runs)),
-        here="Playground", code=code, why_none=why_none, spec=spec, data=data, compared=COMPARED,
+        "playground.html", files=_SCRIPTS if code else (), **site.frame("", "Playground"),
+        code=code, why_none=why_none, spec=spec, data=data, compared=COMPARED,
         examples=[(each, link_to(Call(*each.example))) for each in spec.findings.values() if each.example],
     )  # fmt: skip
     replace_text(path, page)

@@ -29,7 +29,7 @@ from ..report.diff import difference
 from ..report.diff_report import render_html
 from ..report.finished_run import FinishedRun
 from ..report.markdown import inert
-from ..report.render import BEGIN_OF_PAGE
+from ..report.render import BEGIN_OF_PAGE, Site
 from ..report.rows import describe_cases
 from ..run.confirm import AFTER_HANGS
 from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
@@ -178,10 +178,11 @@ def write_pages(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publicati
         path.unlink(missing_ok=True)
     pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
     finished = [facts for _, facts in runs]
-    certificates = write_register(reports, plan, trust, bool(runs))
-    write_playground(reports / PLAYGROUND, plan.suite.spec, plan.suite.digest, finished, pages)
-    write_markdown_pages(reports, plan.suite.digest, bool(runs))
-    write_site((reports / SPECIFICATION).parent, plan, finished)
+    site = Site(plan.suite.digest, max((run.evidence.header["started"][:10] for run in finished), default=""))
+    certificates = write_register(reports, plan, trust, site)
+    write_playground(reports / PLAYGROUND, plan.suite.spec, site, finished, pages)
+    write_markdown_pages(reports / FOLDER, site)
+    write_site((reports / SPECIFICATION).parent, plan, finished, site)
     if runs:
         changes = _write_changes(runs)
         links = {

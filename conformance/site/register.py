@@ -14,7 +14,7 @@ from ..certificate.statement import STATEMENT
 from ..evidence.folder import explain_bad_name, find_published_results
 from ..evidence.results import InvalidEvidence
 from ..plan.rows import Plan
-from ..report.render import format_foot, menu_of, render_page
+from ..report.render import Site, render_page
 from ..report.verify import OtherSuite
 from ..system.files import replace_text
 
@@ -27,8 +27,8 @@ _KEYS = (
 those who tested and ran it again, as they call themselves."""
 
 
-def write_register(folder: Path, plan: Plan, trust: Trust, runs: bool) -> list[dict[str, Any]]:
-    """Verify every certificate below a folder, list them there, and return the list. `runs`: results are published."""
+def write_register(folder: Path, plan: Plan, trust: Trust, site: Site) -> list[dict[str, Any]]:
+    """Verify every certificate below a folder, list them there, and return the list."""
     seen: dict[str, str] = {}
     entries = [_entry(path.parent, plan, trust, seen) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
     replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
@@ -39,7 +39,7 @@ def write_register(folder: Path, plan: Plan, trust: Trust, runs: bool) -> list[d
     ]
     people = Counter(entry["people"] for entry in entries if entry["people"])
     page = render_page(
-        "register.html", format_foot(plan.suite.digest), menu=menu_of("", runs), here="Certificates",
+        "register.html", **site.frame("", "Certificates"),
         style="certificate.css", entries=shown, uncertified=uncertified, signers=trust.allowed and trust.allowed.name,
         people=sorted(people.items(), key=lambda each: "are the same" not in each[0]),
     )  # fmt: skip

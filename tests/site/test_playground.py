@@ -20,6 +20,7 @@ from conformance.meaning.contract import contracts
 from conformance.model import Call, Expression, Kind, Outcome, Spec
 from conformance.report import render
 from conformance.report.picture import draw_reading
+from conformance.report.render import Site
 from conformance.site.playground import PLAYGROUND, write_playground
 from conformance.verdict.severity import severity_of
 from tests.builders import Right, Wrong, finish_run, plan_as_bundled, write_site
@@ -27,6 +28,7 @@ from tests.exchange.test_code import drawn, small
 
 from .test_documents import PageLinks, list_broken_links
 
+SITE = Site("0" * 64, "")
 SPEC = load_spec(None)
 DRIVER = """
 const show = (key, value) => (typeof value === "bigint" ? String(value) : value);
@@ -57,7 +59,7 @@ def answers(
     """Return what the script of a page says of calls, written as one would type them; None asks how src is read."""
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
-    write_playground(folder / PLAYGROUND, spec, "0" * 64, [], [])
+    write_playground(folder / PLAYGROUND, spec, SITE, [], [])
     script, data = scripts_of((folder / PLAYGROUND).read_text("utf-8"))
     (folder / "main.js").write_text(f"{script}\nconst data = {data};\n{driver}", "utf-8")
     given = "".join(f"{json.dumps(each)}\n" for each in asked)
@@ -166,9 +168,11 @@ def test_a_sentence_cannot_end_the_script(tmp_path: Path) -> None:
 def test_a_rule_without_an_exact_form_has_no_playground(tmp_path: Path) -> None:
     known = SPEC.rules["same-volume"]
     more = replace(known, id="more", ensures=Expression("all(n <= 9 for n in dst)", known.place))
-    write_playground(tmp_path / PLAYGROUND, SPEC, "0" * 64, [], [])
+    write_playground(tmp_path / PLAYGROUND, SPEC, SITE, [], [])
     assert (tmp_path / PLAYGROUND).stat().st_size < 100_000
-    write_playground(tmp_path / PLAYGROUND, replace(SPEC, rules={**SPEC.rules, "more": more}), "0" * 64, [], [])
+    write_playground(
+        tmp_path / PLAYGROUND, replace(SPEC, rules={**SPEC.rules, "more": more}), Site("0" * 64, ""), [], []
+    )
     page = (tmp_path / PLAYGROUND).read_text("utf-8")
     assert "This suite has no playground: " in page
     assert "is exact for every length of 64 bits" in page
