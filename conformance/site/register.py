@@ -34,9 +34,8 @@ def write_register(folder: Path, plan: Plan, trust: Trust, site: Site) -> list[d
     replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
     shown = [{**each, "scope": scope_of({"warnedTests": [], "passedTests": each["scope"] or []})} for each in entries]
     stated = {entry["folder"] for entry in entries}
-    uncertified = [
-        each.name for each in sorted(folder.glob("*/")) if find_published_results(each) and each.name not in stated
-    ]
+    runs = [each for each in sorted(folder.glob("*/")) if find_published_results(each) and not explain_bad_name(each)]
+    uncertified = [each.name for each in runs if each.name not in stated]
     people = Counter(entry["people"] for entry in entries if entry["people"])
     page = render_page(
         "register.html", **site.frame("", "Certificates"),
