@@ -87,7 +87,9 @@ def script(rows: Mapping[str, Parts]) -> str:
     """Return the script of a row, or of several by name, each in a separate process; without the head."""
     every = list(rows.values())
     imports = ["from array import array", *chain(*(parts.imports for parts in every))]
-    codes = {name: _code_of(parts) for name, parts in rows.items()}
+    frames = {name: f"{parts.before}\n{parts.look}\nREFUSALS = {parts.refusals}\n" for name, parts in rows.items()}
+    shared = next(iter(frames.values())) if len(set(frames.values())) == 1 else ""
+    codes = {name: ("" if shared else frames[name]) + _steps_of(parts) for name, parts in rows.items()}
     if len(rows) > 1:
         imports += ["import subprocess", "import sys"]
         codes = {name: f"\ndef row_{k}():{indent(code, '    ')}" for k, (name, code) in enumerate(codes.items(), 1)}
@@ -98,14 +100,13 @@ def script(rows: Mapping[str, Parts]) -> str:
         imports, laid_out = [*imports, "from itertools import product"], _LAID_OUT
     if any("->" in parts.library + parts.before for parts in every):  # functions of an adapter, with types
         imports.insert(0, "from __future__ import annotations")
-    return "\n".join([*dict.fromkeys(imports), laid_out, every[0].library, _TELL, *codes.values()])
+    return "\n".join([*dict.fromkeys(imports), laid_out, every[0].library, shared, _TELL, *codes.values()])
 
 
-def _code_of(parts: Parts) -> str:
-    functions = [f"\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
-    calls = "".join(f"tell({number}, step_{number}, look, REFUSALS)\n" for number in range(1, len(functions) + 1))
-    blocks = [*([parts.before] if parts.before else []), *functions]
-    return "\n".join([*blocks, f"\n{parts.look.strip()}\n", f"\nREFUSALS = {parts.refusals}\n", f"\n{calls}"])
+def _steps_of(parts: Parts) -> str:
+    steps = [f"\n\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
+    calls = "".join(f"tell({number}, step_{number}, look, REFUSALS)\n" for number in range(1, len(steps) + 1))
+    return "".join([*steps, f"\n\n{calls}"])
 
 
 def source_of(adapter: str, *names: str) -> str:

@@ -34,6 +34,8 @@ MAX_SHORT = 1200
 """Cases in a line each, for all diagnoses together."""
 MAX_LINES = 12
 """Lines of one case."""
+MAX_IN_SCRIPT, MAX_STEPS_IN_SCRIPT = 8, 12
+"""Groups that the script of a page repeats, each by its first row, and steps of such a row: a page must stay small."""
 Cases = Mapping[str, Sequence[RowResult]]
 
 
@@ -62,7 +64,7 @@ class FailingCase(NamedTuple):
     """What each is for, and the command."""
     row: Row
     in_script: bool
-    """Whether the script of the page repeats the row: the first of each group, because each takes lines."""
+    """Whether the script of the page repeats the row."""
     text: str | None
     """The case as YAML, for a drawn row."""
 
@@ -109,12 +111,12 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
     chosen, left = _choose_in_full(groups, in_full), MAX_SHORT
     anchors: Counter[str] = Counter()
     shown = {case for cases in chosen.values() for case in cases}
-    for kind, cases in groups.items():
+    for number, (kind, cases) in enumerate(groups.items()):
         full: list[FailingCase] = []
         for case in chosen[kind]:
             anchors[case] += 1
             anchor = f"failure-{case}" + (f"-{anchors[case]}" if anchors[case] > 1 else "")
-            full.append(_make_full(run, facets, cases[case], anchor, is_first=not full))
+            full.append(_make_full(run, facets, cases[case], anchor, to_script=not full and number < MAX_IN_SCRIPT))
         others = {case: rows for case, rows in cases.items() if case not in chosen[kind]}
         kept = dict(list(others.items())[:left])
         short = [_make_short(run, facets, rows, case not in shown) for case, rows in kept.items()]
@@ -159,7 +161,9 @@ def _alternate_rules(cases: Cases) -> list[str]:
     return [case for _, case in sorted(turns, key=lambda turn: turn[0])]
 
 
-def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anchor: str, is_first: bool) -> FailingCase:
+def _make_full(
+    run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anchor: str, to_script: bool
+) -> FailingCase:
     first, documents, spec = rows[0], failing_documents(rows), run.plan.suite.spec
     case, rule = first.row.case, spec.rules[first.row.case.rule]
     because = {each: rule.because for each in documents if rule.level == "decided"} | dict(rule.decided_for)
@@ -175,15 +179,17 @@ def _make_full(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], anch
     if meaning.kind == "illegal" and meaning.rules[0] != decisive[0].rule.id:
         decisive.insert(0, find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
     commands = {"in the suite": run.commands(first.row)[0]}
-    if has_script := script_parts(first.row, run.backend) is not None:
+    script = script_parts(first.row, run.backend)
+    in_script = to_script and script is not None and len(script.steps) <= MAX_STEPS_IN_SCRIPT
+    if script:
         explain = f"{shlex.join(['conformance', 'explain', first.row.id, '--backend', run.backend])} > repeat.py"
-        commands["without the suite"] = f"python3 repeat.py {anchor}" if is_first else explain
+        commands["without the suite"] = f"python3 repeat.py {anchor}" if in_script else explain
     return FailingCase(
         anchor, _title(first), case, rule, _count(rows), documents, format_clauses(rule, documents),
         decisive, format_blames(blames).removeprefix(f"{', '.join(documents)}: "),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw(run, first), show_elements(first), lines, len(answers) - len(lines),
-        commands, first.row, has_script and is_first,
+        commands, first.row, in_script,
         first.result.case,
     )  # fmt: skip
 
