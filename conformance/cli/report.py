@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from .. import report
+from ..evidence.command import run_words
 from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear
-from ..evidence.results import Evidence, Writer, read
+from ..evidence.results import Evidence, Writer, part_of, read
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
 from ..system.files import lock_folder
 from ..system.terminal import say
 from ..verdict.conclude import conclude_evidence
-from ..verdict.rejudge import read_and_judge, refuse_unsound
+from ..verdict.rejudge import read_and_judge, read_and_judge_part, refuse_unsound
 from .arguments import Usage, check_folder, emit, load_plan
 from .parser import Parser
 from .parser import path as read_path
@@ -22,7 +24,7 @@ from .run import conclude_and_report
 from .shared_options import add_suite
 
 EXAMPLES = """\
-  conformance report build/reference                  its pages, if the run was interrupted before they were written
+  conformance report build/reference                  its pages; of an interrupted run, those of the rows that were run
   conformance run reference --shard 1/2 --out build/one
   conformance run reference --shard 2/2 --out build/two
   conformance report build/one build/two --out build/whole    the shards as one run, with its exit code"""
@@ -52,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
     """Judge every row again and write the reports; return 0 if they are written, whatever the verdicts are."""
-    conclusion = conclude_evidence(plan, evidence := read_and_judge(folder / RESULTS, plan))
+    interrupted = part_of(folder / RESULTS).exists()
+    read_rows = read_and_judge_part if interrupted else read_and_judge
+    conclusion = conclude_evidence(plan, evidence := read_rows(folder / RESULTS, plan))
     unwritten = report.write(folder, plan, evidence, conclusion, (folder / CERTIFICATE).is_file())
     if unwritten:
         raise Usage("; ".join(unwritten))
@@ -61,8 +65,11 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
         emit({"written": written, "exit_code": conclusion.exit_code, "why": conclusion.why})
     else:
         say(f"wrote {', '.join(REPORTS)}")
-        say(f"the run that wrote the evidence ended with exit {conclusion.exit_code}: {conclusion.why}")
-        say(f"this exit code says only that the reports are written; next: conformance verify {folder} --conforms")
+        what = "did not end, and shows" if interrupted else "ended with"
+        say(f"the run that wrote the evidence {what} exit {conclusion.exit_code}: {conclusion.why}")
+        resume, verify = (*run_words(evidence.header), "--resume", str(folder)), ("conformance", "verify", str(folder))
+        then = shlex.join(resume if interrupted else (*verify, "--conforms"))
+        say(f"this exit code says only that the reports are written; next: {then}")
     return 0
 
 

@@ -172,7 +172,9 @@ def _how_to_continue(folder: Path, evidence: Evidence | None) -> str:
     path = shlex.quote(relative(folder))
     if evidence is not None or (folder / RESULTS).exists():
         return f"the results are whole; `conformance report {path}` writes their reports"
-    return f"to go on, give --resume {path} instead of --out" if part_of(folder / RESULTS).exists() else "nothing ran"
+    if not part_of(folder / RESULTS).exists():
+        return "nothing ran"
+    return f"to go on, give --resume {path} instead of --out; `conformance report {path}` shows what was run"
 
 
 def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> Conclusion:

@@ -302,7 +302,8 @@ class Reader:
                 yield number, record
         if footer is None:
             work = self._format.work
-            raise InvalidEvidence(f"{self._path}: has no footer: the {work} did not end; {work} again")
+            ran = f"the {work} did not end, after {count:,} {self._format.record}s"
+            raise InvalidEvidence(f"{self._path}: has no footer: {ran}; {work} again")
         self._check_footer(footer, digest.hexdigest(), count)
         self.footer = footer
 

@@ -39,7 +39,7 @@ from .subject import NO_SUBJECT, Subject
 __all__ = [
     "FORMAT", "MAX_BYTES", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
     "Tampered", "Target", "Writer", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read",
-    "read_content", "refuse_incomplete", "salvage", "seal_of", "unpack",
+    "read_content", "read_part", "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 PACKED, PACKED_BEFORE = ".xz", ".gz"
 """The endings of packed evidence: the one that is written, and that of earlier versions, which is still read."""
@@ -56,6 +56,11 @@ class Evidence:
     footer: Mapping[str, Any]
     sha256: str = ""
     """The SHA-256 of its file, unpacked."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Ask whether the run did not end, so that its file has no footer."""
+        return bool(self.footer.get("interrupted"))
 
     @property
     def claims(self) -> Claims:
@@ -276,6 +281,15 @@ def parse(data: bytes, path: Path) -> Evidence:
     if drawn > reader.footer.get("drawn", {"failures": 0})["failures"]:
         raise InvalidEvidence(f"{path}: the footer does not count the drawn rows; the file was changed")
     return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
+
+
+def read_part(path: Path) -> Evidence:
+    """Read the whole rows of a run that did not end; `path` is the name that its file would have got."""
+    data = read_content(part := part_of(path))
+    reader = Reader(io.BytesIO(data), part, FORMAT)
+    results = _results(part, reader.salvage_records())
+    footer = {"notes": [], "canaries": {}, "seconds": 0, "interrupted": True}
+    return Evidence(reader.header, results, footer, hashlib.sha256(data).hexdigest())
 
 
 def salvage(path: Path, header: Mapping[str, Any]) -> list[Result]:

@@ -17,7 +17,8 @@ def dump_evidence(evidence: Evidence) -> str:
     """Return the content of results.jsonl, packed into the same bytes on every machine, as base64."""
     import lzma  # slow to import
 
-    records = (evidence.header, *(result.to_json() for result in evidence.results), evidence.footer)
+    records = (evidence.header, *(result.to_json() for result in evidence.results))
+    records = records if evidence.interrupted else (*records, evidence.footer)
     lines = "".join(f"{encode(record)}\n" for record in records)
     return base64.b64encode(lzma.compress(lines.encode(), preset=0)).decode()
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..evidence.command import suite_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
+from ..evidence.journal import PART
 from ..model import Document
 from ..model.verdicts import TABLE
 from ..verdict.standing import Standing
@@ -66,6 +67,7 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     Such a page holds no results, and links to what all published pages share. `certified`: it links a certificate, too.
     """
     brief = bool(packed)
+    evidence_file = PUBLISHED if brief else f"{RESULTS}{PART}" if run.evidence.interrupted else RESULTS
     sha256 = hashlib.sha256(packed).hexdigest() if brief else run.evidence.sha256
     facets: Facets = {}
     states = describe_documents(run)
@@ -88,7 +90,7 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         skipped=list_not_run(run),
         facts=_head_facts(run, certified),
         certificate=CERTIFICATE if certified else None,
-        evidence_file=PUBLISHED if brief else RESULTS,
+        evidence_file=evidence_file,
         digest=sha256[:DIGEST_START],
         verify=shlex.join(["conformance", "verify", PAGE, *suite_words(run.evidence.header)]),
         sections=sections,
@@ -107,7 +109,7 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
         filters=list_filters(run, brief),
         cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, facets)),
-        details=[*_details(run, brief), (f"SHA-256 of {PUBLISHED if brief else RESULTS}", sha256)],
+        details=[*_details(run, brief), (f"SHA-256 of {evidence_file}", sha256)],
         legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),
         facets=list(facets),

@@ -24,6 +24,7 @@ from ..evidence.results import (
     is_packed,
     pack,
     parse,
+    part_of,
     read_content,
     refuse_incomplete,
 )
@@ -141,7 +142,7 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
 
 def read_folder(folder: Path) -> FolderContent | None:
     """Read the results in a folder and find its reports; None if there is only a page."""
-    found = find_results(folder)
+    found = find_results(folder) or [part for part in [part_of(folder / RESULTS)] if part.exists()]
     if len(found) > 1:
         raise InvalidEvidence(f"{folder}: holds both {found[0].name} and {found[1].name}; name the one that is meant")
     if not found:

@@ -93,8 +93,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
         whole = not target.is_part and not _lacks_rows(plan, results, target, claims)
         overdue = waive.find_overdue(header, results, plan.rows, whole)
     conclusion = conclude(
-        plan, results, claims, target,
-        escaped=planted.find_uncaught(planted.names(header.get("isolation", "none")), evidence.footer["canaries"]),
+        plan, results, claims, target, doubt=_find_doubt(plan, evidence),
         overdue=() if target.is_part else overdue, in_process=ran_in_suite_process(header),
     )  # fmt: skip
     notes = [*conclusion.notes]
@@ -109,6 +108,18 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
+
+
+def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:
+    """Return the exit code and the reason if nothing conforms, whatever the rows say; None if there is no doubt."""
+    if evidence.interrupted:
+        ran = sum(result.outcome.kind != "none" for result in evidence.results)
+        return INCOMPLETE, f"incomplete: the run was interrupted after {ran:,} of {len(plan.rows):,} rows"
+    names = planted.names(evidence.header.get("isolation", "none"))
+    if uncaught := planted.find_uncaught(names, evidence.footer["canaries"]):
+        why = f"our own planted fault was not caught: {', '.join(uncaught)}; no verdict of this run is reliable"
+        return UNTRUSTED, why
+    return None
 
 
 def conclude_claims(plan: Plan, evidence: Evidence) -> Conclusion:
@@ -136,12 +147,12 @@ def _describe_other_suite(suite: Suite) -> str:
 
 def conclude(
     plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target,
-    escaped: tuple[str, ...] = (), overdue: tuple[str, ...] = (), in_process: bool = False,
+    doubt: tuple[int, str] | None = None, overdue: tuple[str, ...] = (), in_process: bool = False,
 ) -> Conclusion:  # fmt: skip
     """Conclude from results. The rows are those of the plan: a row without a result is not run.
 
-    `escaped`: planted backends that were not caught. `overdue`: waivers that expired or are stale. `in_process`: the
-    backend is not our own and ran in our process.
+    `doubt`: an exit code and its reason, if nothing conforms. `overdue`: waivers that expired or are stale.
+    `in_process`: the backend is not our own and ran in our process.
     """
     by_standing: dict[tuple[str, str], list[SimilarRows]] = {}
     unlisted: list[SimilarRows] = []
@@ -168,11 +179,14 @@ def conclude(
     if waived and code == CONFORMS:
         why += f"; {waived}"
     code, why = _limit_to_suite(plan.suite, code, why)
-    if escaped:
-        code = UNTRUSTED
-        why = f"our own planted fault was not caught: {', '.join(escaped)}; no verdict of this run is reliable"
+    if doubt and code == FAILS and doubt[0] == INCOMPLETE:
+        why += f"; {doubt[1]}"
+    elif doubt:
+        code, why = doubt
     if code in VOIDS_VERDICTS:
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
+    elif doubt:
+        standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
     limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
     sentences = tuple(write_sentences(standings, claims, target, limit))
     notes = (

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ..evidence.drawn import plan_of_run
-from ..evidence.results import Evidence, InvalidEvidence, find_miscounts, read, refuse_incomplete
+from ..evidence.results import (
+    Evidence,
+    InvalidEvidence,
+    find_miscounts,
+    part_of,
+    read,
+    read_part,
+    refuse_incomplete,
+)
 from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..plan.rows import Plan, Row
 from ..plan.steps import RowStep
@@ -24,6 +32,19 @@ def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
     evidence = read(path)
     if not any_suite or evidence.header["suite"]["digest"] == plan.suite.digest:
         refuse_unsound(evidence, plan, path)
+    return evidence
+
+
+def read_and_judge_part(path: Path, plan: Plan) -> Evidence:
+    """Read the rows that an interrupted run wrote, and judge them again; InvalidEvidence as above.
+
+    `path` is the name that the whole file would have got.
+    """
+    evidence, part = read_part(path), part_of(path)
+    own = plan_of_run(plan, evidence, part)
+    there = {result.row for result in evidence.results}
+    refuse_incomplete(evidence, (row.id for row in own.rows if row.id in there), plan.suite.digest, part)
+    refuse_contradictions(own, evidence.results, evidence.header, part)
     return evidence
 
 

@@ -41,7 +41,7 @@ def insert(*new: bytes, at: int = 3, instead: bool = False) -> Callable[[Lines, 
 SPOILT: dict[str, tuple[Callable[[Lines, Lines], Lines], str]] = {
     # name: (how the lines are spoilt, given those of another file too; words of the message)
     "nothing in it": (lambda lines, other: [], "is empty; run again"),
-    "no footer": (lambda lines, other: lines[:-1], "has no footer: the run did not end; run again"),
+    "no footer": (lambda lines, other: lines[:-1], "has no footer: the run did not end, after "),
     "a header alone": (lambda lines, other: lines[:1], "has no footer"),
     "no header": (lambda lines, other: lines[1:], ":1: is no header"),
     "an older format": (

@@ -40,7 +40,8 @@ NO_EVIDENCE: dict[str, tuple[Callable[[str], str], str]] = {
     "a header that names no suite": (
         lambda text: text.replace('"suite":', '"suit":', 1), ":1: the header lacks suite; the file is damaged"),
     "a run that did not end": (
-        lambda text: text[: text[:-1].rindex("\n") + 1], ": has no footer: the run did not end; run again"),
+        lambda text: text[: text[:-1].rindex("\n") + 1],
+        ": has no footer: the run did not end, after 72 rows; run again"),
 }  # fmt: skip
 
 

@@ -157,7 +157,10 @@ def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
 def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.runner.run_suite._run_in_order", interrupt)
     said = command.run("reference").expect(130)
-    assert said.err == f"conformance: interrupted; to go on, give --resume {command.out} instead of --out\n"
+    assert said.err == (
+        f"conformance: interrupted; to go on, give --resume {command.out} instead of --out; "
+        f"`conformance report {command.out}` shows what was run\n"
+    )
     monkeypatch.undo()
     assert command.run("reference", "--resume", command.out).code == 0
 

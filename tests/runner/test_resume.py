@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from conformance import report
 from conformance.adapter import digest_of_adapter
 from conformance.cli import main as cli
 from conformance.evidence import results as evidence_module
@@ -21,6 +23,8 @@ from conformance.model import IDLE, Result
 from conformance.plan.rows import Row
 from conformance.system.files import sha256_of
 from conformance.verdict import waive
+from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.rejudge import read_and_judge_part
 
 from .. import builders
 from ..builders import Command, cut_results, mini, sign_lines
@@ -59,6 +63,42 @@ def test_a_run_that_ended_is_not_resumed(command: Command) -> None:
     lines = lines_of(path)
     cut_results(path, [lines[0], lines[2], lines[1]])
     command.run("reference", "--resume", command.out).expect(2, err="is not where the suite has it; begin a new run")
+
+
+INTERRUPTED = {
+    "failing": (mini("Flushes"), slice(0, -9), "fails?: .*; incomplete: the run was interrupted after [0-9]+ of"),
+    "whole": ("reference", slice(0, -1), "exit 4: incomplete: the run was interrupted after ([0-9]+) of \\1 rows"),
+    "a header": ("reference", slice(0, 1), "exit 4: incomplete: the run was interrupted after 0 of"),
+}
+
+
+@pytest.mark.parametrize("name", INTERRUPTED)
+def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: str) -> None:
+    backend, kept, why = INTERRUPTED[name]
+    command.run(backend)
+    path = command.out / "results.jsonl"
+    cut_results(path, lines_of(path)[kept])
+    said = command("report", command.out, "--suite", command.folder).expect(0)
+    assert re.search(why, said.text)
+    assert "--resume" in said.text
+    evidence = read_and_judge_part(path, command.plan)
+    conclusion = conclude_evidence(command.plan, evidence)
+    texts = report.texts(command.plan, evidence, conclusion)
+    for text in (texts["report.html"], texts["summary.md"]):
+        assert "the run was interrupted after" in text
+        assert "conforms to static-oneapi" not in text
+    assert ("wrong answer: " in texts["summary.md"]) == (name == "failing")
+    number = len(lines_of(part_of(path))) - 1
+    verified = command("verify", command.out, "--suite", command.folder).expect(1)
+    assert f"the run did not end, after {number} rows" in verified.text
+
+
+def test_a_report_refuses_a_row_that_was_changed(command: Command) -> None:
+    command.run(mini("Flushes"))
+    path = command.out / "results.jsonl"
+    lines = [line.replace(b'"fail"', b'"pass"') for line in lines_of(path)]
+    cut_results(path, lines[:-1])
+    command("report", command.out, "--suite", command.folder).expect(2, err="the file was changed")
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 77, 200, -1])
