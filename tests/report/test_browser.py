@@ -5,7 +5,6 @@ AXE_CORE names, or node_modules/axe-core/axe.min.js. What is missing is said, an
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,11 @@ from conformance.plan.rows import Plan
 from conformance.report import diff_report
 from conformance.report.diff import difference
 from conformance.site import compare_page
+from tools.picture import find_chromium
 
 from ..builders import Right, Wrong, finish_run, plan_as_bundled
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PUBLISHED = {
     "landing": "index.html", "rules": "rules.html", "cases": "compare.html", "unspecified": "unspecified.html",
     "brief": "wrong-1/report.html", "brief-well": "right-1/report.html", "since": "right-1/since-right-0.9.html",
@@ -39,7 +38,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install playwright")
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    path = find_chromium()
     if path is None:
         pytest.skip("no Chromium: apt-get install chromium, or name one in CHROMIUM")
     with sync_api.sync_playwright() as playwright:
