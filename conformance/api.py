@@ -199,12 +199,12 @@ class Run:
 def run(  # noqa: PLR0913 - each is an option of the command
     adapter: str | type, *, select: str | None = None, operations: Sequence[str] = (), documents: Sequence[str] = (),
     types: Sequence[str] = (), drawn_rows: int | None = None, jobs: int = 1, timeout: float | None = None,
-    isolation: Literal["worker", "case", "none"] | None = None, waivers: File | None = None,
+    isolation: Literal["worker", "case", "none"] | None = None, waivers: File | Sequence[File] | None = None,
     suite: File | None = None, out: File | None = None,
 ) -> Run:  # fmt: skip
     """Run the suite as `conformance run` does; each keyword is the option of that name, and `select` is -k.
 
-    `adapter` is a backend as the command takes it, such as `mine.py:Mine`, or a class that is defined in a file.
+    `adapter` is a backend as the command takes it, such as `mine.py:Mine`, or a class from a file or a package.
     Nothing is written without `out`. Raises CannotStart if the backend cannot start.
     """
     options = {
@@ -269,6 +269,8 @@ def _backend_of(adapter: str | type) -> str:
         return adapter
     if not isinstance(adapter, type):
         raise Usage(f"{adapter!r:.60} is no class; give the adapter's class, or text such as 'mine.py:Mine'")
+    if "." in adapter.__module__:  # a module of a package may import its neighbours
+        return f"{adapter.__module__}:{adapter.__qualname__}"
     try:
         file = Path(inspect.getfile(adapter))
     except (OSError, TypeError):

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,22 @@ def test_run_says_what_the_command_says(cli: Cli, tmp_path: Path) -> None:
     assert "A 0 is a length whatever special_zero is" in result._repr_html_()
     assert "exit 1" in repr(result)
     assert (tmp_path / "ours" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("is_in_package", [True, False])
+def test_run_takes_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_package: bool) -> None:
+    package = tmp_path / "theirs" if is_in_package else tmp_path
+    package.mkdir(exist_ok=True)
+    (package / "kernel.py").write_text("def fold(array, shape): return array.reshape(shape).copy()\n")
+    (package / "their_adapter.py").write_text(
+        f"from {'.kernel' if is_in_package else 'kernel'} import fold\nfrom conformance import FunctionAdapter\n"
+        "class Theirs(FunctionAdapter):\n    name, version = 'theirs', '7'\n"
+        "    def reshape(self, src, shape, special_zero): return fold(src, shape)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module: Any = import_module("theirs.their_adapter" if is_in_package else "their_adapter")
+    result = conformance.run(module.Theirs, select="swaps-two-lengths", documents=["static-oneapi"])
+    assert result.verdicts["pass"] == 3
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs/ is not beside an installed suite")
