@@ -52,11 +52,10 @@ def test_search_finds_id_title_and_rule_and_not_every_text(opened: Open) -> None
 def test_a_button_copies_the_command(opened: Open) -> None:
     page = opened("report")
     button = page.locator("details.entry[open] button.copy").first
-    command = page.locator("details.entry[open] pre[data-copy]").first.inner_text()
     button.click()
     page.wait_for_timeout(200)
     assert button.inner_text() in ("Copied", "Selected")
-    assert button.get_attribute("aria-label") == f"Copy: {command}"
+    assert button.get_attribute("aria-label") == "Copy the command"
     assert opened("report", java_script_enabled=False).locator("button.copy").count() == 0
 
 
