@@ -229,8 +229,8 @@ def _problem(task: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | No
     if outcome.data != task.src.elements:
         assert outcome.data is not None
         diagnosis = diagnose_elements(task.source, task.src.elements, outcome.data, ())
-        width, whole = WIDTH[task.source.type], bytes(task.src.elements)
+        width, whole = WIDTH[task.source.type], bytes(task.src.elements[:])
         swapped = b"".join(whole[at : at + width][::-1] for at in range(0, len(whole), width))
-        how = "the bytes of every element are in the wrong order" if bytes(outcome.data) == swapped else diagnosis.text
+        how = "the bytes of every element are in the wrong order" if outcome.data[:] == swapped else diagnosis.text
         return f"the bytes are not src's: {how}"
     return None

@@ -31,7 +31,7 @@ from .cases import (
 )
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
-from .results import IDLE, Differing, Outcome, OutcomeKind, Result
+from .results import IDLE, Differing, Elements, Outcome, OutcomeKind, Result
 from .rules import (
     AUTHORITIES,
     FINDING_KINDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from ..system.json_forms import COUNT, MapOf, OrNull, with_tuples
 from ..system.text import format_dims
@@ -14,13 +14,21 @@ OutcomeKind = Literal["tensor", "rejected", "unsupported", "crash", "timeout", "
 """`none`: no answer was recorded at all, because the row did not run."""
 
 
+class Elements(Protocol):
+    """The bytes of a tensor's elements in row-major order, or what makes each part of them when it is read."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> bytes | memoryview: ...
+
+
 class Outcome(NamedTuple):
     """One call of a backend, before anyone judges it."""
 
     kind: OutcomeKind
     type: str | None = None
     dims: tuple[int, ...] | None = None
-    data: bytes | memoryview | None = None
+    data: Elements | None = None
     """A tensor's elements in row-major order; None once the row is judged."""
     stage: str | None = None
     message: str | None = None

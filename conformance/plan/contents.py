@@ -121,6 +121,23 @@ def default_words(type_: str, start: int, size: int) -> Words:
     return words
 
 
+class DefaultElements:
+    """The bytes of default elements, each part made when it is read: for tensors that memory should hold only once."""
+
+    def __init__(self, type_: str, start: int, size: int) -> None:
+        self._type, self._start, self._bytes = type_, start, size * WIDTH[type_]
+
+    def __len__(self) -> int:
+        return self._bytes
+
+    def __getitem__(self, part: slice, /) -> memoryview:
+        begin, end, _ = part.indices(self._bytes)
+        first, behind = begin // WIDTH[self._type], -(-end // WIDTH[self._type])
+        words = default_words(self._type, self._start + first, max(behind - first, 0)).view(np.uint8)
+        at = begin - first * WIDTH[self._type]
+        return words[at : at + max(end - begin, 0)].data
+
+
 def repeat_words(type_: str, words: Sequence[int], size: int) -> Words:
     """Return words over and over; np.resize takes a thousand times as long for a single one."""
     return np.tile(np.array(words, f"<u{WIDTH[type_]}"), -(-size // len(words)))[:size]

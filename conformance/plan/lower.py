@@ -13,7 +13,7 @@ from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
 from .memory import TensorSpec, strides_of, volume_of
-from .steps import ONE_KEPT_FROM_ELEMENTS, RowStep, StepMeaning
+from .steps import SHARED_FROM_ELEMENTS, RowStep, StepMeaning
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -25,7 +25,12 @@ _OWN_ATTRIBUTES = ("shape", "special_zero")
 def lower(row: Row) -> tuple[RowStep, ...]:
     """Return the steps of a row, ready to be called."""
     if row.first is not None and _is_plain(row.case):
-        return tuple([_of_type(row.type, step) for step in row.first.steps])
+        return tuple([_of_type(row.type, step) for step in _lower_first(row.first)])
+    return _lower_first(row)
+
+
+@lru_cache(16)  # the rows of other types come soon after the first
+def _lower_first(row: Row) -> tuple[RowStep, ...]:
     common = _common(row)
     return tuple([_lower_step(row, number, common) for number in range(len(row.case.steps))])
 
@@ -79,7 +84,7 @@ def _common(row: Row) -> dict[object, _Common]:
 def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> RowStep:
     case, step = row.case, row.case.steps[number]
     common = programs[_program(case, step)]
-    if volume_of(step.src) >= ONE_KEPT_FROM_ELEMENTS and not case.large and case.start is None:
+    if volume_of(step.src) >= SHARED_FROM_ELEMENTS and not case.large and case.start is None:
         start = 0  # cases of the same dims share the image
     else:  # generated steps share the tensors of those before
         start = zlib.crc32(case.id.encode()) if case.start is None else case.start

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import LAYOUTS, STRIDED, Layout, Tensor
+from ..model import LAYOUTS, STRIDED, Elements, Layout, Tensor
 from ..model.types import WIDTH, dtype_of
-from .contents import EDGES, Words, default_words, edge_patterns, repeat_words
+from .contents import EDGES, DefaultElements, Words, default_words, edge_patterns, repeat_words
 
 __all__ = [
     "COPY_LIMIT_BYTES", "EDGES", "GUARD", "MARK", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of",
@@ -25,7 +25,7 @@ MARK = 0xA5
 """The byte of these places."""
 _GUARDS = bytes([MARK]) * GUARD
 COPY_LIMIT_BYTES = 1 << 24
-"""Tensors of this many bytes or more are compared in place, without another copy."""
+"""Tensors of this many bytes or more are compared in place, without a copy."""
 _PART = 1 << 18
 _FAR_STEP = (1 << 16) + 1
 """Elements between neighbours along the first axis of `far`, beside those that lie there."""
@@ -46,9 +46,12 @@ class TensorSpec(NamedTuple):
     """The number of the first default element in the scramble of the type."""
 
 
-def digest_of(elements: bytes | memoryview) -> str:
+def digest_of(elements: Elements) -> str:
     """Return the first 8 bytes of the SHA-256 of a tensor's elements, as evidence holds it."""
-    return hashlib.sha256(elements).hexdigest()[:16]
+    digest = hashlib.sha256()
+    for part in _parts(elements):
+        digest.update(part)
+    return digest.hexdigest()[:16]
 
 
 @dataclass(eq=False)
@@ -56,8 +59,14 @@ class GuardedBuffer:
     """A tensor ready for a call, a copy of its memory, and its elements in row-major order."""
 
     tensor: Tensor
-    before: bytes
-    elements: bytes | memoryview
+    copy: bytes | None
+    """None if the tensor is large, and its elements, which lie between two guards, can be made again."""
+    elements: Elements
+
+    @property
+    def before(self) -> bytes:
+        """Its memory before any call."""
+        return _GUARDS + bytes(self.elements[:]) + _GUARDS if self.copy is None else self.copy
 
     @cached_property
     def digest(self) -> str:
@@ -66,7 +75,11 @@ class GuardedBuffer:
     @property
     def touched(self) -> bool:
         """True after a call that changed the memory, guards and gaps included."""
-        return bool(self.tensor.memory != self.before)  # type: ignore[comparison-overlap]
+        memory: Any = self.tensor.memory
+        if self.copy is not None:
+            return bool(memory != self.copy)
+        are_guards_intact = memory[:GUARD] == memory[-GUARD:] == _GUARDS
+        return not (are_guards_intact and are_equal(memoryview(memory)[GUARD:-GUARD], self.elements))
 
     def restore(self) -> None:
         """Restore the memory after a call that changed it."""
@@ -145,14 +158,19 @@ def dims_error(dims: tuple[int, ...]) -> str | None:
     return f"a length of {far.bit_length()} bits, where at most 64 are taken" if far is not None else None
 
 
-def are_equal(one: bytes | memoryview, other: bytes | memoryview) -> bool:
+def are_equal(one: Elements, other: Elements) -> bool:
     """Compare bytes; a memoryview would be compared element by element, so parts of it are copied."""
     if isinstance(one, bytes) and isinstance(other, bytes):
         return one == other
     if one is other:
         return True
-    parts = range(0, len(one), _PART)
-    return len(one) == len(other) and all(bytes(one[at : at + _PART]) == bytes(other[at : at + _PART]) for at in parts)
+    pairs = zip(_parts(one), _parts(other), strict=True) if len(one) == len(other) else [(b"", b"other length")]
+    return all(bytes(part) == bytes(same) for part, same in pairs)
+
+
+def _parts(elements: Elements) -> Iterator[bytes | memoryview]:
+    for at in range(0, len(elements), _PART):
+        yield elements[at : at + _PART]
 
 
 def volume_of(dims: tuple[int, ...]) -> int:
@@ -191,10 +209,17 @@ def _words(source: TensorSpec, size: int) -> Words:
 
 def image_of(source: TensorSpec) -> GuardedBuffer:
     """Lay out a source in new memory, between guards."""
-    width = WIDTH[source.type]
-    flat = patterns(source)
+    width, volume = WIDTH[source.type], volume_of(source.dims)
     strides = strides_of(source.dims, source.layout, width)
-    if source.layout == "dense" and 0 < flat.nbytes < COPY_LIMIT_BYTES:  # nearly all are like this
+    if source.layout == "dense" and source.bits is None and volume * width >= COPY_LIMIT_BYTES:
+        large = DefaultElements(source.type, source.start, volume)
+        memory = bytearray([MARK]) * (2 * GUARD + len(large))
+        for at in range(0, len(large), _PART):
+            part = large[at : at + _PART]
+            memory[GUARD + at : GUARD + at + len(part)] = part
+        return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), None, large)
+    flat = patterns(source)
+    if source.layout == "dense" and flat.size:  # nearly all are like this
         elements = flat.tobytes()
         before = _GUARDS + elements + _GUARDS
         return GuardedBuffer(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, elements)
@@ -206,12 +231,6 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
         memory = bytearray([MARK]) * (2 * GUARD)
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
     memory = bytearray([MARK]) * (offset + above + width + GUARD)
-    if flat.nbytes >= COPY_LIMIT_BYTES and source.layout == "dense":
-        end = offset + flat.nbytes
-        memory[offset:end] = flat.view(np.uint8).data
-        before = bytes(memory)
-        tensor = Tensor(source.type, source.dims, strides, memory, offset)
-        return GuardedBuffer(tensor, before, memoryview(before)[offset:end])
     elements = flat.tobytes()
     if source.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements

@@ -61,8 +61,8 @@ class Row(_RowFields):
         return lower(self)
 
     def step(self, number: int) -> RowStep:
-        """One of its steps; of generated ones the others need not be lowered."""
-        return lower_one(self, number) if self.case.generated and "steps" not in self.__dict__ else self.steps[number]
+        """One of its steps; the others need not be lowered."""
+        return self.steps[number] if "steps" in self.__dict__ else lower_one(self, number)
 
     @property
     def node_id(self) -> str:

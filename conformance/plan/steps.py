@@ -9,13 +9,15 @@ from typing import NamedTuple
 from ..model import Graph, Meaning
 from .memory import GuardedBuffer, TensorSpec, image_of, shape_image, volume_of
 
-_small_image = lru_cache(4096)(image_of)
+_small_image = lru_cache(256)(image_of)
 _medium_image = lru_cache(4)(image_of)
-_shape_image = lru_cache(4096)(shape_image)
+_shape_image = lru_cache(256)(shape_image)
 _FEW_KEPT_FROM_ELEMENTS = 1 << 9
 """Only a few tensors with this many elements or more stay in memory."""
-ONE_KEPT_FROM_ELEMENTS = 1 << 21
-"""Only the latest tensor with this many elements or more stays in memory; cases with equal ones share it."""
+_ONE_KEPT_FROM_ELEMENTS = 1 << 17
+"""Only the latest tensor with this many elements or more stays in memory."""
+SHARED_FROM_ELEMENTS = 1 << 21
+"""Cases with equal dims of this many elements or more share their tensor."""
 
 
 _latest: dict[TensorSpec, GuardedBuffer] = {}
@@ -55,7 +57,7 @@ class RowStep:
         """src in memory, shared by all steps with the same source."""
         if self.large:
             return image_of(self.source)
-        if volume_of(self.source.dims) >= ONE_KEPT_FROM_ELEMENTS:
+        if self.source.layout == "far" or volume_of(self.source.dims) >= _ONE_KEPT_FROM_ELEMENTS:
             return _latest_image(self.source)
         return (_medium_image if self.is_too_large_to_keep else _small_image)(self.source)
 

@@ -50,7 +50,7 @@ def show_elements(result: RowResult) -> ShownElements | None:
     if differing is None or dims is None or min(dims, default=1) < 1 or volume_of(dims) > MAX_ELEMENTS:
         return None
     type_ = step.source.type
-    want = np.frombuffer(step.src.elements, f"<u{WIDTH[type_]}")
+    want = np.frombuffer(step.src.elements[:], f"<u{WIDTH[type_]}")
     step.free_memory()
     if want.size != volume_of(dims):
         return None

@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..model import Adapter, Crashed, Graph, Outcome, Program, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ..model import (
+    Adapter,
+    Crashed,
+    Elements,
+    Graph,
+    Outcome,
+    Program,
+    Rejected,
+    RemoteError,
+    Tensor,
+    TimedOut,
+    Unsupported,
+)
 from ..model.types import WIDTH, dtype_of, name_of
 from ..plan.memory import COPY_LIMIT_BYTES, GuardedBuffer, are_equal, dims_error, has_no_memory, view_of
 from ..plan.steps import RowStep
@@ -141,10 +153,13 @@ def _answer_outcome(answer: Any, src: GuardedBuffer) -> Outcome:
             return Outcome("error", message=f"run returned a Tensor of {why}")
     else:
         dims = answer.shape
-    elements = elements_of(answer)
+    elements: Elements = elements_of(answer)
+    shares = shares_src(answer, src)
     if are_equal(elements, src.elements):
         elements = src.elements  # nothing is kept twice, and no digest is computed twice
-    return Outcome("tensor", type_, dims, elements, None, None, (), shares_src(answer, src))
+    elif shares:
+        elements = bytes(elements[:])  # src is restored after this
+    return Outcome("tensor", type_, dims, elements, None, None, (), shares)
 
 
 def named_type(answer: Any) -> str | Exception:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import Differing, Meaning, Outcome
+from ..model import Differing, Elements, Meaning, Outcome
 from ..model.types import WIDTH
 from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, volume_of
 
@@ -34,8 +34,8 @@ def compare(
     outcome: Outcome,
     meaning: Meaning,
     source: TensorSpec,
-    elements: bytes | memoryview,
-    earlier: Sequence[bytes | memoryview] = (),
+    elements: Elements,
+    earlier: Sequence[Elements] = (),
 ) -> Diagnosis | None:
     """Return what is wrong with a tensor; None if it is right, or if it agrees with all that is specified.
 
@@ -74,16 +74,14 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
     return None
 
 
-def diagnose_elements(
-    source: TensorSpec, want: bytes | memoryview, got: bytes | memoryview, earlier: Sequence[bytes | memoryview] = ()
-) -> Diagnosis:
+def diagnose_elements(source: TensorSpec, want: Elements, got: Elements, earlier: Sequence[Elements] = ()) -> Diagnosis:
     """Name the way in which the elements differ."""
     if len(got) < len(want):
         return Diagnosis("truncated", f"{len(got)} bytes of {len(want)}")
     if len(got) > len(want):
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
     kind = np.dtype(f"<u{WIDTH[source.type]}")
-    right, wrong = np.frombuffer(want, kind), np.frombuffer(got, kind)
+    right, wrong = np.frombuffer(want[:], kind), np.frombuffer(got[:], kind)
     name = _find_stale(got, earlier) or _find_move(source, right, wrong) or _name_changes(source.type, right, wrong)
     return Diagnosis(name, f"{name}: {first_difference(right, wrong)}", _list_differing(right, wrong))
 
@@ -121,7 +119,7 @@ def first_difference(want: Bits, got: Bits) -> str:
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
 
 
-def _find_stale(got: bytes | memoryview, earlier: Sequence[bytes | memoryview]) -> str | None:
+def _find_stale(got: Elements, earlier: Sequence[Elements]) -> str | None:
     return "stale: an earlier answer" if any(old and are_equal(got, old) for old in earlier) else None
 
 

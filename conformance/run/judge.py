@@ -13,6 +13,7 @@ from ..model import (
     NOT_RUN,
     OBSERVED,
     PASS,
+    Elements,
     Kind,
     Meaning,
     Outcome,
@@ -67,7 +68,7 @@ _PASS, _OBSERVED, _NOT_CLAIMED = Judgement(PASS), Judgement(OBSERVED), Judgement
 
 
 def judge_step(
-    step: RowStep, outcome: Outcome, unclaimed: Collection[str], earlier: Sequence[bytes | memoryview] = ()
+    step: RowStep, outcome: Outcome, unclaimed: Collection[str], earlier: Sequence[Elements] = ()
 ) -> dict[str, Judgement]:
     """Return the judgement on a step in each document; `earlier` are the answers to steps before it."""
     judgements: dict[str, Judgement] = {}
@@ -82,9 +83,9 @@ def judge(
     outcome: Outcome,
     meaning: Meaning,
     source: TensorSpec,
-    elements: bytes | memoryview,
+    elements: Elements,
     unclaimed: Collection[str],
-    earlier: Sequence[bytes | memoryview] = (),
+    earlier: Sequence[Elements] = (),
 ) -> Judgement:
     """Return the verdict on one outcome. `unclaimed`: the facets of the call that the backend does not claim."""
     if outcome.faults:

@@ -13,6 +13,7 @@ from ..model import (
     NOT_RUN,
     Adapter,
     Claims,
+    Elements,
     Graph,
     Isolated,
     Outcome,
@@ -79,7 +80,7 @@ def conclude_row(
 ) -> Result:
     """Judge the parts of a row up to the first that fails, and return the worst; confirm what crashed or hung."""
     result: Result | None = None
-    earlier: list[bytes | memoryview] = []  # the answers before a step, to recognise one that is given again
+    earlier: list[Elements] = []  # the answers before a step, to recognise one that is given again
     for first, called in parts:
         outcomes = called
         if any(outcome.kind in DIED for outcome in called):
@@ -97,6 +98,7 @@ def conclude_row(
         earlier = [outcome.data for outcome in outcomes if outcome.data is not None]  # of thousands, keep the latest
     for step in row.steps:
         step.free_memory()
+    row.free_steps()  # those of all rows would take more memory than anything else
     assert result is not None
     return result
 

@@ -16,7 +16,7 @@ from ..meaning.domain import SMALL_DOMAIN, Domain, calls
 from ..model import RIGHT, Adapter, Claims, Suite
 from ..plan.memory import volume_of
 from ..plan.rows import Row
-from ..plan.steps import ONE_KEPT_FROM_ELEMENTS
+from ..plan.steps import SHARED_FROM_ELEMENTS
 from ..run.row import call_parts, conclude_row, run_row
 from .check_cases import reason_holds, witnesses
 from .mutate_source import Mutant, mutants
@@ -67,7 +67,7 @@ def rows_to_run(rows: Iterable[Row]) -> list[Row]:
     seen: set[str] = set()
     kept = []
     for row in rows:
-        great = any(volume_of(step.src) >= ONE_KEPT_FROM_ELEMENTS for step in row.case.steps)
+        great = any(volume_of(step.src) >= SHARED_FROM_ELEMENTS for step in row.case.steps)
         if not (row.case.large or (great and row.case.id in seen)):
             kept.append(row)
         seen.add(row.case.id)

@@ -55,7 +55,7 @@ def call_each(
 
     A sweep spends its time here. A call goes as it should if type, dims and bytes are due, and src and shape unchanged.
     """
-    compile_, tensor, elements = adapter.compile, image.tensor, image.elements
+    compile_, tensor, elements = adapter.compile, image.tensor, image.elements[:]
     memory: Any = tensor.memory
     before = image.before
     type_, dtype, new, graph, array = src.type, dtype_of(src.type), tuple.__new__, Graph, np.ndarray

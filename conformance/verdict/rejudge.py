@@ -148,6 +148,7 @@ def _judge_again(row: Row, result: Result, claims: Claims) -> dict[str, list[Ver
     ]
     for step in steps:
         step.free_memory()
+    row.free_steps()
     return {document: [judgements[document].verdict for judgements in judged] for document in row.documents}
 
 

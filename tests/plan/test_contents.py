@@ -10,7 +10,7 @@ from ml_dtypes import finfo
 
 from conformance.model import LAYOUTS, Layout
 from conformance.model.types import WIDTH, dtype_of
-from conformance.plan.contents import EDGES, SPREAD, Scramble, default_words, scramble_of
+from conformance.plan.contents import EDGES, SPREAD, DefaultElements, Scramble, default_words, scramble_of
 from conformance.plan.memory import TensorSpec, patterns
 
 FLOATS = ("f32", "bf16", "f16", "f64")
@@ -84,6 +84,9 @@ def test_booleans_are_booleans() -> None:
 @pytest.mark.parametrize("type_", ["f32", "bf16"])
 def test_a_start_is_a_place_in_one_long_row(type_: str) -> None:
     row = patterns(TensorSpec(type_, (300_000,)))
+    made = DefaultElements(type_, 0, 300_000)
+    for part in (slice(None), slice(3, 9), slice(0, 0), slice(262_100, 262_150), slice(590_001, 1 << 22)):
+        assert made[part] == row.tobytes()[part]
     assert patterns(TensorSpec(type_, (1000,), start=140_000)).tolist() == row[140_000:141_000].tolist()
 
 

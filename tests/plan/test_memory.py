@@ -12,6 +12,7 @@ import pytest
 from conformance.model import LAYOUTS, Layout, Tensor
 from conformance.model.types import WIDTH
 from conformance.plan.memory import (
+    COPY_LIMIT_BYTES,
     EDGES,
     GUARD,
     TensorSpec,
@@ -48,9 +49,9 @@ def test_every_layout_has_the_same_elements(layout: Layout, dims: tuple[int, ...
     for type_ in TYPES:
         source = TensorSpec(type_, dims, layout, start=3)
         image = image_of(source)
-        assert bytes(image.elements) == patterns(source).tobytes()
+        assert bytes(image.elements[:]) == patterns(source).tobytes()
         if volume_of(dims):
-            assert image.tensor.array().tobytes() == bytes(image.elements)
+            assert image.tensor.array().tobytes() == bytes(image.elements[:])
         used = addresses(image.tensor)
         assert not used or (min(used) >= GUARD and max(used) < len(image.tensor.memory) - GUARD)
         guards = np.delete(np.frombuffer(image.before, np.uint8), list(used))
@@ -95,7 +96,7 @@ def test_an_offset_tensor_begins_elsewhere_than_a_dense_one() -> None:
 def test_a_broadcast_axis_has_one_copy_of_its_elements() -> None:
     image = image_of(TensorSpec("f32", (3, 4), "broadcast"))
     assert len(addresses(image.tensor)) == 16
-    rows = np.frombuffer(image.elements, "<u4").reshape(3, 4)
+    rows = np.frombuffer(image.elements[:], "<u4").reshape(3, 4)
     assert (rows == rows[0]).all()
 
 
@@ -107,10 +108,10 @@ def test_large_memory_has_the_layout_of_any_other(layout: Layout, monkeypatch: p
     large_one = image_of(source)
     assert large_one.before == small_one.before
     assert large_one.tensor.offset == small_one.tensor.offset
-    assert bytes(large_one.elements) == bytes(small_one.elements)
-    assert large_one.tensor.array().tobytes() == bytes(large_one.elements)
+    assert bytes(large_one.elements[:]) == bytes(small_one.elements[:])
+    assert large_one.tensor.array().tobytes() == bytes(large_one.elements[:])
     large_one.tensor.memory[large_one.tensor.offset] ^= 1
-    assert bytes(large_one.elements) == bytes(small_one.elements), "what is due does not lie where a call may write"
+    assert large_one.elements[:] == small_one.elements, "what is due does not lie where a call may write"
     assert large_one.touched
 
 
@@ -131,9 +132,12 @@ def test_written_bits_and_all_bits() -> None:
     assert image_of(TensorSpec("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
 
 
+@pytest.mark.parametrize("limit", [COPY_LIMIT_BYTES, 8])
 @pytest.mark.parametrize("layout", some_slow(LAYOUTS, {*LAYOUTS} - {"far"}))
-def test_a_change_of_any_byte_is_seen(layout: Layout) -> None:
+def test_a_change_of_any_byte_is_seen(layout: Layout, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.plan.memory.COPY_LIMIT_BYTES", limit)
     image = image_of(TensorSpec("f16", (2, 3), layout))
+    assert (image.copy is None) == (limit == 8 and layout == "dense")
     for at in range(len(image.before)):
         image.tensor.memory[at] ^= 0x10
         assert image.touched

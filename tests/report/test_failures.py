@@ -149,7 +149,7 @@ def values_of(run: FinishedRun) -> ShownElements:
 def test_a_grid_marks_the_elements_that_differ(tmp_path: Path) -> None:
     run = run_of(SMALL_CASE, tmp_path)
     values = values_of(run)
-    src = np.frombuffer(next(r for r in run.rows if r.row.type == "bf16").row.steps[0].src.elements, "<u2")
+    src = np.frombuffer(next(r for r in run.rows if r.row.type == "bf16").row.steps[0].src.elements[:], "<u2")
     assert [[int(each.bits, 16) for each in line] for line in values.grid] == src.reshape(3, 2).tolist()
     marked = {each.place: each.got for line in values.grid for each in line if each.got}
     assert marked == {"[0, 1]": ("0000", "0"), "[2, 0]": ("0000", "0")}

@@ -141,7 +141,7 @@ BITS = "7fc00000 7fc00001 ffc00000 7f800001 80000000 00000000"
 @pytest.mark.parametrize("bit", [0, 22, 31])
 def test_every_bit_counts(at: int, bit: int) -> None:
     source = TensorSpec("f32", (6,), bits=BITS)
-    flipped = np.frombuffer(image_of(source).elements, "<u4").copy()
+    flipped = np.frombuffer(image_of(source).elements[:], "<u4").copy()
     assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source) is None
     flipped[at] ^= np.uint32(1 << bit)
     assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source)
@@ -246,14 +246,14 @@ def test_an_offset_ignored() -> None:
 def test_an_earlier_answer_is_stale() -> None:
     first, second = TensorSpec("f32", (2, 3)), TensorSpec("f32", (2, 3), start=977)
     old = image_of(first).elements
-    assert of(second, lambda b: patterns(first), (bytes(old),)) == "stale: an earlier answer"
-    assert of(second, None, (bytes(old),)) is None
-    assert of(second, lambda b: b[::-1], (bytes(old),)) == "same elements in another order"
+    assert of(second, lambda b: patterns(first), (bytes(old[:]),)) == "stale: an earlier answer"
+    assert of(second, None, (bytes(old[:]),)) is None
+    assert of(second, lambda b: b[::-1], (bytes(old[:]),)) == "same elements in another order"
 
 
 def test_bytes_too_few_and_too_many() -> None:
-    assert named(RIGHT._replace(data=bytes(SRC.elements)[:20]), (6,)) == "truncated"
-    assert named(RIGHT._replace(data=bytes(SRC.elements) + b"\0"), (6,)) == "too many elements"
+    assert named(RIGHT._replace(data=bytes(SRC.elements[:])[:20]), (6,)) == "truncated"
+    assert named(RIGHT._replace(data=bytes(SRC.elements[:]) + b"\0"), (6,)) == "too many elements"
 
 
 SINGLE = {

@@ -113,7 +113,7 @@ LAST: dict[tuple[str, str], Callable[[Row], bool]] = {
     ("time", "larger"): lambda row: len(row.steps[0].src.elements) >= 2000,
     ("time", "repeated"): lambda row: row.steps[0].graph == row.steps[1].graph,
     ("threads", "one-program"): lambda row: row.case.one_program and row.case.concurrent == 4,
-    ("content", "zeros"): lambda row: not any(row.steps[-1].src.elements),
+    ("content", "zeros"): lambda row: not any(row.steps[-1].src.elements[:]),
     ("content", "constant"): lambda row: len({*words_of(row)}) == 1,
     ("content", "sorted"): lambda row: [*words_of(row)[:61]] == sorted(words_of(row)[:61]),
     ("content", "small"): lambda row: max(words_of(row)) < 61,
@@ -123,7 +123,7 @@ LAST: dict[tuple[str, str], Callable[[Row], bool]] = {
 
 def words_of(row: Row) -> list[int]:
     step, width = row.steps[-1], 2 if row.type != "f32" else 4
-    elements = bytes(step.src.elements)
+    elements = bytes(step.src.elements[:])
     return [int.from_bytes(elements[at : at + width], "little") for at in range(0, len(elements), width)]
 
 

@@ -240,7 +240,7 @@ def _large(share: bool) -> Measured:
     image, target = image_of(TensorSpec("f32", (count,))), bytearray(4 * count)
 
     def copy() -> None:
-        target[:] = image.elements
+        target[:] = image.elements[:]
 
     remote = worker("reference", share=share)
     try:
@@ -268,6 +268,7 @@ MEASUREMENTS += [
     Measurement("the same with --out, reports and all", whole_runs.start_up_with_reports, budget=0.6, most=3.6),
     Measurement("`conformance run reference` without reports and drawn rows", whole_runs.run_without_reports, most=12),
     Measurement("`conformance run reference`, reports and all", whole_runs.whole_run, budget=5),
+    Measurement("peak memory of the same", whole_runs.memory_of_a_run, budget=300e6),
     Measurement("item of `pytest --adapter reference`", whole_runs.item_of_pytest),
     Measurement("call of a sweep, in process", sweeps.call_of_a_sweep, most=1.8),
     Measurement("call of a sweep, without the reference's own work", sweeps.sweep_around_a_call, most=0.5),

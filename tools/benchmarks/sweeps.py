@@ -70,7 +70,7 @@ def _calls() -> Calls:
     def bare() -> int:
         good = 0
         for image, wanted in sources:
-            src, want = image.tensor.array(), image.elements
+            src, want = image.tensor.array(), image.elements[:]
             dims, number = src.shape, 0
             for special_zero in (False, True):
                 for written in run.shapes:

@@ -20,7 +20,7 @@ import numpy as np
 
 from conformance.plan.rows import Plan, Row
 
-from .clock import Measured, cpu, cpu_of_command, once
+from .clock import Measured, cpu, cpu_of_command, once, peak_of_command
 
 PYTHON = sys.executable
 BARE = "import numpy, ml_dtypes, yaml"
@@ -60,7 +60,7 @@ def _fits_numpy(dims: Sequence[int | None]) -> bool:
 def _bare(rows: list[Row]) -> Callable[[], int]:
     """The calls of rows as a person would make them: numpy.reshape in a try, then type, dims and bytes."""
     calls: list[tuple[Any, Any, bytes | memoryview]] = [
-        (row.steps[0].src.tensor.array(), row.steps[0].meanings[0].meaning.dst, row.steps[0].src.elements)
+        (row.steps[0].src.tensor.array(), row.steps[0].meanings[0].meaning.dst, row.steps[0].src.elements[:])
         for row in rows
     ]
 
@@ -134,7 +134,7 @@ def _bare_calls() -> float:
             meaning = step.meanings[0].meaning
             shape: Any = meaning.dst if meaning.kind == "legal" else written.shapes[-1]
             if _fits_numpy(step.source.dims) and _fits_numpy(shape or ()):
-                src, want = step.src.tensor.array(), step.src.elements
+                src, want = step.src.tensor.array(), step.src.elements[:]
                 began = time.process_time()
                 try:
                     out = np.reshape(src, shape)
@@ -168,6 +168,16 @@ def whole_run() -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         ours = min(once(command("run", "reference", "--out", folder))[0] for _ in range(2))
     return Measured(ours, cpu_of_command([PYTHON, "-c", BARE], 4), f"python -c '{BARE}'")
+
+
+def memory_of_a_run() -> Measured:
+    """The peak of a whole run with reports, beside that of a run of one case."""
+
+    def peak(*more: str) -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            return peak_of_command(command("run", "reference", "--out", folder, *more))
+
+    return Measured(peak(), peak("-k", "meets-infer"), "that of one case", "B")
 
 
 @contextmanager
