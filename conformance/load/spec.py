@@ -80,7 +80,7 @@ def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
     content: dict[str, Any] = {}
     missing = [file for file in SPEC_FILES if not (folder / f"{file}.yaml").is_file()]
     if missing and not extends and len(missing) < len(SPEC_FILES):
-        what = "cannot be read: there is no such file, and this folder replaces the bundled one"
+        what = "cannot be read: No such file, and this folder replaces the bundled one"
         hint = "to add to that, write `extends: bundled` in each file"
         problems.append(Problem(Place(f"{folder.name}/{missing[0]}.yaml", 1), f"{what}; {hint}"))
         return _Layer(folder.name, extends, content)
