@@ -62,15 +62,18 @@ def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant
     tree = ast.parse(source)
     lines = source.splitlines()
     counted: dict[str, int] = {}
-    for function, holder, key, node in _places(tree, "", leave):
-        for change, other in _mutations(node):
-            _replace(holder, key, other)
-            changed = ast.unparse(tree)
-            _replace(holder, key, node)
-            line = int(getattr(node, "lineno", 0))
-            mutant = Mutant(function, line, lines[line - 1].strip(), change, changed)
-            again = counted[mutant.name] = counted.get(mutant.name, 0) + 1
-            yield mutant if again == 1 else mutant._replace(change=f"{change} ({again})")
+    texts = [ast.unparse(statement) for statement in tree.body]
+    for at, statement in enumerate(tree.body):
+        alone = ast.Module([statement], [])  # the other statements keep their text
+        for function, holder, key, node in _places(alone, "", leave):
+            for change, other in _mutations(node):
+                _replace(holder, key, other)
+                changed = "\n".join([*texts[:at], ast.unparse(alone), *texts[at + 1 :]])
+                _replace(holder, key, node)
+                line = int(getattr(node, "lineno", 0))
+                mutant = Mutant(function, line, lines[line - 1].strip(), change, changed)
+                again = counted[mutant.name] = counted.get(mutant.name, 0) + 1
+                yield mutant if again == 1 else mutant._replace(change=f"{change} ({again})")
 
 
 # ── places ────────────────────────────────────────────────────────────────────────────────────────
