@@ -26,6 +26,9 @@ class Diagnosis(NamedTuple):
 _MAX_PLACES_NAMED = 16
 """Differing elements that are named one by one."""
 
+_PART = 1 << 16
+"""Elements that are compared at once where a comparison of all would need much memory."""
+
 _FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
 """Bits of exponent and fraction."""
 
@@ -87,11 +90,22 @@ def diagnose_elements(source: TensorSpec, want: Elements, got: Elements, earlier
 
 
 def _list_differing(want: Bits, got: Bits) -> Differing:
-    different = np.flatnonzero(want != got)
-    first, digits = different[:_MAX_PLACES_NAMED], 2 * want.dtype.itemsize
+    first, digits = _first_places(want, got, _MAX_PLACES_NAMED), 2 * want.dtype.itemsize
     return Differing(
-        int(different.size), tuple(map(int, first)), tuple(f"{int(bits):0{digits}x}" for bits in got[first])
+        int(np.count_nonzero(want != got)),
+        tuple(map(int, first)),
+        tuple(f"{int(bits):0{digits}x}" for bits in got[first]),
     )
+
+
+def _first_places(want: Bits, got: Bits, most: int) -> Bits:
+    """Return the indexes of the first elements that differ. Those of all would take more memory than the elements."""
+    first = np.zeros(0, np.intp)
+    for at in range(0, want.size, _PART):
+        if first.size >= most:
+            break
+        first = np.append(first, np.flatnonzero(want[at : at + _PART] != got[at : at + _PART]) + at)
+    return first[:most]
 
 
 def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
@@ -101,17 +115,19 @@ def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
     exponent_bits, fraction_bits = _FLOAT[type_]
     size = (1 << (exponent_bits + fraction_bits)) - 1
     infinity = size - (1 << fraction_bits) + 1
-    different = want != got
-    old, new = want[different] & size, got[different] & size
-    return bool(np.all(((old == 0) & (new == 0)) | ((old > infinity) & (new > infinity))))
+    for at in range(0, want.size, _PART):
+        different = want[at : at + _PART] != got[at : at + _PART]
+        old, new = want[at : at + _PART][different] & size, got[at : at + _PART][different] & size
+        if not np.all(((old == 0) & (new == 0)) | ((old > infinity) & (new > infinity))):
+            return False
+    return True
 
 
 def first_difference(want: Bits, got: Bits) -> str:
     """Return the number of different elements, and the first of them in hex."""
-    different = np.flatnonzero(want != got)
-    at, digits = int(different[0]), 2 * want.dtype.itemsize
+    at, digits = int(_first_places(want, got, 1)[0]), 2 * want.dtype.itemsize
     return (
-        f"{different.size} of {want.size} elements differ, first at {at} in row-major order: "
+        f"{np.count_nonzero(want != got)} of {want.size} elements differ, first at {at} in row-major order: "
         f"want {int(want[at]):0{digits}x}, got {int(got[at]):0{digits}x}"
     )
 
@@ -131,14 +147,15 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
         return "offset ignored" if source.layout == "offset" else "strides ignored"
     if len(longer) > 1 and np.array_equal(got, want.reshape(longer).ravel(order="F")):
         return "column-major order"
-    half = np.flatnonzero(got != want)[0] if want.size else 0
+    half = _first_places(want, got, 1)[0] if want.size else 0
     if half and want.size > 1 and np.array_equal(got[half:], got[:-half]):
         return "repeated"
-    if np.array_equal(np.sort(got), np.sort(want)):
+    sums = got.sum(dtype=np.uint64), want.sum(dtype=np.uint64)  # sorting takes long
+    if sums[0] == sums[1] and np.array_equal(np.sort(got), np.sort(want)):
         return "same elements in another order"
     if not got.any() and want.any():
         return "all zero"
-    if np.array_equal(got, want.byteswap()):
+    if np.array_equal(got, want.view(want.dtype.newbyteorder())):
         return "bytes of each element reversed"
     mark = np.frombuffer(bytes([MARK]) * want.itemsize, want.dtype)
     if want.itemsize > 1 and np.any(got == mark) and not np.any(want == mark):
@@ -171,7 +188,7 @@ def _name_changes(type_: str, want: Bits, got: Bits) -> str:
     """Name the ways in which single elements changed, the most frequent first."""
     if type_ not in _FLOAT:
         return "wrong elements"
-    different = np.flatnonzero(want != got)[:4096]
+    different = _first_places(want, got, 4096)
     others = [other for other in ("bf16", "f16", "f32") if other != type_]
     few = want[different], got[different]  # first, as conversions of millions of elements take long
     through = next((o for o in others if _are_rounded(type_, *few, o) and _are_rounded(type_, want, got, o)), None)
