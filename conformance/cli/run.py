@@ -15,7 +15,8 @@ from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.process.supervise import Terminated
 from ..load.cases import load_suite
 from ..model import Suite, fails
-from ..plan.rows import Plan, Row, plan_of, plan_of_case
+from ..plan.quick import QUICK, quick_rows
+from ..plan.rows import Plan, Row, plan_of, plan_of_cases
 from ..plan.select import BadExpression, case_of, choose, ids
 from ..report.no_start import report_no_start
 from ..run.confirm import DEFAULT_HANGS, HangPolicy
@@ -50,6 +51,8 @@ def add_options(parser: Parser) -> None:
     add_calls(parser)
     parser.many("--document", "ID", "judge by this document only")
     parser.once("-k", "EXPR", "only rows with these words in their ids; never conforms", dest="select")
+    text = "only a few hundred rows, which notice almost every planted backend; never conforms"
+    parser.add_argument("--quick", action="store_true", help=text)
     text = "only rows that failed in the run of that folder; never conforms"
     parser.path("--last-failed", "DIR", text, short="--lf")
     text = "call no further row after N rows of the target failed; the others are not run"
@@ -85,20 +88,30 @@ def run(args: argparse.Namespace) -> int:
 
 def request_of(args: argparse.Namespace) -> RunRequest:
     """Return what the options ask for; Usage if they cannot be carried out."""
+    if args.quick:
+        if args.select is not None:
+            raise Usage("-k and --quick both choose rows; give one of them")
+        args.select = QUICK
+    if args.select == QUICK and args.suite:
+        raise Usage("--quick lists rows of the bundled suite; drop --suite, or choose rows with -k")
     suite = load_suite(args.suite)
     if suite.lost:
         raise Usage(describe_missing_cases(suite))
     try:
-        plan = choose(_plan_of_one_case(args, suite) or challenge(plan_of(suite), args.nonce), args.select)
+        plan = choose(_plan_of_few_cases(args, suite) or challenge(plan_of(suite), args.nonce), args.select)
     except BadExpression as bad:
         raise Usage(f"-k: {bad}") from None
     return _read_request(args, plan)
 
 
-def _plan_of_one_case(args: argparse.Namespace, suite: Suite) -> Plan | None:
-    """Return the plan of the case that -k names, without reading the others; None if it names none."""
-    name = None if args.select is None or args.nonce else case_of(args.select, suite.cases)
-    plan = None if name is None else plan_of_case(suite, name)
+def _plan_of_few_cases(args: argparse.Namespace, suite: Suite) -> Plan | None:
+    """Return the plan of the cases of --quick, or of the one that -k names, without reading others; or None."""
+    if args.select is None or args.nonce:
+        return None
+    if args.select == QUICK:
+        return plan_of_cases(suite, quick_rows().cases)
+    name = case_of(args.select, suite.cases)
+    plan = None if name is None else plan_of_cases(suite, [name])
     return plan if plan and args.select.strip().rpartition("::")[2] in ids(plan.rows) else None
 
 
@@ -233,11 +246,15 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     if args.jobs > 1 and request.isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
     check_names(plan.suite.spec, args.operation, args.type, args.document)
-    partial = args.select is not None or args.last_failed or args.shard or args.operation or args.document or args.type
-    if partial and args.drawn_rows:
+    partial = args.last_failed or args.shard or args.operation or args.document or args.type
+    if (partial or args.select is not None) and args.drawn_rows:
         what = f"--drawn-rows {args.drawn_rows} draws calls of the whole target"
         raise Usage(f"{what}; drop the options that choose a part of it")
-    drawn_rows = (0 if partial else request.drawn_rows) if args.drawn_rows is None else args.drawn_rows
+    drawn_rows = request.drawn_rows if args.drawn_rows is None else args.drawn_rows
+    if partial or args.select not in (None, QUICK):
+        drawn_rows = 0
+    elif args.select == QUICK:
+        drawn_rows = min(drawn_rows, len(quick_rows().drawn))
     return replace(
         request,
         target=replace(

@@ -96,11 +96,13 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, ever
 
 
 def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row: bool) -> None:
-    """Print what each row of -k or --last-failed did. Such a run writes nothing, so that it overwrites no report."""
+    """Print what each row of -k, --quick or --last-failed did. Such a run overwrites no report: it writes nothing."""
     _say_all([_name(evidence), ""])
     if evidence.results:
         say(table(_part_table(evidence.results)))
     failures = group_failures(plan, evidence, conclusion)
+    if drawn := describe_drawn(evidence, plan.suite.spec):
+        say(f"  {drawn}")
     _say_all(_notes([*evidence.footer["notes"], *_note_outside(failures)]))
     _say_all(_failures(plan.suite, failures, evidence, every_row, "--json has all"))
     _say_all(["", *_end(conclusion, None)])

@@ -5,7 +5,7 @@ First come the rows of cases/combinations.txt, then rows that are drawn at rando
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
@@ -16,6 +16,7 @@ import numpy as np
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Claims, Spec, Step
 from ..plan.facets import facets_of_way
+from ..plan.quick import quick_rows
 from ..plan.rows import Row, is_expressible, row_of
 from .calls import Draw, DrawnCall
 from .cases import draw_case, draw_long_sequence
@@ -42,6 +43,15 @@ class Drawn(NamedTuple):
     seed: int
     calls: int
     """The number of rows; some of them have several calls."""
+    quick: bool = False
+    """Whether they are those of --quick."""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        return quick_rows().drawn[: self.calls] if self.quick else range(self.calls)
+
+    def to_json(self) -> dict[str, int]:
+        return {name: value for name, value in self._asdict().items() if value or name != "quick"}
 
 
 def whole_number() -> int:
@@ -84,7 +94,7 @@ class Drawer:
         """
         codes = {design.name: Codes(self._factors, design) for design in self._factors.designs}
         met = {name: np.zeros(each.count, bool) for name, each in codes.items()}
-        for number in range(drawn.calls):
+        for number in drawn.numbers:
             made = self._make(drawn.seed, number)
             if made is None:
                 continue

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..draw.challenge import challenge
 from ..model import Spec
+from ..plan.quick import quick_rows
 from ..plan.rows import Plan, Row, drawn_number
 from ..plan.select import BadExpression, choose
 from ..system.terminal import count_noun
@@ -19,7 +20,7 @@ SEED = 0
 
 
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
-    """Return the plan of a run: under its nonce, the rows that its -k chose, and the drawn rows of its evidence.
+    """Return the plan of a run: under its nonce, the rows that it chose, and the drawn rows of its evidence.
 
     InvalidEvidence if this suite draws other ones.
     """
@@ -33,13 +34,13 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
     wanted = [row_id for row_id in wanted if row_id not in there]
     if not wanted:
         return plan
-    from ..draw.rows import Drawer
+    from ..draw.rows import Drawer, Drawn
 
-    drawn = evidence.header.get("drawn", {"seed": SEED, "calls": 0})
+    drawn = Drawn(**evidence.header.get("drawn", {"seed": SEED, "calls": 0}))
     drawer, rows = Drawer(plan.suite.spec, evidence.claims), []
     for row_id in wanted:
         seed, number = drawn_number(row_id) or (0, 0)
-        row = drawer.row(seed, number) if seed == drawn["seed"] and number < drawn["calls"] else None
+        row = drawer.row(seed, number) if seed == drawn.seed and number in drawn.numbers else None
         if row is None or row.id != row_id:
             raise InvalidEvidence(
                 f"{path}: {row_id} is not what this suite draws; read it with the version that wrote it"
@@ -63,6 +64,10 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
         return f"{words}, {drawn['failures']:,} failed{rest}"
     factors = next(iter(Factors(spec).designs)).threes
     done = drawn["calls"] + drawn.get("left_out", 0)  # fewer if the backend was given up
+    if evidence.header["drawn"].get("quick"):
+        pairs = quick_rows().pairs
+        met = f"{pairs['met']:,} of {pairs['of']:,} pairs of values of factors met"
+        return f"{words}, none failed: {met}, as far as they are claimed"
     whole = done == evidence.header["drawn"]["calls"] >= whole_number()
     met = f": every three of {len(factors)} factors met, as far as they are claimed" if whole else ""
     return f"{words}, none failed{met}"

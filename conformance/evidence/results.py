@@ -16,6 +16,7 @@ from ..draw.challenge import NONCE
 from ..isolate.process.usage import ProcessEnd
 from ..model import VERDICTS, Claims, Identity, Result, Suite
 from ..model.results import RESULT_FORM
+from ..plan.quick import QUICK
 from ..plan.rows import drawn_number
 from ..system.files import read_bytes
 from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull, is_date, is_time, with_tuples
@@ -79,7 +80,7 @@ class Target:
     documents: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     select: str | None = None
-    """The expression given with -k, which makes a run incomplete."""
+    """The expression given with -k, or `--quick`; either makes a run incomplete."""
     large: bool = False
     require: tuple[str, ...] = ()
     """Facets, documents and types that the backend must claim."""
@@ -96,7 +97,8 @@ class Target:
     @property
     def filter(self) -> str:
         """The options that chose single rows, as they were given, such as `-k 'infer'`; empty if none did."""
-        return " ".join([f"-k {self.select!r}"] * bool(self.select) + [f"--last-failed {self.lf}"] * bool(self.lf))
+        select = QUICK if self.select == QUICK else f"-k {self.select!r}"
+        return " ".join([select] * bool(self.select) + [f"--last-failed {self.lf}"] * bool(self.lf))
 
     def to_json(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "lf" or value is not None}
@@ -150,7 +152,7 @@ _HEADER_FORM = {
     "folders?": MapOf(str),
     "limits?": {"timeout?": Number(0, 1e9), "memory?": COUNT},
     "shards?": [{"shard": _SHARD, "started": is_time}],
-    "drawn?": {"seed": COUNT, "calls": COUNT},
+    "drawn?": {"seed": COUNT, "calls": COUNT, "quick?": bool},
     "nonce?": NONCE,
 }
 

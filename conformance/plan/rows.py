@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple, NoReturn
@@ -103,13 +103,14 @@ def has_many_elements(case: Case) -> bool:
 
 def plan_of(suite: Suite) -> Plan:
     """Return the plan of a suite, under its own contracts."""
-    cases = sorted(suite.cases.values(), key=has_many_elements)
-    return Plan(suite, tuple(rows_of(cases, suite.spec, contracts(suite.spec))))
+    return plan_of_cases(suite, suite.cases)
 
 
-def plan_of_case(suite: Suite, name: str) -> Plan:
-    """Return the part of the plan with the rows of one case; no other case is read."""
-    return Plan(suite, tuple(rows_of([suite.cases[name]], suite.spec, contracts(suite.spec))))
+def plan_of_cases(suite: Suite, names: Container[str]) -> Plan:
+    """Return the part of the plan with the rows of some cases; no other case is read."""
+    cases = (suite.cases[name] for name in suite.cases if name in names)
+    in_order = sorted(cases, key=has_many_elements)
+    return Plan(suite, tuple(rows_of(in_order, suite.spec, contracts(suite.spec))))
 
 
 def rows_of(cases: Iterable[Case], spec: Spec, compiled: Mapping[str, Contract]) -> Iterator[Row]:

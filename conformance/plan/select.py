@@ -1,4 +1,4 @@
-"""`-k EXPR`: select rows by words of their ids, joined by and, or, not and brackets."""
+"""`-k EXPR`: select rows by words of their ids, joined by and, or, not and brackets; or --quick, those of a list."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..model import Cases
 from ..system.text import find_near
+from .quick import QUICK, quick_rows
 from .rows import Plan, Row
 
 _TOKEN = re.compile(r"\s*(?:([()])|('[^']*'|\"[^\"]*\"|[^\s()]+))")
@@ -21,13 +22,15 @@ class BadExpression(Exception):
 
 
 def choose(plan: Plan, select: str | None) -> Plan:
-    """Return the plan with only the rows that -k chooses, or as it is without -k; BadExpression if -k cannot be read.
+    """Return the plan with only the rows that -k or --quick chooses; BadExpression if -k cannot be read.
 
-    No run with -k shows conformity, so it need not say of each other row that it was not run.
+    No such run shows conformity, so it need not say of each other row that it was not run.
     """
     if select == plan.select:
         return plan
-    return replace(plan, rows=tuple(filter(parse_selection(select or "", ids(plan.rows)), plan.rows)), select=select)
+    quick = frozenset(quick_rows().rows) if select == QUICK else ()
+    chosen = (lambda row: row.id in quick) if quick else parse_selection(select or "", ids(plan.rows))
+    return replace(plan, rows=tuple(filter(chosen, plan.rows)), select=select)
 
 
 def parse_selection(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:

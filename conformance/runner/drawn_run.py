@@ -10,6 +10,7 @@ from ..evidence.drawn import SEED
 from ..evidence.results import DrawnCounts
 from ..isolate.backend import CallRows, close_backend
 from ..model import BAD, Adapter, Claims, Result
+from ..plan.quick import QUICK
 from ..plan.rows import Plan, Row
 from ..system.late import go_on
 
@@ -23,7 +24,7 @@ class DrawnRun:
     def __init__(self, plan: Plan, claims: Claims, calls: int) -> None:
         from ..draw.rows import Drawer, Drawn  # slow to import, and not every run draws calls
 
-        self.drawn = Drawn(SEED, calls)
+        self.drawn = Drawn(SEED, calls, plan.select == QUICK)
         self.calls = self.failures = self.left_out = 0
         self.notes: list[str] = []
         self._rows = Drawer(plan.suite.spec, claims).rows(self.drawn)

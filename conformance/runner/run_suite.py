@@ -33,6 +33,7 @@ from ..isolate.backend import (
 )
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result, fails
+from ..plan.quick import quick_rows
 from ..plan.rows import Plan, Row, drawn_number, has_many_elements
 from ..run.confirm import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
 from ..run.contain import quiet_backend, remove_places, stay_in
@@ -113,7 +114,7 @@ def run_suite(
             folder = out(adapter.identity.name) if out else None
             path = folder and folder / RESULTS
             drawn = DrawnRun(request.plan, claims, request.drawn_rows) if request.drawn_rows else None
-            header |= {"drawn": drawn.drawn._asdict()} if drawn else {}
+            header |= {"drawn": drawn.drawn.to_json()} if drawn else {}
             done = _resume(request.plan, path, header) if path and request.resume else []
             if folder:
                 remove_reports(folder)
@@ -143,7 +144,7 @@ def run_suite(
             in_order.close()
             if failed == request.maxfail:
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
-                for row in request.plan.rows[written:] if folder else ():
+                for row in rows_in_order(request.plan)[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
             subject = read_subject_of(adapter, request.backend, opened) if opened else NO_SUBJECT
         notes.extend(map(remove_places, drawn.notes if drawn else ()))
@@ -232,7 +233,7 @@ def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
 def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
     """Return the results of an interrupted run, without drawn rows, which are called again."""
     done = [result for result in salvage(path, header) if drawn_number(result.row) is None]
-    for row, result in zip_longest(plan.rows, done):
+    for row, result in zip_longest(rows_in_order(plan), done):
         if result is not None and (row is None or row.id != result.row):
             raise InvalidEvidence(f"{path}: the row {result.row} is not where the suite has it; begin a new run")
     refuse_contradictions(plan, done, header, part_of(path))
@@ -242,11 +243,13 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
 def _run_in_order(
     request: RunRequest, adapter: Adapter, setup: BackendSetup, done: list[Result], drawn: DrawnRun | None
 ) -> Generator[tuple[Row, Result | None]]:
-    """Yield a result for each row of the plan, in its order: done before, called now, or not called.
+    """Yield a result for each row, in the order of a run: done before, called now, or not called.
 
     Drawn rows come before those with many elements, which take long and tell little.
     """
-    rows, chosen, claims = request.plan.rows, chosen_rows(request), setup.claims
+    rows, claims = rows_in_order(request.plan), setup.claims
+    chosen_of = dict(zip(request.plan.rows, chosen_rows(request), strict=True))
+    chosen = [chosen_of[row] for row in rows]
     waived = {row.id: result for row in rows if setup.waivers and (result := setup.waive_call(row))}
     called = [is_chosen and row.id not in waived for is_chosen, row in zip(chosen, rows, strict=True)]
     open_another = partial(open_backend, request.backend, request.isolation, request.limits)
@@ -260,7 +263,7 @@ def _run_in_order(
         if request.dask:
             from ..isolate.parallel.dask_run import run_on_workers  # slow to import, and only needed here
 
-            results = run_on_workers(request.dask, _worker_setup(request, adapter, claims), rows, waiting)
+            results = run_on_workers(request.dask, _worker_setup(request, adapter, claims), request.plan.rows, waiting)
         else:
             one_by_one = request.jobs == 1 or start == first_slow  # many elements need much memory
             results = call([waiting] if one_by_one else split_rows(waiting))
@@ -283,6 +286,12 @@ def _worker_setup(request: RunRequest, adapter: Adapter, claims: Claims) -> Work
         request.backend, request.isolation, adapter.identity, claims, suite.digest, request.limits, request.hangs,
         suite.folder and suite.folder.resolve(), request.plan.nonce, request.plan.select,
     )  # fmt: skip
+
+
+def rows_in_order(plan: Plan) -> list[Row]:
+    """Return the rows as a run calls them: those of --quick first, so that an interrupted run has said the most."""
+    quick = frozenset(quick_rows().rows)
+    return sorted(plan.rows, key=lambda row: (has_many_elements(row.case), row.id not in quick))
 
 
 def chosen_rows(request: RunRequest) -> list[bool]:

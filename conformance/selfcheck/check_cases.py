@@ -281,20 +281,20 @@ def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> Iterat
     """Yield the cases that cite a rule and fail without it."""
     lacking = contracts(suite.spec, without=rule.id)
     citing = (case for case in suite.cases.values() if case.rule == rule.id)
-    return (case for case in citing if _is_witness(case, suite.spec, rule, whole, lacking))
+    for case in citing:
+        both = zip(rows_of([case], suite.spec, whole), rows_of([case], suite.spec, lacking), strict=True)
+        if any(means_something_else(row, without, rule) for row, without in both):
+            yield case
 
 
-def _is_witness(
-    case: Case, spec: Spec, rule: Rule, whole: Mapping[str, Contract], lacking: Mapping[str, Contract]
-) -> bool:
-    """Does a call of the case mean something else without the rule, in a document that it binds?"""
-    for row, without in zip(rows_of([case], spec, whole), rows_of([case], spec, lacking), strict=True):
-        for step, other in zip(row.steps, without.steps, strict=True):
-            before = {document: meaning for meaning, documents in step.meanings for document in documents}
-            after = {document: meaning for meaning, documents in other.meanings for document in documents}
-            for document in rule.documents & before.keys():
-                if _demands_of(before[document]) != _demands_of(after[document]):
-                    return True
+def means_something_else(row: Row, without: Row, rule: Rule) -> bool:
+    """Does a call of a row mean something else without a rule, in a document that the rule binds?"""
+    for step, other in zip(row.steps, without.steps, strict=True):
+        before = {document: meaning for meaning, documents in step.meanings for document in documents}
+        after = {document: meaning for meaning, documents in other.meanings for document in documents}
+        for document in rule.documents & before.keys():
+            if _demands_of(before[document]) != _demands_of(after[document]):
+                return True
     return False
 
 

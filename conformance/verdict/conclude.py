@@ -13,6 +13,7 @@ from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Cases, Claims, Result, Suite, Verdict, fails
 from ..model.verdicts import count_failed
+from ..plan.quick import QUICK
 from ..plan.rows import Plan
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
@@ -24,6 +25,7 @@ from .cause import Cause, find_causes
 from .sentences import (
     count_severities,
     describe_failures_in_unclaimed_types,
+    describe_filter,
     describe_missing_cases,
     note_adapter_errors,
     note_failures_in_unlisted_types,
@@ -251,14 +253,13 @@ def _exit_code(
     if target.shard:
         return INCOMPLETE, f"incomplete: shard {target.shard} of the rows; `conformance report` joins the shards"
     nothing_ran = all(rows.verdicts[document] == NOT_RUN for (document, _), group in groups.items() for rows in group)
-    if target.lf and nothing_ran:
+    if (target.lf or target.select == QUICK) and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
     if target.select and nothing_ran:
         hint = suggest(nearest(target.select, cases), "see `conformance list cases`")
         return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
     if target.filter:
-        limit = "chose some cases, and only the whole suite shows conformity"
-        return INCOMPLETE, f"incomplete: {target.filter} {limit}"
+        return INCOMPLETE, f"incomplete: {describe_filter(target, len(cases))}"
     if unmet := list(_find_unmet(standings, claims, target)):
         return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
     if gaps := [standing for standing in standings if standing.word not in ("conforms", NOT_CLAIMED)]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from importlib import import_module
 
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, RIGHT, WAIVED, Claims, Result, Suite, Word, covers
 from ..model.verdicts import SEVERITIES, Severity
+from ..plan.quick import QUICK, quick_rows
 from ..system.terminal import count_noun
 from ..system.text import join_names
 from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
@@ -176,6 +178,16 @@ def reach(suite: Suite) -> str:
         f"{len(suite.cases)} cases of another suite go" if len(suite.cases) != 1 else "one case of another suite goes"
     )
     return f" as far as {cases}"
+
+
+def describe_filter(target: Target, cases: int) -> str:
+    """Say what -k, --quick or --last-failed chose of all cases, and that this is not enough."""
+    if target.filter != QUICK:
+        return f"{target.filter} chose some cases, and only the whole suite shows conformity"
+    few, planted = quick_rows(), len(import_module("conformance.adapters.broken").BROKEN)
+    noticed = f"{planted - len(few.unnoticed)} of {planted} planted backends"
+    some = f"{len(few.rows)} rows of {len(few.cases)} cases, and drawn rows, that notice {noticed}"
+    return f"{QUICK}: {some}; a full run has {cases:,} cases"
 
 
 def describe_missing_cases(suite: Suite) -> str:

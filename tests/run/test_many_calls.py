@@ -14,7 +14,7 @@ from conformance.isolate.backend import use_backend
 from conformance.isolate.protocol.session import Session
 from conformance.load.cases import load_suite
 from conformance.model import Rejected, Tensor
-from conformance.plan.rows import Row, plan_of_case
+from conformance.plan.rows import Row, plan_of_cases
 from conformance.run import row as row_module
 from conformance.run.row import run_row
 
@@ -39,7 +39,7 @@ def time_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def row_of(case: str) -> Row:
-    (row,) = plan_of_case(load_suite(), case).rows
+    (row,) = plan_of_cases(load_suite(), [case]).rows
     return row
 
 

@@ -9,7 +9,7 @@ from conformance.evidence.results import read
 from conformance.isolate.backend import Isolation
 from conformance.isolate.process.launch import Limits
 from conformance.load.cases import load_suite
-from conformance.plan.rows import Plan, plan_of, plan_of_case
+from conformance.plan.rows import Plan, plan_of, plan_of_cases
 from conformance.runner import planted_backends as canary
 from conformance.verdict import planted
 
@@ -79,7 +79,7 @@ def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
 def test_a_run_without_evidence_catches_each_with_few_rows(isolation: Isolation) -> None:
     """It reads a few cases only, so that a person who repeats a failure need not wait."""
     suite = load_suite()
-    plan = plan_of_case(suite, "there-and-back")
+    plan = plan_of_cases(suite, ["there-and-back"])
     caught = canary.count_failures(plan, isolation, Limits(), few=True)
     assert list(caught) == list(planted.names(isolation))
     assert all(caught.values())
@@ -98,5 +98,5 @@ def test_a_run_without_evidence_tries_more_rows_before_it_fails(tmp_path: Path) 
 
 def test_planted_backends_do_not_depend_on_the_rows_of_the_plan() -> None:
     suite = load_suite()
-    of_one = canary.count_failures(plan_of_case(suite, "there-and-back"), "none", Limits())
+    of_one = canary.count_failures(plan_of_cases(suite, ["there-and-back"]), "none", Limits())
     assert of_one == canary.count_failures(plan_of(suite), "none", Limits())
