@@ -9,9 +9,10 @@ from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.model import Claims
 from conformance.plan.quick import QUICK, quick_rows
-from conformance.plan.rows import Row, drawn_number, plan_of, plan_of_cases
+from conformance.plan.rows import Row, drawn_number, has_many_elements, plan_of, plan_of_cases
 from conformance.plan.select import choose
 from conformance.run import row as row_module
+from conformance.runner.run_suite import rows_in_order
 from conformance.selfcheck.mutants import broken_backends, fails
 from tools.quick import numbers_of_combinations, pairs_of_rows
 
@@ -66,6 +67,13 @@ def test_a_reader_finds_the_same_rows_as_a_quick_run() -> None:
     """The run reads the cases of the list only."""
     for plan in (plan_of(SUITE), plan_of_cases(SUITE, QUICK_ROWS.cases)):
         assert [row.id for row in choose(plan, QUICK).rows] == list(QUICK_ROWS.rows)
+
+
+def test_a_full_run_calls_the_quick_rows_first() -> None:
+    small = [row.id for row in choose(plan_of(SUITE), QUICK).rows if not has_many_elements(row.case)]
+    in_order = rows_in_order(plan_of(SUITE))
+    assert [row.id for row in in_order[: len(small)]] == small
+    assert {*in_order} == {*plan_of(SUITE).rows}
 
 
 def test_quick_draws_rows_within_claims() -> None:
