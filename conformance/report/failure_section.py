@@ -174,7 +174,7 @@ def _make_full(
         make_line(facets, CaseAnswer(wants, got, ((same[0].worst, ()),), _note(same[0])), same, failing=True)
         for (wants, got), same in list(answers.items())[:MAX_LINES]
     ]
-    blames, meaning = run.blames_of(rows), _judged(first).meaning
+    blames, meaning = run.blames_of(rows), _find_meaning(first).meaning
     decisive = [find_broken(spec, rule, blames, documents)]
     if meaning.kind == "illegal" and meaning.rules[0] != decisive[0].rule.id:
         decisive.insert(0, find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
@@ -218,14 +218,14 @@ def _note(result: RowResult) -> str:
     return "" if note in format_answer(result, with_message=False) else note
 
 
-def _judged(result: RowResult) -> StepMeaning:
+def _find_meaning(result: RowResult) -> StepMeaning:
     """Return how the first document in which a row fails reads the step that decides."""
     meanings = result.row.step(result.step).meanings
     return next((each for each in meanings if set(each.documents) & set(result.failing)), meanings[0])
 
 
 def _draw(run: FinishedRun, result: RowResult) -> Picture:
-    judged = _judged(result)
+    judged = _find_meaning(result)
     document = next((each for each in judged.documents if each in result.failing), judged.documents[0])
     return draw_call(result.row.case.steps[result.step], run.contracts[document], judged.meaning, result.outcome)
 
