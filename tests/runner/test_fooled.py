@@ -82,7 +82,8 @@ def test_a_run_that_cannot_start_removes_what_the_last_one_said(command: Command
     command.run(f"{mine}:Mine", "--isolation", "none")
     mine.write_text("import nosuch\n" + ADAPTER, encoding="utf-8")
     assert command.run(f"{mine}:Mine", "--isolation", "none").code == 3
-    assert list(command.out.iterdir()) == []
+    assert {path.name for path in command.out.iterdir()} == {"junit.xml", "summary.md"}
+    assert "No module named 'nosuch'" in (command.out / "summary.md").read_text(encoding="utf-8")
 
 
 def test_processes_of_different_descriptions_are_not_one_backend(command: Command, mine: Path) -> None:
