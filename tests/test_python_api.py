@@ -117,7 +117,8 @@ def test_run_says_what_the_command_says(cli: Cli, tmp_path: Path) -> None:
     assert json.loads(json.dumps(ours)) == said
     assert (result.exit_code, result.conforms, result.label) == (1, False, "wrong answer")
     assert {failure.cause for failure in result.failures} == {"copies-no-length"}
-    assert result.causes == {"wrong answer: A 0 is a length whatever special_zero is": result.verdicts["fail"]}
+    causes = {cause.replace("perhaps: ", ""): number for cause, number in result.causes.items()}  # of other versions
+    assert causes == {"wrong answer: A 0 is a length whatever special_zero is": result.verdicts["fail"]}
     assert "A 0 is a length whatever special_zero is" in result._repr_html_()
     assert "exit 1" in repr(result)
     assert (tmp_path / "ours" / "report.html").is_file()

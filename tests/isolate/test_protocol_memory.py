@@ -93,6 +93,7 @@ def test_a_flood_while_a_call_is_sent() -> None:
         (f"[0, {-(1 << 100)}]", "a length of 101 bits, where at most 64 are taken"),
         (f"[{'6,' * 256}6]", "257 dims, where at most 256 are taken"),
     ],
+    ids=["300,001 zeros", "257 lengths", "101 bits", "101 bits below 0", "257 sixes"],
 )
 def test_dims_past_any_library(tmp_path: Path, dims: str, words: str) -> None:
     (tmp_path / "dims").write_text(dims)
