@@ -117,7 +117,7 @@ class SessionConclusion:
         if any(row.id not in self.results for row in self.wanted):
             header["target"] = {**header["target"], "select": self.config.option.keyword or None}
         if drawn.drawn.calls:
-            header["drawn"] = drawn.drawn._asdict()
+            header["drawn"] = drawn.drawn.to_json()
         writer = Writer(folder and folder / RESULTS, header)
         uncalled, fewer = Counter[str](), list[str]()
         for row in self.request.plan.rows:

@@ -27,7 +27,7 @@ class Odd(Reference):
 GROWTH = {
     "pass": "",
     "kept[calls % 60] = bytearray(100_000)": "",  # a cache that is full after some calls
-    "if calls == 200: kept[0] = bytearray(50_000_000)": "",  # a large pool, made late
+    "if calls == 700: kept[0] = bytearray(50_000_000)": "",  # a large pool, made late
     "kept[calls] = bytearray(10_000)": "memory by ",
     "calls % 10 or os.dup(0)": "open files by 100",
     "calls % 10 or threading.Thread(target=time.sleep, args=(60,), daemon=True).start()": "threads by 100",
@@ -37,13 +37,13 @@ GROWTH = {
 @pytest.mark.skipif(sys.platform != "linux", reason="measures with /proc")
 @pytest.mark.parametrize("act", GROWTH)
 def test_growth_with_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
-    monkeypatch.setattr(session, "CALLS_APART", 20)
+    monkeypatch.setattr(session, "CALLS_APART", 70)
     remote = start(write_backend(tmp_path, TEXT.format(act=act), "Odd"))
-    for length in range(400):
+    for length in range(1400):
         call(remote, (length % 7 + 1,))
     remote.close()
     (end,) = remote.ends
-    assert (end.exit, end.calls) == ("exit code 0", 400)
+    assert (end.exit, end.calls) == ("exit code 0", 1400)
     assert end.growth is not None
     assert GROWTH[act] in end.growth.describe()
     assert bool(process_notes(remote)) == bool(GROWTH[act])

@@ -94,8 +94,8 @@ def test_v_prints_every_row_that_failed(command: Command) -> None:
     usual, full = command.run(FLUSHES), command.run(FLUSHES, "-v")
     failed = failed_rows(command.out)
     assert len(failed) > 1
-    assert all(f" {row}:" in full.out for row in failed)
-    assert not all(f" {row}:" in usual.out for row in failed)
+    assert all(f": {row} " in f"{full.text} " for row in failed)
+    assert not all(f": {row} " in f"{usual.text} " for row in failed)
 
 
 def test_json_has_the_blame_and_command_of_each_failed_row(command: Command) -> None:
