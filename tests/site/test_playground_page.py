@@ -53,7 +53,11 @@ def test_a_clause_has_its_line_and_a_link_to_it(opened: Open) -> None:
 @pytest.mark.parametrize(
     ("call", "says", "shows"),
     [
-        (("2,3", "3,2"), "This call was run, as the case turns. 2 of 3 backends fail it:", ["wrong answer", "right 0.9, wrong 1"]),
+        (
+            ("2,3", "3,2"),
+            "This call was run, as the case turns. 2 of 3 backends fail it:",
+            ["wrong answer", "right 0.9, wrong 1"],
+        ),
         (
             ("2,3", "6"),
             "This call was run, as the case flattens. None of 3 backends fails it. "
