@@ -160,7 +160,7 @@ def test_a_template_is_sound_and_conforms_in_all_that_it_claims(plan: Plan, work
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("language", "part"), with_rows(*TOOLS, often="cpp", part=["--type=f32", "--operation=StaticReshape"])
+    ("language", "part"), with_rows(*TOOLS, often="c", part=["--type=f32", "--operation=StaticReshape"])
 )
 def test_a_run_of_a_template_exits_with_0(workshop: Workshop, tmp_path: Path, language: str, part: list[str]) -> None:
     workshop.cli("run", workshop.build(language), *part, "--out", str(tmp_path / "report")).expect(0)

@@ -111,6 +111,7 @@ def has_mistake(folder: Path, rows: Sequence[Row]) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_rows_read_are_the_rows_written(folder: Path) -> None:
     rows = [row for group in CHOICE.chosen for row in group.rows]
     assert len(rows) + CHOICE.left_out.total() == len(PLAN.rows)
