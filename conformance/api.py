@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .adapter import is_importing
 from .cli.arguments import Usage, load_spec_of, pick
 from .cli.commands import parser_of
 from .cli.facts import meaning_in
@@ -216,6 +217,11 @@ def run(  # noqa: PLR0913 - each is an option of the command
         several = value if isinstance(value, tuple | list) else [] if value is None else [value]
         words += [f"--{name}={each}" for each in several]
     with _value_errors(), ExitStack() as locks:
+        if is_importing():  # the run would import the file again, which would begin a run, and so on
+            raise Usage(
+                "the adapter's file calls conformance.run while it is imported; call it below "
+                "`if __name__ == '__main__':`"
+            )
         args = parser_of("run").parse_args([*filter(None, words), "--", _backend_of(adapter)])
         request = request_of(args)
         folder = RunFolder(args.backend, args.out, None, locks)

@@ -140,6 +140,17 @@ def test_run_takes_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_i
     assert result.verdicts["pass"] == 3
 
 
+def test_no_run_begins_while_its_adapter_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import conformance\nclass Mine(conformance.FunctionAdapter):\n    name, version = 'mine', '1'\n"
+        "conformance.run('mine.py:Mine', select='swaps-two-lengths', isolation='none')\n"
+    )
+    command = [sys.executable, "mine.py"]
+    done = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "calls conformance.run while it is imported" in done.stderr.splitlines()[-1]
+    assert "(mine.py:4)" in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs/ is not beside an installed suite")
 def test_the_page_and_the_example_are_true() -> None:
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL

@@ -3,12 +3,22 @@
 from .bundled import Bundled, backend_names, bundled_backends, registered_backends
 from .check import FACETS, FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
 from .digest import digest_of_adapter
-from .find import REFERENCE, command_of, import_adapter, is_own, is_reference, load_adapter, name_and_device, place_in
+from .find import (
+    REFERENCE,
+    command_of,
+    import_adapter,
+    is_importing,
+    is_own,
+    is_reference,
+    load_adapter,
+    name_and_device,
+    place_in,
+)
 from .function import FunctionAdapter, NodeCall, array_of, check_nodes_plain, check_rank_in_numpy, node_calls, rejection
 
 __all__ = [
     "FACETS", "FAMILIES", "MEMBERS", "REFERENCE", "Bundled", "CannotStart", "FunctionAdapter", "NodeCall", "array_of",
     "backend_names", "bundled_backends", "check_description", "check_nodes_plain", "check_rank_in_numpy",
-    "command_of", "digest_of_adapter", "import_adapter", "is_own", "is_reference", "load_adapter",
+    "command_of", "digest_of_adapter", "import_adapter", "is_importing", "is_own", "is_reference", "load_adapter",
     "name_and_device", "node_calls", "place_in", "registered_backends", "rejection", "resolve_claims",
 ]  # fmt: skip

@@ -54,6 +54,14 @@ def import_adapter(backend: str) -> None:
     _class(name_and_device(backend)[0])
 
 
+_importing: list[str] = []
+
+
+def is_importing() -> bool:
+    """Ask whether the code that is running was called by the import of an adapter."""
+    return bool(_importing)
+
+
 def name_and_device(backend: str) -> tuple[str, str | None]:
     on_device = _ON_DEVICE.fullmatch(backend)
     return (on_device["backend"], on_device["device"]) if on_device else (backend, None)
@@ -116,7 +124,11 @@ def _class(backend: str) -> Any:
     if separator and not module.endswith(".py") and _beside(module):
         what = f"the module {module!r} is not on Python's path, but there is a file"
         raise CannotStart(f"{backend}: {what}; write {_beside(module)}:{name}")
-    imported = _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+    _importing.append(backend)
+    try:
+        imported = _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+    finally:
+        _importing.pop()
     if not hasattr(imported, name):
         own = {n: value for n, value in vars(imported).items() if isinstance(value, type) and n[0] != "_"}
         near = ", ".join(sorted(n for n, value in own.items() if value.__module__ == imported.__name__)) or "none"
