@@ -74,10 +74,15 @@ def bundled_backends() -> dict[str, Bundled]:
 
 @cache
 def registered_backends() -> dict[str, str]:
-    """Return the backends that installed packages register by an entry point, by name, each as `module:Class`."""
+    """Return the backends that installed packages register by an entry point, by name, each as `module:Class`.
+
+    A bundled backend keeps its name. An entry point may name extras after the class.
+    """
     from importlib import metadata  # slow to import, and only needed here
 
-    return {each.name: each.value for each in metadata.entry_points(group="reshape_conformance.backends")}
+    found = metadata.entry_points(group="reshape_conformance.backends")
+    values = {each.name: each.value.partition("[")[0].strip() for each in found if each.name not in bundled_backends()}
+    return {name: value if ":" in value else f"{value}:" for name, value in values.items()}
 
 
 def backend_names() -> list[str]:

@@ -79,15 +79,17 @@ def test_an_installed_package_registers_a_backend(
     (tmp_path / "theirs-7.dist-info").mkdir()
     (tmp_path / "theirs-7.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 7\n")
     (tmp_path / "theirs-7.dist-info" / "entry_points.txt").write_text(
-        "[reshape_conformance.backends]\ntheirs-fast = theirs:It\n"
+        "[reshape_conformance.backends]\ntheirs-fast = theirs:It [fast]\nnumpy = theirs:It\nvague = theirs\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for the worker
     registered_backends.cache_clear()
     assert "theirs 7: " in command.run("theirs-fast", "--isolation", "worker").expect(1).out
     assert "did you mean 'theirs-fast'?" in command.run("theirs-fst").expect(3).err
-    listed = map(str.split, command("list", "backends").out.splitlines())
+    listed = [line.split() for line in command("list", "backends").out.splitlines()]
     assert ["theirs-fast", "installed", "theirs:It", "registered"] in listed
+    assert ["numpy", "installed", "theirs:It", "registered"] not in listed
+    assert "theirs has no class ''; its classes are It" in command.run("vague").expect(3).err
     assert digest_of_adapter("theirs-fast") == sha256_of(tmp_path / "theirs.py")
     registered_backends.cache_clear()
 
