@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import report
-from ..evidence.command import run_words
 from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear
 from ..evidence.results import Evidence, Writer, part_of, read
 from ..plan.rows import Plan
@@ -67,9 +66,10 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
         say(f"wrote {', '.join(REPORTS)}")
         what = "did not end, and shows" if interrupted else "ended with"
         say(f"the run that wrote the evidence {what} exit {conclusion.exit_code}: {conclusion.why}")
-        resume, verify = (*run_words(evidence.header), "--resume", str(folder)), ("conformance", "verify", str(folder))
-        then = shlex.join(resume if interrupted else (*verify, "--conforms"))
-        say(f"this exit code says only that the reports are written; next: {then}")
+        path = shlex.quote(str(folder))
+        resume = f"to go on, run the command of that run with --resume {path} instead of --out"
+        then = resume if interrupted else f"next: conformance verify {path} --conforms"
+        say(f"this exit code says only that the reports are written; {then}")
     return 0
 
 

@@ -80,7 +80,7 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
     cut_results(path, lines_of(path)[kept])
     said = command("report", command.out, "--suite", command.folder).expect(0)
     assert re.search(why, said.text)
-    assert "--resume" in said.text
+    assert f"run the command of that run with --resume {command.out} instead of --out" in " ".join(said.text.split())
     evidence = read_and_judge_part(path, command.plan)
     conclusion = conclude_evidence(command.plan, evidence)
     texts = report.texts(command.plan, evidence, conclusion)
