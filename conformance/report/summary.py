@@ -97,7 +97,7 @@ def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
     if run.claims.answers_special_zero:
         yield "special_zero (answered by the adapter)"
     if waived := count_tests(standings).get(WAIVED):
-        yield f"{count_noun(waived, 'test')} that fail and are waived"
+        yield f"{count_noun(waived, 'test')} that {'is' if waived == 1 else 'are'} waived"
 
 
 def name_facet(facet: str) -> str:

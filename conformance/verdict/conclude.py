@@ -169,7 +169,8 @@ def conclude(
             if document in within:
                 standing.append(group)
         if not within and not FAILED.isdisjoint(group.verdicts[document] for document in about):
-            unclaimed.append(group)
+            called = [each for each in group.rows if results[each.id].outcome.kind != "none"]
+            unclaimed += [group._replace(rows=called)] if called else []
         if row.type not in row.signature.types:
             unlisted.append(group)
     deaths = describe_failures_in_unclaimed_types(each for each in unclaimed if fails(each.verdicts.values()))

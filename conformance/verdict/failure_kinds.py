@@ -122,8 +122,11 @@ def _size_of(case: Case) -> tuple[bool, bool, int, int]:
 
 
 def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Failures:
-    """Group the rows that failed in the target. Rows that are waived are left out if any other failed."""
-    results = {result.row: result for result in evidence.results if result.diagnosis}
+    """Group the rows that failed in the target. Rows that are waived are left out if any other failed.
+
+    Nothing is known to fail in a row that a waiver kept from being called.
+    """
+    results = {result.row: result for result in evidence.results if result.diagnosis and result.outcome.kind != "none"}
     rows = [(row, results[row.id]) for row in plan_of_run(plan, evidence).rows if row.id in results]
     failed = sort_failures((each for each in rows if fails(each[1].verdicts.values())), conclusion)
     tests = _Tests(evidence.target, evidence.claims)
