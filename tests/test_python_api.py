@@ -126,7 +126,7 @@ def test_run_says_what_the_command_says(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_in_package", [True, False])
 def test_run_takes_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_package: bool) -> None:
-    package = tmp_path / "theirs" if is_in_package else tmp_path
+    package = tmp_path / "their_package" if is_in_package else tmp_path
     package.mkdir(exist_ok=True)
     (package / "kernel.py").write_text("def fold(array, shape): return array.reshape(shape).copy()\n")
     (package / "their_adapter.py").write_text(
@@ -135,7 +135,7 @@ def test_run_takes_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_i
         "    def reshape(self, src, shape, special_zero): return fold(src, shape)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    module: Any = import_module("theirs.their_adapter" if is_in_package else "their_adapter")
+    module: Any = import_module("their_package.their_adapter" if is_in_package else "their_adapter")
     result = conformance.run(module.Theirs, select="swaps-two-lengths", documents=["static-oneapi"])
     assert result.verdicts["pass"] == 3
 
