@@ -12,6 +12,7 @@ from .find import (
     is_reference,
     load_adapter,
     name_and_device,
+    path_of_workers,
     place_in,
 )
 from .function import FunctionAdapter, NodeCall, array_of, check_nodes_plain, check_rank_in_numpy, node_calls, rejection
@@ -20,5 +21,6 @@ __all__ = [
     "FACETS", "FAMILIES", "MEMBERS", "REFERENCE", "Bundled", "CannotStart", "FunctionAdapter", "NodeCall", "array_of",
     "backend_names", "bundled_backends", "check_description", "check_nodes_plain", "check_rank_in_numpy",
     "command_of", "digest_of_adapter", "import_adapter", "is_importing", "is_own", "is_reference", "load_adapter",
-    "name_and_device", "node_calls", "place_in", "registered_backends", "rejection", "resolve_claims",
+    "name_and_device", "node_calls", "path_of_workers", "place_in", "registered_backends", "rejection",
+    "resolve_claims",
 ]  # fmt: skip

@@ -186,7 +186,39 @@ def _import_file(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    if (folder := str(path.parent.resolve())) not in sys.path:
-        sys.path.append(folder)  # last, so that no file there hides a module of the suite or of a library
-    spec.loader.exec_module(module)
+    _forget_earlier_files()
+    known, folder = set(sys.modules), path.parent.resolve()
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))  # last, so that no file there hides a module of the suite or of a library
+        _added.append(str(folder))
+    importlib.invalidate_caches()  # the files may be younger than what Python remembers of the folder
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        _imported.extend(name for name in {*sys.modules} - known if _is_in(folder, name))
     return module
+
+
+_added: list[str] = []
+_imported: list[str] = []
+"""The folder that the last import of an adapter added to Python's path, and the modules that it found there."""
+
+
+def path_of_workers() -> list[str]:
+    """Return Python's path for another process: without the folder of an adapter in this one, which may be another."""
+    return [folder for folder in sys.path if folder and folder not in _added]
+
+
+def _is_in(folder: Path, name: str) -> bool:
+    """Ask whether a module is a file of a folder, or of a package there; a `.venv` there is no package."""
+    file, top = getattr(sys.modules[name], "__file__", None), folder / name.partition(".")[0]
+    return file is not None and (Path(file) == top.with_suffix(".py") or Path(file).is_relative_to(top))
+
+
+def _forget_earlier_files() -> None:
+    """Forget the files beside the adapter before: another adapter may have some of the same names, or they changed."""
+    sys.path[:] = [folder for folder in sys.path if folder not in _added]
+    for name in _imported:
+        sys.modules.pop(name, None)
+    _added.clear()
+    _imported.clear()

@@ -1,5 +1,6 @@
 """Whatever a backend is or does, it gets one clear message or one clear verdict, and the run goes on."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,22 @@ def test_an_installed_package_registers_a_backend(
     assert "theirs has no class ''; its classes are It" in command.run("vague").expect(3).err
     assert digest_of_adapter("theirs-fast") == sha256_of(tmp_path / "theirs.py")
     registered_backends.cache_clear()
+
+
+def test_adapters_in_one_process_import_the_files_beside_them(tmp_path: Path) -> None:
+    adapter = (
+        "from helper_beside import VERSION\nfrom conformance import FunctionAdapter\nclass It(FunctionAdapter):\n"
+        "    name, version = 'it', VERSION\n    def reshape(self, src, shape, special_zero): return src\n"
+    )
+    before = [*sys.path]
+    try:
+        for folder, version in (("one", "1"), ("two", "2"), ("one", "now 3")):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / "mine.py").write_text(adapter)
+            (tmp_path / folder / "helper_beside.py").write_text(f"VERSION = '{version}'\n")
+            assert load_adapter(f"{tmp_path / folder / 'mine.py'}:It").identity.version == version
+    finally:
+        sys.path[:] = before
 
 
 @pytest.mark.parametrize("name", MISNAMED)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from ...adapter import CannotStart
+from ...adapter import CannotStart, path_of_workers
 from ...model import Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
 from ...run.at_once import ProgramRun
 from ...run.call import AnswerOrError, attempt
@@ -341,7 +341,7 @@ def worker(
     backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
 ) -> Remote:
     """Start a process for a Python adapter, which notes the files that it opens if told where."""
-    path = os.pathsep.join(p for p in sys.path if p)
+    path = os.pathsep.join(path_of_workers())
     env = {**_MALLOC, **_ONE_THREAD, **os.environ, "PYTHONPATH": path, **(opened.env if opened else {})}
     options, begin = (["-S"], BEGIN) if opened else ([], "")
     worker, prefork = (
