@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -257,11 +257,12 @@ def _contracts() -> tuple[Spec, Mapping[str, Contract]]:
 
 
 def _documents(spec: Spec, document: str | None) -> list[str]:
-    return list(spec.documents) if document is None else [pick("document", document, spec.documents)]
+    return list(spec.documents) if document is None else [pick("document", str(document), spec.documents)]
 
 
 def _text(lengths: Sequence[Length]) -> str:
-    return str(lengths) if isinstance(lengths, int | str) else ",".join(map(str, lengths))
+    is_one = isinstance(lengths, str) or not isinstance(lengths, Iterable)
+    return str(lengths) if is_one else ",".join(map(str, lengths))
 
 
 def _array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:

@@ -59,6 +59,8 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
     (conformance.meaning, {"src": (3, -1), "shape": (3,)}, "src holds -1, and no tensor has a length below 0"),
     (conformance.meaning, {"src": (3.5,), "shape": (3,)}, "'3.5' is not a whole number; write for example src=3,4,5"),
     (conformance.meaning, {"src": 3, "shape": (3,), "document": "static"}, "did you mean 'static-oneapi'?"),
+    (conformance.meaning, {"src": None, "shape": (3,)}, "'None' is not a whole number"),
+    (conformance.meaning, {"src": 3, "shape": 3, "document": ["static-oneapi"]}, "unknown document"),
     (conformance.meaning, {"src": 3, "shape": 3, "special_zero": "maybe"}, "'maybe' is neither true nor false"),
     (conformance.check, {"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),
     (conformance.check, {"answer": X, "src": X + 1j, "shape": (6,)}, "complex64, which is no element type"),
