@@ -179,8 +179,9 @@ class BackendSetup:
     blamer: Blamer
 
     def waive_call(self, row: Row) -> Result | None:
-        """Return the result of a row that a waiver keeps from being called; None if the row is called."""
-        return waive.waive_call(row, self.waivers, self.today) if self.claims.offers(row.operation) else None
+        """Return the result of a claimed row that a waiver keeps from being called; None if the row is called."""
+        claimed = self.claims.offers(row.operation) and not self.claims.find_unclaimed(row.facets)
+        return waive.waive_call(row, self.waivers, self.today) if claimed else None
 
     def apply_waivers(self, row: Row, result: Result) -> Result:
         """Return the result with the failures waived that a waiver covers."""
