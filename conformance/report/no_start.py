@@ -1,4 +1,4 @@
-"""What CI shows of a run whose backend did not start: junit.xml with one error, and summary.md."""
+"""Report to CI that a backend did not start: junit.xml with one error, and summary.md."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ def pages(small_site: Path) -> dict[str, str]:
     return {str(path.relative_to(small_site)): path.read_text(encoding="utf-8") for path in small_site.rglob("*.html")}
 
 
-def test_no_link_is_dead_and_every_file_is_reached_from_the_landing(small_site: Path) -> None:
+def test_no_link_is_dead_and_every_file_is_reached(small_site: Path) -> None:
     assert list_broken_links(small_site) == []
     files = {path for path in small_site.rglob("*") if path.is_file()}
     assert files - list_reached_files(small_site / "index.html") == set()
 
 
-def test_every_page_has_menu_foot_description_icon_and_one_heading(pages: dict[str, str]) -> None:
+def test_every_page_has_menu_foot_description_and_icon(pages: dict[str, str]) -> None:
     assert len(pages) > 40
     for name, text in pages.items():
         menu = re.search(r'(?s)<nav class=site aria-label="This site">(.*?)</nav>', text)
