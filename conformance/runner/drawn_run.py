@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import islice
 
 from ..evidence.drawn import SEED
 from ..evidence.results import DrawnCounts
@@ -67,14 +68,17 @@ class DrawnRun:
         self.left_out = self.drawn.calls - self.calls
 
     def _with_case(self, row: Row, result: Result, open_another: Callable[[], Adapter]) -> Result:
-        """Return a result with the smallest case that could be written; if writing fails, a note says so."""
+        """Return a result with the smallest case that could be written, or the first in a quick run, which is short.
+
+        If writing fails, a note says so.
+        """
         from ..hunt.write_drawn import write_drawn  # most runs have no such failure
 
         text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             adapter = open_another()
             try:
-                for smaller in write_drawn(row, result, adapter, self._claims):
+                for smaller in islice(write_drawn(row, result, adapter, self._claims), 1 if self.drawn.quick else None):
                     text = smaller
             finally:
                 close_backend(adapter)
