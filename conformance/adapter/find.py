@@ -202,6 +202,8 @@ def _import_file(path: Path) -> ModuleType:
 _added: list[str] = []
 _imported: list[str] = []
 """The folder that the last import of an adapter added to Python's path, and the modules that it found there."""
+_importer = [0]
+"""The pid of the process that imported them."""
 
 
 def path_of_workers() -> list[str]:
@@ -216,7 +218,13 @@ def _is_in(folder: Path, name: str) -> bool:
 
 
 def _forget_earlier_files() -> None:
-    """Forget the files beside the adapter before: another adapter may have some of the same names, or they changed."""
+    """Forget the files beside the adapter before: another adapter may have some of the same names, or they changed.
+
+    A fork of the process that imported them is made to save their import, for the same adapter.
+    """
+    if _importer[0] not in (0, os.getpid()):
+        return
+    _importer[0] = os.getpid()
     sys.path[:] = [folder for folder in sys.path if folder not in _added]
     for name in _imported:
         sys.modules.pop(name, None)
