@@ -53,7 +53,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class CallMeaning:
-    """What a document says about a call."""
+    """The meaning of a call in one document."""
 
     kind: str
     """`legal`, `illegal` or `unspecified`; `conditional` if it depends on a named length; `not expressible`."""

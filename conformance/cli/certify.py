@@ -109,7 +109,7 @@ def _read_commitment(asked: records.RecordFile, backend: str, out: Path) -> reco
 
 
 def _run_request(request: RunRequest, challenge_: Path | None, out: Path) -> Evidence:
-    progress = Progress("running", sum(chosen_rows(request)) + request.drawn_rows)
+    progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     kept = [path.resolve() for path in (challenge_, signature_of(challenge_))] if challenge_ else []
 
     def folder_of(backend: str) -> Path:

@@ -153,7 +153,7 @@ def _folder_name(backend: str) -> str:
 
 
 def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace) -> int:
-    progress = Progress("running", sum(chosen_rows(request)) + request.drawn_rows)
+    progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     evidence: Evidence | None = None
     keep = not request.target.filter or folder.is_named
     try:

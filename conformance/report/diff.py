@@ -73,7 +73,7 @@ class Change(NamedTuple):
 
 
 class WhatFailed(NamedTuple):
-    """What a failing row does to a user, and its cause, or its diagnosis if none is known."""
+    """The severity of a failing row, and its cause, or its diagnosis if none is known."""
 
     severity: Severity
     title: str

@@ -76,7 +76,7 @@ def format_foot(digest: str, *facts: str, version: str = __version__, of: str = 
 
 
 class Site(NamedTuple):
-    """What each page of a site says beside its own contents."""
+    """The facts that each page of a site shows beside its own contents."""
 
     suite: str
     """The digest."""

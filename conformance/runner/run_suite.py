@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from functools import partial
-from itertools import compress, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,8 +180,9 @@ class BackendSetup:
 
     def waive_call(self, row: Row) -> Result | None:
         """Return the result of a claimed row that a waiver keeps from being called; None if the row is called."""
-        claimed = self.claims.offers(row.operation) and not self.claims.find_unclaimed(row.facets)
-        return waive.waive_call(row, self.waivers, self.today) if claimed else None
+        if result := waive.waive_call(row, self.waivers, self.today):  # first, as few rows have one
+            return result if self.claims.offers(row.operation) and not self.claims.find_unclaimed(row.facets) else None
+        return None
 
     def apply_waivers(self, row: Row, result: Result) -> Result:
         """Return the result with the failures waived that a waiver covers."""
@@ -249,10 +250,9 @@ def _run_in_order(
     Drawn rows come before those with many elements, which take long and tell little.
     """
     rows, claims = rows_in_order(request.plan), setup.claims
-    chosen_of = dict(zip(request.plan.rows, chosen_rows(request), strict=True))
-    chosen = [chosen_of[row] for row in rows]
-    waived = {row.id: result for row in rows if setup.waivers and (result := setup.waive_call(row))}
-    called = [is_chosen and row.id not in waived for is_chosen, row in zip(chosen, rows, strict=True)]
+    chosen = chosen_rows(request)
+    waived = {row.id: result for row in chosen if (result := setup.waive_call(row))}
+    called = {row.id for row in chosen} - waived.keys()
     open_another = partial(open_backend, request.backend, request.isolation, request.limits)
     first_slow = next((number for number, row in enumerate(rows) if has_many_elements(row.case)), len(rows))
 
@@ -260,7 +260,7 @@ def _run_in_order(
         begin = min(max(start, len(done)), end)
         results: Iterator[Result]
         yield from zip(rows[start:begin], done[start:begin], strict=True)
-        waiting = list(compress(rows[begin:end], called[begin:end]))
+        waiting = [row for row in rows[begin:end] if row.id in called]
         if request.dask:
             from ..isolate.parallel.dask_run import run_on_workers  # slow to import, and only needed here
 
@@ -268,9 +268,11 @@ def _run_in_order(
         else:
             one_by_one = request.jobs == 1 or start == first_slow  # many elements need much memory
             results = call([waiting] if one_by_one else split_rows(waiting))
-        for row, is_chosen, is_called in zip(rows[begin:end], chosen[begin:end], called[begin:end], strict=True):
-            uncalled = waived[row.id] if is_chosen and not is_called else result_without_call(row, NOT_RUN)
-            yield row, next(results) if is_called else uncalled
+        for row in rows[begin:end]:
+            if row.id in called:
+                yield row, next(results)
+            else:
+                yield row, waived.get(row.id) or result_without_call(row, NOT_RUN)
 
     with use_jobs(adapter, open_another, claims, request.isolation, request.jobs, request.hangs) as call:
         yield from run_part(0, first_slow)
@@ -295,9 +297,9 @@ def rows_in_order(plan: Plan) -> list[Row]:
     return sorted(plan.rows, key=lambda row: (has_many_elements(row.case), row.id not in quick))
 
 
-def chosen_rows(request: RunRequest) -> list[bool]:
-    """Say of each row of the plan whether a request runs it."""
-    return [_is_chosen(request, number, row) for number, row in enumerate(request.plan.rows)]
+def chosen_rows(request: RunRequest) -> list[Row]:
+    """Return the rows of the plan that a request runs."""
+    return [row for number, row in enumerate(request.plan.rows) if _is_chosen(request, number, row)]
 
 
 def _is_chosen(request: RunRequest, number: int, row: Row) -> bool:

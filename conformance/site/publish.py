@@ -161,7 +161,7 @@ def folders(reports: Path) -> list[Path]:
 
 
 class Written(NamedTuple):
-    """What the pages of a site show."""
+    """The runs and certificates that the pages of a site show."""
 
     runs: list[FinishedRun]
     stale: list[Stale]

@@ -35,7 +35,7 @@ def test_every_markdown_file_is_a_page_that_all_pages_lead_to(site: Path) -> Non
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_link_of_a_text_is_a_link_of_its_page(site: Path, source: str) -> None:
-    """Nothing but a link to a report that this site lacks becomes its text."""
+    """Only a link to a report that this site lacks becomes its text."""
     text = re.sub(r"(?ms)^```.*?^```|`[^`\n]+`", "`code`", (ROOT / source).read_text(encoding="utf-8"))
     written = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not re.search(r"reports/|\.html|\.png", link)]
     page = PageLinks(site / "docs" / markdown_pages.page_of(source))

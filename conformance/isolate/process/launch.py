@@ -79,7 +79,7 @@ SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 """Errors of a system, or a process of the suite, that has no more files, memory or processes to give."""
 
 
-LIMITS_MEMORY = hasattr(resource, "prlimit") if sys.platform != "win32" else False
+LIMITS_MEMORY = sys.platform != "win32" and hasattr(resource, "prlimit")
 """Whether this system limits the memory of a process that runs."""
 
 
