@@ -43,7 +43,8 @@ class Torch(ArrayLibrary):
             src.memory, dtype=TYPES[src.type], count=(len(src.memory) - src.offset % width) // width,
             offset=src.offset % width,
         )  # fmt: skip
-        strides = tuple(stride // width for stride in src.strides)
+        # The dense strides of a tensor without elements may pass 64 bits.
+        strides = tuple(min(stride // width, (1 << 63) - 1) for stride in src.strides)
         return torch.as_strided(memory, src.dims, strides, src.offset // width).to(self.device)
 
     def reshape(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

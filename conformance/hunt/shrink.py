@@ -124,7 +124,7 @@ def _smaller_lengths(lengths: Lengths) -> Iterator[Lengths]:
 def _merge_neighbours(lengths: Lengths) -> Iterator[Lengths]:
     """Yield lengths of the same product with one length less."""
     for at, (one, other) in enumerate(itertools.pairwise(lengths)):
-        if one > 0 and other > 0:
+        if one > 0 and other > 0 and one * other < 1 << 63:
             yield (*lengths[:at], one * other, *lengths[at + 2 :])
 
 
