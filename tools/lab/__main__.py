@@ -141,11 +141,11 @@ def _check(clone: Path, args: argparse.Namespace) -> int:
     sentences = load_sentences(clone / REPORTS / FILE)
     problems = check_sentences(sentences, clone, reports, load_plan(args.suite))
     if args.json:
-        emit({"sentences": len(sentences.sentences), "problems": [str(problem) for problem in problems]})
+        emit({"sentences": len(sentences), "problems": [str(problem) for problem in problems]})
     else:
         for problem in problems:
             say(str(problem))
-        say(f"{count_noun(len(sentences.sentences), 'sentence')}, {count_noun(len(problems), 'problem')}")
+        say(f"{count_noun(len(sentences), 'sentence')}, {count_noun(len(problems), 'problem')}")
     return 1 if problems else 0
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,6 @@ FILE = "sentences.yaml"
 """In the folder of published results."""
 SCHEMA = str(Path(__file__).with_name("sentences"))
 _WORDS = {"tensor": "answered", "crash": "crash", "timeout": "timeout", "rejected": "rejected", "error": "error"}
-_SENTENCE = re.compile(r"\S.*?(?:[.?!](?= )|$)")
 _CELLS = re.compile(r"^\| (?P<library>[^|]+) \| (?P<found>[^|]+) \|$")
 
 
@@ -47,35 +46,27 @@ class Sentence(NamedTuple):
     shown: tuple[Rows, ...]
 
 
-class Sentences(NamedTuple):
-    """The content of sentences.yaml."""
-
-    sentences: tuple[Sentence, ...]
-    background: tuple[str, ...]
-
-
-def load_sentences(path: Path) -> Sentences:
+def load_sentences(path: Path) -> tuple[Sentence, ...]:
     """Read a sentences.yaml; Malformed, with every problem, if it does not fit its schema."""
     content, problems = read_file(path, SCHEMA)
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    sentences = tuple(
+    return tuple(
         Sentence(Place(str(path), each.line), each["file"], each["says"], tuple(map(_rows, each["shown"])))
         for each in content["sentences"]
     )
-    return Sentences(sentences, tuple(content["background"]))
 
 
 def _rows(entry: dict[str, str]) -> Rows:
     return Rows(tuple(entry["in"]), entry.get("rows", entry.get("some", "")), "some" not in entry, entry["did"])
 
 
-def check(sentences: Sentences, clone: Path, reports: Path, plan: Plan) -> list[Problem]:
+def check(sentences: Sequence[Sentence], clone: Path, reports: Path, plan: Plan) -> list[Problem]:
     """Return each sentence that is not in its file or not shown by its rows, and those that no rows are named for."""
-    texts = {name: _plain(_read(clone / name)) for name in dict.fromkeys(each.file for each in sentences.sentences)}
+    texts = {name: _plain(_read(clone / name)) for name in dict.fromkeys(each.file for each in sentences)}
     published = cache(lambda folder: _results(reports / folder, plan))
-    folders = sorted({folder for each in sentences.sentences for rows in each.shown for folder in rows.folders})
+    folders = sorted({folder for each in sentences for rows in each.shown for folder in rows.folders})
     problems = [Problem(Place(folder, 1), why) for folder in folders if isinstance(why := published(folder), str)]
-    for sentence in sentences.sentences:
+    for sentence in sentences:
         if _plain(sentence.says) not in texts[sentence.file]:
             problems.append(
                 Problem(sentence.place, f"{sentence.file} does not say {sentence.says!r}; correct one of them")
@@ -155,25 +146,9 @@ def _describe(result: Result) -> str:
 # ── the text ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _without_rows(name: str, text: str, sentences: Sentences) -> Iterator[Problem]:
-    """Find parts of tables, and sentences of paragraphs, about libraries that no rows are named for."""
-    said = [_plain(each.says) for each in sentences.sentences if each.file == name]
-    known = [*said, *map(_plain, sentences.background)]
-    for line, part in (*_parts_of_tables(text), *_paragraphs(text)):
-        for sentence in _unnamed(_plain(part), known):
-            yield Problem(Place(name, line), f"no rows are named for {sentence[:90]!r}; add them to {FILE}")
-
-
-def _unnamed(text: str, known: Iterable[str]) -> Iterator[str]:
-    """Yield the sentences of a text that share no word with the known ones."""
-    named = [(at, at + len(words)) for words in known if (at := text.find(words)) >= 0]
-    for sentence in _SENTENCE.finditer(text):
-        if not any(start < sentence.end() and sentence.start() < end for start, end in named):
-            yield sentence[0]
-
-
-def _parts_of_tables(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each part between semicolons of the table of what libraries do, with its line."""
+def _without_rows(name: str, text: str, sentences: Sequence[Sentence]) -> Iterator[Problem]:
+    """Find parts of the table of what libraries do, between semicolons, that no rows are named for."""
+    named = [_plain(each.says) for each in sentences if each.file == name]
     in_table = False
     for number, line in enumerate(text.splitlines(), 1):
         cells = _CELLS.match(line)
@@ -182,15 +157,6 @@ def _parts_of_tables(text: str) -> Iterator[tuple[int, str]]:
         elif not line.startswith("|"):
             in_table = False
         elif in_table and cells:
-            yield from ((number, part.strip()) for part in cells["found"].split(";"))
-
-
-def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the paragraphs below the counts, with their first lines: no headings, commands or tables."""
-    before, found, after = text.partition("<!-- /counts -->\n")
-    number = before.count("\n") + 2
-    for block in re.split(r"\n\n+", after) if found else []:
-        at = number + len(block) - len(block.lstrip("\n"))
-        if block.strip() and not block.lstrip("\n").startswith(("#", "    ", "|")):
-            yield at, block
-        number += block.count("\n") + 2
+            for part in map(_plain, cells["found"].split(";")):
+                if not any(words in part or part in words for words in named):
+                    yield Problem(Place(name, number), f"no rows are named for {part[:90]!r}; add them to {FILE}")
