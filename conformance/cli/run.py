@@ -50,7 +50,8 @@ def add_options(parser: Parser) -> None:
     add_request_options(parser)
     add_calls(parser)
     parser.many("--document", "ID", "judge by this document only")
-    parser.once("-k", "EXPR", "only rows with these words in their ids; never conforms", dest="select")
+    text = "only rows with these words in their ids, facet:NAME or level:NAME; never conforms"
+    parser.once("-k", "EXPR", text, dest="select")
     text = "only a few hundred rows, which notice almost every planted backend; never conforms"
     parser.add_argument("--quick", action="store_true", help=text)
     text = "only rows that failed in the run of that folder; never conforms"

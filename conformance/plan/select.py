@@ -1,10 +1,11 @@
-"""`-k EXPR`: select rows by words of their ids, joined by and, or, not and brackets; or --quick, those of a list."""
+"""`-k EXPR`: select rows by words of their ids, facets or levels, joined by and, or, not and brackets; or --quick."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping, Set
 from dataclasses import replace
+from functools import partial
 
 from ..model import Cases
 from ..system.text import find_near
@@ -15,6 +16,8 @@ _TOKEN = re.compile(r"\s*(?:([()])|('[^']*'|\"[^\"]*\"|[^\s()]+))")
 Chooser = Callable[[Row], bool]
 _Parsed = tuple[Chooser, list[str]]
 """A test, and the tokens behind its expression."""
+_Levels = Mapping[str, Set[str]]
+"""The rules of each level."""
 
 
 class BadExpression(Exception):
@@ -29,20 +32,25 @@ def choose(plan: Plan, select: str | None) -> Plan:
     if select == plan.select:
         return plan
     quick = frozenset(quick_rows().rows) if select == QUICK else ()
-    chosen = (lambda row: row.id in quick) if quick else parse_selection(select or "", ids(plan.rows))
+    chosen = (lambda row: row.id in quick) if quick else parse_selection(select or "", plan)
     return replace(plan, rows=tuple(filter(chosen, plan.rows)), select=select)
 
 
-def parse_selection(expression: str, plan_ids: frozenset[str] = frozenset()) -> Chooser:
-    """Return a test for rows. The id of a row or case selects only that; a word, rows with it in id, file or rule."""
-    whole = expression.strip()
-    if whole.rpartition("::")[2] in plan_ids:
-        wanted = whole.rpartition("::")[2]
-        return lambda row: wanted in (row.id, row.case.id)
+def parse_selection(expression: str, plan: Plan) -> Chooser:
+    """Return a test for rows. The id of a row or case selects only that; a word, rows with it in id, file or rule.
+
+    `facet:in-place` selects the rows of a facet, and `level:must` those of rules of a level.
+    """
+    whole = expression.strip().rpartition("::")[2]
+    if whole in ids(plan.rows):
+        return lambda row: whole in (row.id, row.case.id)
     tokens = [bracket or word for bracket, word in _TOKEN.findall(expression)]
     if not tokens:
         raise BadExpression("the expression is empty; write words of case ids, such as 'infer and not empty'")
-    test, rest = _either(tokens)
+    levels: dict[str, set[str]] = {}
+    for rule in plan.suite.spec.rules.values():
+        levels.setdefault(rule.level, set()).add(rule.id)
+    test, rest = _either(tokens, levels)
     if rest:
         raise BadExpression(f"{rest[0]!r} is one too many in {expression!r}; join words with and, or, not")
     return test
@@ -69,32 +77,39 @@ def nearest(expression: str, cases: Cases) -> list[str]:
     return find_near(meant, names, 3, 0.7) or find_near(meant, words)
 
 
-def _either(tokens: list[str]) -> _Parsed:
-    return _joined(tokens, "or", any, lambda rest: _joined(rest, "and", all, _one))
+def _either(tokens: list[str], levels: _Levels) -> _Parsed:
+    return _joined(tokens, levels, "or", any, partial(_joined, word="and", join=all, read=_one))
 
 
 def _joined(
-    tokens: list[str], word: str, join: Callable[[Iterable[bool]], bool], read: Callable[[list[str]], _Parsed]
+    tokens: list[str], levels: _Levels, word: str, join: Callable[[Iterable[bool]], bool], read: Callable[..., _Parsed]
 ) -> _Parsed:
     """Read the parts that a word joins."""
-    test, rest = read(tokens)
+    test, rest = read(tokens, levels)
     tests = [test]
     while rest[:1] == [word]:
-        test, rest = read(rest[1:])
+        test, rest = read(rest[1:], levels)
         tests.append(test)
     return (lambda row: join(each(row) for each in tests)), rest
 
 
-def _one(tokens: list[str]) -> _Parsed:
+def _one(tokens: list[str], levels: _Levels) -> _Parsed:
     if not tokens or tokens[0] in ("and", "or", ")"):
         raise BadExpression(f"a word is missing before {tokens[0]!r}" if tokens else "the expression ends too early")
     if tokens[0] == "not":
-        test, rest = _one(tokens[1:])
+        test, rest = _one(tokens[1:], levels)
         return (lambda row: not test(row)), rest
     if tokens[0] == "(":
-        test, rest = _either(tokens[1:])
+        test, rest = _either(tokens[1:], levels)
         if rest[:1] != [")"]:
             raise BadExpression("a bracket is not closed")
         return test, rest[1:]
     word = tokens[0].strip("'\"").lower()
+    kind, _, name = word.partition(":")
+    if kind == "facet":
+        return (lambda row: name in row.facets), tokens[1:]
+    if kind == "level":
+        if name not in levels:
+            raise BadExpression(f"no rule has the level {name!r}; the levels are {', '.join(levels)}")
+        return (lambda row: row.case.rule in levels[name]), tokens[1:]
     return (lambda row: word in row.node_id.lower() or word in row.case.rule), tokens[1:]

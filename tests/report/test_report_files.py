@@ -21,7 +21,7 @@ from conformance.load.cases import load_suite
 from conformance.model import IDLE, Outcome, Result, Verdict
 from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan, plan_of
-from conformance.plan.select import ids, parse_selection
+from conformance.plan.select import parse_selection
 from conformance.report import badge, embedded, report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.verdict.conclude import conclude
@@ -83,7 +83,7 @@ def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
     failing = next(line for line in Page(WRITERS["page"](*answers)).text.splitlines() if "conformance run '" in line)
     words = shlex.split(failing[failing.index("conformance run") :])
     assert words[2] == "my adapter.py:It"
-    chosen = [row.id for row in plan.rows if parse_selection(words[4], ids(plan.rows))(row)]
+    chosen = [row.id for row in plan.rows if parse_selection(words[4], plan)(row)]
     assert chosen == ["zero-beside-infer[StaticReshape-f32]"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
-from conformance.plan.select import BadExpression, ids, parse_selection
+from conformance.plan.select import BadExpression, parse_selection
 
 from .. import builders
 from ..builders import DOCUMENTS, Command, mini
@@ -111,9 +111,8 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
 
 def chosen(expression: str, folder: Path) -> set[str]:
     """The cases of the rows that an expression chooses."""
-    rows = builders.plan_of_cases(folder).rows
-    chooses = parse_selection(expression, ids(rows))
-    return {row.case.id for row in rows if chooses(row)}
+    plan = builders.plan_of_cases(folder)
+    return {row.case.id for row in plan.rows if parse_selection(expression, plan)(row)}
 
 
 @pytest.mark.parametrize(
@@ -127,6 +126,7 @@ def chosen(expression: str, folder: Path) -> set[str]:
         (" infers ", {"infers"}), ("infers[StaticReshape-f32]", {"infers"}), ("stays and STATICRESHAPE", {"stays"}),
         ("'copies' or 'stays'", {"copies", "stays"}), ('"copies" or "stays"', {"copies", "stays"}),
         ("'copies or stays'", set()), ('"copies or stays"', set()), ("infer and s64 and f7", set()),
+        ("facet:chain", {"there-and-back"}), ("level:may or facet:no-such", set()),
     ],
 )  # fmt: skip
 def test_words_choose_rows(tmp_path: Path, expression: str, cases: set[str]) -> None:
@@ -134,8 +134,8 @@ def test_words_choose_rows(tmp_path: Path, expression: str, cases: set[str]) -> 
 
 
 @pytest.mark.parametrize(
-    "expression", ["", " ", "and", "a and", "or a", "not", "(a", "a)", "()", "a b", "a (b)", "not or"]
+    "expression", ["", " ", "and", "a and", "or a", "not", "(a", "a)", "()", "a b", "a (b)", "not or", "level:high"]
 )
-def test_an_expression_that_cannot_be_read_is_told(expression: str) -> None:
+def test_an_expression_that_cannot_be_read_is_told(expression: str, tmp_path: Path) -> None:
     with pytest.raises(BadExpression):
-        parse_selection(expression)
+        chosen(expression, tmp_path)

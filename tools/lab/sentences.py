@@ -17,7 +17,7 @@ from conformance.load.schema import read_file
 from conformance.load.strict_yaml import require
 from conformance.model import BAD, FAIL, NOT_CLAIMED, OBSERVED, PASS, Place, Problem, Result
 from conformance.plan.rows import Plan
-from conformance.plan.select import BadExpression, ids, parse_selection
+from conformance.plan.select import BadExpression, parse_selection
 from conformance.system.files import read_bytes
 
 FILE = "sentences.yaml"
@@ -105,7 +105,7 @@ def _results(folder: Path, plan: Plan) -> dict[str, Result] | str:
 def _unshown(rows: Rows, published: Callable[[str], dict[str, Result] | str], plan: Plan) -> Iterator[str]:
     """Say why rows do not show what they should."""
     try:
-        chooses = parse_selection(rows.expression, ids(plan.rows)) if rows.expression else lambda row: True
+        chooses = parse_selection(rows.expression, plan) if rows.expression else lambda row: True
     except BadExpression as bad:
         yield f"{rows.expression!r}: {bad}"
         return
