@@ -69,6 +69,7 @@ def test_every_pattern_of_tests_finds_a_file() -> None:
         ("[numpy-rwa]", "lab.yaml:4: environments.raw: unknown backend 'numpy-rwa'; did you mean 'numpy'?"),
         ("[numpy], need: [gpu]", "lab.yaml:4: unknown key 'need'; did you mean 'needs'?"),
         ("[numpy], needs: [a lot]", "is not gpu, program:NAME or instructions:NAME"),
+        ("[mine], program: node mine.mjs", "'version' is a dependency of 'program'"),
     ],
 )
 def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, run_lab: LabCommand) -> None:
@@ -226,7 +227,7 @@ def test_an_environment_that_cannot_be_made_is_no_environment(
     commands.code = 1
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "lab.yaml").write_text(LAB_YAML, encoding="utf-8")
-    run_lab("run", "raw", "--lab", tmp_path / "lab.yaml").expect(3, err="raw: cannot make: -m venv")
+    run_lab("run", "raw", "--lab", tmp_path / "lab.yaml").expect(3, err="raw: cannot make: ")
 
 
 def test_a_library_in_a_wheel_is_unpacked_and_named(tmp_path: Path, commands: Commands, monkeypatch: Any) -> None:
@@ -237,6 +238,26 @@ def test_a_library_in_a_wheel_is_unpacked_and_named(tmp_path: Path, commands: Co
     made.run(["-V"])
     assert Path(commands.variables["MINE"]).read_text() == "the library"
     assert "ONEDNN_LIBRARY" not in commands.variables
+
+
+PROGRAM = """\
+by: we
+runners: {default: [ubuntu-latest]}
+environments: {mine: {build: no-such-compiler 'a b.c', program: node mine.mjs, version: "7", backends: [mine]}}
+"""
+
+
+def test_a_program_is_built_before_each_use_and_run_as_a_command(
+    lab: Path, monkeypatch: Any, run_lab: LabCommand
+) -> None:
+    (lab.parent / "pyproject.toml").touch()
+    lab.write_text(PROGRAM, encoding="utf-8")
+    monkeypatch.setattr(Installation, "make", lambda self: False)
+    err = "mine: cannot build: no-such-compiler 'a b.c': No such file or directory"
+    run_lab("run", "mine", "--lab", lab).expect(3, err=err)
+    environment = load_lab(lab).environments["mine"]
+    assert run_words(environment, "mine", Path("out"), 2)[3:5] == ["cmd:node mine.mjs", "--out"]
+    assert state_of(lab, lab.parent / "reports") == {"mine-7": ("untried", "")}
 
 
 def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> None:

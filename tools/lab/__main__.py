@@ -159,6 +159,7 @@ def _act(installation: Installation, args: argparse.Namespace) -> int:
         say(f"{environment.name}: this machine lacks {', '.join(missing)}; {' '.join(environment.backends)}: untried")
         return CANNOT_START
     installation.make()
+    installation.build()
     say(f"{environment.name}: installed in {installation.home.relative_to(installation.clone)}")
     if args.action == "test":
         return installation.run(words_of_tests(environment, installation.clone))

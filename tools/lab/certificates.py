@@ -41,7 +41,8 @@ def make_keys(clone: Path, reports: Path) -> None:
 
 def certify_words(environment: Environment, backend: str, out: Path, clone: Path) -> list[str]:
     """Return the words of `conformance certify` for a backend of an environment."""
-    words = ["-m", "conformance", "certify", backend, "--timeout", str(environment.timeout), *words_by(environment)]
+    words = ["-m", "conformance", "certify", environment.specifier_of(backend)]
+    words += ["--timeout", str(environment.timeout), *words_by(environment)]
     words += ["--key", str(clone / HOME / "tester"), "--out", str(out)]
     return [*words, *["--large"] * bool(environment.target.get("large"))]
 
@@ -49,4 +50,4 @@ def certify_words(environment: Environment, backend: str, out: Path, clone: Path
 def audit_words(environment: Environment, backend: str, out: Path, clone: Path, reports: Path) -> list[str]:
     """Return the words of `conformance audit` for it."""
     keys = ["--allowed", str(reports / SIGNERS), "--key", str(clone / HOME / "issuer")]
-    return ["-m", "conformance", "audit", str(out), backend, *keys, *words_by(environment)]
+    return ["-m", "conformance", "audit", str(out), environment.specifier_of(backend), *keys, *words_by(environment)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,11 @@ class Installation:
         replace_text(marker, wanted)
         return True
 
+    def build(self) -> None:
+        """Build the program of the environment, if it has one that must be built."""
+        if self.environment.build is not None:
+            self._call(shlex.split(self.environment.build), "build")
+
     def _unpack(self, library: SharedLibrary) -> None:
         with temporary_folder() as folder:
             download = [*_PIP, "download", "--quiet", "--no-deps", "--dest", str(folder), library.wheel]
@@ -87,9 +93,13 @@ class Installation:
         return self.home / Path(library.file).name
 
     def _call(self, command: Sequence[str], what: str) -> None:
-        done = subprocess.run(command, cwd=self.clone, stdin=subprocess.DEVNULL, check=False)
+        cannot = f"{self.environment.name}: cannot {what}: {shlex.join(command)}"
+        try:
+            done = subprocess.run(command, cwd=self.clone, stdin=subprocess.DEVNULL, check=False)
+        except OSError as error:
+            raise CannotMake(f"{cannot}: {error.strerror}") from None
         if done.returncode:
-            raise CannotMake(f"{self.environment.name}: cannot {what}: {' '.join(command[1:])} ended with an error")
+            raise CannotMake(f"{cannot} ended with an error")
 
     def run(self, words: Sequence[str]) -> int:
         """Run Python of the environment with some words, in the clone; return its exit code."""
@@ -104,7 +114,7 @@ class Installation:
 
 def run_words(environment: Environment, backend: str, out: Path, jobs: int) -> list[str]:
     """Return the words of `conformance run` for a backend of an environment."""
-    words = ["-m", "conformance", "run", backend, "--out", str(out), "--jobs", str(jobs)]
+    words = ["-m", "conformance", "run", environment.specifier_of(backend), "--out", str(out), "--jobs", str(jobs)]
     return [*words, "--timeout", str(environment.timeout), *words_by(environment), *_target_words(environment)]
 
 

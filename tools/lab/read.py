@@ -34,6 +34,10 @@ class Environment(NamedTuple):
     name: str
     backends: tuple[str, ...]
     pip: tuple[str, ...] = ()
+    program: str | None = None
+    """The command line of a backend that is not bundled."""
+    build: str | None = None
+    """The command line that builds the program, or installs what it needs."""
     library: SharedLibrary | None = None
     version: str | None = None
     needs: tuple[str, ...] = ()
@@ -42,6 +46,10 @@ class Environment(NamedTuple):
     tests: str | None = None
     by: str | None = None
     """Who runs it, as the lab says for all."""
+
+    def specifier_of(self, backend: str) -> str:
+        """Return what `conformance run` calls a backend."""
+        return backend if self.program is None else f"cmd:{self.program}"
 
     def version_of(self, backend: str) -> str | None:
         """Return the version that a backend will report; None if lab.yaml does not pin it."""
@@ -92,5 +100,5 @@ def _unknown_backends(environments: Mapping[str, Environment], content: Any, pat
         )
         for environment in environments.values()
         for backend in environment.backends
-        if name_and_device(backend)[0] not in bundled_backends()
+        if environment.program is None and name_and_device(backend)[0] not in bundled_backends()
     ]

@@ -43,7 +43,7 @@ def states(lab: LabFile, reports: Path, suite: str, days: int) -> Iterator[State
             path = find_published_results(reports / folder)
             if path is None:
                 yield State(environment.name, backend, folder, UNTRIED, ", ".join(map(_describe, environment.needs)))
-            elif reasons := "; ".join(_stale(path, backend, suite, days)):
+            elif reasons := "; ".join(_stale(path, environment.specifier_of(backend), suite, days)):
                 yield State(environment.name, backend, folder, STALE, reasons)
             else:
                 yield State(environment.name, backend, folder, CURRENT)
