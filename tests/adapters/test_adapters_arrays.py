@@ -18,6 +18,7 @@ from .backends import LAYOUTS, NO, YES, load_or_skip, node, parts_of
 MODULES = (
     "numpy", "torch", "jax", "array_api_strict", "dask", "mlx", "tensorflow", "ndonnx", "paddle", "pytensor",
     "litert", "mnn", "cupy", "tinygrad", "sparse", "keras_jax", "keras_tensorflow", "tosa", "executorch",
+    "warp",
 )  # fmt: skip
 BACKENDS = tuple(name for name, known in bundled_backends().items() if known.module in MODULES)
 RAW = ("numpy", "torch-raw", "paddle", "paddle-in-place", "mnn")
@@ -229,6 +230,14 @@ def test_pytensor_copies_zeros_of_the_tensor_between() -> None:
     shapes = tuple(shape_image("s64", (2,), shape).tensor for shape in ((4, 3), (0, -1)))
     dst = program.run(image_of(source).tensor, shapes, False)
     assert (dst.shape, dst.tobytes()) == ((4, 3), image_of(source).elements)
+
+
+def test_blosc2_is_given_arrays_of_one_dimension_and_of_more() -> None:
+    blosc2, source = load_or_skip("blosc2"), TensorSpec("f32", (6,), "reversed")
+    assert answer(blosc2, source, node((2, -1))) == ("f32", (2, 3), image_of(source).elements)
+    assert answer(blosc2, TensorSpec("f32", (0,)), node((3, 0))) == ("f32", (3, 0), b"")
+    with pytest.raises(Rejected, match="only works when"):
+        answer(blosc2, TensorSpec("f32", (2, 3)), node((6,)))
 
 
 @pytest.mark.parametrize("backend", ["litert", "litert-xnnpack"])
