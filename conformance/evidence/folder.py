@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from ..system.text import quote_json
-from .results import PACKED, PACKED_BEFORE, part_of
+from .results import PACKED, part_of
 
 RESULTS = "results.jsonl"
 PUBLISHED = f"{RESULTS}{PACKED}"
@@ -33,9 +32,9 @@ def explain_bad_name(folder: Path) -> str | None:
     return f"{quote_json(folder.name)} is no name for a link; rename the folder, in letters, digits and `._-`"
 
 
-def find_results(folder: Path, names: Sequence[str] = (RESULTS, PUBLISHED, f"{RESULTS}{PACKED_BEFORE}")) -> list[Path]:
+def find_results(folder: Path) -> list[Path]:
     """Return the files in a folder that hold results, packed or not."""
-    return [path for name in names if (path := folder / name).exists()]
+    return [path for name in (RESULTS, PUBLISHED) if (path := folder / name).exists()]
 
 
 def results_path(path: Path) -> Path:
@@ -45,7 +44,8 @@ def results_path(path: Path) -> Path:
 
 def find_published_results(folder: Path) -> Path | None:
     """Return the packed results in a folder; None if it has none."""
-    return next(iter(find_results(folder, (PUBLISHED, f"{RESULTS}{PACKED_BEFORE}"))), None)
+    path = folder / PUBLISHED
+    return path if path.exists() else None
 
 
 def clear(folder: Path) -> None:

@@ -38,11 +38,11 @@ from .journal import (
 from .subject import NO_SUBJECT, Subject
 
 __all__ = [
-    "FORMAT", "MAX_BYTES", "PACKED", "PACKED_BEFORE", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
+    "FORMAT", "MAX_BYTES", "PACKED", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
     "Tampered", "Target", "Writer", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read",
     "read_content", "read_part", "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
-PACKED, PACKED_BEFORE = ".xz", ".gz"
+PACKED = ".xz"
 """The endings of packed evidence: the one that is written, and that of earlier versions, which is still read."""
 MAX_BYTES = 1 << 28
 """Bytes of evidence that are read, packed or not; a run of the whole suite writes some 3 MB."""
@@ -231,7 +231,7 @@ def read(path: Path) -> Evidence:
 
 
 def read_content(path: Path) -> bytes:
-    """Read the bytes of a file, unpacked if its name ends in .xz or .gz; InvalidEvidence if they cannot be read."""
+    """Read the bytes of a file, unpacked if its name ends in .xz; InvalidEvidence if they cannot be read."""
     with journal.refuse_unreadable(path):
         data = read_bytes(path, MAX_BYTES)
     return unpack(data, path) if is_packed(path) else data
@@ -239,20 +239,17 @@ def read_content(path: Path) -> bytes:
 
 def is_packed(path: Path) -> bool:
     """Ask whether the name of a file says that it is packed, as evidence beside published pages is."""
-    return path.suffix in (PACKED, PACKED_BEFORE)
+    return path.suffix == PACKED
 
 
 def unpack(data: bytes, path: Path) -> bytes:
     """Unpack evidence; InvalidEvidence if it is damaged or larger than any run writes."""
-    import gzip  # slow to import, as is lzma, and only needed for packed evidence
-    import lzma
-    import zlib
+    import lzma  # slow to import, and only needed for packed evidence
 
-    packed = io.BytesIO(data)
     try:
-        with gzip.GzipFile(fileobj=packed) if path.suffix == PACKED_BEFORE else lzma.LZMAFile(packed) as stream:
-            whole: bytes = stream.read(MAX_BYTES + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+        with lzma.LZMAFile(io.BytesIO(data)) as stream:
+            whole = stream.read(MAX_BYTES + 1)
+    except (EOFError, lzma.LZMAError) as error:
         raise InvalidEvidence(f"{path}: cannot be unpacked: {error}; the file is damaged") from None
     if len(whole) > MAX_BYTES:
         raise InvalidEvidence(f"{path}: unpacks to more than {MAX_BYTES:,} bytes, which no run writes")

@@ -1,6 +1,5 @@
 """Published runs are packed the same each time, whole, of this suite, and current."""
 
-import gzip
 import json
 import lzma
 import re
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.certificate.check import Trust
-from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
+from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
 from conformance.report.verify import verify
@@ -59,24 +58,6 @@ def test_the_same_data_is_packed_the_same() -> None:
     data = b"one\ntwo\n" * 1000
     assert pack(data) == pack(data)
     assert lzma.decompress(pack(data)) == data
-
-
-def test_results_packed_with_gzip_are_published_again_as_xz(command: Command) -> None:
-    folder = publish_run(command, "broken:zero-flag-ignored")
-    packed, before = folder / PUBLISHED, folder / "results.jsonl.gz"
-    before.write_bytes(gzip.compress(lzma.decompress(packed.read_bytes())))
-    packed.unlink()
-    for name, *words in (
-        ("verify", folder), ("verify", folder / PAGE), ("diff", folder, command.out),
-        ("compare", folder, "--out", command.folder / "compared.html"),
-    ):  # fmt: skip
-        command(name, "--suite", command.folder, *words).expect(0)
-    page = (folder.parent / "index.html").read_bytes()
-    call_publish(command).expect(0)
-    assert (folder.parent / "index.html").read_bytes() == page
-    call_publish(command, folder).expect(0)
-    assert find_published_results(folder) == packed
-    assert not before.exists()
 
 
 def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
