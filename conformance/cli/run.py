@@ -65,7 +65,6 @@ def add_options(parser: Parser) -> None:
     text = "worker: a process for the backend (the default); case: a process for each row; none: this process"
     parser.add_argument("--isolation", choices=("worker", "case", "none"), help=text)
     add_jobs(parser)
-    parser.once("--dask", "ADDRESS", "run on the Dask cluster of that scheduler")
     text = "rows of a case and operation that hang before the others are not run (%(default)s; 0: no limit)"
     parser.add_argument("--max-hangs", type=whole, default=DEFAULT_HANGS.max_hangs, metavar="N", help=text)
     text = "time that calls may lose by timing out, for each of --jobs (%(default)g); later rows are not run"
@@ -272,7 +271,6 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         chosen=_read_failed(args.last_failed),
         hangs=HangPolicy(args.max_hangs, args.hang_budget),
         jobs=args.jobs,
-        dask=args.dask,
         maxfail=args.maxfail,
         drawn_rows=drawn_rows,
         resume=args.resume is not None,

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
-from ..isolate.parallel.distribute import run_here, run_in_processes, run_on_dask
+from ..isolate.process.distribute import run_here, run_in_processes
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import quiet_backend
@@ -52,7 +52,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--max-dim", type=whole, required=True, metavar="D", help=text)
     parser.many("--layout", "LAYOUT", "how src lies in memory (dense)")
     add_jobs(parser)
-    parser.once("--dask", "ADDRESS", "sweep on the Dask cluster of that scheduler")
     parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the calls")
     parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
     parser.path("--out", "DIR", "where the results go (conformance-sweep)")
@@ -138,10 +137,7 @@ def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer:
     rest, due = (islice(_blocks(request, args.shard), writer.resumed, None) for _ in range(2))
     progress = Progress("sweeping", _count_calls(request, args.shard))
     take = partial(run_block, request, who=who)
-    if args.dask:
-        tallies = run_on_dask(args.dask, take, rest)
-    else:
-        tallies = run_in_processes(args.jobs, take, rest) if args.jobs > 1 else run_here(take, rest)
+    tallies = run_in_processes(args.jobs, take, rest) if args.jobs > 1 else run_here(take, rest)
     with closing(progress), quiet_backend() as notes, closing(tallies):
         for tally, block in zip(tallies, due, strict=True):
             if tally.calls != block.calls * len(request.ways):
@@ -162,8 +158,6 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     domain = Domain(args.rank, args.max_dim, args.rank + 1, -2, args.max_dim)
     if is_too_large(domain):
         raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
-    if args.dask and args.jobs > 1:
-        raise Usage("--jobs is for processes of this machine, --dask for a cluster; give one of them")
     return SweepRequest(
         args.backend, domain, ways_of(spec, args.operation or (), args.type or (), args.layout or ("dense",)),
         isolation_of(args.backend, args.isolation), read_limits(args),

@@ -1,1 +1,1 @@
-"""A backend in a separate process: protocol, workers, parallel runs."""
+"""A backend in a separate process: protocol, workers, processes."""

@@ -49,7 +49,6 @@ from .drawn_run import DrawnRun
 from .shards import in_shard
 
 if TYPE_CHECKING:
-    from ..isolate.parallel.dask_run import WorkerSetup
     from ..isolate.protocol.opened import OpenedFiles
 
 Tick = Callable[[int, str, int], None]
@@ -75,8 +74,6 @@ class RunRequest:
     """When rows are not called because others hung."""
     jobs: int = 1
     """Processes that call rows at the same time."""
-    dask: str | None = None
-    """The address of a scheduler with workers that take the rows. They need the folder of the suite too."""
     waivers: tuple[Path, ...] = ()
     """The files of known failures."""
     pinned: Claims | None = None
@@ -258,16 +255,10 @@ def _run_in_order(
 
     def run_part(start: int, end: int) -> Iterator[tuple[Row, Result]]:
         begin = min(max(start, len(done)), end)
-        results: Iterator[Result]
         yield from zip(rows[start:begin], done[start:begin], strict=True)
         waiting = [row for row in rows[begin:end] if row.id in called]
-        if request.dask:
-            from ..isolate.parallel.dask_run import run_on_workers  # slow to import, and only needed here
-
-            results = run_on_workers(request.dask, _worker_setup(request, adapter, claims), request.plan.rows, waiting)
-        else:
-            one_by_one = request.jobs == 1 or start == first_slow  # many elements need much memory
-            results = call([waiting] if one_by_one else split_rows(waiting))
+        one_by_one = request.jobs == 1 or start == first_slow  # many elements need much memory
+        results = call([waiting] if one_by_one else split_rows(waiting))
         for row in rows[begin:end]:
             if row.id in called:
                 yield row, next(results)
@@ -279,16 +270,6 @@ def _run_in_order(
         if drawn:
             yield from drawn.run(call, open_another)
         yield from run_part(first_slow, len(rows))
-
-
-def _worker_setup(request: RunRequest, adapter: Adapter, claims: Claims) -> WorkerSetup:
-    from ..isolate.parallel.dask_run import WorkerSetup
-
-    suite = request.plan.suite
-    return WorkerSetup(
-        request.backend, request.isolation, adapter.identity, claims, suite.digest, request.limits, request.hangs,
-        suite.folder and suite.folder.resolve(), request.plan.nonce, request.plan.select,
-    )  # fmt: skip
 
 
 def rows_in_order(plan: Plan) -> list[Row]:

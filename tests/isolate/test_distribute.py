@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.journal import part_of
-from conformance.isolate.parallel.distribute import WorkerDied, run_in_processes
+from conformance.isolate.process.distribute import WorkerDied, run_in_processes
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.sweep.sweep_file import FILE, read
 
@@ -56,7 +56,7 @@ class Sweep:
     def workers(self) -> list[int]:
         """The processes that take blocks."""
         return [
-            pid for pid in find_marked_pids(self.mark) if b"conformance.isolate.parallel.distribute" in words_of(pid)
+            pid for pid in find_marked_pids(self.mark) if b"conformance.isolate.process.distribute" in words_of(pid)
         ]
 
     def kill(self) -> None:

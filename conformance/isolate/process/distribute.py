@@ -1,7 +1,6 @@
-"""Distribute work over processes of this machine or a Dask cluster; results come in the order of the work.
+"""Distribute work over processes; results come in the order of the work.
 
-A process of this machine ends with the command: the kernel kills it, and the backend that it has started. If one dies,
-the work ends. A Dask worker that dies is replaced by Dask.
+A process ends with the command: the kernel kills it, and the backend that it has started. If one dies, the work ends.
 """
 
 from __future__ import annotations
@@ -14,16 +13,13 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from functools import partial
+from contextlib import suppress
 from itertools import chain, islice
-from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...adapter import CannotStart
-from ...run.call import attempt
-from ..process.launch import Limits, ProcessHandle, import_code, kill_tree, signal_name, start
-from ..process.orphans import adopt
+from .launch import Limits, ProcessHandle, import_code, kill_tree, signal_name, start
+from .orphans import adopt
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -34,18 +30,10 @@ _MAX_PENDING_ITEMS = 8
 """Items of work that wait for each worker; the memory needed does not grow with the work."""
 _ITEMS_AT_A_TIME = 2
 """Items that a process has at a time, so that it need not wait for the next."""
-_CONNECT_SECONDS = 10.0
-"""Seconds in which a scheduler must answer."""
-_RESULT_SECONDS = 15.0
-"""Seconds to wait for a result before checking that the cluster still has workers."""
 _END_SECONDS = 5.0
 """Seconds in which our processes may end by themselves after the last result."""
 _UNLIMITED = Limits(memory=0)
 """Limits of our processes; a backend that they start has its own."""
-
-
-class NoCluster(CannotStart):
-    """Dask is not installed, no scheduler answers at the address, or no worker is left."""
 
 
 class WorkerDied(CannotStart):
@@ -56,9 +44,6 @@ def run_here(take: Callable[[Item], Value], work: Iterable[Item]) -> Generator[V
     """Do the work in this process, one item after another."""
     for item in work:
         yield take(item)
-
-
-# ── processes of this machine ─────────────────────────────────────────────────────────────────────
 
 
 class _Worker(NamedTuple):
@@ -105,7 +90,7 @@ def _start() -> _Worker:
         return _Worker(handle, Connection(our_end.detach()), deque())
 
 
-_MAIN = "from conformance.isolate.parallel.distribute import serve; serve()"
+_MAIN = "from conformance.isolate.process.distribute import serve; serve()"
 
 
 def _share_out(workers: Sequence[_Worker], work: Iterator[Any]) -> Iterator[Any]:
@@ -187,86 +172,3 @@ def _pickle_result(take: Callable[[Any], Any], item: Any) -> bytes:
         except Exception:  # not every exception can be made from its pickle
             return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
         return pickled
-
-
-# ── a Dask cluster ────────────────────────────────────────────────────────────────────────────────
-
-
-def run_on_dask(address: str, take: Callable[[Item], Value], work: Iterable[Item]) -> Generator[Value]:
-    """Do the work on the workers of a Dask cluster."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise NoCluster("--dask needs Dask; pip install 'reshape-conformance[dask]'") from None
-    connect = partial(Client, address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    try:
-        client = _in_time(address, connect)
-    except (OSError, ValueError, TypeError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise NoCluster(f"--dask {address}: no scheduler answers: {reason}") from None
-    with ExitStack() as stack:
-        stack.callback(_close, client, address)
-        workers = _count_workers(client, address)
-        if not workers:
-            raise NoCluster(f"--dask {address}: the scheduler has no workers; start some with `dask worker {address}`")
-        submit = partial(client.submit, take, pure=False)
-        yield from _in_order(submit, partial(_wait_for_result, client, address), work, workers * _MAX_PENDING_ITEMS)
-
-
-def _in_time(address: str, act: Callable[[], Value]) -> Value:
-    """Ask a scheduler, since Dask waits without end for one that is stopped or is none."""
-    ended: list[tuple[Any, BaseException | None]] = []
-    thread = Thread(target=lambda: ended.append(attempt(act)), daemon=True)
-    thread.start()
-    thread.join(2 * _CONNECT_SECONDS)
-    if not ended:
-        wait = f"{2 * _CONNECT_SECONDS:g} s"
-        raise NoCluster(f"--dask {address}: no scheduler answers within {wait}; what was done can be resumed")
-    value, error = ended[0]
-    if error:
-        raise error
-    return cast("Value", value)
-
-
-def _count_workers(client: Any, address: str) -> int:
-    return len(_in_time(address, partial(client.scheduler_info, n_workers=-1))["workers"])
-
-
-def _close(client: Any, address: str) -> None:
-    with suppress(NoCluster):
-        _in_time(address, client.close)
-
-
-def _wait_for_result(client: Any, address: str, future: Any) -> Any:
-    """Wait for a result; dask.distributed gives the work of a worker that died to another."""
-    from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
-
-    while True:
-        try:
-            return future.result(timeout=_RESULT_SECONDS)
-        except TimeoutError:  # noqa: PERF203 - it waits
-            if client.status != "running" or not _count_workers(client, address):
-                raise NoCluster(f"--dask {address}: no worker is left; what was done can be resumed") from None
-        except FutureCancelledError:
-            raise NoCluster(f"--dask {address}: the scheduler is gone; what was done can be resumed") from None
-        except KilledWorker as killed:
-            raise NoCluster(f"--dask {address}: {' '.join(str(killed).split())}") from None
-        except (ImportError, RuntimeError) as error:
-            if isinstance(error, ImportError) or "deserialization" in str(error):
-                reason = str(error.__cause__ or error).partition("\n")[0]
-                raise NoCluster(
-                    f"--dask {address}: {reason}; install the same suite on the scheduler and on all workers"
-                ) from None
-            raise
-
-
-def _in_order(
-    submit: Callable[[Item], Any], result: Callable[[Any], Value], work: Iterable[Item], most: int
-) -> Iterator[Value]:
-    rest = iter(work)
-    waiting = deque(map(submit, islice(rest, most)))
-    while waiting:
-        next_result = result(waiting.popleft())
-        waiting.extend(map(submit, islice(rest, 1)))
-        yield next_result

@@ -1,1 +1,0 @@
-"""Distribute work over processes of this machine or a Dask cluster."""
