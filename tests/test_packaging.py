@@ -266,6 +266,7 @@ def test_an_install_from_the_folder(environment: CleanEnvironment, built: Archiv
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # CI runs in such an install
 def test_an_editable_install_finds_the_data_in_the_clone(environment: CleanEnvironment, tmp_path: Path) -> None:
     tree = copy_of_the_clone(tmp_path / "tree")
     environment.install("--editable", tree)
@@ -360,8 +361,9 @@ def test_a_new_adapter_fails_where_the_readme_says(guest: CleanEnvironment, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_first_command_of_the_readme(tmp_path: Path) -> None:
-    """Needs an index for pip, as the command does. A part of the rows: CI itself runs the whole command."""
+    """Needs an index for pip, as the command does. CI begins with the command, for all rows."""
     home = tmp_path / "home"
     home.mkdir()
     tree = copy_of_the_clone(tmp_path / "clone")

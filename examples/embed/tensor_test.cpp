@@ -1,4 +1,6 @@
 // What a test of the library looks like: a reshape of its own is held against the rules, and a failure names the rule.
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 
 #include "tensor.hpp"
@@ -12,9 +14,7 @@ Dims dims_of(const acme::Tensor &src, const std::vector<std::int64_t> &shape, bo
     try {
         return acme::reshape_tensor(src, shape, special_zero).dims;
     } catch (const acme::IllegalReshape &) {
-#ifdef ACCEPTS_EVERY_SHAPE // a mistake, to see what a failure says
-        return shape;
-#endif
+        if (std::getenv("ACCEPTS_EVERY_SHAPE")) return shape; // a mistake, to see what a failure says
         return std::nullopt;
     }
 }

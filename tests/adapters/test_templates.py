@@ -159,6 +159,7 @@ def test_a_template_is_sound_and_conforms_in_all_that_it_claims(plan: Plan, work
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_reports")
 @pytest.mark.parametrize(
     ("language", "part"), with_rows(*TOOLS, often="c", part=["--type=f32", "--operation=StaticReshape"])
 )
@@ -167,6 +168,7 @@ def test_a_run_of_a_template_exits_with_0(workshop: Workshop, tmp_path: Path, la
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_reports")
 @pytest.mark.parametrize(
     ("language", "part"), with_rows("c", "cpp", often="c", part=["--type=f16", "--operation=DynamicReshape-1"])
 )

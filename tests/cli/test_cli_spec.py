@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.draw import combined
 from conformance.load.folders import cases_folder
 
 from ..builders import DOCUMENTS, ROOT, Cli, copy_bundled_spec, write_suite
@@ -50,6 +51,9 @@ def test_check_counts_for_machines(cli: Cli) -> None:
     assert data["coverage"] is None
     assert data["summary"]["documents"] == 5
     assert sum(data["summary"]["rules"].values()) == len(answer(cli, "list", "rules")["rules"])
+    meetings = data["summary"]["meetings"]
+    assert [meetings[name]["missing"] for name in ("legal", "illegal")] == [0, 0]
+    assert meetings["legal"]["rows"] + meetings["illegal"]["rows"] == len(combined._lines())
     assert sum(data["summary"]["findings"].values()) == len(answer(cli, "list", "findings")["findings"])
 
 

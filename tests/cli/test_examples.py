@@ -80,6 +80,7 @@ def test_users_can_copy_the_waivers_and_claims_of_the_docs(tmp_path: Path, cli: 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_reports")
 def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli: Cli) -> None:
     backend = f"{DIALECT / 'acme.py'}:Acme"
     words = ["run", backend, "--suite", DIALECT, "--document", "acme-2026", "--isolation", "none"]
@@ -155,6 +156,7 @@ def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_reports")
 def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli) -> None:
     suite = ["--suite", OPERATION]
     backend = f"{OPERATION / 'acme_reshape.py'}:AcmeReshape"

@@ -106,14 +106,18 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("isolation", "most"), [("worker", 1), ("case", 2)])
 def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation: Isolation, most: int) -> None:
-    asked = [row for row in two_cases(plan) if row.operation == "Reshape-1" or row.type == "f32"]
+    asked = [
+        row
+        for row in two_cases(plan)
+        if row.case.id == "two-infers" and (row.operation == "Reshape-1" or row.type == "f32")
+    ]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     with use_backend(backend, "worker", Limits(seconds=0.5)) as remote:
         results = list(run_remote(remote, asked, isolation, HangPolicy(most)))
     for operation in ("StaticReshape", "DynamicReshape-1"):
-        assert kinds_of(results, operation) == ["rejected"] * 2, "another operation is called"
-    assert kinds_of(results, "Reshape-1") == 2 * (["timeout"] * most + ["none"] * (12 - most))
-    assert calls.read_text().split().count("Reshape-1") >= 2 * (most + 1), "the first row of a case is called twice"
+        assert kinds_of(results, operation) == ["rejected"], "another operation is called"
+    assert kinds_of(results, "Reshape-1") == ["timeout"] * most + ["none"] * (12 - most)
+    assert calls.read_text().split().count("Reshape-1") >= most + 1, "the first row of a case is called twice"
     assert verdicts(result for result in results if result.outcome.kind == "none") == {"not run"}
 
 

