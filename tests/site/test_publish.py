@@ -149,12 +149,16 @@ def test_all_runs_are_read_before_one_is_written(command: Command) -> None:
     assert not list(command.folder.glob(f"reports/*/{PUBLISHED}")), "all are read before one is written"
 
 
-@pytest.mark.parametrize("name", ["javascript:alert(1)", "%2e%2e", 'a"b', "-x", ".x", "a b"])
-def test_a_folder_with_a_name_that_links_elsewhere_is_named(command: Command, name: str) -> None:
+def test_a_folder_with_a_name_that_links_elsewhere_is_named(command: Command) -> None:
     folder = publish_run(command, RIGHT)
-    shutil.copytree(folder, folder.parent / name)
-    call_publish(command).expect(1, text=f"not on the page: {json.dumps(name)} is no name for a link; rename")
-    assert list_links(folder.parent).isdisjoint({f"{name}/{PAGE}", f"{name}/since-{folder.name}.html"})
+    names = ("javascript:alert(1)", "%2e%2e", 'a"b', "-x", ".x", "a b")
+    for name in names:
+        shutil.copytree(folder, folder.parent / name)
+    told = [f"not on the page: {json.dumps(name)} is no name for a link; rename" for name in names]
+    call_publish(command).expect(1, text=told)
+    links = list_links(folder.parent)
+    assert links
+    assert [name for name in names if {f"{name}/{PAGE}", f"{name}/since-{folder.name}.html"} & links] == []
     assert list_broken_links(folder.parent) == []
 
 

@@ -16,7 +16,7 @@ from conformance.run.row import run
 from ..builders import bundled_plan
 from .freedoms import RIGHT
 
-EVERY, DRAWN = 37, 60
+EVERY, DRAWN = 74, 30
 """One of so many rows of the cases is called, another one for each backend, and so many drawn rows."""
 
 
@@ -42,6 +42,6 @@ def test_a_right_backend_conforms(name: str, every: int) -> None:
 @pytest.mark.parametrize("name", ["Noisy", "Forks", "Threaded"])
 def test_a_right_backend_conforms_in_its_process(name: str) -> None:
     with use_backend(f"tests.verdict.freedoms:{name}", "worker") as adapter:
-        rows = [row for row in rows_for(adapter, 5, 5 * EVERY) if len(row.case.steps) < 50]
+        rows = [row for row in rows_for(adapter, 5, 3 * EVERY) if len(row.case.steps) < 50]
         claims = resolve_claims(adapter, bundled_plan().suite.spec.operations)
         assert problems(list(run_rows(rows, adapter, claims, "worker"))) == []
