@@ -1,4 +1,4 @@
-"""adapters/faults.yaml: each fault names a bundled backend and has a condition on legal calls."""
+"""adapters/faults.yaml: each fault names a backend of the suite or of lab.yaml and has a condition on legal calls."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from conformance.load.faults import load_faults
 from conformance.load.spec import load_spec
 from conformance.meaning.faults import KnownFaults
 from conformance.model import Malformed, PlainCall
+from tools.lab.read import load_lab
 
 ENTRY = """faults:
   - id: it
@@ -28,9 +29,10 @@ def load_text(folder: Path, text: str) -> KnownFaults:
     return KnownFaults(load_faults(path))
 
 
-def test_each_bundled_fault_is_of_a_bundled_backend() -> None:
-    faults = load_faults()
-    assert {backend for fault in faults for backend, _ in fault.backends} <= bundled_backends().keys()
+def test_each_bundled_fault_is_of_a_backend_that_is_run() -> None:
+    faults, lab = load_faults(), load_lab(Path(__file__).parents[2] / "lab.yaml")
+    programs = {name for each in lab.environments.values() if each.program for name in each.backends}
+    assert {backend for fault in faults for backend, _ in fault.backends} <= bundled_backends().keys() | programs
     assert {rule for fault in faults for rule in fault.rules} <= load_spec().rules.keys()
     KnownFaults(faults)
 
