@@ -54,7 +54,8 @@ def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Ex
 def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: Path) -> Explanation:
     """Return how the faults of a backend explain evidence that has been read; `path` is for messages."""
     name, version = (evidence.header["backend"][key] for key in ("name", "version"))
-    own = [fault for fault in faults if not fault.rules and version in fault.versions_of(name)]
+    plain = [fault for fault in faults if not fault.rules and not fault.facets]
+    own = [fault for fault in plain if version in fault.versions_of(name)]
     known = KnownFaults(own)
     failed, passed = _sort_calls(evidence, plan_of_run(plan, evidence, path))
     met = {call: known.hitting(call) for call in (*failed, *passed)}

@@ -72,7 +72,11 @@ def run_row(
     row: Row, adapter: Adapter, unclaimed: frozenset[str] = frozenset(), previous: Result | None = None
 ) -> Result:
     """Call the steps of a row and judge them. `unclaimed`: the facets of the row that are not claimed."""
-    return conclude_row(row, adapter, call_parts(row, adapter), unclaimed, previous)
+    parts: Iterable[Part] = call_parts(row, adapter)
+    if threads := {facet for facet in unclaimed if facet.startswith("threads")}:
+        # Whoever calls a library in more threads than it allows corrupts its memory, and blames it for that.
+        parts = [(0, [Outcome("unsupported", message=min(threads))] * len(row.steps))]
+    return conclude_row(row, adapter, parts, unclaimed, previous)
 
 
 def conclude_row(

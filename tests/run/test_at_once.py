@@ -103,6 +103,15 @@ def test_what_threads_share_is_found_and_held_against_no_text(name: str, isolate
     assert (blamed.blame, blamed.premise.rule) == ("breaks only our ruling", "each-call-alone")
 
 
+def test_threads_that_are_not_claimed_call_nothing() -> None:
+    adapter = load_adapter("conformance.adapters.broken:OneBufferForAllThreads")
+    claims = adapter.claims._replace(not_claimed=("threads:one-program",))
+    shared, others = run([row("one-program-run-by-four-threads"), row(COPIED)], adapter, claims)
+    assert set(shared.verdicts.values()) == {"not claimed"}
+    assert {outcome.kind for outcome in shared.outcomes} == {"unsupported"}
+    assert set(others.verdicts.values()) == {"fail"}
+
+
 def test_all_crash_if_one_ends_the_process(adapters: Path) -> None:
     remote = worker(f"{adapters}:Dies")
     died, after = run([row(COPIED), row("a-call-at-the-same-time-as-a-forbidden-one")], remote)

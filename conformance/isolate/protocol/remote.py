@@ -125,8 +125,6 @@ class Remote:
 
     def _run_at_once(self, runs: Sequence[ProgramRun], ended: dict[int, AnswerOrError]) -> None:
         session = self.session()
-        if not session.has_threads:
-            raise Unsupported("threads")
         ready: dict[int, Run] = {}
         for number, (program, src, shapes, may_overwrite) in enumerate(runs):
             assert isinstance(program, RemoteProgram)

@@ -87,7 +87,6 @@ class Session:
         if path is not None and hello.get("shared_memory") is True:
             self.shared = shared
         self._close_many = hello.get("close_many") is True
-        self.has_threads = hello.get("with_next") is True
         self._has_forks = hello.get("takes_src") is True
         self._takes_ahead = hello.get("behind") is True
         self.takes_edge = hello.get("edge") is True
@@ -96,7 +95,7 @@ class Session:
         description = messages.parse_description(self._ask({"do": "describe"}, "describe"))
         check_description(*description, self.process.name)
         identity, claims = description
-        offers = {"threads": self.has_threads, "shared-src": self._has_forks}
+        offers = {"threads": hello.get("with_next") is True, "shared-src": self._has_forks}
         more = tuple(facet for facet, offered in offers.items() if not offered and not claims.excludes(facet))
         return identity, claims._replace(not_claimed=claims.not_claimed + more)
 
