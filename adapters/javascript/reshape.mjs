@@ -2,7 +2,9 @@
 //
 // Run `conformance check-adapter 'cmd:node FILE'`, then `conformance run 'cmd:node FILE'`.
 // Pass each call to the library as it is, and return its answer as it is: a verdict must be about the library.
-import { readSync, writeSync } from "node:fs";
+// A file that imports this one can serve a library with `serve` instead.
+import { readSync, realpathSync, writeSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 // CHANGE: your backend, and what it claims. Leave out the facets that your library does not support, such as
 // "length:2^53" if it takes lengths as numbers.
@@ -15,16 +17,17 @@ const BACKEND = {
   answers_special_zero: false, // true if this file answers it, because the library cannot
 };
 
-class Rejected extends Error {}
+export class Rejected extends Error {}
+export class Unsupported extends Error {} // the message is a facet
 
 // CHANGE: the classes of errors by which the library rejects a call; never Error or TypeError.
 const REFUSALS = [Rejected];
 
 // The number of bytes of an element.
-const widthOf = (type) => (type === "bool" ? 1 : Number(type.match(/\d+/)[0]) / 8);
+export const widthOf = (type) => (type === "bool" ? 1 : Number(type.match(/\d+/)[0]) / 8);
 
 // The number of elements. Lengths are BigInt, because they may need 64 bits.
-const volume = (dims) => dims.reduce((product, length) => product * length, 1n);
+export const volume = (dims) => dims.reduce((product, length) => product * length, 1n);
 
 // ── CHANGE: the library. Replace all of this, down to the end of `reshape`, with calls of yours. ──
 
@@ -57,8 +60,9 @@ function copyElements({ type, dims, strides, offset, memory }) {
   return out;
 }
 
-// Return dst's dims, as BigInt, and its elements without gaps. src has its type and dims, its memory as a Buffer, and
-// in bytes the offset of the first element and the strides, which may be 0 or negative. The function may be async.
+// Return dst's dims, as BigInt, its elements without gaps, and its type, if that may be another one. src has its type and
+// dims, its memory as a Buffer, and in bytes the offset of the first element and the strides, which may be 0 or negative.
+// The function may be async.
 function reshape(operation, src, shape, specialZero) {
   const dims = findDims(operation, src.dims, shape, specialZero);
   return { dims, elements: copyElements(src) };
@@ -66,6 +70,35 @@ function reshape(operation, src, shape, specialZero) {
 
 // ── the protocol ──
 const programs = new Map();
+
+// Serve a backend with a function that compiles a graph. It returns an object with `run`, which takes src and the shapes
+// that arrive with the call and returns a tensor without gaps. `close` is called, if there is one, after the last run.
+export async function serve(backend, compile) {
+  for (;;) {
+    const request = readHeader(), { payload = [], ...reply } = await perform(request, { backend, compile });
+    write(Buffer.concat([Buffer.from(`${JSON.stringify({ id: request.id, ...reply })}\n`), ...payload]));
+    if (request.do === "stop") process.exit(0);
+  }
+}
+
+// Return a function that compiles a graph for a library that is one function, as `reshape` above.
+export const callEachNode = (reshape) => ({ nodes }) => {
+  const feature = nodes.map(missingFacet).find(Boolean);
+  if (feature) throw new Unsupported(feature);
+  return {
+    async run(src, shapes) {
+      const arriving = [...shapes];
+      let dst = src;
+      for (const { operation, shape, special_zero, takes_src } of nodes) {
+        const entries = shape.values?.map(BigInt) ?? entriesOf(arriving.shift());
+        const from = takes_src ? src : dst;
+        const { type = from.type, dims, elements } = await reshape(operation, from, entries, special_zero.values[0]);
+        dst = dense(type, dims, elements);
+      }
+      return dst;
+    },
+  };
+};
 
 // A facet that the node needs and a call of `reshape` cannot express.
 function missingFacet({ shape, special_zero: zero, attributes, inputs, outputs, result }) {
@@ -96,12 +129,7 @@ async function run({ program, tensors }) {
   const inputs = tensors.map(readTensor), [src, ...shapes] = inputs; // they are read whatever follows
   const before = inputs.map(({ memory }) => Buffer.from(memory));
   if (!programs.has(program)) return { error: { message: "there is no such program" } };
-  let dst = src;
-  for (const { operation, shape, special_zero, takes_src } of programs.get(program)) {
-    const entries = shape.values?.map(BigInt) ?? entriesOf(shapes.shift());
-    const { dims, elements } = await reshape(operation, takes_src ? src : dst, entries, special_zero.values[0]);
-    dst = dense(src.type, dims, elements);
-  }
+  const dst = await programs.get(program).run(src, shapes);
   const changed = inputs.map(({ memory }, tensor) => ({ tensor, bytes: memory.length, memory }))
     .filter(({ tensor, memory }) => !memory.equals(before[tensor]));
   return {
@@ -115,49 +143,47 @@ const acts = {
   hello: ({ protocol }) => protocol === "reshape-conformance/1"
     ? { result: { protocol, shared_memory: false, takes_src: true } }
     : { error: { message: "this program speaks reshape-conformance/1" } },
-  describe: () => ({ result: BACKEND }),
-  compile({ program, graph }) {
-    const feature = graph.nodes.map(missingFacet).find(Boolean);
-    if (feature) return { unsupported: { feature } };
-    programs.set(program, graph.nodes);
+  describe: (_, { backend }) => ({ result: backend }),
+  async compile({ program, graph }, { compile }) {
+    programs.set(program, await compile(graph));
     return { result: {} };
   },
   run,
-  close({ program }) { programs.delete(program); return { result: {} }; },
+  async close({ program }) {
+    await programs.get(program)?.close?.();
+    programs.delete(program);
+    return { result: {} };
+  },
   stop: () => ({ result: {} }),
 };
 
-async function perform(request) {
+async function perform(request, served) {
   try {
     if (!Object.hasOwn(acts, request.do)) return { error: { message: `unknown request ${request.do}` } };
-    return await acts[request.do](request);
+    return await acts[request.do](request, served);
   } catch (error) {
-    if (REFUSALS.some((refusal) => error instanceof refusal)) return { rejected: { stage: "run", message: error.message } };
+    if (error instanceof Unsupported) return { unsupported: { feature: error.message } };
+    const stage = request.do === "compile" ? "compile" : "run";
+    if (REFUSALS.some((refusal) => error instanceof refusal)) return { rejected: { stage, message: error.message } };
     return { error: { message: String(error) } };
   }
 }
 
 let buffered = Buffer.alloc(0);
 
-// Return the next bytes; undefined if the input has ended.
-function readSome(size) {
-  const chunk = Buffer.alloc(size), count = readSync(0, chunk);
-  return count ? chunk.subarray(0, count) : undefined;
-}
-
 function read(size) {
   const bytes = Buffer.alloc(size);
   let at = buffered.copy(bytes);
   buffered = buffered.subarray(at);
-  while (at < size) {
-    const chunk = readSome(size - at) ?? die("the input ends inside a tensor");
-    at += chunk.copy(bytes, at);
-  }
+  while (at < size) at += readSync(0, bytes, at, size - at) || die("the input ends inside a tensor");
   return bytes;
 }
 
 function readHeader() {
-  while (!buffered.includes(10)) buffered = Buffer.concat([buffered, readSome(1 << 16) ?? process.exit(0)]);
+  while (!buffered.includes(10)) {
+    const chunk = Buffer.alloc(1 << 16), count = readSync(0, chunk) || process.exit(0);
+    buffered = Buffer.concat([buffered, chunk.subarray(0, count)]);
+  }
   const line = read(buffered.indexOf(10) + 1).toString();
   try {
     return Object(JSON.parse(line));
@@ -176,8 +202,4 @@ function write(bytes) {
 }
 
 console.log = console.info = console.debug = console.error; // standard output is for replies alone
-for (;;) {
-  const request = readHeader(), { payload = [], ...reply } = await perform(request);
-  write(Buffer.concat([Buffer.from(`${JSON.stringify({ id: request.id, ...reply })}\n`), ...payload]));
-  if (request.do === "stop") process.exit(0);
-}
+if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) await serve(BACKEND, callEachNode(reshape));
