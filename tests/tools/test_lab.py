@@ -297,6 +297,7 @@ def test_backends_are_certified_run_again_published_and_listed(
     signed = f"--key {keys / 'tester'} --out {out}"
     assert lines[0].endswith(f"certify numpy --timeout 10 --tester we {signed}")
     assert lines[1].startswith(f"-m conformance audit {out} numpy --allowed {reports / 'signers'}")
+    assert lines[1].endswith(f"--key {keys / 'issuer'} --issuer we")
     assert lines[2] == f"-m conformance publish {reports} {out}"
     signers = (reports / "signers").read_text().splitlines()
     assert signers[0] == "an earlier signer"

@@ -50,4 +50,5 @@ def certify_words(environment: Environment, backend: str, out: Path, clone: Path
 def audit_words(environment: Environment, backend: str, out: Path, clone: Path, reports: Path) -> list[str]:
     """Return the words of `conformance audit` for it."""
     keys = ["--allowed", str(reports / SIGNERS), "--key", str(clone / HOME / "issuer")]
-    return ["-m", "conformance", "audit", str(out), environment.specifier_of(backend), *keys, *words_by(environment)]
+    words = ["-m", "conformance", "audit", str(out), environment.specifier_of(backend), *keys]
+    return [*words, *words_by(environment, "--issuer")]

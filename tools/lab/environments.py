@@ -118,9 +118,9 @@ def run_words(environment: Environment, backend: str, out: Path, jobs: int) -> l
     return [*words, "--timeout", str(environment.timeout), *words_by(environment), *_target_words(environment)]
 
 
-def words_by(environment: Environment) -> list[str]:
+def words_by(environment: Environment, option: str = "--tester") -> list[str]:
     """Return the words that say who runs a backend."""
-    return [] if environment.by is None else ["--tester", environment.by]
+    return [] if environment.by is None else [option, environment.by]
 
 
 def _target_words(environment: Environment) -> Iterator[str]:
