@@ -75,7 +75,7 @@ def run_row(
     parts: Iterable[Part] = call_parts(row, adapter)
     if threads := {facet for facet in unclaimed if facet.startswith("threads")}:
         # Whoever calls a library in more threads than it allows corrupts its memory, and blames it for that.
-        parts = [(0, [Outcome("unsupported", message=min(threads))] * len(row.steps))]
+        parts = [(0, [Outcome("unsupported", message=min(threads))] * (1 if row.case.generated else len(row.steps)))]
     return conclude_row(row, adapter, parts, unclaimed, previous)
 
 

@@ -106,6 +106,8 @@ def test_what_threads_share_is_found_and_held_against_no_text(name: str, isolate
 def test_threads_that_are_not_claimed_call_nothing() -> None:
     adapter = load_adapter("conformance.adapters.broken:OneBufferForAllThreads")
     claims = adapter.claims._replace(not_claimed=("threads:one-program",))
+    (generated,) = run([row("programs-run-at-the-same-time")], adapter, claims._replace(not_claimed=("threads",)))
+    assert [outcome.kind for outcome in generated.outcomes] == ["unsupported"]
     shared, others = run([row("one-program-run-by-four-threads"), row(COPIED)], adapter, claims)
     assert set(shared.verdicts.values()) == {"not claimed"}
     assert {outcome.kind for outcome in shared.outcomes} == {"unsupported"}
