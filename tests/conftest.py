@@ -66,6 +66,12 @@ def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def only_readme(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the docs only README is a page of a published site: to make all takes longer than the other pages."""
+    monkeypatch.setattr("conformance.site.markdown_pages.list_sources", lambda: ["README.md"])
+
+
+@pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     """`conformance` in this process."""
     return Cli(capsys)

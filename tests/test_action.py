@@ -20,10 +20,11 @@ from tests.builders import ROOT
 ACTION = ROOT / "action.yml"
 pytestmark = pytest.mark.skipif(not ACTION.is_file(), reason="the action stays in the clone")
 RIGHT = "from conformance.adapters.reference import Reference\n\n\nclass Mine(Reference):\n    pass\n"
-FEW_CLAIMS = "from conformance.model import Claims\n" + RIGHT.replace(
-    "    pass\n", "    claims = Claims(('StaticReshape',), ('type:f16', 'type:bf16', 'chain', 'layout', 'declared'))\n"
-)
-"""Most drawn rows are left out."""
+FEW_DRAWN = """from conformance.cli import main, request
+request.whole_number = lambda: 20
+raise SystemExit(main.main())
+"""
+"""The command, which has no option for fewer drawn rows in a certificate."""
 UNTRUE = RIGHT.replace("    pass\n", "    def check(self, node, type_):\n        pass\n")
 
 
@@ -261,9 +262,11 @@ def test_the_predicate_names_the_digests_of_all_files(tmp_path: Path, many: bool
 
 @pytest.mark.slow
 def test_an_attested_run_names_the_predicate_and_the_files(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(FEW_CLAIMS, encoding="utf-8")
+    (tmp_path / "mine.py").write_text(RIGHT, encoding="utf-8")
     backend, suite = f"{tmp_path / 'mine.py'}:Mine", builders.write_suite(tmp_path)
     runner = Runner(tmp_path, backend=backend, arguments=f"--suite {suite}", attest="true")
+    (tmp_path / "few_drawn.py").write_text(FEW_DRAWN, encoding="utf-8")
+    runner.stand_in("conformance", f'exec {shlex.quote(sys.executable)} {tmp_path / "few_drawn.py"} "$@"')
     assert runner.run("run").outputs["exit-code"] == "0"
     out = runner.folder / "conformance-report"
     statement = json.loads((out / "statement.json").read_text(encoding="utf-8"))

@@ -41,7 +41,10 @@ from tests.builders import REPORTS, Cli, Records, rewrite
 from tests.certificate.vendor_and_issuer import BACKEND, Json, Lab, as_it_is, day, put_own, resume
 from tests.site.test_documents import list_broken_links
 
-pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH"),
+    pytest.mark.usefixtures("only_readme"),
+]
 PART = {"rows": 50, "level": "challenged"}
 ZEROS = "    def copy_elements(self, src, dst, may): return src.array() * 0\n"
 

@@ -32,6 +32,7 @@ REPORTS = ROOT / "reports"
 RIGHT = "broken:eight-buffers-in-turn"
 """A planted backend that answers the few cases rightly."""
 MAX_BYTES = 16_000_000
+pytestmark = pytest.mark.usefixtures("only_readme")
 
 
 def call_publish(command: Command, *words: object) -> CommandOutput:
