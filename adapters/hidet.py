@@ -23,7 +23,7 @@ class Hidet(ArrayLibrary):
 
     name, version = "hidet", hidet.__version__
     detail = (("torch", str(torch.__version__)),)
-    not_claimed = (*ArrayLibrary.not_claimed, *STRIDED_FACETS)
+    not_claimed = (*ArrayLibrary.not_claimed, *STRIDED_FACETS, "threads")  # it cannot compile in two threads at once
     answers_special_zero = False
     refusals = (*ArrayLibrary.refusals, AssertionError, ZeroDivisionError)
 

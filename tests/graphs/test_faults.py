@@ -17,8 +17,8 @@ def test_a_known_fault_is_shown_with_its_backend_and_reshape(tmp_path: Path, cli
     nodes = json.loads(cli("check-graph", path, "--faults", "--json").out)["files"][0]["nodes"]
     first, second = ([fault["id"] for fault in node["faults"]] for node in nodes)
     assert ("ncnn-copies-from-another-dimension" in first, "ncnn-rejects-ranks-above-4" in first) == (True, False)
-    any_call = ["blosc2-rejects-src-of-other-ranks", "sparse-0-15-loses-the-sign-of-zero"]
-    assert second == any_call, "the last depends on values, so that any call may meet it"
+    assert "sparse-0-15-loses-the-sign-of-zero" in second, "it depends on values, so that any call may meet it"
+    assert "ncnn-copies-from-another-dimension" not in second
 
 
 def test_an_illegal_or_undecided_reshape_has_no_faults(tmp_path: Path, cli: Cli) -> None:
