@@ -29,7 +29,9 @@ def model(graph: Graph, opset: int = OPSET) -> Any:
     parts = onnx_parts(graph)
     nodes = [helper.make_node(*names, **attributes) for *names, attributes in parts.nodes]
     inputs, outputs = ([info(*each) for each in some] for some in (parts.inputs, parts.outputs))
-    whole = helper.make_graph(nodes, "graph", inputs, outputs, [initializer(*each) for each in parts.constants])
+    constants = [initializer(*each) for each in parts.constants]
+    between = [info(f"between{number}", node.result) for number, node in enumerate(graph.nodes[:-1]) if node.result]
+    whole = helper.make_graph(nodes, "graph", inputs, outputs, constants, value_info=between)
     opsets = [helper.make_opsetid("", ONNX_OPSETS.get(graph.nodes[0].operation, opset))]
     return helper.make_model(whole, opset_imports=opsets, ir_version=IR_VERSION)
 

@@ -116,9 +116,10 @@ def model(graph: Graph, name: str, opset: int) -> str:
     ]
     inputs, outputs = ([info(*each) for each in some] for some in (parts.inputs, parts.outputs))
     constants = [initializer(*each) for each in parts.constants]
-    lists = (("nodes", nodes), ("inputs", inputs), ("outputs", outputs), ("constants", constants))
+    between = [info(f"between{number}", node.result) for number, node in enumerate(graph.nodes[:-1]) if node.result]
+    lists = (("nodes", nodes), ("inputs", inputs), ("outputs", outputs), ("constants", constants), ("between", between))
     lines = [f"{what} = [\n{indent(''.join(f'{each},{chr(10)}' for each in some), '    ')}]" for what, some in lists]
-    lines.append('graph = helper.make_graph(nodes, "graph", inputs, outputs, constants)')
+    lines.append('graph = helper.make_graph(nodes, "graph", inputs, outputs, constants, value_info=between)')
     lines.append(f'return helper.make_model(graph, opset_imports=[helper.make_opsetid("", {opset})], ir_version=10)')
     return f"\ndef {name}():\n{indent(chr(10).join(lines), '    ')}\n"
 

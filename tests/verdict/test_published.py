@@ -1,0 +1,37 @@
+"""A library does here what its published evidence says: a change of the suite that misses a known fault is noticed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.evidence.results import Evidence, read
+from conformance.system.exit_codes import CANNOT_START
+from tests.builders import published
+
+BACKENDS = ("numpy", "onednn", "onnxruntime", "openvino", "torch")
+
+
+def said(evidence: Evidence, name: str) -> str:
+    backend: dict[str, str] = evidence.header["backend"]
+    return str(backend.get(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BACKENDS)
+def test_the_quick_rows_come_to_what_is_published(name: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "conformance", "run", name, "--quick", "--drawn-rows", "0", "--out", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode == CANNOT_START:
+        pytest.skip(done.stderr.strip())
+    here = read(tmp_path / "results.jsonl")
+    same = (
+        each for _, each in published() if all(said(each, key) == said(here, key) for key in here.header["backend"])
+    )
+    if (known := next(same, None)) is None:
+        pytest.skip(f"no results of this {name} on such a processor are published")
+    rows = {result.row: (result.verdicts, result.diagnosis) for result in known.results}
+    assert {result.row: (result.verdicts, result.diagnosis) for result in here.results if result.row in rows} == {
+        result.row: rows[result.row] for result in here.results if result.row in rows
+    }
