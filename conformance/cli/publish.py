@@ -9,9 +9,10 @@ from typing import Any
 
 from ..certificate.check import Trust
 from ..evidence.folder import results_path
+from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..report.finished_run import FinishedRun
 from ..site.playground import PLAYGROUND
-from ..site.publish import COLUMNS, SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
+from ..site.publish import SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
 from ..site.register import REGISTER
 from ..system.files import lock_folder
 from ..system.terminal import count_noun, say, table
@@ -19,6 +20,8 @@ from .arguments import Usage, emit, load_plan
 from .parser import Parser, path
 from .shared_options import add_suite
 
+COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, OBSERVED, ERROR, WAIVED, NOT_RUN)
+"""The verdicts that a test can have."""
 EXAMPLES = """\
   conformance publish reports build/mine             a run or a certificate, then every page of reports/
   conformance publish reports                        every page again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -195,12 +196,20 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "filters": {"rule": list(spec.rules)},
         "rules": rules,
         "cases": cases,
+        "unexecuted": _count_unexecuted(runs),
         "observed": list(_collect_observed_calls(runs, names)),
         "environment": [
             (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()})
             for name, run in zip(names, runs, strict=True)
         ],
     }
+
+
+def _count_unexecuted(runs: Sequence[FinishedRun]) -> Counter[str]:
+    """Count the rows of each case that no backend has executed."""
+    idle = ("none", "unsupported")
+    seen = {result.row for run in runs for result in run.evidence.results if result.outcome.kind not in idle}
+    return Counter(row.case.id for row in runs[0].plan.rows if row.id not in seen)
 
 
 def name_runs(runs: Sequence[FinishedRun]) -> list[str]:

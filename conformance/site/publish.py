@@ -22,15 +22,13 @@ from ..evidence.folder import (
     name_of,
 )
 from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, read_content
-from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
+from ..model import NOT_RUN
 from ..plan.rows import Plan
 from ..report.also_failing import fill_others, fill_since
 from ..report.diff import difference
 from ..report.diff_report import render_html
 from ..report.finished_run import FinishedRun
-from ..report.markdown import inert
 from ..report.render import BEGIN_OF_PAGE, Site
-from ..report.rows import describe_cases
 from ..run.confirm import AFTER_HANGS
 from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
 from ..system.text import quote_json
@@ -191,7 +189,6 @@ def write_pages(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publicati
         for name, text in render_parts(finished, pages, links).items():
             replace_text(reports / name, text)
         _write_others(runs, changes)
-        _write_counts(reports / "README.md", runs)
     return Written(finished, stale, certificates)
 
 
@@ -251,34 +248,6 @@ def read_runs(
 
 
 # ── the counts in reports/README.md ───────────────────────────────────────────────────────────────
-
-BEGIN, END = "<!-- counts -->\n", "<!-- /counts -->\n"
-COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, OBSERVED, ERROR, WAIVED, NOT_RUN)
-"""The verdicts that a test can have."""
-
-
-def _write_counts(text: Path, runs: Sequence[tuple[Path, FinishedRun]]) -> None:
-    """The table of counts in a text that has a place for it."""
-    if not text.is_file():
-        return
-    before, begin, rest = read_bytes(text).decode("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if begin and end:
-        replace_text(text, f"{before}{begin}{''.join(_counts(runs))}{end}{after}")
-
-
-def _counts(runs: Sequence[tuple[Path, FinishedRun]]) -> Iterator[str]:
-    yield f"| backend | tests | {' | '.join(COLUMNS)} | what is wrong, and in how many cases |\n"
-    yield f"|---{'|---:' * (1 + len(COLUMNS))}|---|\n"
-    for folder, facts in runs:
-        run = facts.with_drawn
-        counts = [f"{run.conclusion.counts.get(verdict, 0):,}" for verdict in COLUMNS]
-        kinds = (
-            f"{inert(kind.title)} {describe_cases(result for rows in cases.values() for result in rows)}"
-            for kind, cases in run.failures.items()
-        )
-        numbers = " | ".join([f"{run.conclusion.tests:,}", *counts])
-        yield f"| [{folder.name}]({folder.name}/{PAGE}) | {numbers} | {'; '.join(kinds) or 'none'} |\n"
 
 
 def size(reports: Path) -> int:

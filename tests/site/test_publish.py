@@ -23,6 +23,7 @@ from tests.builders import (
     Right,
     WrongBefore,
     finish_run,
+    mini,
     plan_as_bundled,
     write_site,
 )
@@ -82,15 +83,16 @@ def test_a_page_tells_what_fails_other_pages_what_passes(reporting: Command) -> 
     assert len(page) < len(whole)
 
 
-def test_the_counts_in_the_readme_are_written_again(command: Command) -> None:
-    text = command.folder / "reports" / "README.md"
-    text.parent.mkdir()
-    text.write_text("# Ours\n<!-- counts -->\nold\n<!-- /counts -->\nthe end\n", encoding="utf-8")
+def test_the_rules_name_the_rows_that_nobody_executed(command: Command) -> None:
     folder = publish_run(command, RIGHT)
-    lines = text.read_text(encoding="utf-8").splitlines()
-    assert (lines[0], lines[-1]) == ("# Ours", "the end")
-    assert "old" not in lines
-    assert any(line.startswith(f"| [{folder.name}]({folder.name}/{PAGE})") for line in lines)
+    page = folder.parent / "rules.html"
+    assert "no backend here has executed" not in page.read_text(encoding="utf-8")
+    shutil.rmtree(folder)
+    command.run(mini("ClaimsOne"), "--isolation", "worker")
+    call_publish(command, command.out).expect(0)
+    text = page.read_text(encoding="utf-8")
+    assert re.search(r"<summary>\d+ rows that no backend here has executed</summary>", text)
+    assert '<li><a href="compare.html#case-copies">copies</a>: ' in text
 
 
 def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
