@@ -25,7 +25,7 @@ __all__ = ["backend", "plan"]
 MISNAMED = {
     "nmupy": "did you mean 'numpy'",
     "": "unknown backend ''",
-    "no such": "one of array-api-strict, cupy, dask",
+    "no such": "one of array-api-strict, blosc2, cupy",
     "no.such.module:It": "No module named 'no'",
     "tests.miniatures:Plian": "has no class 'Plian'; its classes are",
     "tests.miniatures:ALL": "'ALL' is no class",
