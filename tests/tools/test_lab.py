@@ -258,6 +258,9 @@ def test_a_program_is_built_before_each_use_and_run_as_a_command(
     environment = load_lab(lab).environments["mine"]
     assert run_words(environment, "mine", Path("out"), 2)[3:5] == ["cmd:node mine.mjs", "--out"]
     assert state_of(lab, lab.parent / "reports") == {"mine-7": ("untried", "")}
+    lab.write_text(PROGRAM.replace("node mine.mjs", "./not-built-here"), encoding="utf-8")
+    publish(lab.parent / "reports", "mine-7")
+    assert state_of(lab, lab.parent / "reports") == {"mine-7": ("current", "")}
 
 
 def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> None:
