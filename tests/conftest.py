@@ -67,7 +67,7 @@ def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def only_readme(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the docs only README is a page of a published site: to make all takes longer than the other pages."""
+    """Make a page of README only, as those of all docs take longer than the rest of a site."""
     monkeypatch.setattr("conformance.site.markdown_pages.list_sources", lambda: ["README.md"])
 
 

@@ -43,7 +43,7 @@ __all__ = [
     "read_content", "read_part", "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
 PACKED = ".xz"
-"""The endings of packed evidence: the one that is written, and that of earlier versions, which is still read."""
+"""The ending of the name of packed evidence."""
 MAX_BYTES = 1 << 28
 """Bytes of evidence that are read, packed or not; a run of the whole suite writes some 3 MB."""
 

@@ -247,9 +247,6 @@ def read_runs(
             yield folder, FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
 
 
-# ── the counts in reports/README.md ───────────────────────────────────────────────────────────────
-
-
 def size(reports: Path) -> int:
     """Bytes of all that is published."""
     return sum(path.stat().st_size for path in reports.rglob("*") if path.is_file())

@@ -21,7 +21,7 @@ cases:
 
 
 def test_a_row_may_be_called_more_often_than_before(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many calls fit into the time is no part of an answer."""
+    """The number of calls that fit into the time is no part of an answer."""
     monkeypatch.setattr(row, "MAX_SECONDS", 0.02)
     (command.cases / "often.yaml").write_text(OFTEN, encoding="utf-8")
     backend = "broken:zero-flag-ignored"
