@@ -20,6 +20,7 @@ from ..plan.rows import Plan
 from ..report import finish
 from ..report.badge import describe_run
 from ..report.no_start import report_no_start
+from ..run.confirm import HangPolicy
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
 from ..system.files import lock_folder, replace_bytes, replace_text
 from ..system.late import go_on
@@ -71,7 +72,8 @@ def run(args: argparse.Namespace) -> int:
         plan = challenge(load_plan(args.suite), asked.record["nonce"] if asked else None)
         if plan.suite.lost:
             raise Usage(describe_missing_cases(plan.suite))
-        request = replace(read_request(args, plan), with_subject=True)
+        every_row = HangPolicy(max_hangs=0)  # a certificate is of all rows, also where others of their case hang
+        request = replace(read_request(args, plan), with_subject=True, hangs=every_row)
         evidence = _run_request(request, args.challenge, out)
         if commitment is not None:
             refuse_uncommitted(commitment, evidence)

@@ -33,6 +33,7 @@ from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import Listed, Subject
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
+from conformance.run.confirm import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import folders
 from conformance.system import files
@@ -449,6 +450,32 @@ def test_an_audit_is_of_the_files_of_the_certificate(
     subject = Subject(files_here, False, lost, {MODULE: Listed(PACKAGE, FILES[MODULE])})
     monkeypatch.setattr(audit, "repeat", lambda *_: Repetition("mine.py:Mine", 1, (), subject))
     cli(*audit_changed(lab, lambda records: records[-1].update(subject=files))).expect(bool(says), err=says)
+
+
+HANGS = """
+import time
+from adapters.reference import Reference
+from conformance.model import Claims
+
+class Mine(Reference):
+    claims = Claims(operations=("Reshape-1",), leaves_out=("chain", "in-place"))
+
+    def compile(self, graph):
+        if graph.nodes[0].shape and graph.nodes[0].shape.values == (-1, -1):
+            time.sleep(9)
+        return super().compile(graph)
+"""
+
+
+@pytest.mark.slow
+def test_a_certificate_is_of_every_row_where_others_of_the_case_hang(lab: Lab) -> None:
+    (lab.home / "mine.py").write_text(HANGS)
+    out = lab.home / "hung"
+    assert lab.command("certify", f"{lab.home / 'mine.py'}:Mine", "--out", out, "--timeout", "0.3") == 1
+    results = [result for result in read(out / RESULTS).results if result.row.startswith("two-infers[")]
+    kinds = Counter(result.outcome.kind for result in results)
+    assert kinds["timeout"] > HangPolicy().max_hangs
+    assert set(kinds) == {"timeout", "rejected"}, "a shape that arrives with run does not hang"
 
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
