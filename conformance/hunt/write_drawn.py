@@ -20,30 +20,27 @@ MAX_PROCESSES = 60
 _ALONE = "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
 
 
-def write_drawn(row: Row, result: Result, adapter: Adapter, claims: Claims) -> Iterator[str]:
-    """Yield the case of a failing row as YAML: as it was drawn, then a smaller one, with steps if one call goes right.
-
-    A crash or timeout is not made smaller, as each try would cost a process.
-    """
-    yield _text(row, result)
-    if not any(outcome.kind in DIED for outcome in result.outcomes):
-        yield _smallest_text(row, result, adapter, claims)
+def write_as_drawn(row: Row, result: Result) -> str:
+    """Return the case of a failing row as YAML, as it was drawn."""
+    rule = rule_against(row, result)
+    return case_text(row.case, rule, row, f"{result.diagnosis} {rule}")
 
 
-def _smallest_text(row: Row, result: Result, adapter: Adapter, claims: Claims) -> str:
+def can_be_smaller(result: Result) -> bool:
+    """Ask whether a smaller case is looked for. After a crash or timeout each try would cost a process."""
+    return not any(outcome.kind in DIED for outcome in result.outcomes)
+
+
+def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims) -> str:
+    """Return the smallest case found that fails in the same way, with steps if one call goes right."""
     smaller = _Smaller(row, result, adapter, claims)
     one_call = smaller.find_in_fresh_process(replace(row.case, steps=row.case.steps[result.step :][:1]))
     if one_call:
         smallest = shrink(one_call[0].case, smaller.find, one_call)
-        return _text(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
+        return write_as_drawn(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
     if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
-        return _ALONE + _text(row, result)
-    return _text(*smaller.search_sequence())
-
-
-def _text(row: Row, result: Result) -> str:
-    rule = rule_against(row, result)
-    return case_text(row.case, rule, row, f"{result.diagnosis} {rule}")
+        return _ALONE + write_as_drawn(row, result)
+    return write_as_drawn(*smaller.search_sequence())
 
 
 class _Smaller:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from itertools import islice
+from contextlib import ExitStack, closing
+from functools import cache
 
 from ..evidence.drawn import SEED
 from ..evidence.results import DrawnCounts
@@ -39,17 +39,23 @@ class DrawnRun:
     def run(self, call: CallRows, open_another: Callable[[], Adapter]) -> Iterator[tuple[Row, Result | None]]:
         """Call the rows; yield each in their order, and the first failure of each kind with its case.
 
-        After many kinds of failures, or a call that hung, no more are called. Another backend finds the small case, as
+        After many kinds of failures, or a call that hung, no more are called. Another backend finds the small cases, as
         those that call rows may be busy.
         """
-        kinds, sent = set(), deque[Row]()
+        kinds, sent, stack = set(), deque[Row](), ExitStack()
+
+        @cache
+        def another() -> Adapter:
+            adapter = open_another()
+            stack.callback(close_backend, adapter)
+            return adapter
 
         def lists() -> Iterator[list[Row]]:
             for row in self._rows:
                 sent.append(row)
                 yield [row]
 
-        with closing(call(lists())) as results:
+        with stack, closing(call(lists())) as results:
             for result in results:
                 if result.outcome.kind == "none":  # the backend was given up
                     return
@@ -60,26 +66,23 @@ class DrawnRun:
                 self.failures += bool(bad)
                 if bad and kind not in kinds:
                     kinds.add(kind)
-                    yield row, self._with_case(row, result, open_another)
+                    yield row, self._with_case(row, result, another)
                 else:
                     yield row, None
                 if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
         self.left_out = self.drawn.calls - self.calls
 
-    def _with_case(self, row: Row, result: Result, open_another: Callable[[], Adapter]) -> Result:
-        """Return a result with the smallest case that could be written, or the first in a quick run, which is short.
+    def _with_case(self, row: Row, result: Result, another: Callable[[], Adapter]) -> Result:
+        """Return a result with the smallest case that could be written, or the case as drawn in a quick run.
 
         If writing fails, a note says so.
         """
-        from ..hunt.write_drawn import write_drawn  # most runs have no such failure
+        from ..hunt.write_drawn import can_be_smaller, write_as_drawn, write_smallest  # most runs have no such failure
 
         text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
-            adapter = open_another()
-            try:
-                for smaller in islice(write_drawn(row, result, adapter, self._claims), 1 if self.drawn.quick else None):
-                    text = smaller
-            finally:
-                close_backend(adapter)
+            text = write_as_drawn(row, result)
+            if can_be_smaller(result) and not self.drawn.quick:
+                text = write_smallest(row, result, another(), self._claims)
         return result._replace(case=text)

@@ -1,7 +1,7 @@
 """After its rows a run calls drawn ones: the same in every run, and the evidence has only those that fail."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -19,13 +19,15 @@ from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
 from conformance.hunt.filed_rule import is_failure
-from conformance.hunt.write_drawn import write_drawn
+from conformance.hunt.write_drawn import write_smallest
 from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Claims, Graph, Program, Result
+from conformance.plan.quick import QUICK
 from conformance.plan.rows import Plan, Row, drawn_number, has_many_elements, plan_of
 from conformance.report.verify import verify
 from conformance.run.row import run
+from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
@@ -166,9 +168,28 @@ def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     adapter = FailsAlways()
     row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
     (result,) = run([row], adapter, EVERYTHING)
-    *_, smallest = write_drawn(row, result, adapter, EVERYTHING)
+    smallest = write_smallest(row, result, adapter, EVERYTHING)
     assert smallest.count("shape:") == 1
     assert adapter.processes == 2
+
+
+@pytest.mark.parametrize(("select", "most"), [(None, 1), (QUICK, 0)])
+def test_one_more_backend_finds_all_small_cases_and_none_in_a_quick_run(select: str | None, most: int) -> None:
+    adapter, opened = FailsAlways(), list[FailsAlways]()
+    drawn = DrawnRun(replace(PLAN, select=select), EVERYTHING, 60)
+
+    def call(lists: Iterable[list[Row]]) -> Generator[Result]:
+        for rows in lists:
+            yield from run(rows, adapter, EVERYTHING)
+
+    def open_another() -> FailsAlways:
+        opened.append(FailsAlways())
+        return opened[-1]
+
+    written = [result.case for _, result in drawn.run(call, open_another) if result]
+    assert len(written) > 1
+    assert all(written)
+    assert len(opened) == most
 
 
 class TakesListedShapes(Reference):
@@ -186,7 +207,7 @@ def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
     failing = [(row, result) for row in rows if is_failure(result := next(run([row], adapter, EVERYTHING)))]
     assert failing
     for row, result in failing:
-        *_, smallest = write_drawn(row, result, adapter, EVERYTHING)
+        smallest = write_smallest(row, result, adapter, EVERYTHING)
         assert f"shape_type: {row.case.shape_type}\n" in smallest
 
 
@@ -228,7 +249,7 @@ def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Eviden
 def test_a_resumed_run_draws_again(
     ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.hunt.write_drawn.write_drawn", lambda row, *_: [row.id])
+    monkeypatch.setattr("conformance.hunt.write_drawn.write_smallest", lambda row, *_: row.id)
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
     request = RunRequest(RING, PLAN, Target(), lambda row: True, drawn_rows=60, resume=True)
