@@ -115,7 +115,8 @@ def source_of(adapter: str, *names: str) -> str:
     parts = {}
     for node in ast.parse(text).body:
         name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else getattr(node, "name", "")
-        parts[name] = ast.get_source_segment(text, node)
+        if name in names:  # each segment splits the whole text again
+            parts[name] = ast.get_source_segment(text, node)
     return "".join(f"\n\n{parts[name]}\n" for name in names)
 
 
