@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,16 @@ def children() -> set[int]:
 def parent_of(pid: int) -> int:
     """The process that has started that one, or has taken it over."""
     return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+
+
+@contextmanager
+def heeded(number: signal.Signals) -> Iterator[None]:
+    """Let processes that start meanwhile heed a signal: a background job of a shell ignores SIGINT, `nohup` SIGHUP."""
+    before = signal.signal(number, lambda *_: None)  # a new process has the default for what is handled, not ignored
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def run_command(

@@ -12,7 +12,7 @@ import pytest
 from conformance.evidence.results import read
 from tests.builders import ROOT, write_suite
 
-from ..processes import run_command, running, wait
+from ..processes import heeded, run_command, running, wait
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
 QUICK = "tests.without_planted"
@@ -178,9 +178,8 @@ def test_a_backend_that_terminates_the_run(tmp_path: Path) -> None:
 
 def test_a_closed_terminal_ends_the_command(tmp_path: Path) -> None:
     words, pids = command(tmp_path, "leave(1); time.sleep(60)")
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` has it ignored, by children too
-    said = terminate(words, pids, signal.SIGHUP)
-    signal.signal(signal.SIGHUP, before)
+    with heeded(signal.SIGHUP):
+        said = terminate(words, pids, signal.SIGHUP)
     assert said[0] == 129
     assert said[1].startswith(f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} instead of --out;")
     assert not kill_survivors(pids)

@@ -170,7 +170,9 @@ def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: sign
     pid = tmp_path / "pid"
     act = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     words = [sys.executable, "-m", "conformance", *run_words(tmp_path, act)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as command:
+    with processes.heeded(signal.SIGINT):
+        command = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with command:
         processes.wait(lambda: pid.exists() and pid.read_text(), 30)
         command.send_signal(end)
         _, said = command.communicate(timeout=30)
