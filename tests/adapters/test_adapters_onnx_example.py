@@ -82,6 +82,7 @@ def load_newest_onnx() -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_onnx_has_the_texts_that_are_pinned(tmp_path: Path) -> None:
     onnx = load_newest_onnx()
     write = importlib.import_module("onnx.defs.gen_doc").display_schema

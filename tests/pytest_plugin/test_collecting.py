@@ -176,7 +176,7 @@ def test_collect_only_runs_nothing(few: Path, backend: str) -> None:
 
 
 # ── strangers ─────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 def test_the_suite_runs_alone_unless_an_argument_names_tests(few: Path, workers: str) -> None:
     if workers != "0" and find_spec("xdist") is None:
         pytest.skip("needs pytest-xdist")
