@@ -24,6 +24,7 @@ _FAMILIES: Mapping[str, str] = {
     "declared": "declared output shapes",
     "dst-strides": "declared output strides",
     "runtime-shape": "shape that arrives with run",
+    "unknown-src": "unknown lengths of src",
     "shape-strides": "strided shape tensors",
     "chain": "chains of nodes",
     "in-place": "dst in the memory of src",
@@ -31,7 +32,13 @@ _FAMILIES: Mapping[str, str] = {
     "shared-shape": "nodes that share shape",
     "threads": "calls at the same time",
 }
-_WHOLE_FAMILIES: Mapping[str, str] = {"layout": "src with strides", "form": "graphs that are not well formed"}
+_NAMES: Mapping[str, str] = {
+    "layout": "src with strides",
+    "form": "graphs that are not well formed",
+    "runtime-shape:changing-rank": "one program for several ranks",
+    "threads:one-program": "one program called by several threads",
+}
+"""Facets whose names do not follow from their family."""
 
 
 class DocumentState(NamedTuple):
@@ -102,11 +109,12 @@ def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
 
 def name_facet(facet: str) -> str:
     """Name a facet in plain words; an unknown one by its own name."""
-    family, _, value = LIMITS.get(facet, facet).partition(":")
+    facet = LIMITS.get(facet, facet)
+    if facet in _NAMES:
+        return _NAMES[facet]
+    family, _, value = facet.partition(":")
     if family == "rank" and value.isdecimal():
         return f"more than {int(value) - 1} dimensions"
-    if not value and family in _WHOLE_FAMILIES:
-        return _WHOLE_FAMILIES[family]
     return _FAMILIES.get(family, facet).format(value.replace("-", " "))
 
 

@@ -13,8 +13,9 @@ from conformance.evidence.results import parse, read_content
 from conformance.load.cases import load_suite
 from conformance.model import fails
 from conformance.report import embedded
+from conformance.report.summary import name_facet
 
-from ..builders import Command
+from ..builders import Command, bundled_plan
 from .page import Page
 
 CLAIMS = re.compile(
@@ -118,3 +119,10 @@ def test_a_page_without_its_evidence_says_what_is_missing(folder: Callable[[str]
         reporting("verify", "--suite", reporting.folder, page).expect(2, err="is not beside it")
     else:
         reporting("verify", "--suite", reporting.folder, page).expect(0)
+
+
+def test_each_facet_has_a_name_of_its_own() -> None:
+    facets = {facet for row in bundled_plan().rows for facet in row.facets} | {"layout", "form"}
+    names = {facet: name_facet(facet) for facet in facets}
+    assert {facet for facet, name in names.items() if name == facet} == {"large"}
+    assert len(set(names.values())) == len(facets)
