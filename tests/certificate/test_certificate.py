@@ -468,7 +468,7 @@ class Mine(Reference):
 
 
 @pytest.mark.slow
-def test_a_certificate_is_of_every_row_where_others_of_the_case_hang(lab: Lab) -> None:
+def test_certify_calls_every_row_of_a_case_that_hangs(lab: Lab) -> None:
     (lab.home / "mine.py").write_text(HANGS)
     out = lab.home / "hung"
     assert lab.command("certify", f"{lab.home / 'mine.py'}:Mine", "--out", out, "--timeout", "0.3") == 1

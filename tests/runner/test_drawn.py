@@ -174,7 +174,7 @@ def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
 
 
 @pytest.mark.parametrize(("select", "most"), [(None, 1), (QUICK, 0)])
-def test_one_more_backend_finds_all_small_cases_and_none_in_a_quick_run(select: str | None, most: int) -> None:
+def test_few_processes_find_the_small_cases_of_a_run(select: str | None, most: int) -> None:
     adapter, opened = FailsAlways(), list[FailsAlways]()
     drawn = DrawnRun(replace(PLAN, select=select), EVERYTHING, 60)
 
