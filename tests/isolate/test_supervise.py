@@ -159,7 +159,8 @@ sys.exit(main())
     ids=["while a class is made", "while modules are imported", "while Python exits"],
 )
 def test_a_signal_at_an_odd_moment_ends_the_command(script: str, code: int, said: str) -> None:
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    with processes.heeded(signal.SIGINT):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, said)
     assert ("static-oneapi" in done.stdout) == (script is AT_EXIT)
 
