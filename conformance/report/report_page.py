@@ -109,7 +109,7 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         not_run=[count_rows(why, rows) for why, rows in run.not_run.items()],
         filters=list_filters(run, brief),
         cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, facets)),
-        details=[*_details(run, brief), (f"SHA-256 of {evidence_file}", sha256)],
+        details=[*_details(run, certified), (f"SHA-256 of {evidence_file}", sha256)],
         legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),
         facets=list(facets),
@@ -172,14 +172,15 @@ def _describe_edition(document: Document) -> str:
     return f"{document.edition} ({' to '.join(ends)})" if ends else document.edition
 
 
-def _details(run: FinishedRun, brief: bool) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the evidence; `brief`: with only the beginning of the digests of files under test."""
+def _details(run: FinishedRun, certified: bool) -> Iterator[tuple[str, str]]:
+    """Yield names and values of the evidence; `certified`: not the files under test, which the certificate lists."""
     header, footer = run.evidence.header, run.evidence.footer
-    results = {key: value for key, value in footer.items() if key not in ("record", "milliseconds")}
+    left_out = {"record", "milliseconds"} | ({"subject"} if certified else set())
+    results = {key: value for key, value in footer.items() if key not in left_out}
     for part in (header, {"results": results}):
         for name, value in _flatten(part):
             if name not in ("record", "format", "waivers"):
-                yield name, f"{value[:DIGEST_START]}…" if brief and name.startswith("results · subject") else value
+                yield name, value
 
 
 def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

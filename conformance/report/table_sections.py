@@ -32,11 +32,11 @@ class RuleRow(NamedTuple):
         return "passes" if self.counts.get("pass") else "open"
 
     @property
-    def failing(self) -> Iterator[tuple[list[str], str, Counts]]:
-        """Yield the documents in which a test fails with their lines, those with the same lines and counts together."""
+    def failing(self) -> Iterator[tuple[list[str], Counts]]:
+        """Yield the documents in which a test fails, with their lines, and their counts, which equal ones share."""
         failing = (each for each in self.documents if fails(each[2]))
-        together = group_pairs(((lines, tuple(counts.items())), name) for name, lines, counts in failing)
-        yield from ((list(names), lines, dict(counts)) for (lines, counts), names in together.items())
+        together = group_pairs((tuple(counts.items()), f"{name} ({lines})") for name, lines, counts in failing)
+        yield from ((list(names), dict(counts)) for counts, names in together.items())
 
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:

@@ -68,8 +68,8 @@ class CaseEntry(NamedTuple):
     backends: int
 
 
-def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site) -> tuple[Path, ...]:
-    """Write the pages into a folder beside the pages of these runs, and return their paths."""
+def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site) -> None:
+    """Write the pages into a folder beside the pages of these runs; pages of documents of before are removed."""
     spec, failing = plan.suite.spec, _count_failing(runs)
     frame = site.frame("../", "Documents")
     rows = _rows_by_rule(plan)
@@ -97,7 +97,8 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         replace_text(folder / name, text)
-    return tuple(folder / name for name in pages)
+    for path in {*folder.glob("*.html")} - {folder / name for name in pages}:
+        path.unlink()
 
 
 # ── the page of a document ────────────────────────────────────────────────────────────────────────

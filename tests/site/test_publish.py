@@ -27,7 +27,7 @@ from tests.builders import (
     plan_as_bundled,
     write_site,
 )
-from tests.site.test_documents import list_broken_links
+from tests.site.test_documents import list_broken_links, list_reached_files
 
 REPORTS = ROOT / "reports"
 RIGHT = "broken:eight-buffers-in-turn"
@@ -180,6 +180,14 @@ def test_pages_of_removed_backends_are_removed(command: Command) -> None:
     }  # fmt: skip
 
 
+def test_pages_of_removed_documents_are_removed(command: Command) -> None:
+    spec = publish_run(command, RIGHT).parent / "spec"
+    pages = {path.name for path in spec.iterdir()}
+    shutil.copy(spec / "index.html", spec / "static-2020.html")
+    call_publish(command).expect(0)
+    assert {path.name for path in spec.iterdir()} == pages
+
+
 @pytest.mark.parametrize("name", ["index.html", "register.html", "spec/index.html", "docs/index.html"])
 def test_a_page_of_somebody_else_is_not_replaced(command: Command, name: str) -> None:
     page = command.folder / "reports" / name
@@ -220,6 +228,12 @@ def test_what_is_published_stays_small() -> None:
     if not list(REPORTS.glob(f"*/{PUBLISHED}")):
         pytest.skip("reports/ is packed as it was before; publish it again")
     assert size(REPORTS) < MAX_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_no_published_page_is_left_over() -> None:
+    assert set(REPORTS.rglob("*.html")) - list_reached_files(REPORTS / "index.html") == set()
 
 
 def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_path: Path) -> None:
