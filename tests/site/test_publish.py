@@ -231,7 +231,6 @@ def test_what_is_published_stays_small() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.exhaustive
 def test_no_published_page_is_left_over() -> None:
     assert set(REPORTS.rglob("*.html")) - list_reached_files(REPORTS / "index.html") == set()
 
