@@ -223,13 +223,19 @@ def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: ob
 
 
 # ── what is published here ────────────────────────────────────────────────────────────────────────
-@pytest.mark.skipif(not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite")
+published_here = pytest.mark.skipif(
+    not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
+)
+
+
+@published_here
 def test_what_is_published_stays_small() -> None:
     if not list(REPORTS.glob(f"*/{PUBLISHED}")):
         pytest.skip("reports/ is packed as it was before; publish it again")
     assert size(REPORTS) < MAX_BYTES
 
 
+@published_here
 @pytest.mark.slow
 def test_no_published_page_is_left_over() -> None:
     assert set(REPORTS.rglob("*.html")) - list_reached_files(REPORTS / "index.html") == set()
