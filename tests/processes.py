@@ -55,7 +55,7 @@ def parent_of(pid: int) -> int:
 
 
 @contextmanager
-def heeded(number: signal.Signals) -> Iterator[None]:
+def heed_signal(number: signal.Signals) -> Iterator[None]:
     """Let processes that start meanwhile heed a signal: a background job of a shell ignores SIGINT, `nohup` SIGHUP."""
     before = signal.signal(number, lambda *_: None)  # a new process has the default for what is handled, not ignored
     try:

@@ -38,7 +38,7 @@ _NAMES: Mapping[str, str] = {
     "runtime-shape:changing-rank": "one program for several ranks",
     "threads:one-program": "one program called by several threads",
 }
-"""Facets whose names do not follow from their family."""
+"""Facets that have names apart from their family."""
 
 
 class DocumentState(NamedTuple):

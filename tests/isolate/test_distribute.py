@@ -16,7 +16,7 @@ from conformance.isolate.process.distribute import WorkerDied, run_in_processes
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.sweep.sweep_file import FILE, read
 
-from ..processes import children, heeded, run_command, wait
+from ..processes import children, heed_signal, run_command, wait
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")
 
@@ -75,7 +75,7 @@ def words_of(pid: int) -> bytes:
 
 @pytest.fixture
 def sweep(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
-    with heeded(signal.SIGINT):
+    with heed_signal(signal.SIGINT):
         sweep = Sweep(tmp_path, *getattr(request, "param", ()))
     yield sweep
     sweep.kill()

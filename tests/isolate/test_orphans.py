@@ -12,7 +12,7 @@ import pytest
 from conformance.evidence.results import read
 from tests.builders import ROOT, write_suite
 
-from ..processes import heeded, run_command, running, wait
+from ..processes import heed_signal, run_command, running, wait
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
 QUICK = "tests.without_planted"
@@ -178,7 +178,7 @@ def test_a_backend_that_terminates_the_run(tmp_path: Path) -> None:
 
 def test_a_closed_terminal_ends_the_command(tmp_path: Path) -> None:
     words, pids = command(tmp_path, "leave(1); time.sleep(60)")
-    with heeded(signal.SIGHUP):
+    with heed_signal(signal.SIGHUP):
         said = terminate(words, pids, signal.SIGHUP)
     assert said[0] == 129
     assert said[1].startswith(f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} instead of --out;")

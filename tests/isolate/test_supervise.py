@@ -159,7 +159,7 @@ sys.exit(main())
     ids=["while a class is made", "while modules are imported", "while Python exits"],
 )
 def test_a_signal_at_an_odd_moment_ends_the_command(script: str, code: int, said: str) -> None:
-    with processes.heeded(signal.SIGINT):
+    with processes.heed_signal(signal.SIGINT):
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, said)
     assert ("static-oneapi" in done.stdout) == (script is AT_EXIT)
@@ -171,7 +171,7 @@ def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: sign
     pid = tmp_path / "pid"
     act = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     words = [sys.executable, "-m", "conformance", *run_words(tmp_path, act)]
-    with processes.heeded(signal.SIGINT):
+    with processes.heed_signal(signal.SIGINT):
         command = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     with command:
         processes.wait(lambda: pid.exists() and pid.read_text(), 30)
