@@ -87,7 +87,7 @@ class Blamer:
             return self._blame_answer(row, at, document, outcome, meaning, diagnosis)
         if meaning.kind == "legal" and not meaning.rules:
             return self._blame_no_answer(row, at, document)
-        unmet = self._never_met(row, at, document)
+        unmet = [] if meaning.kind == "illegal" else self._never_met(row, at, document)
         return _ruling(unmet[0].rule if unmet else MUST_REJECT)
 
     def broken_rules(self, row: Row, result: Result) -> frozenset[str]:

@@ -63,3 +63,12 @@ def test_a_fault_is_held_against_the_sentence_it_breaks(backend: str, share: int
     counts = count_blames(backend, share)
     heaviest = {document: min(blames, key=list(BLAMES).index) for document, blames in counts.items()}
     assert heaviest == BLAMED[backend]
+
+
+def test_a_crash_on_an_illegal_call_breaks_the_same_ruling_alone() -> None:
+    """A run of one row meets few needs, and none of them forbids to end the process."""
+    (row,) = (row for row in bundled_plan().rows if row.id == "two-infers[StaticReshape-f32]")
+    (result,) = run([row], FAULTS["crashes on two -1"]())
+    blamer = Blamer(bundled_plan().suite.spec.rules, [row], {row.id: result})
+    blamed = [blamer.blame(row, result, document) for document in row.documents]
+    assert {each and each.premise.rule for each in blamed} == {"refuse-illegal-calls"}

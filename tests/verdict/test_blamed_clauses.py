@@ -172,8 +172,8 @@ EXPECTED: Mapping[str, Expected] = {
     "writes into src": everywhere(RULING, "src-is-kept"),
     # Illegal calls that are answered: whoever forbids the call in any words forbids it.
     "answers two -1": everywhere(FORBIDDEN, "one-infer"),
-    # That no call ends the process is our ruling; what makes the call illegal may be named too where we read it so.
-    "crashes on two -1": everywhere(RULING, "refuse-illegal-calls", "one-infer"),
+    # That no call ends the process is our ruling.
+    "crashes on two -1": everywhere(RULING, "refuse-illegal-calls"),
     "crashes on another volume": everywhere(RULING, "refuse-illegal-calls"),
     "reads -2 as -1": everywhere(FORBIDDEN, "lower-bound") | {ONEAPI: due(RULING, "lower-bound")},
     "answers a literal 0 beside -1": only((GRAPH, SPEC), FORBIDDEN, "zero-meets-infer"),
