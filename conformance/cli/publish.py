@@ -37,7 +37,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the site; 1 if a folder is of another suite, or a certificate is refused or says no."""
+    """Write the site; 1 if a folder is of another suite or a certificate is refused, whatever the results are."""
     plan = load_plan(args.suite)
     site: Path = args.folder
     if not site.is_dir() and (site.exists() or not args.runs):
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         })  # fmt: skip
     else:
         _show(site, runs, stale, certificates)
-    return 1 if stale or any(each["why"] for each in certificates) else 0
+    return 1 if stale or any(each["level"] is None for each in certificates) else 0
 
 
 def _show(site: Path, runs: list[FinishedRun], stale: list[Stale], certificates: list[dict[str, Any]]) -> None:

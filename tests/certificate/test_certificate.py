@@ -404,7 +404,7 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     assert all(f"id=rule-{rule}>" in (out / "report.html").read_text() for rule in rules)
     assert "not shown to conform to static-oneapi, static-graph-v0.9 and 1 more for " in badge
     assert "; with limits; self-tested " in badge
-    cli("publish", out.parent, "--suite", lab.suite).expect(1, out="does not conform: ")
+    cli("publish", out.parent, "--suite", lab.suite).expect(0, out="does not conform: ")
     (entry,) = json.loads((out.parent / "register.json").read_text())
     assert entry["level"] == "self-tested"
     assert entry["why"].startswith("does not conform: ")
