@@ -17,6 +17,7 @@ from ..plan.rows import Plan
 from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
+from ..system.text import name_first
 from ..verdict.conclude import Conclusion, conclude_claims
 from .page import describe_scope, render_pages
 from .signature import ISSUER, REVOKED, SIGNERS, TESTER, Revoked, Signer, read_revoked, signer_of
@@ -194,16 +195,21 @@ def _check_digest(content: FolderContent, due: str) -> None:
 
 def _refuse_difference(file: RecordFile, due: Record, free: str, source: str) -> None:
     """Refuse a record that says more or less than its source. Only the field `free` is chosen by who signs."""
-    said, wanted = (dict(_flatten(each)) for each in (file.record, due))
-    for key in dict.fromkeys((*said, *wanted)):
-        if said.get(key) != wanted.get(key) and key != free:
+    for key in _list_differences(file.record, due):
+        if key != free:
             raise InvalidEvidence(f"{file.path}: {key} does not follow from {source}")
+
+
+def _list_differences(said: Record, due: Record) -> list[str]:
+    """Return the fields in which two records differ: `backend.adapter`."""
+    here, there = dict(_flatten(said)), dict(_flatten(due))
+    return [key for key in dict.fromkeys((*here, *there)) if here.get(key) != there.get(key)]
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         return [each for key, inner in value.items() for each in _flatten(inner, f"{prefix}.{key}".lstrip("."))]
-    return [(prefix, value)]
+    return [(prefix, tuple(value) if isinstance(value, list) else value)]
 
 
 def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: Signer | None, trust: Trust) -> None:
@@ -232,7 +238,7 @@ def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: Sign
     commitment = read_record(folder / COMMITMENT, COMMITMENT_FORM)
     if commitment.sha256 != challenge["commitment"]:
         raise InvalidEvidence(f"{commitment.path}: is not the commitment that {path} was given for")
-    refuse_uncommitted(commitment, evidence)
+    refuse_uncommitted(commitment, evidence.header, evidence.footer.get("subject", {}))
 
 
 def _refuse_other_challenge(signed: RecordFile, given: RecordFile) -> None:
@@ -254,13 +260,11 @@ def refuse_same_key(issuer: Signer, signer: Signer | None, what: str) -> None:
         raise InvalidEvidence(f"{what}; an issuer is somebody else")
 
 
-def refuse_uncommitted(commitment: RecordFile, evidence: Evidence) -> None:
-    """Refuse evidence of anything but what the commitment names."""
-    tested = commitment_of(evidence)
-    for key in ("suite", "backend", "claims", "files"):
-        if tested[key] != commitment.record[key]:
-            what = f"the {key} tested are not those committed to; commit and ask for a challenge again"
-            raise InvalidEvidence(f"{commitment.path}: {what}")
+def refuse_uncommitted(commitment: RecordFile, header: Record, files: Mapping[str, str]) -> None:
+    """Refuse a run of anything but what the commitment names. `header`: of its evidence; `files`: those under test."""
+    if different := _list_differences(commitment.record, commitment_of(header, files)):
+        what = f"what is tested differs from it in {name_first(different, 3)}"
+        raise InvalidEvidence(f"{commitment.path}: {what}; restore that, or commit and ask for a challenge again")
 
 
 def _check_subject(evidence: Evidence, trust: Trust) -> None:

@@ -149,12 +149,11 @@ def in_days(days: int, since: datetime | None = None) -> str:
 # ── making ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def commitment_of(evidence: Evidence) -> dict[str, Any]:
+def commitment_of(header: Record, files: Mapping[str, str]) -> dict[str, Any]:
     """Make the record that names what will be tested, before anybody draws a nonce."""
-    header = evidence.header
     return {
         "commitment": "reshape-conformance-1", "suite": header["suite"]["digest"], "backend": _backend_of(header),
-        "claims": header["claims"], "files": dict(evidence.footer.get("subject", {})),
+        "claims": header["claims"], "files": dict(files),
     }  # fmt: skip
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..adapter import is_reference
 from ..certificate import statement as records
@@ -74,17 +76,17 @@ def run(args: argparse.Namespace) -> int:
             raise Usage(describe_missing_cases(plan.suite))
         every_row = HangPolicy(max_hangs=0)  # a certificate is of all rows, also where others of their case hang
         request = replace(read_request(args, plan), with_subject=True, hangs=every_row)
-        evidence = _run_request(request, args.challenge, out)
+        evidence = _run_request(request, args.challenge, commitment, out)
+        files = evidence.footer.get("subject", {})
         if commitment is not None:
-            refuse_uncommitted(commitment, evidence)
+            refuse_uncommitted(commitment, evidence.header, files)
         conclusion = conclude(plan, evidence, out)
         write_reports(out, plan, evidence, conclusion, certified=not args.commit)
         if args.commit:
-            records.write_record(out / records.COMMITMENT, records.commitment_of(evidence))
+            records.write_record(out / records.COMMITMENT, records.commitment_of(evidence.header, files))
         else:
             _write_statement(plan, evidence, conclusion, asked, out, args.days, args.key)
     if args.json:
-        files = evidence.footer.get("subject", {})
         emit({"folder": str(out), "exit_code": conclusion.exit_code, "why": conclusion.why, "files": files})
         return conclusion.exit_code
     _show(evidence, conclusion)
@@ -110,11 +112,15 @@ def _read_commitment(asked: records.RecordFile, backend: str, out: Path) -> reco
     return commitment
 
 
-def _run_request(request: RunRequest, challenge_: Path | None, out: Path) -> Evidence:
+def _run_request(
+    request: RunRequest, challenge_: Path | None, commitment: records.RecordFile | None, out: Path
+) -> Evidence:
     progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     kept = [path.resolve() for path in (challenge_, signature_of(challenge_))] if challenge_ else []
 
-    def folder_of(backend: str) -> Path:
+    def folder_of(header: Mapping[str, Any]) -> Path:
+        if commitment is not None:  # the files under test are known after the run
+            refuse_uncommitted(commitment, header, commitment.record["files"])
         clear(out)
         for name in _WRITTEN:
             for path in (out / name, signature_of(out / name)):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
@@ -128,16 +129,16 @@ class RunFolder:
         if out is not None and resume is not None:
             raise Usage("--resume names the folder already; drop --out")
         if self.is_named:
-            self.claim("")
+            self.claim({})
 
     @property
     def is_named(self) -> bool:
         return self._named is not None
 
-    def claim(self, backend: str) -> Path:
+    def claim(self, header: Mapping[str, Any]) -> Path:
         """Lock and clear the folder and return its path, which is named after the backend without --out."""
         if self.path is None:
-            path = Path(self._named or Path(DEFAULT_OUT) / _folder_name(backend)).resolve()
+            path = Path(self._named or Path(DEFAULT_OUT) / _folder_name(header["backend"]["name"])).resolve()
             if self._resume is not None and not path.is_dir():
                 raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
             self._locks.enter_context(lock_folder(path, f"conformance run {self._backend}"))

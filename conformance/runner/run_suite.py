@@ -91,11 +91,12 @@ class RunRequest:
 
 
 def run_suite(
-    request: RunRequest, out: Callable[[str], Path] | None, tick: Tick = lambda ran, case, failed: None
+    request: RunRequest, out: Callable[[Mapping[str, Any]], Path] | None, tick: Tick = lambda ran, case, failed: None
 ) -> Evidence:
     """Run what is requested, write its results, and return what was written.
 
-    `out` is told the backend's name and gives the folder, which it has locked, and cleared unless the run is resumed.
+    `out` is called with the header before any row runs. It returns the folder, which it has locked, and cleared unless
+    the run is resumed.
     Without `out` no file is written, and the evidence holds only the rows that ran.
     """
     gc.freeze()  # the plan stays; otherwise the collector would take most of the time of a run
@@ -104,12 +105,12 @@ def run_suite(
     with quiet_backend() as notes, note_opened_files() if request.with_subject else nullcontext() as opened:
         with use_backend(request.backend, request.isolation, request.limits, opened) as adapter:
             stay_in(here, notes)
-            few = bool(request.target.filter)
-            planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, few)
             setup = check_backend(request, adapter, waivers)
             claims, header = setup.claims, setup.header
-            folder = out(adapter.identity.name) if out else None
+            folder = out(header) if out else None
             path = folder and folder / RESULTS
+            few = bool(request.target.filter)
+            planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, few)
             drawn = DrawnRun(request.plan, claims, request.drawn_rows) if request.drawn_rows else None
             header |= {"drawn": drawn.drawn.to_json()} if drawn else {}
             done = _resume(request.plan, path, header) if path and request.resume else []

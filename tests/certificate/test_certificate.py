@@ -478,6 +478,22 @@ def test_certify_calls_every_row_of_a_case_that_hangs(lab: Lab) -> None:
     assert set(kinds) == {"timeout", "rejected"}, "a shape that arrives with run does not hang"
 
 
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [(("# ", "# "), "backend.adapter"), (('"chain", ', ""), "backend.adapter, claims.leaves_out")],
+)
+def test_another_adapter_than_committed_to_runs_nothing(
+    lab: Lab, cli: Cli, change: tuple[str, str], field: str
+) -> None:
+    """The certificate in the folder stays as it is."""
+    (lab.home / "mine.py").write_text("# other\n" + BACKEND.replace(*change))
+    before = {path: path.read_bytes() for path in lab.folder.iterdir()}
+    words = ("--challenge", lab.challenge, "--out", lab.folder, "--suite", lab.suite)
+    said = f"commitment.json: what is tested differs from it in {field}; restore that, or commit and ask for"
+    cli("certify", f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err=said, lines=1)
+    assert {path: path.read_bytes() for path in lab.folder.iterdir()} == before
+
+
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
 def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "libmine.so")

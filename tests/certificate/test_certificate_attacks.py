@@ -379,7 +379,7 @@ ATTACKS: dict[str, Attack] = {
         lambda lab: lab.change_record(COMMITMENT, lambda record: record["files"].update({"lib.so": "0" * 64})),
         "is not the commitment", "_check_challenge"),
     **{f"another of the {key} was committed to": Attack(
-        commit_to(key, value), f"the {key} tested are not those committed to", "_check_challenge")
+        commit_to(key, value), f"what is tested differs from it in {key}", "_check_challenge")
        for key, value in COMMITTED.items()},
     "the library is another": Attack(
         give_other_library, "is none of the files that were tested", "_check_subject"),

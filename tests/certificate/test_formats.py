@@ -224,8 +224,9 @@ def test_the_published_protobuf_classes_take_them(name: str, tmp_path: Path) -> 
 
 def test_every_record_is_under_three_kilobytes(tmp_path: Path) -> None:
     files = evidence_of(6)
-    committed = write_record(tmp_path / "commitment.json", commitment_of(files))
-    records = [STATEMENTS["warned"](), commitment_of(files), challenge_of("0" * 64, committed, 14)]
+    commitment = commitment_of(files.header, files.footer["subject"])
+    committed = write_record(tmp_path / "commitment.json", commitment)
+    records = [STATEMENTS["warned"](), commitment, challenge_of("0" * 64, committed, 14)]
     records.append(audit(tmp_path, records[0]))
     for record in records:
         assert len(write_record(tmp_path / "record.json", record).content) < 3072
