@@ -45,8 +45,9 @@ EXTENSION = "https://reshape-conformance.invalid/certificate/v1"
 LEVELS: Mapping[str, str] = {
     "self-tested": "The tester ran the suite and says so; nothing else shows that the answers are "
     "those of the named files.",
-    "challenged": "The calls and contents were not known before the tester had named the files under test. The answers "
-    "are right; that the named files gave them, and not a copy of the public reference, is the tester's word.",
+    "challenged": "The calls and contents were not known before the tester had named the files under test, so the "
+    "answers were computed after that. That the named files computed them, and not another program such as the public "
+    "reference, is the tester's word.",
     "re-run": "The issuer ran the named files and got the same answers.",
 }
 """What follows from each level."""

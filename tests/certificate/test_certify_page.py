@@ -10,9 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from conformance.certificate.statement import LEVELS
 from tests.builders import ROOT
 
 DOC = ROOT / "docs" / "certify.md"
+
+
+def test_a_challenge_shows_the_same_on_page_and_certificate() -> None:
+    for phrase in ("answers were computed after that", "the named files computed them", "such as the public reference"):
+        assert phrase in LEVELS["challenged"]
+        assert phrase in DOC.read_text(encoding="utf-8")
 
 
 @pytest.mark.exhaustive
