@@ -87,6 +87,7 @@ def _data(change: Difference) -> dict[str, object]:
         "pinned": [each._asdict() for each in change.pinned],
         "documents": None if change.standings is None else [each._asdict() for each in change.standings],
         "counts": change.counts,
+        "asked_once": change.asked_once,
         "not_compared": change.not_compared,
         "changes": [row._asdict() for row in change.changes],
     }

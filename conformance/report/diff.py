@@ -9,14 +9,15 @@ from typing import Any, Literal, NamedTuple
 from ..draw.challenge import challenge, is_fresh
 from ..evidence.drawn import find_comparable, plan_of_run
 from ..evidence.results import Evidence
-from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, WAIVED, Result, Word
+from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, WAIVED, Claims, Result, Word
 from ..model.verdicts import Severity
 from ..plan.rows import Plan, drawn_number
-from ..run.row import result_without_call
 from ..runner.repeat import answer
 from ..verdict.blame import worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_failures
+from ..verdict.standing import in_target
+from ..verdict.waive import KEYS
 from .finished_run import FinishedRun
 from .rows import group_pairs
 from .summary import DocumentState, describe_documents
@@ -142,6 +143,8 @@ class Difference:
     """What failed in each row: in the new run, or in the old one if the new one passes."""
     tests: int
     """The tests that both runs made."""
+    asked_once: int
+    """Tests that only one run was asked for. They are not compared."""
     not_compared: int
     """Drawn rows that failed in one run, and for which the other gives no result."""
 
@@ -163,7 +166,10 @@ class Difference:
 def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compare two runs. `plan`: of the suite at hand, which names the rules."""
     pinned = tuple(_compare_headers(old.header, new.header))
-    was, now = _results_of(old, plan), _results_of(new, plan)
+    was, now = ({result.row: result for result in each.results} for each in (old, new))
+    not_asked = [_find_not_asked(each, plan) for each in (old, new)]
+    left_out = {**not_asked[0], **not_asked[1]}
+    asked_once = sum(left_out[row] for row in not_asked[0].keys() ^ not_asked[1].keys())
     at_hand = [each for each in (old, new) if each.header["suite"]["digest"] == plan.suite.digest]
     plans = [plan_of_run(plan, each) for each in at_hand] or [plan]
     rules = {row.id: row.case.rule for plan in plans for row in plan.rows}
@@ -175,7 +181,7 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     for row in dict.fromkeys((*now, *was)):
         if is_fresh(row) and old.header.get("nonce") != new.header.get("nonce"):
             continue  # another nonce draws other calls
-        if row in not_compared:
+        if row in not_compared or row in left_out:
             continue
         rule, held = rules.get(row, ""), now.get(row) or was[row]
         if (row in was and row in now) or row in comparable:
@@ -187,29 +193,41 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
         else:
             changes.append(_make_lone(rule, held, row in now))
     concluded = compared = _conclude(old, new, plan)
-    if concluded and not_compared:
-        compared = _conclude(_without(old, not_compared), _without(new, not_compared), plan)
+    if concluded and (not_compared or asked_once):
+        compared = _conclude_on_common(old, new, plan, not_compared | left_out.keys())
     return Difference(
         _name(old, plan),
         _name(new, plan),
         pinned,
         _compare_words(compared) if compared else None,
         tuple(_pair_documents((old, new), concluded, plan)) if concluded else (),
-        tuple(_compare_blames(concluded)) if concluded else (),
+        tuple(_compare_blames(compared)) if compared else (),
         tuple(changes),
         _name_failures((old, new), concluded) if concluded else {},
         tests,
+        asked_once,
         len(not_compared),
     )
 
 
-def _results_of(evidence: Evidence, plan: Plan) -> Mapping[str, Result]:
-    """Return the results by row; those that -k did not choose are in no evidence, and were not run."""
-    results = {result.row: result for result in evidence.results}
-    if evidence.target.select is None or evidence.header["suite"]["digest"] != plan.suite.digest:
-        return results
-    rows = challenge(plan, evidence.header.get("nonce")).rows
-    return {row.id: result_without_call(row, NOT_RUN) for row in rows} | results
+def _find_not_asked(evidence: Evidence, plan: Plan) -> Mapping[str, int]:
+    """Find the rows that a run did not call because of its target, each with the number of its tests."""
+    if evidence.header["suite"]["digest"] != plan.suite.digest:
+        return {}
+    target, every = evidence.target, Claims(tuple(plan.suite.spec.operations))
+    chosen = {row.id for row in plan_of_run(plan, evidence).rows}
+    called = {result.row for result in evidence.results if {*result.verdicts.values()} != {NOT_RUN} or result.detail}
+    return {
+        row.id: len(row.documents)
+        for row in challenge(plan, evidence.header.get("nonce")).rows
+        if row.id not in called
+        and (
+            target.shard
+            or target.lf
+            or row.id not in chosen
+            or not any(in_target(row, document, target, every) for document in row.documents)
+        )
+    }
 
 
 def _name(evidence: Evidence, plan: Plan) -> Side:
@@ -239,8 +257,10 @@ def _flat(value: Any, name: str) -> dict[str, str]:
     if isinstance(value, Mapping):
         return {key: text for part, each in value.items() for key, text in _flat(each, f"{name} · {part}").items()}
     if name == "waivers":
-        names = (next((each[key] for key in ("case", "rule", "row") if key in each), "?") for each in value or ())
-        return {f"waiver of {name}": _format_waiver(each) for name, each in zip(names, value or (), strict=True)}
+        return {
+            f"waiver of {', '.join(each[key] for key in KEYS if key in each)}": _format_waiver(each)
+            for each in value or ()
+        }
     if isinstance(value, list | tuple):
         return {name: ", ".join(map(str, value)) or "none"}
     return {name: "none" if value is None else str(value)}
@@ -282,8 +302,21 @@ def _name_failures(
     return failed
 
 
-def _without(evidence: Evidence, rows: Set[str]) -> Evidence:
-    return replace(evidence, results=tuple(result for result in evidence.results if result.row not in rows))
+def _conclude_on_common(old: Evidence, new: Evidence, plan: Plan, left_out: Set[str]) -> tuple[Conclusion, Conclusion]:
+    """Conclude as if both runs had been asked for the rows that are compared, and for nothing else."""
+    select = old.target.select or new.target.select
+
+    def conclude_on(evidence: Evidence) -> Conclusion:
+        whole = challenge(plan, evidence.header.get("nonce"))
+        rows = tuple(row for row in whole.rows if row.id not in left_out)
+        results = tuple(result for result in evidence.results if result.row not in left_out)
+        target = {**evidence.header["target"], "operations": [], "documents": [], "types": [], "select": select}
+        header = {**evidence.header, "target": target}
+        return conclude_evidence(
+            replace(whole, rows=rows, select=select), replace(evidence, header=header, results=results)
+        )
+
+    return conclude_on(old), conclude_on(new)
 
 
 def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[WordChange, ...]:
@@ -374,8 +407,6 @@ def _causes(
         return ("flaky",)
     if WAIVED in (before, after) and (same or "waiver" in differs):
         return ("waiver",) if same else tuple(dict.fromkeys(("waiver", *_others(differs))))
-    if NOT_RUN in (before, after) and "target" in differs:
-        return ("target",)
     if NOT_CLAIMED in (before, after) and "claims" in differs:
         return ("claims",)
     if same and before != after:

@@ -111,10 +111,15 @@ def format_verdict(difference: Difference) -> str:
     return f"{summary}: {numbers}; {count_noun(difference.tests, 'test')} compared"
 
 
-def note_drawn_rows(difference: Difference) -> str:
-    """Say how many drawn rows are not compared, and why."""
-    rows = count_noun(difference.not_compared, "drawn row")
-    return f"not compared: {rows} that failed in one run; the other did not call them, or does not hold the result"
+def note_not_compared(difference: Difference) -> str:
+    """Say how many tests and drawn rows are not compared, and why; empty if all are."""
+    notes = []
+    if difference.asked_once:
+        notes.append(f"{count_noun(difference.asked_once, 'test')} that only one run was asked for")
+    if difference.not_compared:
+        rows = count_noun(difference.not_compared, "drawn row")
+        notes.append(f"{rows} that failed in one run; the other did not call them, or does not hold the result")
+    return f"not compared: {', and '.join(notes)}" if notes else ""
 
 
 # ── text ──────────────────────────────────────────────────────────────────────────────────────────
@@ -145,8 +150,8 @@ def _list_lines(difference: Difference) -> Iterator[str]:
         yield f"  {BAD if standing.worse else OK} {standing.document} {standing.type}: {standing.was} → {standing.now}"
     for blames in difference.blames:
         yield f"  {blames.document}: {blames.was} → {blames.now}"
-    if difference.not_compared:
-        yield note_drawn_rows(difference)
+    if note := note_not_compared(difference):
+        yield note
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
         if some:
@@ -191,8 +196,8 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         yield f"- {sign} {inert(f'{standing.document} {standing.type}')}: {standing.was} → {standing.now}"
     for blames in difference.blames:
         yield f"- {inert(blames.document)}: {blames.was} → {blames.now}"
-    if difference.not_compared:
-        yield f"- {note_drawn_rows(difference)}"
+    if note := note_not_compared(difference):
+        yield f"- {note}"
     yield ""
     for direction in DIRECTIONS:
         some = group_changes(difference, direction)
@@ -234,7 +239,7 @@ def render_html(
         old_page=old_page,
         new_page=new_page,
         verdict=format_verdict(difference),
-        not_compared=note_drawn_rows(difference) if difference.not_compared else "",
+        not_compared=note_not_compared(difference),
         directions=DIRECTIONS,
         failures={direction: count_failures(difference, direction) for direction in DIRECTIONS},
         signs=_SIGNS,

@@ -37,7 +37,7 @@ class Waiver:
         return {"number": self.number, "place": str(self.place), **self.entry}
 
 
-_KEYS = ("case", "rule", "row", "breaks")
+KEYS = ("case", "rule", "row", "breaks")
 """The keys that say what is waived."""
 
 
@@ -66,7 +66,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 def why_useless(entry: Mapping[str, Any]) -> str | None:
     """Say why a waiver is too vague; None if it names a case, a rule, a row or a broken rule."""
-    patterns = [entry[key] for key in _KEYS if key in entry]
+    patterns = [entry[key] for key in KEYS if key in entry]
     if not patterns:
         return "names no case, rule, row or broken rule; say what it is for"
     return "is for everything; name what fails" if all(set(pattern) <= set("*?") for pattern in patterns) else None
@@ -205,7 +205,7 @@ def find_overdue(
     ran = header["started"][:10]
     problems = []
     for waiver in header.get("waivers", ()):
-        what = next(waiver[key] for key in _KEYS if key in waiver)
+        what = next(waiver[key] for key in KEYS if key in waiver)
         if waiver["expires"] < ran:
             problems.append(
                 f"{waiver['place']}: the waiver of {what} expired on {waiver['expires']}; mend the backend or renew it"

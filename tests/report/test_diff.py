@@ -112,20 +112,50 @@ def test_a_change_has_its_cause(plan: Plan, tmp_path: Path, what: str) -> None:
 
 def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path) -> None:
     old = finish_run(plan, Wrong(), tmp_path / "old")
-    new = finish_run(plan, Wrong(), tmp_path / "new", with_verdict("waived", waiver=1), waivers=[FOR_TURNS])
+    new = finish_run(
+        plan,
+        Wrong(),
+        tmp_path / "new",
+        with_verdict("waived", waiver=1),
+        waivers=[{**FOR_TURNS, "breaks": "lower-bound"}],
+    )
     found = difference(old.evidence, new.evidence, plan)
     assert causes(found) == {("waiver",)}
     assert {change.direction for change in found.changes} == {"set aside"}
     assert not found.counts["worse"]
-    assert [each.what for each in found.pinned] == ["waiver of turns"]
+    assert [each.what for each in found.pinned] == ["waiver of turns, lower-bound"]
 
 
-def test_rows_that_were_not_asked_for_changed_by_the_target(plan: Plan, tmp_path: Path) -> None:
-    target = {
-        "operations": [], "documents": [], "types": [], "select": "x", "large": False, "require": [], "shard": None,
-    }  # fmt: skip
+TARGET: Mapping[str, Any] = {
+    "operations": [], "documents": [], "types": [], "select": None, "large": False, "require": [], "shard": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [({"types": ["f32"]}, "-f32"), ({"documents": ["static-oneapi"]}, "[Static"), ({"select": "stays"}, "stays[")],
+)
+def test_what_one_run_was_not_asked_for_is_not_compared(
+    plan: Plan, tmp_path: Path, part: dict[str, Any], name: str
+) -> None:
+    def uncalled(results: list[Result]) -> list[Result]:
+        rows = {row.id: row for row in plan.rows}
+        return [each if name in each.row else result_without_call(rows[each.row], "not run") for each in results]
+
+    whole = finish_run(plan, Right(), tmp_path / "whole").evidence
+    one = finish_run(plan, Right(), tmp_path / "part", uncalled, target={**TARGET, **part}).evidence
+    for found in (difference(whole, one, plan), difference(one, whole, plan)):
+        assert (found.changes, found.standings, found.worse) == ((), (), False)
+        assert found.tests + found.asked_once == sum(len(row.documents) for row in plan.rows)
+        for way in RENDERERS.values():
+            assert f"not compared: {found.asked_once} tests that only one run was asked for" in way(found).lower()
+
+
+def test_a_row_of_the_target_that_was_not_run_is_worse(plan: Plan, tmp_path: Path) -> None:
     idle = with_verdict("not run", kind="none")
-    assert ("target",) in causes(compare_with_right(plan, tmp_path, Right(), idle, target=target))
+    found = compare_with_right(plan, tmp_path, Right(), idle, target={**TARGET, "operations": ["StaticReshape"]})
+    assert {change.case for change in found.changes if change.direction == "worse"} == {"turns"}
+    assert found.worse
 
 
 def test_rows_of_only_one_run_are_neither_better_nor_worse(plan: Plan, tmp_path: Path) -> None:
@@ -234,7 +264,7 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
     command("diff", wrong, right, *few).expect(0)
     command("diff", right, right, *few, "--json").expect(0)
     command.run("reference", "-k", "stays", out=command.folder / "part").expect(4)
-    command("diff", wrong, command.folder / "part", *few).expect(1, out="not run")
+    command("diff", wrong, command.folder / "part", *few).expect(0, out="only one run was asked for")
     for name in ("changes.html", "changes.md", "changes.txt"):
         command("diff", right, wrong, *few, "--out", command.folder / name).expect(1)
         assert (command.folder / name).stat().st_size > 1000
