@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from ..adapter import FACETS
@@ -36,7 +37,15 @@ def add_request_options(parser: Parser) -> None:
 
 
 def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
-    """Return the request for a whole run with the shared options; Usage if one cannot be carried out."""
+    """Return the request for a whole run with the shared options; Usage if one cannot be carried out.
+
+    Malformed if an added case expects what no document says: contracts judge, so nobody else would notice.
+    """
+    if plan.suite.added:
+        from ..selfcheck.check_cases import problems_with_expectations  # few runs add cases
+
+        added = tuple(row for row in plan.rows if row.case.id in plan.suite.added)
+        require([*problems_with_expectations(replace(plan, rows=added))])
     return RunRequest(
         backend=args.backend,
         plan=plan,
