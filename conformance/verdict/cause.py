@@ -1,7 +1,7 @@
 """Causes: the known fault that explains a failing row, matched by its condition on the call and by the diagnosis.
 
 Faults of exactly this backend and version are known causes. For any other one, all faults are tried, and one that
-explains failures is a guess: it is made only if nearly every call that the fault may hit did fail.
+explains failures is a guess: it is made only if nearly every call that the fault may hit did fail, in several cases.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from .standing import Blames
 
 _FAILING_OF_TEN = 9
 """A guess needs so many failing rows among ten that the fault may hit."""
+_FEWEST_CASES = 3
+"""A guess needs failing rows of so many cases: many a fault fits a case or two."""
 
 
 class Cause(NamedTuple):
@@ -54,8 +56,9 @@ def find_causes(
     hits = Counter(fault for row in passing for fault in _reaching(known, row, results[row.id].step, row.documents[0]))
     causes: dict[str, Cause] = {}
     for fault, number in tried.most_common():
-        if 10 * number >= _FAILING_OF_TEN * (number + hits[fault]):
-            explained = (row for row, fits in fits_of.items() if fault in fits)
+        explained = [row for row, fits in fits_of.items() if fault in fits]
+        cases = {row.partition("[")[0] for row in explained}
+        if len(cases) >= _FEWEST_CASES and 10 * number >= _FAILING_OF_TEN * (number + hits[fault]):
             causes |= {row: Cause(fault, True) for row in explained if row not in causes}
     return causes
 

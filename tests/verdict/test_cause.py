@@ -76,6 +76,7 @@ def test_another_version_is_guessed_if_nearly_all_calls_fail(find: Find) -> None
     assert cases(guessed) == {"copies", "infers-beside-zero", "there-and-back"}
     assert {cause.title for cause in guessed.values()} == {"perhaps: Takes 0 literally"}
     assert not find(fault("len(src) > 0", version="2")), "most calls that it may hit pass"
+    assert not find(fault("special_zero and 0 in shape and -1 in shape", version="2")), "two cases fit many a fault"
 
 
 def test_calls_that_are_not_legal_have_causes_by_rule(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
