@@ -72,7 +72,7 @@ def meaning(
     with _value_errors():
         lengths: tuple[Any, ...] = read_src_lengths("src", _text(src))
         entries: tuple[Any, ...] = read_named_lengths("shape", _text(shape))
-        call = Call(lengths, entries, read_boolean("special_zero", str(special_zero)))
+        call = Call(lengths, entries, _flag(special_zero))
         spec, compiled = _contracts()
         facts = {name: meaning_in(spec, name, call, compiled[name]) for name in _documents(spec, document)}
     return {
@@ -116,7 +116,7 @@ def check(
         if (type_ := name_of(given.dtype)) not in WIDTH:
             raise Usage(f"src is an array of {given.dtype}, which is no element type; known: {', '.join(WIDTH)}")
         spec, compiled = _contracts()
-        call = Call(given.shape, read_entries("shape", _text(shape)), read_boolean("special_zero", str(special_zero)))
+        call = Call(given.shape, read_entries("shape", _text(shape)), _flag(special_zero))
         documents = _documents(spec, document)
     if isinstance(answer, BaseException):
         outcome = Outcome("rejected", stage="run", message=message_text(str(answer)))
@@ -203,8 +203,9 @@ def run(  # noqa: PLR0913 - each is an option of the command
     isolation: Literal["worker", "case", "none"] | None = None, waivers: File | Sequence[File] | None = None,
     suite: File | None = None, out: File | None = None,
 ) -> Run:  # fmt: skip
-    """Run the suite as `conformance run` does; each keyword is the option of that name, and `select` is -k.
+    """Run the suite as `conformance run` does. Each keyword is the option of that name, but `select` is -k.
 
+    `operations`, `documents` and `types` are --operation, --document and --type, each with all its values.
     `adapter` is a backend as the command takes it, such as `mine.py:Mine`, or a class from a file or a package.
     Nothing is written without `out`. Raises CannotStart if the backend cannot start.
     """
@@ -263,6 +264,12 @@ def _documents(spec: Spec, document: str | None) -> list[str]:
 def _text(lengths: Sequence[Length]) -> str:
     is_one = isinstance(lengths, str) or not isinstance(lengths, Iterable)
     return str(lengths) if is_one else ",".join(map(str, lengths))
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, str):  # the command reads `yes`; a program that gives a text has given another argument
+        raise Usage(f"special_zero {value[:60]!r} is neither true nor false; write special_zero=True")
+    return read_boolean("special_zero", str(value))
 
 
 def _array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:

@@ -62,6 +62,7 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
     (conformance.meaning, {"src": None, "shape": (3,)}, "'None' is not a whole number"),
     (conformance.meaning, {"src": 3, "shape": 3, "document": ["static-oneapi"]}, "unknown document"),
     (conformance.meaning, {"src": 3, "shape": 3, "special_zero": "maybe"}, "'maybe' is neither true nor false"),
+    (conformance.meaning, {"src": 3, "shape": 3, "special_zero": "yes"}, "'yes' is neither true nor false"),
     (conformance.check, {"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),
     (conformance.check, {"answer": X, "src": X + 1j, "shape": (6,)}, "complex64, which is no element type"),
     (conformance.run, {"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),

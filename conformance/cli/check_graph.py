@@ -6,9 +6,11 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..evidence.results import Evidence
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, find_faults, fit_trials, format_findings
 from ..graphs.decide import Judge
 from ..graphs.nodes import Dims, ReshapeNode, UnreadableModel
@@ -19,11 +21,13 @@ from ..graphs.write_cases import PREFIX, Written, write_cases
 from ..load.faults import load_faults
 from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
-from ..model import KnownFault, Spec
+from ..model import OBSERVED, PASS, KnownFault, Spec
+from ..plan.rows import Plan
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import format_dims, name_first, shorten
+from ..verdict.conclude import Conclusion
 from .arguments import Usage, emit, load_spec_of, pick
 from .commands import parser_of
 from .facts import of_branch, standing
@@ -86,23 +90,24 @@ def run(args: argparse.Namespace) -> int:
     known = KnownFaults(fault for fault in load_faults() if args.faults or fault.versions_of(backend or ""))
     files = [_check(path, judge, trials, known, args.trace) for path in args.files]
     code = _exit_code(files)
+    why = _EXITS[code]
     if args.json:
         emit({"exit": code, "files": [_data(file) for file in files]})
     else:
-        _show(spec, files, code)
+        _show(spec, files)
+        if backend is None:
+            say(f"exit {code}: {why}")
     written = write_cases([node for file in files for node in file.nodes], judge)
     if cases is not None:
         replace_text(cases, written.text)
         say(f"wrote {count_noun(written.number, 'case')} to {cases}; {_describe_left_out(written)}", stream)
     ran = "Nothing was run on a backend."
-    end = f"exit {code}: {_EXITS[code]}"
     if backend is not None:
-        of_run = _run_backend(backend, args.suite, written)
-        ran = f"A run of these calls on {backend} ended with exit {of_run}."
-        code, end = (of_run, f"exit {of_run}: the run on {backend}") if of_run else (code, end)
+        code, why = _run_backend(backend, args.suite, written, code)
+        ran = f"These calls were made on {backend}." if written.number else ran
     if page is not None:
         sections = (_section(file, judge) for file in files)
-        replace_text(page, render_graphs(sections, spec.digest, _summarise(files), ran, end))
+        replace_text(page, render_graphs(sections, spec.digest, _summarise(files), ran, f"exit {code}: {why}"))
         say(f"page: {page}", stream)  # with --json, what is no JSON goes to the standard error
     return code
 
@@ -127,11 +132,28 @@ def _describe_left_out(written: Written) -> str:
     return f"{count_noun(written.left_out, 'call')} left out: not decided, too large, or of a type without a width"
 
 
-def _run_backend(backend: str, suite: Path | None, written: Written) -> int:
-    """Run the calls on a backend and print the verdict of `conformance run`; 0 unless it fails or cannot start."""
+def _run_backend(backend: str, suite: Path | None, written: Written, of_files: int) -> tuple[int, str]:
+    """Run the calls on a backend and print its verdict; return the exit code of the command and the reason for it."""
+    end = of_files, _EXITS[of_files]
     if not written.number:
-        say(f"nothing to run on {backend}: {_describe_left_out(written)}")
-        return INCOMPLETE
+        if of_files == CONFORMS:
+            end = INCOMPLETE, f"nothing was run on {backend}: {_describe_left_out(written)}"
+        say(f"exit {end[0]}: {end[1]}")
+        return end
+
+    def accept(_: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
+        """Name what is worst: an unreadable file, a wrong answer, what the files show, then calls not made."""
+        nonlocal end
+        if of_files != USAGE and conclusion.exit_code != INCOMPLETE:
+            end = conclusion.exit_code, f"{backend}: {conclusion.why}"
+        elif of_files == CONFORMS:
+            passed = (each.row for each in evidence.results if not {PASS, OBSERVED}.isdisjoint(each.verdicts.values()))
+            made, calls = len({row.partition("[")[0] for row in passed}), count_noun(written.number, "call")
+            end = CONFORMS, f"{_EXITS[CONFORMS]}; {backend} passes {calls}"
+            if made < written.number:
+                end = INCOMPLETE, f"{backend} was run on {made} of {calls}; the others are not claimed, or were not run"
+        return replace(conclusion, exit_code=end[0], why=end[1])
+
     out = Path(DEFAULT_OUT) / "check-graph"
     own = Path(DEFAULT_OUT) / "check-graph-suite"
     replace_text(own / "cases" / "calls.yaml", written.text)
@@ -139,8 +161,8 @@ def _run_backend(backend: str, suite: Path | None, written: Written) -> int:
     if suite is not None:
         (own / "spec").symlink_to(find_folders(suite).spec.resolve())
     words = [backend, "--suite", str(own), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
-    code = run_suite(parser_of("run").parse_args(words))
-    return 0 if code == INCOMPLETE else code
+    run_suite(parser_of("run").parse_args(words), accept)
+    return end
 
 
 def _check(path: Path, judge: Judge, trials: Sequence[Trial], known: KnownFaults, is_traced: bool) -> CheckedFile:
@@ -215,7 +237,7 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _show(spec: Spec, files: Sequence[CheckedFile], code: int) -> None:
+def _show(spec: Spec, files: Sequence[CheckedFile]) -> None:
     standings: dict[str, dict[str, Any]] = {}
     for file in files:
         if file.why_unreadable:
@@ -232,7 +254,6 @@ def _show(spec: Spec, files: Sequence[CheckedFile], code: int) -> None:
     _show_faults(files)
     say()
     say(_summarise(files))
-    say(f"exit {code}: {_EXITS[code]}")
 
 
 _EXITS = {

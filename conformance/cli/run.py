@@ -37,6 +37,8 @@ from .run_summary import data_of, relative, show, show_part
 from .shared_options import add_calls, add_jobs
 
 DEFAULT_OUT = "conformance-report"
+Accept = Callable[[Plan, Evidence, Conclusion], Conclusion]
+"""Gives a conclusion the exit code and the reason of a command, after the reports are written."""
 EXAMPLES = f"""\
   conformance run reference                                    everything on the reference
   conformance run ./mine.py:Mine --out build/mine              a class in a file of yours
@@ -80,11 +82,12 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help=text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace, accept: Accept | None = None) -> int:
     """Run, write, and print the conclusion; return its exit code."""
     request = request_of(args)
     with ExitStack() as locks:
-        return _run(request, RunFolder(args.backend, args.out, args.resume, locks), args)
+        accept = accept_shard if args.partial_ok else accept
+        return _run(request, RunFolder(args.backend, args.out, args.resume, locks), args, accept)
 
 
 def request_of(args: argparse.Namespace) -> RunRequest:
@@ -153,15 +156,14 @@ def _folder_name(backend: str) -> str:
     return kept.strip(".-")[:80] or "backend"
 
 
-def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace) -> int:
+def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accept: Accept | None) -> int:
     progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     evidence: Evidence | None = None
     keep = not request.target.filter or folder.is_named
     try:
         with report_no_start(args.out, args.backend), closing(progress):
             evidence = run_suite(request, folder.claim if keep else None, progress.at)
-        every_row, partial_ok = args.verbose, args.partial_ok
-        return conclude_and_report(request.plan, evidence, folder.path, args.json, every_row, partial_ok)
+        return conclude_and_report(request.plan, evidence, folder.path, args.json, args.verbose, accept)
     except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
@@ -171,7 +173,7 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace) -> in
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
 
 
-def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
+def accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
     """Give 0 to a shard in which nothing failed, unless it lacks rows. What it shows of documents stays incomplete."""
     if conclusion.exit_code != INCOMPLETE:
         return conclusion
@@ -201,24 +203,22 @@ def conclude(plan: Plan, evidence: Evidence, out: Path | None) -> Conclusion:
 
 
 def conclude_and_report(
-    plan: Plan, evidence: Evidence, out: Path | None, as_json: bool, every_row: bool = False, partial_ok: bool = False
-) -> int:
-    """Write the reports on evidence into a folder, if there is one, print what it shows, and return the exit code.
-
-    `partial_ok`: a good shard gives 0. Its reports say that it is incomplete.
-    """
+    plan: Plan, evidence: Evidence, out: Path | None, as_json: bool, every_row: bool = False,
+    accept: Accept | None = None,
+) -> int:  # fmt: skip
+    """Write the reports on evidence into a folder, if there is one, print what it shows, and return the exit code."""
     conclusion = conclude(plan, evidence, out)
     if out is not None:
         write_reports(out, plan, evidence, conclusion)
-    conclusion = _accept_shard(plan, evidence, conclusion) if partial_ok else conclusion
-    with go_on(f"exit {conclusion.exit_code}: {conclusion.why}; no more of it is shown", say_error):
+    accepted = accept(plan, evidence, conclusion) if accept else conclusion
+    with go_on(f"exit {accepted.exit_code}: {accepted.why}; no more of it is shown", say_error):
         if as_json:
-            emit(data_of(plan, conclusion, evidence, out))
+            emit(data_of(plan, accepted, evidence, out))
         elif out is not None:
-            show(plan, evidence, conclusion, out, every_row)
+            show(plan, evidence, conclusion, out, every_row, accepted)
         else:
             show_part(plan, evidence, conclusion, every_row)
-    return conclusion.exit_code
+    return accepted.exit_code
 
 
 def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclusion, certified: bool = False) -> None:

@@ -73,8 +73,11 @@ def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
             }  # fmt: skip
 
 
-def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, every_row: bool) -> None:
-    """Print the conclusion of a run that has its reports in the folder `out`.
+def show(
+    plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, every_row: bool,
+    accepted: Conclusion | None = None,
+) -> None:  # fmt: skip
+    """Print the conclusion of a run that has its reports in the folder `out`. The last line is of `accepted`.
 
     What failed comes first, then a sentence for each document. On a terminal it fits the screen: documents with one
     sentence share it, and notes and failures that do not fit are left to the report.
@@ -84,7 +87,7 @@ def show(plan: Plan, evidence: Evidence, conclusion: Conclusion, out: Path, ever
     name = f"{_name(evidence)}: {_label(conclusion, evidence)}"
     head = [name, *_facts(plan, evidence, conclusion)]
     documents = ["", *_sentences(conclusion.sentences, 2)]
-    end, rest = ["", *_end(conclusion, out)], f"{PAGE} has all"
+    end, rest = ["", *_end(accepted or conclusion, out)], f"{PAGE} has all"
     texts = [*head, *_failures(plan.suite, failures, evidence, every_row, rest), *documents, *_notes(notes), *end]
     screen = screen_lines()
     if screen is not None and not every_row and count_lines(texts) >= screen:

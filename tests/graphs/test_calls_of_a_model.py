@@ -70,10 +70,31 @@ def test_a_backend_that_answers_otherwise_fails(tmp_path: Path, cli: Cli, monkey
     assert (tmp_path / "conformance-report/check-graph/report.html").is_file()
 
 
+ENDS = {
+    # what is given: (files, options, the exit line)
+    "all is right": (["model"], [], "exit 0: no reshape is illegal, for the lengths tried; {} passes 1 call"),
+    "one is illegal": (["model"], ["--input", "0=2,3,4"], "exit 1: a reshape is illegal"),
+    "one file is unreadable": (["model", "bad"], [], "exit 2: a file cannot be read"),
+    "no file is readable": (["bad"], [], "exit 2: a file cannot be read"),
+    "the type is not claimed": (
+        ["model"],
+        [],
+        "exit 4: {} was run on 0 of 1 call; the others are not claimed, or were not run",
+    ),
+}
+
+
 @pytest.mark.usefixtures("beside_few")
-def test_a_backend_that_is_right_changes_no_exit_code(model: str, cli: Cli) -> None:
-    cli("check-graph", model, "--run", "reference").expect(0)
-    cli("check-graph", model, "--input", "0=2,3,4", "--run", "reference").expect(1)
+@pytest.mark.parametrize("name", ENDS)
+def test_the_one_exit_line_is_the_exit_code(name: str, model: str, tmp_path: Path, cli: Cli) -> None:
+    files, options, end = ENDS[name]
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    (tmp_path / "resizes.py").write_text(RESIZES.replace('("declared"', '("type:f32", "declared"'), encoding="utf-8")
+    backend = "resizes.py:Resizes" if "claimed" in name else "reference"
+    paths = [str(tmp_path / "bad.json") if each == "bad" else model for each in files]
+    said = cli("check-graph", *paths, *options, "--run", backend).expect(int(end[5]))
+    lines = [line for line in said.out.splitlines() if line.startswith("exit ")]
+    assert lines == [end.format(backend)]
 
 
 @pytest.mark.usefixtures("beside_few")
