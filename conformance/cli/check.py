@@ -23,7 +23,7 @@ from ..selfcheck import check_cases
 from ..selfcheck.documents import Coverage, DocumentCoverage, verify
 from ..selfcheck.meetings import DesignCount, count_meetings, problems_with_meetings
 from ..system.terminal import count_noun, paint, say, table
-from .arguments import Usage, check_folder, emit, load_spec_of, locate
+from .arguments import Usage, check_folder, emit, load_spec_of, locate, suite_option
 from .mutants import try_mutants
 from .parser import Parser
 from .prove import try_proof
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(_data(findings))
     else:
-        _show(findings)
+        _show(findings, suite_option(args.suite))
     return 1 if findings.problems else 0
 
 
@@ -173,7 +173,7 @@ def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _show(findings: _Findings) -> None:
+def _show(findings: _Findings, options: str) -> None:
     spec, problems = findings.spec, findings.problems
     for problem in problems:
         say(f"{paint('bold', str(problem.place))}: {problem.what}")
@@ -190,7 +190,9 @@ def _show(findings: _Findings) -> None:
     say()
     if problems:
         say(paint("red", count_noun(len(problems), "problem")))
-        say(f"next: correct {problems[0].place}, then the same command again")
+        only_new = all(problem.what.endswith(check_cases.TO_LOCK) for problem in problems)
+        correct = f"correct {problems[0].place}, then the same command again"
+        say(f"next: {f'conformance check{options} --lock' if only_new else correct}")
         return
     say(paint("green", "the specification is whole" + (" and true to its documents" if findings.coverage else "")))
     say("next: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true")

@@ -9,6 +9,7 @@ from typing import Any
 from ..load.cases import with_cases
 from ..meaning.contract import contracts
 from ..model import Spec
+from ..plan.rows import explain_drawn
 from ..system.terminal import label_paragraph, lines, paint, say, table, verbatim, wrap
 from ..system.text import describe_unknown, format_call
 from .arguments import Usage, emit, find_alike, load_spec_of, suite_option
@@ -42,7 +43,7 @@ EXAMPLES = """\
 
 def add_options(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
-    text = "print a script that repeats a case that you trust with that library alone"
+    text = "print a script that repeats a case that you trust with that library alone; bundled backends only"
     parser.once("--backend", "NAME", text)
     add_suite(parser)
 
@@ -59,12 +60,12 @@ def run(args: argparse.Namespace) -> int:
     if not things:
         suite = with_cases(spec, args.suite)
         if backend is not None:
-            print_script(suite, name, backend, args.json)
+            print_script(suite, name, backend, args.json, options)
             return 0
         things = find_case(suite, name, options, suite_option(args.suite, "--conformance-suite"))
         if not things:
             names = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]
-            raise Usage(describe_unknown("name", name, names, "conformance list rules"))
+            raise Usage(explain_drawn(name) or describe_unknown("name", name, names, "conformance list rules"))
     if args.json:
         emit(things)
         return 0

@@ -96,6 +96,15 @@ def drawn_number(row_id: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def explain_drawn(name: str) -> str:
+    """Say where a drawn row is, if that is its name, or how it begins; an empty text if not."""
+    wanted = name.strip().strip("'\"").rpartition("::")[2].partition("[")[0]
+    if not _DRAWN.fullmatch(f"{wanted}[]"):
+        return ""
+    what = f"{wanted} is a drawn row, which is in no file of cases"
+    return f"{what}; a whole run calls it, and the report has it as YAML if it fails"
+
+
 def has_many_elements(case: Case) -> bool:
     """Ask whether a step of a case has so many elements that its rows come last: they take long and tell little."""
     return any(volume_of(step.src) >= _MANY_ELEMENTS for step in case.steps)

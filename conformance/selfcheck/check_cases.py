@@ -19,6 +19,9 @@ from ..run.row import call_steps, run_row
 from ..system.files import leaves_its_folder, replace_text
 from ..system.text import format_call, format_dims, quote
 
+TO_LOCK = "add --lock to lock it"
+"""How the problem of a new id ends."""
+
 
 def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
     """Find every problem with the cases of a suite; of one that only adds cases, with those."""
@@ -349,7 +352,7 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
             what = f"the case {quote(case)} is gone; ids are never removed, renamed or used again"
             yield Problem(Place(name, line), what)
     for case in (suite.added or suite.cases.keys()) - set(known):
-        yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; add --lock to lock it")
+        yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; {TO_LOCK}")
 
 
 def lock(suite: Suite, cases_path: Path) -> int:

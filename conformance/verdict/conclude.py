@@ -14,7 +14,7 @@ from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Cases, Claims, Result, Suite, Verdict, fails
 from ..model.verdicts import count_failed
 from ..plan.quick import QUICK
-from ..plan.rows import Plan
+from ..plan.rows import Plan, explain_drawn
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from ..system.terminal import count_noun
@@ -257,7 +257,8 @@ def _exit_code(
     if (target.lf or target.select == QUICK) and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
     if target.select and nothing_ran:
-        hint = suggest(nearest(target.select, cases), "see `conformance list cases`")
+        near = suggest(nearest(target.select, cases), "see `conformance list cases`")
+        hint = explain_drawn(target.select) or near
         return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
     if target.filter:
         return INCOMPLETE, f"incomplete: {describe_filter(target, len(cases))}"

@@ -134,7 +134,8 @@ def test_check_writes_the_ids_of_new_cases_only_with_lock(cli: Cli, tmp_path: Pa
     """Only the cases that the folder adds are checked, and locked there."""
     suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{ADDED}")
     lock = suite / "cases" / "ids.lock"
-    cli("check", "--suite", suite).expect(1, out="add --lock to lock it")
+    said = cli("check", "--suite", suite).expect(1, out="add --lock to lock it")
+    assert said.out.endswith(f"next: conformance check --suite {suite} --lock\n")
     assert not lock.exists()
     cli("check", "--suite", suite, "--lock").expect(0)
     assert lock.read_text(encoding="utf-8").split() == ["added-one", "added-two"]

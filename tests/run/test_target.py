@@ -105,6 +105,8 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
     assert "nothing ran" in said.last
     assert "'no-such-case' is in no row of the target; see `conformance list cases`" in said.last
     assert "conforms to" not in said.out
+    drawn = command.run("reference", "-k", "drawn-0-39[StaticReshape-f32]").expect(4)
+    assert "drawn-0-39 is a drawn row, which is in no file of cases" in drawn.last
     said = command.run("reference", "-k", "flattens[StaticReshape-f32]", "--operation", "Reshape-1").expect(4)
     assert said.last.endswith("is in no row of the target; see `conformance list cases`"), "its name is right"
 
