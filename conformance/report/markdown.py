@@ -12,7 +12,7 @@ from ..system.terminal import count_noun
 from ..system.text import shorten, tell_error
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
-from .finished_run import FinishedRun
+from .finished_run import FinishedRun, Kind
 from .rows import RowResult, describe_cases, failing_documents, format_counts
 from .wording import collect_wants, format_answer, format_blames, format_clauses, format_step, visible
 
@@ -59,7 +59,7 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
     for kind, entries in islice(run.failures.items(), _MAX_KINDS_LISTED):
         counts = run.count_failures(result for same in entries.values() for result in same)
         means = f". {inert(kind.cause.fault.means)}" if kind.cause else ""
-        yield f"- {kind.severity or FAIL}: {inert(kind.title)}, {counts}{means}"
+        yield f"- {kind.severity or FAIL}: {_name(kind)}, {counts}{means}"
     yield ""
     for word, sentence in run.documents.values():
         yield f"- {MARKS[word]} {inert(sentence)}"
@@ -73,9 +73,13 @@ def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
         numbers = f"{run.count_failures(rows)} of {describe_cases(rows)}"
         severity = f"{kind.severity}: " if kind.severity else ""
         means = [f"{inert(kind.cause.fault.means)}\n"] if kind.cause and number >= _MAX_KINDS_LISTED else []
-        yield 0, [f"## {MARKS[FAIL]} {severity}{inert(kind.title)}: {numbers}\n", *means]
+        yield 0, [f"## {MARKS[FAIL]} {severity}{_name(kind)}: {numbers}\n", *means]
         for same in entries.values():
             yield sum(run.count_failures(same)), _render_case(run, same)
+
+
+def _name(kind: Kind) -> str:
+    return f"{inert(kind.title)} ({kind.blame})" if kind.blame else inert(kind.title)
 
 
 def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:

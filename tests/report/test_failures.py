@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from conformance.cli.main import main
 from conformance.cli.run_summary import data_of, show
 from conformance.model import BLAMES, Array
 from conformance.model.verdicts import SEVERITIES
+from conformance.plan.rows import Plan
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
@@ -179,3 +181,17 @@ def test_an_answer_that_is_right_has_no_grid(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_bits_are_decoded(type_: str, bits: int, number: str) -> None:
     assert format_number(type_, bits) == number
+
+
+class RefusesAll(Right):
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        raise ValueError("no")
+
+
+def test_kinds_with_one_title_differ_in_the_summary(plan: Plan, tmp_path: Path) -> None:
+    """Without a known cause, refused legal calls that the text decides are apart from those of our rulings."""
+    run = finish_run(plan, RefusesAll(), tmp_path)
+    summary = markdown.render(replace(run, conclusion=replace(run.conclusion, causes={})))
+    titles = ["refused a legal call (breaks the text)", "refused a legal call (breaks only our ruling)"]
+    for start, end in (("- ", ", "), ("## ✗ ", ": ")):
+        assert re.findall(rf"^{start}rejects a legal call: (.*){end}\d+ tests", summary, re.MULTILINE) == titles
