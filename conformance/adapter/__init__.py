@@ -1,7 +1,7 @@
 """The base class and the checks of adapters, and the search for a backend by name."""
 
 from .bundled import Bundled, backend_names, bundled_backends, registered_backends
-from .check import FACETS, FAMILIES, MEMBERS, CannotStart, check_description, resolve_claims
+from .check import FACETS, FAMILIES, MEMBERS, CannotStart, check_description, describe_no_facet, resolve_claims
 from .digest import digest_of_adapter
 from .find import (
     REFERENCE,
@@ -20,7 +20,7 @@ from .function import FunctionAdapter, NodeCall, array_of, check_nodes_plain, ch
 __all__ = [
     "FACETS", "FAMILIES", "MEMBERS", "REFERENCE", "Bundled", "CannotStart", "FunctionAdapter", "NodeCall", "array_of",
     "backend_names", "bundled_backends", "check_description", "check_nodes_plain", "check_rank_in_numpy",
-    "command_of", "digest_of_adapter", "import_adapter", "is_importing", "is_own", "is_reference", "load_adapter",
-    "name_and_device", "node_calls", "path_of_workers", "place_in", "registered_backends", "rejection",
+    "command_of", "describe_no_facet", "digest_of_adapter", "import_adapter", "is_importing", "is_own", "is_reference",
+    "load_adapter", "name_and_device", "node_calls", "path_of_workers", "place_in", "registered_backends", "rejection",
     "resolve_claims",
 ]  # fmt: skip

@@ -112,8 +112,12 @@ def _find_problems_of_claims(claims: Any) -> Iterator[str]:
             yield f"`claims` has {quote(name)}, where the name of an operation or a facet was due"
     for facet in claims.not_claimed:
         if facet not in FACETS:
-            hint = suggest(_nearest_facets(facet), f"there are {', '.join(FAMILIES)}")
-            yield f"leaves out {facet!r}, which is no facet; {hint}"
+            yield f"`not_claimed` has {describe_no_facet(facet)}"
+
+
+def describe_no_facet(name: str) -> str:
+    hint = suggest(_nearest_facets(name), f"there are {', '.join(FAMILIES)}")
+    return f"{quote(name)}, which is no facet; {hint}"
 
 
 def _nearest_facets(facet: str) -> list[str]:

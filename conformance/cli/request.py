@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ..adapter import FACETS
+from ..adapter import FACETS, describe_no_facet
 from ..draw.rows import whole_number
 from ..evidence.results import InvalidEvidence, Target
 from ..isolate.backend import isolation_of
 from ..load.schema import read_file
-from ..load.strict_yaml import require
-from ..model import Claims, Place, Spec, covers
+from ..load.strict_yaml import line_of, require
+from ..model import Claims, Place, Problem, Spec, covers
 from ..plan.rows import Plan
 from ..report.verify import OtherSuite
 from ..runner.run_suite import RunRequest
@@ -87,6 +87,12 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
 def read_claims(path: Path) -> Claims:
     content, problems = read_file(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
+    key = "leaves_out" if "leaves_out" in content else "not_claimed"
+    if len({"leaves_out", "not_claimed"} & {*content}) > 1:
+        place = Place(str(path), line_of(content, (key,)))
+        require([Problem(place, "leaves_out is an older name of not_claimed; write its facets there")])
+    require([Problem(Place(str(path), line_of(content, (key, number))), f"{key} has {describe_no_facet(facet)}")
+             for number, facet in enumerate(content.get(key, ())) if facet not in FACETS])  # fmt: skip
     return Claims.from_json(content)
 
 

@@ -67,6 +67,8 @@ def read_text(path: Path, name: str) -> tuple[str | None, list[Problem]]:
     try:
         content = read_bytes(path, MAX_FILE_BYTES)
         return content.decode("utf-8-sig"), []
+    except IsADirectoryError:
+        return None, [Problem(Place(name, 1), "is a folder; name a file")]
     except OSError as error:
         return None, [Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path")]
     except UnicodeDecodeError as error:

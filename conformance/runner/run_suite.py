@@ -6,7 +6,7 @@ import gc
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
@@ -292,22 +292,18 @@ def _is_chosen(request: RunRequest, number: int, row: Row) -> bool:
 
 
 def describe_difference(pinned: Claims, claims: Claims) -> str:
-    """Say where two claims differ."""
+    """Say where the claims of a backend differ from those in a file, and what to write there."""
     parts = []
-    pairs = (
-        ("operations", pinned.operations, claims.operations),
-        ("leaves_out", pinned.not_claimed, claims.not_claimed),
-    )
-    for field, want, got in pairs:
-        for names, what in (
-            (_without(want, got), "pinned and not claimed"),
-            (_without(got, want), "claimed and not pinned"),
-        ):
-            parts += [f"{field}: {', '.join(names)} {'are' if len(names) > 1 else 'is'} {what}"] if names else []
+    for here, there, what in (
+        (pinned.operations, claims.operations, "the backend does not claim {} (remove it from operations)"),
+        (claims.operations, pinned.operations, "the backend claims {} (add it to operations)"),
+        (pinned.not_claimed, claims.not_claimed, "the backend claims {} (remove it from not_claimed)"),
+        (claims.not_claimed, pinned.not_claimed, "the backend does not claim {} (add it to not_claimed)"),
+    ):
+        names = [name for name in here if name not in there]
+        words = what if len(names) == 1 else what.replace(" it ", " them ")
+        parts += [words.format(", ".join(names))] if names else []
     if pinned.answers_special_zero != claims.answers_special_zero:
-        parts.append(f"answers_special_zero: {str(pinned.answers_special_zero).lower()} is pinned and not claimed")
-    return "; ".join(parts) or "the order of the claims differs"
-
-
-def _without(these: Iterable[str], those: Iterable[str]) -> list[str]:
-    return [name for name in these if name not in set(those)]
+        field = f"answers_special_zero: {str(claims.answers_special_zero).lower()}"
+        parts.append(f"the backend claims {field} (write that)")
+    return f"{'; '.join(parts) or 'the backend has the names in another order'}; change the file so, or the backend"

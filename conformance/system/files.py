@@ -61,8 +61,9 @@ def sha256_of(path: Path) -> str:
 
 def leaves_its_folder(path: Path) -> bool:
     """The path is a symbolic link to another folder, so the content must not be shown."""
+    folder = path / ".." if path.name in ("", "..") else path.parent  # the parent of Path(".") is Path(".")
     try:
-        return os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent)
+        return os.path.dirname(os.path.realpath(path)) != os.path.realpath(folder)
     except (OSError, ValueError):
         return True
 

@@ -57,7 +57,7 @@ UNREADABLE: dict[str, Callable[[Path], None]] = {
 WHY = {
     "a pipe": re.compile("it is not a regular file"),
     "a device": re.compile("it is not a regular file|is a symbolic link to another folder"),
-    "a folder": re.compile("it is not a regular file|Is a directory"),
+    "a folder": re.compile("it is not a regular file|Is a directory|is a folder; name a file"),
     "a file of 64 GiB": re.compile("it has more than 16,777,216 bytes"),
 }
 WHERE: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -61,7 +61,7 @@ def test_verify_holds_the_claims_against_those_that_are_pinned(command: Command,
     assert verify(command, "--claims", path).code == 0
     path.write_text(json.dumps({**claims, "leaves_out": []}), encoding="utf-8")
     said = verify(command, "--claims", path).expect(1)
-    assert "leaves_out: type:f16 is claimed and not pinned" in said.text
+    assert "the backend does not claim type:f16 (add it to not_claimed)" in said.text
 
 
 def test_rows_called_again_come_to_what_true_evidence_says(command: Command) -> None:

@@ -137,7 +137,7 @@ def test_a_waiver_is_not_stale_in_an_incomplete_session(complete: Path) -> None:
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown case": (("--conformance-waivers", "typo.yaml"), "typo.yaml:2: unknown case 'minus-tow'; did you mean"),
     "no such file": (("--conformance-waivers", "none.yaml"), "none.yaml' does not exist; name the file of waivers"),
-    "other claims": (("--conformance-claims", "more.yaml", *HERE), "operations: Reshape-1 is claimed and not pinned"),
+    "other claims": (("--conformance-claims", "more.yaml", *HERE), "the backend claims Reshape-1 (add it to"),
     "no number": (("--conformance-timeout", "soon"), "--conformance-timeout: 'soon' is not a number of seconds"),
     "no memory": (("--conformance-memory", "0"), "'0' is not a whole number from 1; write --conformance-memory 2"),
     "no isolation": (("--conformance-isolation", "wroker"), "unknown isolation 'wroker'; did you mean 'worker'?"),

@@ -162,11 +162,13 @@ EVERY = "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
     [
         (
             "operations: [StaticReshape]\n",
-            "operations: DynamicReshape-1, Reshape-1 are claimed and not pinned; leaves_out: ",
+            "the backend claims DynamicReshape-1, Reshape-1 (add them to operations); the backend does not",
         ),
-        (EVERY, "leaves_out: layout:reversed is claimed and not pinned"),
-        (EVERY + "leaves_out: [layout:reversed, chain]\n", "leaves_out: chain is pinned and not claimed"),
-        (EVERY + "leaves_out: [layout:reversed]\nanswers_special_zero: true\n", "answers_special_zero: true is pinned"),
+        (EVERY, "claim layout:reversed (add it to not_claimed); change the file so, or the backend"),
+        (EVERY + "leaves_out: [layout:reversed, chain]\n", "the backend claims chain (remove it from not_claimed)"),
+        (EVERY + "not_claimed: [layout:reversed, chain]\n", "the backend claims chain (remove it from not_claimed)"),
+        (EVERY.replace("[", "[Other, "), "the backend does not claim Other (remove it from operations); the backend d"),
+        (EVERY + "leaves_out: [layout:reversed]\nanswers_special_zero: true\n", "answers_special_zero: false (write"),
     ],
 )
 def test_claims_that_differ_from_the_pinned_ones_stop_the_run(
@@ -181,10 +183,24 @@ def test_claims_as_pinned_run(command: Command, tmp_path: Path) -> None:
     assert command.run(mini("LeavesOut"), "--claims", path).code == 0
 
 
-@pytest.mark.parametrize("text", ["operations: []\n", "leaves_out: [chain]\n", "operations: x\n", "- a\n", "a: [", ""])
-def test_a_file_of_claims_that_is_none_is_said_with_its_place(command: Command, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        *((text, "") for text in ("operations: []\n", "leaves_out: [chain]\n", "operations: x\n", "- a\n", "a: [", "")),
+        (EVERY + "not_claimed:\n  - form\n  - declered\n", "4: not_claimed has 'declered', which is no facet; did "),
+        (EVERY + "leaves_out: [zeros]\n", "2: leaves_out has 'zeros', which is no facet; there are type, "),
+        (EVERY + "not_claimed: []\nleaves_out: []\n", "3: leaves_out is an older name of not_claimed; write its "),
+    ],
+)
+def test_a_file_of_claims_that_is_none_is_said_with_its_place(
+    command: Command, tmp_path: Path, text: str, says: str
+) -> None:
     path = pinned(tmp_path, text)
-    command.run("reference", "--claims", path).expect(2, err=f"{path}:")
+    command.run("reference", "--claims", path).expect(2, err=f"{path}:{says}")
+
+
+def test_a_folder_instead_of_claims_is_called_one(command: Command) -> None:
+    command.run("reference", "--claims", "..").expect(2, err="..:1: is a folder; name a file", lines=1)
 
 
 def test_on_a_small_terminal_the_verdicts_stay_on_the_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
