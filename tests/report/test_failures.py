@@ -195,3 +195,7 @@ def test_kinds_with_one_title_differ_in_the_summary(plan: Plan, tmp_path: Path) 
     titles = ["refused a legal call (breaks the text)", "refused a legal call (breaks only our ruling)"]
     for start, end in (("- ", ", "), ("## ✗ ", ": ")):
         assert re.findall(rf"^{start}rejects a legal call: (.*){end}\d+ tests", summary, re.MULTILINE) == titles
+    to_fix = report_page.render(run).partition("What to fix")[2].partition("</ul>")[0]
+    assert re.findall(r"refused a legal call</bdi></a>: .*?<span class=sub>(breaks [\w ]+)</span>", to_fix) == [
+        "breaks the text", "breaks only our ruling",
+    ]  # fmt: skip
