@@ -76,6 +76,8 @@ def test_forced_colours_keep_the_differing_elements_apart(opened: Open) -> None:
 WORDS = ("c", "copies", "r", "rank", "zzz", "infer", "i", "")
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["report.html", "compare.html"])
 def test_a_keystroke_is_answered_at_once_on_a_slow_processor(chromium: Any, whole: Path, name: str) -> None:
     page = chromium.new_page()

@@ -116,7 +116,7 @@ def test_terminal_and_reports_name_the_cause(reporting: Command, monkeypatch: py
     page, summary = ((reporting.out / name).read_text("utf-8") for name in ("report.html", "summary.md"))
     assert "<bdi>perhaps: Takes 0 literally</bdi>" in page
     assert f"A guess: the failures fit a fault of {BACKEND} 2." in page
-    assert "rejects a legal call: perhaps: Takes 0 literally: " in summary
+    assert "rejects a legal call: perhaps: Takes 0 literally (breaks " in summary
     junit = (reporting.out / "junit.xml").read_text("utf-8")
     assert 'message="rejects a legal call: perhaps: Takes 0 literally (static-' in junit
     (failure, *_) = reporting.run(BACKEND, "--type", "f32", "--json").data["failures"]
