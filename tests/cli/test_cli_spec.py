@@ -142,7 +142,7 @@ def test_check_writes_the_ids_of_new_cases_only_with_lock(cli: Cli, tmp_path: Pa
     cli("check", "--suite", suite).expect(0)
 
 
-def test_a_run_refuses_an_added_case_that_expects_what_no_document_says(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_refuses_an_added_case_with_a_wrong_expectation(cli: Cli, tmp_path: Path) -> None:
     wrong = ADDED.replace('expect: "T[1, 2, 1, 3, 1, 4, 1]"', 'expect: "T[1, 2, 1, 3, 1, 4, 2]"')
     suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{wrong}")
     says = "few0.yaml:4: added-two: expects [1, 2, 1, 3, 1, 4, 2], but in static-oneapi the answer is"
