@@ -19,7 +19,7 @@ from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
 from ..report.render import Site, render_page
 from ..report.wording import format_step, format_want
-from ..system.files import replace_text
+from ..system.files import replace_pages
 from ..system.terminal import count_noun
 from .compare_page import COMPARED
 from .playground import link_to, plain_call
@@ -94,11 +94,7 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
         counts={name: _count(spec, name, rows) for name in spec.documents}, weights=WEIGHTS, case_list=CASES,
         **frame,
     )  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages.items():
-        replace_text(folder / name, text)
-    for path in {*folder.glob("*.html")} - {folder / name for name in pages}:
-        path.unlink()
+    replace_pages(folder, pages)
 
 
 # ── the page of a document ────────────────────────────────────────────────────────────────────────

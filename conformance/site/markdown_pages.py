@@ -12,7 +12,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..report.render import Site, render_page
-from ..system.files import read_bytes, replace_bytes, replace_text
+from ..system.files import read_bytes, replace_bytes, replace_pages
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -47,14 +47,15 @@ def write_markdown_pages(folder: Path, site: Site) -> None:
         except ImportError:
             why_none = _NO_MARKDOWN
     pages = pages or [MarkdownPage(INDEX, "Docs", "", "")]
-    for page in pages:
-        text = render_page(
-            "markdown.html", **site.frame("../", "Docs"), page=page, pages=pages, index=INDEX, html=Markup(page.html),
-            why_none=why_none, source=_find_source(),
-        )  # fmt: skip
-        replace_text(folder / page.file, text)
-    for path in {*folder.glob("*.html")} - {folder / page.file for page in pages}:
-        path.unlink()
+    source, frame = _find_source(), site.frame("../", "Docs")
+    texts = {
+        page.file: render_page(
+            "markdown.html", **frame, page=page, pages=pages, index=INDEX, html=Markup(page.html), why_none=why_none,
+            source=source,
+        )
+        for page in pages
+    }  # fmt: skip
+    replace_pages(folder, texts)
 
 
 def list_sources() -> list[str]:

@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -57,6 +57,15 @@ def sha256_of(path: Path) -> str:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def replace_pages(folder: Path, pages: Mapping[str, str]) -> None:
+    """Write the pages of a folder by name, and remove its other pages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages.items():
+        replace_text(folder / name, text)
+    for path in {*folder.glob("*.html")} - {folder / name for name in pages}:
+        path.unlink()
 
 
 def leaves_its_folder(path: Path) -> bool:
