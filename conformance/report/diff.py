@@ -167,12 +167,13 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compare two runs. `plan`: of the suite at hand, which names the rules."""
     pinned = tuple(_compare_headers(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
-    not_asked = [_find_not_asked(each, plan) for each in (old, new)]
+    plans = [
+        plan_of_run(plan, each) if each.header["suite"]["digest"] == plan.suite.digest else None for each in (old, new)
+    ]
+    not_asked = [_find_not_asked(each, plan, own) if own else {} for each, own in zip((old, new), plans, strict=True)]
     left_out = {**not_asked[0], **not_asked[1]}
     asked_once = sum(left_out[row] for row in not_asked[0].keys() ^ not_asked[1].keys())
-    at_hand = [each for each in (old, new) if each.header["suite"]["digest"] == plan.suite.digest]
-    plans = [plan_of_run(plan, each) for each in at_hand] or [plan]
-    rules = {row.id: row.case.rule for plan in plans for row in plan.rows}
+    rules = {row.id: row.case.rule for each in [*filter(None, plans)] or [plan] for row in each.rows}
     comparable = find_comparable(plan, old, new)
     drawn = dict.fromkeys(row for row in (*now, *was) if drawn_number(row))
     not_compared = {row for row in drawn if row not in comparable}
@@ -210,12 +211,10 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     )
 
 
-def _find_not_asked(evidence: Evidence, plan: Plan) -> Mapping[str, int]:
-    """Find the rows that a run did not call because of its target, each with the number of its tests."""
-    if evidence.header["suite"]["digest"] != plan.suite.digest:
-        return {}
+def _find_not_asked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int]:
+    """Find the rows that a run, whose plan is `own`, did not call because of its target, with the number of tests."""
     target, every = evidence.target, Claims(tuple(plan.suite.spec.operations))
-    chosen = {row.id for row in plan_of_run(plan, evidence).rows}
+    chosen = {row.id for row in own.rows}
     called = {result.row for result in evidence.results if {*result.verdicts.values()} != {NOT_RUN} or result.detail}
     return {
         row.id: len(row.documents)
