@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, accept: Accept | None = None) -> int:
     """Run, write, and print the conclusion; return its exit code."""
     request = request_of(args)
     with ExitStack() as locks:
-        accept = accept_shard if args.partial_ok else accept
+        accept = _accept_shard if args.partial_ok else accept
         return _run(request, RunFolder(args.backend, args.out, args.resume, locks), args, accept)
 
 
@@ -173,7 +173,7 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
 
 
-def accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
+def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
     """Give 0 to a shard in which nothing failed, unless it lacks rows. What it shows of documents stays incomplete."""
     if conclusion.exit_code != INCOMPLETE:
         return conclusion
@@ -217,7 +217,7 @@ def conclude_and_report(
         elif out is not None:
             show(plan, evidence, conclusion, out, every_row, accepted)
         else:
-            show_part(plan, evidence, conclusion, every_row)
+            show_part(plan, evidence, accepted, every_row)
     return accepted.exit_code
 
 

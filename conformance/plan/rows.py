@@ -99,7 +99,7 @@ def drawn_number(row_id: str) -> tuple[int, int] | None:
 def explain_drawn(name: str) -> str:
     """Say where a drawn row is, if that is its name, or how it begins; an empty text if not."""
     wanted = name.strip().strip("'\"").rpartition("::")[2].partition("[")[0]
-    if not _DRAWN.fullmatch(f"{wanted}[]"):
+    if drawn_number(f"{wanted}[]") is None:
         return ""
     what = f"{wanted} is a drawn row, which is in no file of cases"
     return f"{what}; a whole run calls it, and the report has it as YAML if it fails"
