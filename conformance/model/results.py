@@ -40,6 +40,11 @@ class Outcome(NamedTuple):
     calls: int = 1
     """The number of the call, if the step is called many times. Evidence has it only in a note, as it may vary."""
 
+    @property
+    def was_called(self) -> bool:
+        """Whether the library got the call; an adapter may have no way to make it."""
+        return self.kind not in ("none", "unsupported")
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are not the default ones, without the elements and the number of the call."""
         fields = zip(self._fields[:-1], self, strict=False)

@@ -207,8 +207,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
 
 def _count_unexecuted(runs: Sequence[FinishedRun]) -> Counter[str]:
     """Count the rows of each case that no backend has executed."""
-    idle = ("none", "unsupported")
-    seen = {result.row for run in runs for result in run.evidence.results if result.outcome.kind not in idle}
+    seen = {result.row for run in runs for result in run.evidence.results if result.outcome.was_called}
     return Counter(row.case.id for row in runs[0].plan.rows if row.id not in seen)
 
 

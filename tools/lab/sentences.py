@@ -114,7 +114,7 @@ def _unshown(rows: Rows, published: Callable[[str], dict[str, Result] | str], pl
         results = published(folder)
         if isinstance(results, str):  # said once for each folder
             continue
-        called = [results[row] for row in chosen if results[row].outcome.kind not in ("none", "unsupported")]
+        called = [results[row] for row in chosen if results[row].outcome.was_called]
         wrong = [result for result in called if not _did(result, rows.did)]
         if not called:
             yield f"{folder}: no row of {rows.expression!r} was called"
