@@ -19,6 +19,7 @@ from conformance.evidence.results import Evidence, Target
 from conformance.model import BLAMES
 from conformance.plan.rows import Plan
 from conformance.run.row import run
+from conformance.selfcheck.mutants import takes_long
 from conformance.verdict.blame import HEAVIEST_FIRST
 from conformance.verdict.conclude import conclude
 from conformance.verdict.failure_kinds import group_failures
@@ -205,7 +206,7 @@ KNOWN: Mapping[tuple[str, str], str] = {}
 
 def plan_for(backend: OneFault) -> Plan:
     """Choose the rows that can show the fault; those left out add time and no other kind of call."""
-    rows = [row for row in bundled_plan().rows if row.type in backend.types and not row.case.generated]
+    rows = [row for row in bundled_plan().rows if row.type in backend.types and not takes_long(row)]
     rows = [row for row in rows if (row.operation, row.given, row.shape_type) != ("Reshape-1", "runtime", "s32")]
     small = [row for row in rows if max(prod(step.src) for step in row.case.steps) <= backend.most_elements]
     return Plan(bundled_plan().suite, tuple(small))
