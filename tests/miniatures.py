@@ -252,6 +252,14 @@ class Instead(Bent):
         return Ran(run)
 
 
+class AnswersMuch(Instead):
+    """Answers what it should reject with more bytes than the suite reads of a small call."""
+
+    def instead(self, src: Tensor | None) -> Any:
+        much = np.zeros(1 << 25, np.float32)
+        return much if src is not None else lambda src, shapes, over: much
+
+
 class Accepts(Instead):
     """Answers everything, src where nothing better is known."""
 

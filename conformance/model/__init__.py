@@ -4,6 +4,7 @@ from .backends import (
     EVERY,
     LIMITS,
     Adapter,
+    AnswerNotRead,
     Claims,
     Crashed,
     Identity,

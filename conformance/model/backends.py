@@ -118,6 +118,14 @@ class RemoteError(Exception):
         return str(self.args[0]) if self.args else ""
 
 
+class AnswerNotRead(Exception):
+    """The answer has this type and these dims, and is larger than any right one. Its elements were not read."""
+
+    def __init__(self, type_: str, dims: tuple[int, ...]) -> None:
+        super().__init__(type_, dims)
+        self.type, self.dims = type_, dims
+
+
 class TimedOut(Exception):
     """The call did not end within its limit."""
 

@@ -24,6 +24,8 @@ GUARD = 64
 MARK = 0xA5
 """The byte of these places."""
 _GUARDS = bytes([MARK]) * GUARD
+_ALWAYS_READ = 1 << 26
+"""Bytes of an answer that are read even where src is small."""
 COPY_LIMIT_BYTES = 1 << 24
 """Tensors of this many bytes or more are compared in place, without a copy."""
 _PART = 1 << 18
@@ -175,6 +177,11 @@ def _parts(elements: Elements) -> Iterator[bytes | memoryview]:
 
 def volume_of(dims: tuple[int, ...]) -> int:
     return math.prod(dims)
+
+
+def answer_limit(src: tuple[int, ...]) -> int:
+    """Return the bytes of the largest answer that is read from another process: no right one is half as large."""
+    return max(_ALWAYS_READ, 2 * max(WIDTH.values()) * (0 if has_no_memory(src) else volume_of(src)))
 
 
 def patterns(source: TensorSpec) -> Words:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..model import (
     Adapter,
+    AnswerNotRead,
     Crashed,
     Elements,
     Graph,
@@ -105,6 +106,8 @@ def _error_outcome(error: BaseException | None) -> Outcome:
         case MemoryError() | OSError(errno=errno.EFBIG):
             what = "asked for more memory, or a larger file, than it may have"
             return Outcome("crash", message=message_text(f"{what}: {as_text(error)}"))
+        case AnswerNotRead():
+            return Outcome("tensor", error.type, error.dims)
         case RemoteError():
             return Outcome("error", message=message_text(str(error)))
         case KeyboardInterrupt():

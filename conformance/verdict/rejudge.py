@@ -17,6 +17,8 @@ from ..evidence.results import (
     refuse_incomplete,
 )
 from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
+from ..model.types import WIDTH
+from ..plan.memory import answer_limit, dims_error, volume_of
 from ..plan.rows import Plan, Row
 from ..plan.steps import RowStep
 from ..run.judge import deciding_step, judge_step
@@ -113,12 +115,21 @@ def _misfit_of(row: Row, result: Result) -> str | None:
         return "was not called and has more than that" if outcomes != IDLE or any(content) else None
     if len(outcomes) != kept or len(content) not in (0, len(outcomes)):
         return f"has {kept} steps, and {len(outcomes)} outcomes with {len(content)} contents"
-    for outcome, digest in zip(outcomes, content or [None] * len(outcomes), strict=True):
-        if (outcome.kind == "tensor") != (digest is not None):
-            return f"a step that came to “{outcome.kind}” has the content {digest}"
+    for number, (outcome, digest) in enumerate(zip(outcomes, content or [None] * len(outcomes), strict=True)):
         if outcome.kind == "tensor" and (outcome.type is None or outcome.dims is None):
             return "answered a tensor without a type or dims"
+        if (outcome.kind == "tensor") != (digest is not None):
+            step = row.case.steps[result.step if row.case.generated else number]
+            if digest is not None or not _is_too_large(outcome, step.src):
+                return f"a step that came to “{outcome.kind}” has the content {digest}"
     return None
+
+
+def _is_too_large(outcome: Outcome, src: tuple[int, ...]) -> bool:
+    """Ask whether an answer is so large that its elements were not read."""
+    if outcome.type not in WIDTH or not outcome.dims or dims_error(outcome.dims):
+        return False
+    return volume_of(outcome.dims) * WIDTH[outcome.type] > answer_limit(src)
 
 
 def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:

@@ -60,6 +60,12 @@ def test_a_row_with_right_dims_and_no_content_is_refused(command: Command) -> No
     verify(command).expect(1, out="a step that came to “tensor” has the content None")
 
 
+def test_an_answer_too_large_to_be_read_has_no_content(command: Command) -> None:
+    said = command.run(mini("AnswersMuch"), "--isolation", "worker").expect(1, out="accept an illegal call")
+    assert "error" not in said.out
+    verify(command).expect(0, out="follows from them")
+
+
 def test_verdicts_of_another_suite_are_not_judged_again(command: Command) -> None:
     rewrite(run_once(command), lambda records: records[0]["suite"].update(digest="0" * 64))
     read_by(command, "diff", command.out).expect(0, text="of another suite, not judged again")

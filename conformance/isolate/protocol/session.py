@@ -8,9 +8,9 @@ from operator import ne
 from typing import Any
 
 from ...adapter import CannotStart, check_description
-from ...model import Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
+from ...model import AnswerNotRead, Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ...model.types import WIDTH
-from ...plan.memory import has_no_memory, strides_of, volume_of
+from ...plan.memory import answer_limit, has_no_memory, strides_of, volume_of
 from ...system.text import LONGEST_TEXT, quote, shorten
 from ..process.guard_pages import LARGEST, Edge
 from ..process.process_memory import MemoryReader
@@ -27,9 +27,8 @@ SHARED_FROM = 1 << 16
 _PAGE = 4096
 _ALIGNMENT = 16
 """What malloc gives. A src has the same address modulo this at a page and elsewhere: alignment is another facet."""
-_MIN_ANSWER_LIMIT, _MAX_DROPPED = 1 << 26, 1 << 20
-"""Bytes of an answer that are always read; bytes of a contradictory answer that are read and dropped."""
-_MAX_ELEMENT_BYTES = 8
+_MAX_DROPPED = 1 << 20
+"""Bytes of a contradictory answer that are read and dropped."""
 _CHANGES = ("wrote", "changed", "overwrote")
 """The keys under which a reply reports changes of memory."""
 _CLOSE_AT_ONCE = 16
@@ -365,16 +364,14 @@ class Session:
         return Tensor(type_, dims, strides, memory, 0, shares_src=result.get("shares") is True)
 
     def _check_size(self, announced: tuple[str, tuple[int, ...]] | RemoteError, size: int, call: SentCall) -> None:
-        """Raise Fault if a payload is larger than any answer to this call can be."""
+        """End the process, and raise AnswerNotRead, if a payload is larger than any right answer to this call."""
         if isinstance(announced, RemoteError):
             if size > _MAX_DROPPED:
                 raise Fault(f"{announced}; a payload of {size} bytes is not read for that")
             return
-        src = call.tensors[0].dims
-        most = max(_MIN_ANSWER_LIMIT, 2 * _MAX_ELEMENT_BYTES * (0 if has_no_memory(src) else volume_of(src)))
-        if size > most:
-            type_, dims = announced
-            raise Fault(f"the result {type_}{quote(list(dims))} has {size} bytes, where at most {most} are read")
+        if size > answer_limit(call.tensors[0].dims):
+            self.process.end()
+            raise AnswerNotRead(*announced)
 
     def _read_shared_memory(self, at: Any, size: int, call: SentCall) -> bytearray:
         """Read an answer in shared memory; it must be in the room offered behind the tensors."""
