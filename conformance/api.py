@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -70,8 +70,8 @@ def meaning(
 ) -> dict[str, CallMeaning]:
     """Say what a call means in each document, or in one; a length may be a name: `meaning(("n", 3), (2, -1))`."""
     with _value_errors():
-        lengths: tuple[Any, ...] = read_src_lengths("src", _text(src))
-        entries: tuple[Any, ...] = read_named_lengths("shape", _text(shape))
+        lengths: tuple[Any, ...] = read_src_lengths("src", _text("src", src))
+        entries: tuple[Any, ...] = read_named_lengths("shape", _text("shape", shape))
         call = Call(lengths, entries, _flag(special_zero))
         spec, compiled = _contracts()
         facts = {name: meaning_in(spec, name, call, compiled[name]) for name in _documents(spec, document)}
@@ -116,7 +116,7 @@ def check(
         if (type_ := name_of(given.dtype)) not in WIDTH:
             raise Usage(f"src is an array of {given.dtype}, which is no element type; known: {', '.join(WIDTH)}")
         spec, compiled = _contracts()
-        call = Call(given.shape, read_entries("shape", _text(shape)), _flag(special_zero))
+        call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag(special_zero))
         documents = _documents(spec, document)
     if isinstance(answer, BaseException):
         outcome = Outcome("rejected", stage="run", message=message_text(str(answer)))
@@ -261,9 +261,15 @@ def _documents(spec: Spec, document: str | None) -> list[str]:
     return list(spec.documents) if document is None else [pick("document", str(document), spec.documents)]
 
 
-def _text(lengths: Sequence[Length]) -> str:
-    is_one = isinstance(lengths, str) or not isinstance(lengths, Iterable)
-    return str(lengths) if is_one else ",".join(map(str, lengths))
+def _text(name: str, lengths: Sequence[Length]) -> str:
+    if isinstance(lengths, str) or not isinstance(lengths, Iterable):
+        return str(lengths)
+    if isinstance(lengths, Mapping | Set):
+        raise Usage(f"{name} is {str(lengths)[:60]}, which has no order; write a list")
+    for each in lengths:
+        if isinstance(each, Iterable) and not isinstance(each, str):
+            raise Usage(f"{name} holds {str(each)[:60]}, and a length is one number")
+    return ",".join(map(str, lengths))
 
 
 def _flag(value: object) -> bool:

@@ -37,15 +37,8 @@ def add_request_options(parser: Parser) -> None:
 
 
 def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
-    """Return the request for a whole run with the shared options; Usage if one cannot be carried out.
-
-    Malformed if an added case expects what no document says: contracts judge, so nobody else would notice.
-    """
-    if plan.suite.added:
-        from ..selfcheck.check_cases import problems_with_expectations  # few runs add cases
-
-        added = tuple(row for row in plan.rows if row.case.id in plan.suite.added)
-        require([*problems_with_expectations(replace(plan, rows=added))])
+    """Return the request for a whole run with the shared options; Usage if one cannot be carried out."""
+    refuse_wrong_expectations(plan)
     return RunRequest(
         backend=args.backend,
         plan=plan,
@@ -57,6 +50,15 @@ def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         drawn_rows=0 if args.waivers else whole_number(),  # a waiver cannot name a call that nobody wrote
         tester=args.tester,
     )
+
+
+def refuse_wrong_expectations(plan: Plan) -> None:
+    """Raise Malformed if an added case expects what no document says: contracts judge, so nobody else would notice."""
+    if plan.suite.added:
+        from ..selfcheck.check_cases import problems_with_expectations  # few runs add cases
+
+        added = tuple(row for row in plan.rows if row.case.id in plan.suite.added)
+        require([*problems_with_expectations(replace(plan, rows=added))])
 
 
 def check_names(

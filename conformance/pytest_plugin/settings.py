@@ -20,7 +20,7 @@ import pytest
 
 from ..cli.arguments import Usage
 from ..cli.parser import path, positive, seconds
-from ..cli.request import read_claims
+from ..cli.request import read_claims, refuse_wrong_expectations
 from ..cli.run_summary import relative
 from ..evidence.command import limits_of
 from ..evidence.results import Target
@@ -35,6 +35,7 @@ Value = TypeVar("Value")
 
 def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunRequest:
     """Return the request of the session; Usage if an option or the configuration cannot be carried out."""
+    refuse_wrong_expectations(plan)
     backend = config.option.conformance_adapter
     claims, waivers = _read_file_name(config, "claims"), _read_file_name(config, "waivers")
     isolation = isolation_of(backend, _read(config, "isolation", _isolation))

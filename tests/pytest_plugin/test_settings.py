@@ -160,6 +160,11 @@ def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
     Done(here, *QUIET, *options, adapter="mine.py:Keeps").expect(4, "ERROR: ", words, never="Traceback")
 
 
+def test_an_added_case_that_expects_what_no_document_says_is_refused(here: Path) -> None:
+    write_cases(here, "extends: bundled\n" + MORE.replace("reject", '"T[4]"'))
+    Done(here, *QUIET, adapter="reference").expect(4, "minus-three: expects [4], but", never="Traceback")
+
+
 def test_a_mistake_in_the_configuration_names_its_file(here: Path) -> None:
     (here / "pytest.ini").write_text("[pytest]\nconformance_timeout = soon\n", encoding="utf-8")
     wrong = f"ERROR: {here / 'pytest.ini'}: conformance_timeout: 'soon' is not a number of seconds"
