@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
     plan = load_plan(args.suite)
     old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in (args.old, args.new))
     change = difference(old, new, plan)
+    if not change.tests:
+        raise Usage(f"{args.old} and {args.new} have no test in common; compare runs that were asked for the same")
     if args.json:
         emit(_data(change))
     else:

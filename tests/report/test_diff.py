@@ -265,6 +265,8 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
     command("diff", right, right, *few, "--json").expect(0)
     command.run("reference", "-k", "stays", out=command.folder / "part").expect(4)
     command("diff", wrong, command.folder / "part", *few).expect(0, out="only one run was asked for")
+    command.run("reference", "-k", "minus-two", out=command.folder / "other").expect(4)
+    command("diff", command.folder / "part", command.folder / "other", *few).expect(2, err="have no test in common")
     for name in ("changes.html", "changes.md", "changes.txt"):
         command("diff", right, wrong, *few, "--out", command.folder / name).expect(1)
         assert (command.folder / name).stat().st_size > 1000
