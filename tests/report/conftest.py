@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
-from conformance.evidence.folder import RESULTS
+from conformance.evidence.folder import PAGE, RESULTS
 from conformance.evidence.results import read
+from conformance.report import report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.site import compare_page
 from conformance.verdict.conclude import conclude_evidence
@@ -27,8 +28,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (out / "compare.html").exists():
             command = ["run", "conformance.adapters.broken:AcceptsEverything", "--drawn-rows", "0"]
-            main([*command, "--isolation", "none", "--out", str(out)])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("conformance.report.write", lambda *_: ())
+                main([*command, "--isolation", "none", "--out", str(out)])
             plan, evidence = bundled_plan(), read(out / RESULTS)
             run = FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
+            (out / PAGE).write_text(report_page.render(run), encoding="utf-8")
             (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
     return out
