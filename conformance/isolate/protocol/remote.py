@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ...adapter import CannotStart, path_of_workers
-from ...model import Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
+from ...model import AnswerNotRead, Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
 from ...run.at_once import ProgramRun
 from ...run.call import AnswerOrError, attempt
 from ...system.exit_codes import USAGE
@@ -120,6 +120,8 @@ class Remote:
         except Exception as error:
             if isinstance(error, TimedOut):
                 self.seconds_late += time.monotonic() - began
+            if isinstance(error, AnswerNotRead):  # it says nothing of the other answers, which are lost with it
+                error = RemoteError("the answer of a program that ran at the same time is too large to be read")
             return [ended.get(number, (None, error)) for number in range(len(runs))]
         return [ended[number] for number in range(len(runs))]
 

@@ -36,7 +36,7 @@ _CLOSE_AT_ONCE = 16
 Run = tuple[CompiledGraph, Sequence[Tensor], bool]
 """A program, its tensors, and whether it may overwrite src."""
 Reply = Mapping[str, Any]
-FAILURES = (Fault, RemoteError, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
+FAILURES = (Fault, RemoteError, AnswerNotRead, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
 """Ways in which a process that should start can fail."""
 
 
