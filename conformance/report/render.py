@@ -1,4 +1,8 @@
-"""Pages from templates: one file each, with one style, at most one script, and a policy that allows nothing else."""
+"""Pages from templates, with a policy that allows their own styles and scripts and nothing else.
+
+A page of a run is complete in one file, which people pass on. The pages of a site share files: each page would repeat
+20 KB of them, a tenth of the site.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "templates"
 BEGIN_OF_PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy"'
 """The beginning of every page that this suite writes."""
+BEGIN_OF_ASSET = "/* reshape-conformance: a part of the pages of this site */\n"
+ASSETS = "assets"
+"""The folder of a site with the files that its pages share."""
 _STYLE, _STYLE_DIGEST = "<!--style-->", "<!--style digest-->"
 """Their places: the style follows from the page. No value can hold these texts, because they would be escaped."""
 _SITE = {
@@ -41,7 +48,7 @@ _RULES = re.compile(r"([^{}]+)\{[^{}]*\}")
 
 
 def render_page(
-    template: str, foot: str, files: Sequence[str] = (), *, menu: Mapping[str, str] | None = None, here: str = "",
+    template: str, foot: str, files: Sequence[str] = (), *, menu: Menu | None = None, here: str = "",
     style: str = "style.css", code: str = "", **values: object,
 ) -> str:  # fmt: skip
     """Render a page from a template, with the scripts and styles named inside. Any text in `values` only shows.
@@ -52,22 +59,39 @@ def render_page(
     """
     from markupsafe import Markup
 
-    own = [name for name in files if name.endswith(".css")]
-    css = "".join(map(_read_style, ["frame.css", style, *own])) + _printed_foot(foot)
-    script = _END_OF_SCRIPT.sub(r"<\\\1", code) + "".join(_read(name) for name in files if name not in own)
-    scripts = {"script": Markup(script), "script_digest": _digest(script)}
+    styles = ["frame.css", style, *(name for name in files if name.endswith(".css"))]
+    scripts = [name for name in files if name not in styles]
+    css, script = _printed_foot(foot), _END_OF_SCRIPT.sub(r"<\\\1", code)
+    if menu is None:
+        css, script = "".join(map(_read_style, styles)) + css, script + "".join(map(_read, scripts))
+        styles, scripts = [], []
     page = _environment().get_template(template).render(
-        style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), foot=foot, menu=menu, here=here, **scripts, **values
+        style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), script=Markup(script), script_digest=_digest(script),
+        style_files=styles, script_files=scripts, foot=foot, menu=menu, here=here, **values,
     )  # fmt: skip
     css = _prune_style(css, page)
     return page.replace(_STYLE, css, 1).replace(_STYLE_DIGEST, _digest(css), 1)
 
 
-def menu_of(root: str, runs: bool = True) -> Mapping[str, str]:
+def list_assets() -> Mapping[str, str]:
+    """Return the files that the pages of a site share, by name."""
+    names = sorted(path.name for path in FOLDER.iterdir() if path.suffix in (".css", ".js"))
+    return {name: BEGIN_OF_ASSET + (_read_style(name) if name.endswith(".css") else _read(name)) for name in names}
+
+
+class Menu(NamedTuple):
+    """The menu of a page of a site."""
+
+    root: str
+    """The way to the folder of the site."""
+    pages: Mapping[str, str]
+
+
+def menu_of(root: str, runs: bool = True) -> Menu:
     """Return the menu of a page of a site. `root`: the way to the folder of the site; `runs`: results are published."""
     names = {name: page for name, page in _SITE.items() if runs or name not in ("Results", "Compare")}
     first = names.get("Results", names["Docs"])
-    return {name: f"{root}{page}" for name, page in {"Reshape conformance": first, **names}.items()}
+    return Menu(root, {name: f"{root}{page}" for name, page in {"Reshape conformance": first, **names}.items()})
 
 
 def format_foot(digest: str, *facts: str, version: str = __version__, of: str = "suite") -> str:

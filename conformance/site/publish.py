@@ -28,9 +28,9 @@ from ..report.also_failing import fill_others, fill_since
 from ..report.diff import difference
 from ..report.diff_report import render_html
 from ..report.finished_run import FinishedRun
-from ..report.render import BEGIN_OF_PAGE, Site
+from ..report.render import ASSETS, BEGIN_OF_ASSET, BEGIN_OF_PAGE, Site, list_assets
 from ..run.confirm import AFTER_HANGS
-from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
+from ..system.files import open_regular, read_bytes, replace_bytes, replace_pages, replace_text
 from ..system.text import quote_json
 from ..verdict.conclude import conclude_evidence, ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
@@ -77,7 +77,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
     evidence = parse(data, results)
     _check(evidence, plan, results)
     name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
-    if not name or name == Path(SPECIFICATION).parts[0]:
+    if not name or name in (Path(SPECIFICATION).parts[0], FOLDER, ASSETS):
         raise InvalidEvidence(
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
@@ -99,14 +99,16 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
 
 
 def refuse_foreign_pages(site: Path) -> None:
-    """Raise InvalidEvidence if a page where this suite writes its own is of somebody else."""
+    """Raise InvalidEvidence if a file where this suite writes its own is of somebody else."""
     folders = ((site / SPECIFICATION).parent, site / FOLDER)
     pages = (page for folder in folders for page in folder.glob("*.html"))
-    for path in (*map(site.joinpath, (*PARTS, PLAYGROUND, REGISTER)), *pages):
+    begins = dict.fromkeys((*map(site.joinpath, (*PARTS, PLAYGROUND, REGISTER)), *pages), BEGIN_OF_PAGE)
+    begins |= dict.fromkeys((site / ASSETS / name for name in list_assets()), BEGIN_OF_ASSET)
+    for path, begin in begins.items():
         if path.exists():
             with open_regular(path) as stream:
-                if not stream.read(len(BEGIN_OF_PAGE)).startswith(BEGIN_OF_PAGE.encode()):
-                    raise InvalidEvidence(f"{path}: is no page of this suite; move it, or name another folder")
+                if not stream.read(len(begin)).startswith(begin.encode()):
+                    raise InvalidEvidence(f"{path}: is no file of this suite; move it, or name another folder")
 
 
 def publish(publication: Publication) -> None:
@@ -174,6 +176,7 @@ def write_pages(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publicati
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
         path.unlink(missing_ok=True)
+    replace_pages(reports / ASSETS, list_assets())
     pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
     finished = [facts for _, facts in runs]
     site = Site(plan.suite.digest, max((run.evidence.header["started"][:10] for run in finished), default=""))

@@ -31,9 +31,11 @@ def test_every_page_has_menu_foot_description_and_icon(pages: dict[str, str]) ->
         assert re.search(r'<meta name="description" content="[^"]{20,}"', text), name
         assert '<link rel="icon" href="data:image/svg+xml,' in text, name
         assert len(re.findall(r"<h1[ >]", text)) == 1, name
+        assert '<link rel=stylesheet href="' in text, name
 
 
-def test_a_page_of_no_site_has_no_menu(small_site: Path) -> None:
+def test_a_page_of_no_site_has_no_menu_and_needs_no_other_file(small_site: Path) -> None:
     text = (small_site.parent / "right-1" / "report.html").read_text(encoding="utf-8")
     assert "class=site" not in text
+    assert "assets/" not in text
     assert "<footer class=foot>" in text

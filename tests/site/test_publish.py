@@ -176,7 +176,7 @@ def test_pages_of_removed_backends_are_removed(command: Command) -> None:
     shutil.rmtree(folder)
     call_publish(command).expect(0)
     assert {path.name for path in folder.parent.iterdir()} == {
-        "docs", "playground.html", "register.html", "register.json", "spec",
+        "assets", "docs", "playground.html", "register.html", "register.json", "spec",
     }  # fmt: skip
 
 
@@ -188,13 +188,15 @@ def test_pages_of_removed_documents_are_removed(command: Command) -> None:
     assert {path.name for path in spec.iterdir()} == pages
 
 
-@pytest.mark.parametrize("name", ["index.html", "register.html", "spec/index.html", "docs/index.html"])
+@pytest.mark.parametrize(
+    "name", ["index.html", "register.html", "spec/index.html", "docs/index.html", "assets/style.css"]
+)
 def test_a_page_of_somebody_else_is_not_replaced(command: Command, name: str) -> None:
     page = command.folder / "reports" / name
     page.parent.mkdir(parents=True)
     page.write_text("<!doctype html><p>Ours.")
     command.run(RIGHT)
-    call_publish(command, command.out).expect(2, err=f"{name}: is no page of this suite", lines=1)
+    call_publish(command, command.out).expect(2, err=f"{name}: is no file of this suite", lines=1)
     assert [path for path in page.parents[name.count("/")].rglob("*") if path.is_file()] == [page]
 
 

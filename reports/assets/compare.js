@@ -1,0 +1,30 @@
+/* reshape-conformance: a part of the pages of this site */
+/* The filters of the lists that compare backends. */
+(function () {
+  var groups = groupBlocks('[data-s]', function (element) {
+    return {element: element, rule: element.getAttribute('data-r'), text: null,
+      show: element.getAttribute('data-s').split(' ')};
+  });
+  var lines = blocksOf(groups);
+  var chosen = chooseBackends(groups);
+
+  function textOf(line) {
+    if (line.text === null) line.text = line.element.firstElementChild.textContent.toLowerCase();
+    return line.text;
+  }
+  whenIdle(lines, textOf);
+
+  wireFilters('#' + document.querySelector('#filters~section h2').id, function (want) {
+    var text = (want.text || '').toLowerCase(), count = 0, total = 0, now = chosen(want);
+    now.forEach(function (group) {
+      group.blocks.forEach(function (line) {
+        line.shown = (!want.show || line.show.indexOf(want.show) >= 0) && (!want.rule || line.rule === want.rule) &&
+          (!text || textOf(line).indexOf(text) >= 0);
+        if (line.shown) count += 1;
+        total += 1;
+      });
+    });
+    showGroups(now, true, function () {});
+    return count + ' of ' + total + ' lines shown';
+  });
+})();
