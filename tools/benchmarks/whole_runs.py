@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from conformance.plan.rows import Plan, Row
+from tools.picture import find_chromium
 
 from .clock import Measured, cpu, cpu_of_command, once, peak_of_command
 
@@ -227,8 +227,7 @@ def filter_of_the_comparison() -> Measured:
         bad = "conformance.adapters.broken:AcceptsEverything"
         runs = [run_and_load("reference", folder / "good"), run_and_load(bad, folder / "bad")]
         page.write_text(render(runs * 12), encoding="utf-8")
-        path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         try:
             tab = browser.new_page()
             clock = tab.context.new_cdp_session(tab)
