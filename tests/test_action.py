@@ -279,6 +279,7 @@ def test_an_attested_run_names_the_predicate_and_the_files(tmp_path: Path) -> No
     assert set(named) <= set(lines) or len(lines) > 6
 
 
+@pytest.mark.slow
 def test_a_run_that_did_not_start_attests_nothing(tmp_path: Path, rehearse: Rehearse) -> None:
     runner = Runner(tmp_path, backend="nunpy", attest="true")
     rehearse(runner, "certify nunpy --out conformance-report")

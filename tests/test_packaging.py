@@ -177,6 +177,7 @@ def environment(tmp_path: Path, libraries: Path) -> Iterator[CleanEnvironment]:
 
 
 # ── archives ──────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_the_wheel_adds_no_name_but_ours_and_is_small(built: Archives) -> None:
     top = {name.split("/")[0] for name in built.names()}
     info = f"reshape_conformance-{conformance.__version__}.dist-info"
@@ -185,6 +186,7 @@ def test_the_wheel_adds_no_name_but_ours_and_is_small(built: Archives) -> None:
     assert built.wheel.stat().st_size < 1_050_000
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_every_file_of_its_folders(built: Archives) -> None:
     """A new kind of data file that pyproject.toml forgets is named here."""
     parts = [name.split("/", 1) for name in carried() if "/" in name]
@@ -237,10 +239,12 @@ def guest(tmp_path_factory: pytest.TempPathFactory, libraries: Path, built: Arch
     return environment
 
 
+@pytest.mark.slow
 def test_an_unpacked_wheel_finds_its_data(guest: CleanEnvironment) -> None:
     assert guest.finds_everything(guest.empty) == guest.site / "conformance"
 
 
+@pytest.mark.slow
 def test_a_clone_runs_without_being_installed(environment: CleanEnvironment, clone: Path) -> None:
     assert environment.finds_everything(clone) == clone / "conformance"
 

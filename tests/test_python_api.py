@@ -129,6 +129,7 @@ def test_run_says_what_the_command_says(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "ours" / "report.html").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_in_package", [True, False])
 def test_run_takes_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_package: bool) -> None:
     package = tmp_path / "their_package" if is_in_package else tmp_path
@@ -156,6 +157,7 @@ def test_no_run_begins_while_its_adapter_is_imported(tmp_path: Path) -> None:
     assert "(mine.py:4)" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs/ is not beside an installed suite")
 def test_the_page_and_the_example_are_true() -> None:
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL

@@ -41,6 +41,7 @@ def sandboxes() -> bool:
     return shutil.which("bwrap") is not None and subprocess.run(words, check=False, capture_output=True).returncode == 0
 
 
+@pytest.mark.slow
 @HERE
 @pytest.mark.skipif(not sandboxes(), reason="no bwrap that works")
 def test_a_worker_in_the_sandbox_of_the_page_cannot_write(tmp_path: Path) -> None:

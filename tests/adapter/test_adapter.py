@@ -38,6 +38,7 @@ MISNAMED = {
 }
 
 
+@pytest.mark.slow
 def test_an_adapter_imports_the_files_beside_it(command: Command, tmp_path: Path) -> None:
     """They are found last: none of them hides a module of the suite or of a library."""
     (tmp_path / "helper.py").write_text("def fold(array, shape): return array.reshape(shape).copy()\n")
@@ -70,6 +71,7 @@ def test_a_module_that_is_not_on_the_path(
     assert words in command.run(backend).expect(3).err
 
 
+@pytest.mark.slow
 def test_an_installed_package_registers_a_backend(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +193,7 @@ def test_a_backend_that_is_none_ends_with_3_and_one_line(command: Command, backe
     assert len(said.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["import raises", "import exits", "no reshape", "a facet that is none"])
 def test_the_same_is_said_from_a_process(command: Command, backend: Any, what: str) -> None:
     text, words = WRITTEN[what]
@@ -278,6 +281,7 @@ def test_an_error_names_the_kind_of_answer(plan: Plan, kind: str, words: str) ->
     assert words in str(next(run(plan.rows, adapter)).outcome.message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [miniatures.RaisesInCompile, miniatures.RaisesInRun])
 @pytest.mark.parametrize("what", miniatures.RAISED)
 def test_whatever_is_raised_is_a_verdict_and_the_run_goes_on(
@@ -339,6 +343,7 @@ def test_an_interrupt_while_a_backend_starts_is_raised(backend: Any) -> None:
         load_adapter(backend("class It(Right):\n def __init__(self):\n  raise KeyboardInterrupt"))
 
 
+@pytest.mark.slow
 def test_errors_are_the_adapters_and_end_with_1(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     command = reporting
     for what in ("surrogates", "unwritable", "SystemExit"):

@@ -99,6 +99,7 @@ def test_a_suite_needs_one_legal_call(tmp_path: Path, cli: Cli, call: str, code:
     assert ("has no case with one call that is legal in every document" in said.err) == (code == 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["np.resize(src, [n for n in shape if abs(n) < 9])", "np.exp('no number')"])
 def test_a_product_of_32_bits_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: str) -> None:
     """A library may answer such a call or fail in it; the adapter is sound either way."""
@@ -174,6 +175,7 @@ def test_a_library_that_changes_bytes_has_a_sound_adapter(cli: Cli, monkeypatch:
     cli("check-adapter", "broken:flushes-subnormals", "--isolation", "none").expect(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_adapter_is_named(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change, words = BROKEN[what]
@@ -229,6 +231,7 @@ def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
     cli("check-adapter", "cmd:/nowhere/at-all").expect(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "phase", "words"),
     [
@@ -302,6 +305,7 @@ def test_a_new_adapter_that_cannot_be_written_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generated", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_new_adapter_adds_no_failures_to_its_library(
     generated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

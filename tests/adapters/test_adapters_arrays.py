@@ -34,6 +34,7 @@ def answer(adapter: Any, source: TensorSpec, *nodes: Node) -> tuple[str, tuple[i
 
 
 # ── who it is ─────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_what_is_loaded_says_who_it_is(adapter: Any) -> None:
     assert adapter.identity.name in BACKENDS
     assert adapter.identity.version[0].isdigit()
@@ -71,6 +72,7 @@ def test_a_device_answers_as_the_cpu_does(backend: str) -> None:
 
 
 # ── what goes in and comes out ────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_every_pattern_comes_back(adapter: Any, type_: str) -> None:
     if adapter.identity.name in ("torch-mkldnn", "sparse", "tosa"):

@@ -69,6 +69,7 @@ def of_rule(rule: str) -> list[Row]:
     return [row for row in written_and_drawn() if row.case.rule == rule]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_planted_backend_fails_a_case_of_its_rule(name: str) -> None:
     backend = BROKEN[name]
@@ -87,6 +88,7 @@ def test_a_planted_backend_passes_most_rows_of_other_rules(name: str) -> None:
     assert "R" in BROKEN[name].classes or len(list(islice(passed, enough))) == enough
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_planted_backend_does_the_same_every_time(name: str) -> None:
     asked = of_rule(BROKEN[name].breaks)[:8]

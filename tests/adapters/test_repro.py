@@ -79,6 +79,7 @@ def test_a_script_holds_the_very_words_of_src() -> None:
         assert elements.tobytes() == patterns(source).tobytes(), source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_script_of_each_facet_is_python(backend: str) -> None:
     check_scripts(backend, of_each_facet())
@@ -177,6 +178,7 @@ def test_a_script_shows_what_the_suite_saw(backend: str, tmp_path: Path) -> None
         assert steps(run_and_read([sys.executable, str(path)]))[-1:] == ["crash"], row.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend",
     ["numpy", *(pytest.param(name, marks=pytest.mark.slow) for name in ("onednn", "openvino", "onnxruntime"))],

@@ -146,6 +146,7 @@ def is_caught(plan: Plan, backend: str, rule: str) -> bool:
         return any(map(is_bad, islice(found, 1, None)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", OFTEN_C)
 def test_a_template_is_sound_and_conforms_in_all_that_it_claims(plan: Plan, workshop: Workshop, language: str) -> None:
     """A part of the rows, because plain JavaScript takes seconds for all; a slow test runs the others."""
@@ -178,6 +179,7 @@ def test_a_run_under_the_sanitizers_finds_nothing(
     workshop.cli("run", backend, *part, *limits, "--out", str(tmp_path / "report")).expect(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", few_often(PLANTED, lambda planted: planted.language == "c" or planted == JS_WRITES))
 def test_a_planted_fault_is_caught_by_a_case_of_its_rule(plan: Plan, workshop: Workshop, planted: PlantedFault) -> None:
     backend = workshop.build(planted.language, planted=planted)
@@ -280,6 +282,7 @@ def talk(backend: str, sent: bytes) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, input=sent, capture_output=True, check=False, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_malformed_frame_ends_the_program_with_one_line(workshop: Workshop, language: str) -> None:
     assert_malformed_frames_end(workshop.build_strictly(language), language)

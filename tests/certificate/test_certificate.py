@@ -63,6 +63,7 @@ def test_a_certificate_that_was_run_again_is_at_level_three(lab: Lab) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_certificate_without_audit_or_challenge_is_lower(lab: Lab) -> None:
     (lab.folder / AUDIT).unlink()
     lab.finish()
@@ -142,6 +143,7 @@ def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
     assert "code that is in no file, as a compiler at run time (JIT) makes it. No digest covers that code." in page
 
 
+@pytest.mark.slow
 def test_the_page_of_an_issued_certificate_keeps_its_bytes() -> None:
     """`verify` compares them with what it renders, if the certificate is of this suite."""
     plan = plan_of(load_suite())
@@ -250,6 +252,7 @@ def test_a_link_in_a_certificate_is_not_published(lab: Lab, cli: Cli, site: Path
 RECORDS = {each for name in (STATEMENT, AUDIT, CHALLENGE) for each in (name, f"{name}.sig")} | {COMMITMENT}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("challenged", [True, False])
 def test_a_published_certificate_is_verified_when_packed(
     lab: Lab, cli: Cli, site: Path, challenged: bool, monkeypatch: pytest.MonkeyPatch
@@ -289,6 +292,7 @@ def test_a_published_certificate_is_verified_when_packed(
     assert list_broken_links(site) == []
 
 
+@pytest.mark.slow
 def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli, site: Path) -> None:
     out, words = lab.folder, ("--suite", lab.suite)
     lab.forget_the_challenge()
@@ -319,6 +323,7 @@ def unsign(*names: str) -> Callable[[Lab], None]:
     return act
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "on_page", "listed"),
     [
@@ -357,6 +362,7 @@ def test_a_page_shows_the_level_that_its_command_prints(
     assert cli(*shlex.split(words), "--json").expect(0).data["level"] == on_page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tester", "audit", "says"),
     [
@@ -381,6 +387,7 @@ def test_a_page_begins_with_who_tested_and_who_ran_it_again(
     cli(*verify(lab)).expect(0, text=says)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_certified_run_leads_to_its_certificate(lab: Lab, cli: Cli) -> None:
     report = lab.folder / "report.html"
     assert "(not signed)" not in report.read_text()
@@ -394,6 +401,7 @@ def test_the_report_of_a_certified_run_leads_to_its_certificate(lab: Lab, cli: C
     assert PAGE not in (lab.home / "committed" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -> None:
     (lab.home / "wrong.py").write_text(BACKEND + ZEROS)
     out = lab.home / "certificates" / "wrong"
@@ -425,6 +433,7 @@ FILES = {PACKAGE: "0" * 64, MODULE: "1" * 64, LIBRARY: "2" * 64}
 OTHER = "9" * 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("certified", "here", "lost", "says"),
     [
@@ -603,6 +612,7 @@ def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> N
     assert "the certificate is true" in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("footer", "level", "says"),
     [

@@ -409,6 +409,7 @@ def test_there_are_at_least_76_attacks() -> None:
     assert len(ATTACKS) >= 76
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_is_refused_by_its_check_alone(lab: Lab, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     trust = ATTACKS[name].act(lab)
@@ -419,6 +420,7 @@ def test_an_attack_is_refused_by_its_check_alone(lab: Lab, name: str, monkeypatc
     assert check_certificate(lab.folder, lab.plan, trust).level
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(14))
 def test_a_key_by_which_anybody_signs_is_refused(lab: Lab, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """One of these points is the signature of about one file in eight; ssh-keygen accepts that."""

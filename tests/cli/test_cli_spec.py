@@ -76,6 +76,7 @@ SPOILED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "old", "new", "said"), SPOILED.values(), ids=SPOILED)
 def test_a_spoiled_file_is_named_with_its_line(cli: Cli, spec: Path, file: str, old: str, new: str, said: str) -> None:
     path = spec / f"{file}.yaml"
@@ -92,6 +93,7 @@ def test_a_spoiled_file_is_named_with_its_line(cli: Cli, spec: Path, file: str, 
     assert err.startswith(f"conformance: {spec}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"null\n", b"[]\n", b"[" * 5000, b"rules: 1\n", b"a: *b\n"])
 @pytest.mark.parametrize("file", ["rules", "sources"])
 def test_any_content_of_a_file_gets_a_message(cli: Cli, spec: Path, file: str, content: bytes) -> None:
@@ -104,6 +106,7 @@ def test_a_missing_file_gets_a_message(cli: Cli, spec: Path) -> None:
     cli("check", "--suite", spec.parent).expect(1, out="findings.yaml:1: cannot be read")
 
 
+@pytest.mark.slow
 def test_check_names_the_line_of_a_bad_case(cli: Cli, tmp_path: Path) -> None:
     text = """\
 about: A 0 in shape copies a dimension.

@@ -209,6 +209,7 @@ def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(private: Path, c
 LEGAL = "  - {id: mine, rule: RULE, src: 'T[2, 35]', shape: [35, 2], special_zero: false, expect: 'T[35, 2]'}"
 
 
+@pytest.mark.slow
 def test_a_legal_call_shows_nothing_of_a_rule_that_only_forbids(private: Path, cli: Cli) -> None:
     own = private / "cases" / "acme.yaml"
     before = own.read_text(encoding="utf-8")
@@ -218,6 +219,7 @@ def test_a_legal_call_shows_nothing_of_a_rule_that_only_forbids(private: Path, c
         assert ("cites lower-bound, which only forbids, and the call is legal" in said) == bool(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["cases", "spec"])
 def test_a_folder_without_extends_is_named_in_one_line(request: pytest.FixtureRequest, cli: Cli, folder: str) -> None:
     suite = request.getfixturevalue("private" if folder == "cases" else "dialect")

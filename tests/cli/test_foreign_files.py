@@ -91,6 +91,7 @@ def _stop(*_: object) -> None:
     raise TimeoutError("the command takes more than half a minute")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", UNREADABLE)
 @pytest.mark.parametrize("where", WHERE)
 def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
@@ -152,6 +153,7 @@ def test_the_target_of_a_link_to_another_folder_stays_secret(tmp_path: Path, cli
         assert word not in said.err
 
 
+@pytest.mark.slow
 def test_a_linked_lock_or_document_stays_secret(tmp_path: Path, cli: Cli) -> None:
     folder = cases(tmp_path)
     (tmp_path / "home").mkdir()

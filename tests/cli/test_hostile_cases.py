@@ -23,6 +23,7 @@ every_node = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @every_node
 @pytest.mark.parametrize("place", ["axis", "shape", "special_zero"])
 def test_a_text_stays_a_literal_of_that_very_text(backend: str, place: str) -> None:

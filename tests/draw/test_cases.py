@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from conformance.draw.calls import Draw
 from conformance.draw.cases import draw_case, draw_other_form
 from conformance.draw.factors import Factors
@@ -31,6 +33,7 @@ def draw_cases(number: int) -> list[Case]:
     return [draw_case(Draw(f"cases {each}"), ["f32", "bf16", "f16"], factors) for each in range(number)]
 
 
+@pytest.mark.slow
 def test_drawn_cases_have_all_kinds_of_calls() -> None:
     """Legal, illegal and unspecified ones, of every facet, with lengths around the powers of two that matter."""
     kinds, facets, rules, lengths = Counter[str](), Counter[str](), Counter[str](), set[int]()

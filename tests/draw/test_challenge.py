@@ -35,6 +35,7 @@ def test_suite_and_nonce_decide_the_plan(plan: Plan) -> None:
     assert [(row.id, row.case) for row in challenge(plan, NONCE).rows] == [(row.id, row.case) for row in again.rows]
 
 
+@pytest.mark.slow
 def test_the_first_calls_of_a_nonce(plan: Plan) -> None:
     assert [call_of(case) for case in fresh_cases_of(challenge(plan, NONCE))[:3]] == [
         ((5, 2, 1, 1), (1, 1, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2), True),

@@ -36,6 +36,7 @@ REWRITTEN: dict[str, tuple[str, Callable[[Records], object], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", REWRITTEN)
 @pytest.mark.parametrize("reader", READERS)
 def test_rewritten_evidence_is_refused_by_every_reader(command: Command, reader: str, what: str) -> None:
@@ -60,6 +61,7 @@ def test_a_row_with_right_dims_and_no_content_is_refused(command: Command) -> No
     verify(command).expect(1, out="a step that came to “tensor” has the content None")
 
 
+@pytest.mark.slow
 def test_an_answer_too_large_to_be_read_has_no_content(command: Command) -> None:
     said = command.run(mini("AnswersMuch"), "--isolation", "worker").expect(1, out="accept an illegal call")
     assert "error" not in said.out
@@ -81,6 +83,7 @@ def one_line(said: CommandOutput) -> bool:
     return said.err.count("\n") == 1 and said.err.startswith("conformance: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [80, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("reader", [*READERS, "merge"])
 def test_no_changed_field_of_the_evidence_is_a_traceback(command: Command, reader: str, share: int) -> None:
@@ -105,6 +108,7 @@ def remove_file(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ODD)
 @pytest.mark.parametrize("reader", READERS)
 def test_evidence_that_no_run_writes_does_no_harm(command: Command, reader: str, what: str) -> None:

@@ -51,6 +51,7 @@ IN_A_WORKER = ("a forged file under the final name", "a forged file renamed into
 """Acts of a backend in a separate process, one for each exit code; the files are the same to the others."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ACTS)
 def test_a_backend_that_forges_evidence_does_not_conform(command: Command, tmp_path: Path, what: str) -> None:
     act, code = ACTS[what]
@@ -68,6 +69,7 @@ def test_a_backend_that_forges_evidence_does_not_conform(command: Command, tmp_p
     assert "the whole target conforms" not in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["none", pytest.param("worker", marks=pytest.mark.slow)])
 def test_a_backend_that_writes_modules_does_not_conform(tmp_path: Path, isolation: str) -> None:
     """The suite imports some modules only once the backend has run."""

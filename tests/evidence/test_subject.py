@@ -310,6 +310,7 @@ def test_what_cannot_be_named_is_said(name: str, tmp_path: Path, monkeypatch: py
     assert [each for each in found.not_named if each.startswith(says)], found.not_named
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("makes_code", [False, True])
 def test_code_that_is_in_no_file_is_seen(tmp_path: Path, makes_code: bool) -> None:
     found = subject_of(adapter(tmp_path, MAKES_CODE if makes_code else ""))

@@ -64,6 +64,7 @@ def test_verify_holds_the_claims_against_those_that_are_pinned(command: Command,
     assert "the backend does not claim type:f16 (add it to not_claimed)" in said.text
 
 
+@pytest.mark.slow
 def test_rows_called_again_come_to_what_true_evidence_says(command: Command) -> None:
     backend = mini("Bent")
     run_once(command, backend)
@@ -73,6 +74,7 @@ def test_rows_called_again_come_to_what_true_evidence_says(command: Command) -> 
     assert (repeated["backend"], repeated["rows"], repeated["differences"]) == (backend, 30, [])
 
 
+@pytest.mark.slow
 def test_rows_called_again_show_evidence_of_another_backend(command: Command) -> None:
     """Rows copied from the reference are sound in themselves; the backend that they are said to be of is wrong."""
     change = impersonate(command, FLUSHES, "claims")
@@ -91,6 +93,7 @@ def test_rows_are_called_again_on_the_same_backend_only(command: Command) -> Non
 
 
 # ── publishing ────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_publishing_says_what_it_replaces(command: Command) -> None:
     change = impersonate(command, FLUSHES)
     for _ in range(2):

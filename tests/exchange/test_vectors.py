@@ -173,6 +173,7 @@ MISTAKES: dict[str, Callable[[Any], object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", ["", *MISTAKES])
 def test_a_mistake_of_the_writer_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     write = json_export._test_of

@@ -41,6 +41,7 @@ def beside_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.runner.planted_backends.count_failures", count_failures)
 
 
+@pytest.mark.slow
 def test_each_call_is_written_once_with_what_is_expected(model: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "cases/calls.yaml"
     said = cli("check-graph", model, model, "--input", "0=1..3,3,4", "--cases", str(path)).expect(1).out

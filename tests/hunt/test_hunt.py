@@ -65,6 +65,7 @@ def find(name: str, examples: int, folder: Path) -> HuntResult:
     return hunted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOUND_SOONER)
 def test_a_planted_backend_within_3000_examples(name: str, tmp_path: Path) -> None:
     find(name, 3000, tmp_path)
@@ -108,6 +109,7 @@ def test_every_planted_backend_within_20000_examples(name: str, tmp_path: Path) 
     print(f"{name:<40} {hunted.examples:>6,} examples  {hunted.counterexample.rule}")
 
 
+@pytest.mark.slow
 def test_the_reference_is_not_caught(scope: Scope) -> None:
     assert hunt(load_adapter("reference"), scope, 400) == HuntResult(400, None)
 
@@ -121,6 +123,7 @@ SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
 """The call, or one of several that are as small."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALLEST)
 def test_the_smallest_failing_call(name: str, scope: Scope) -> None:
     hunted = hunt(BROKEN[name](), scope, 3000)
@@ -130,6 +133,7 @@ def test_the_smallest_failing_call(name: str, scope: Scope) -> None:
     assert any(f"{call}    expect: reject\n" in text for call in calls), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("src", "layout"), [((0, 2**40), "dense"), ((0, 70_000), "far"), ((0, 2**62, 2), "dense")])
 def test_shrinking_keeps_src_small_enough(src: tuple[int, ...], layout: Layout) -> None:
     case = next(case for case in draw_cases(2000) if case.steps[0].src.count(0) == 1)
@@ -159,6 +163,7 @@ def test_a_limit_is_found_in_few_steps(limit: int) -> None:
     assert len(tried) < 1000
 
 
+@pytest.mark.slow
 def test_a_failure_that_needs_two_calls(scope: Scope) -> None:
     hunted = hunt(BROKEN["never-again-after-a-refusal"](), scope, 3000)
     assert hunted.counterexample is not None
@@ -166,6 +171,7 @@ def test_a_failure_that_needs_two_calls(scope: Scope) -> None:
     assert hunted.counterexample.text.count("\n      - {src: ") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["last-infer-wins", "answers-from-memory"])
 def test_the_same_seed_finds_the_same(name: str, scope: Scope) -> None:
     first, second = (hunt(BROKEN[name](), scope, 3000, 5) for _ in range(2))
@@ -213,6 +219,7 @@ def test_shrinking_ends() -> None:
             assert steps < 500, case
 
 
+@pytest.mark.slow
 def test_steps_with_chains_shrink_together() -> None:
     """The steps of a case share a graph, so no smaller case has steps with chains of several lengths."""
     chained = [case for case in draw_cases(400) if len(case.steps) > 1 and len(case.steps[0].shapes) > 1]
@@ -246,6 +253,7 @@ def test_an_unknown_type_is_one_line(cli: Cli) -> None:
     cli("hunt", "reference", "--type", "f23").expect(2, err="unknown type 'f23'; did you mean 'f32'?")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_hunt_leaves_no_process(tmp_path: Path, end: signal.Signals) -> None:

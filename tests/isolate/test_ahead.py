@@ -55,6 +55,7 @@ def assert_no_reply_is_left(remote: Remote) -> None:
     assert remote.generation == starts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["reference", "broken:stride-zero-is-unset", "broken:strides-ignored"])
 def test_every_result_is_as_if_each_call_had_been_sent_alone(plan: Plan, fresh: Fresh, backend: str) -> None:
     small = [row for row in plan.rows if not row.case.large and not row.case.generated]
@@ -167,6 +168,7 @@ def test_calls_ahead_fit_into_the_pipe(rows: list[Row], fresh: Fresh, write_coun
     assert 3 < write_counts["run"] < len(rows)
 
 
+@pytest.mark.slow
 def test_a_program_that_knows_no_forks(
     plan: Plan, rows: list[Row], fresh: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +181,7 @@ def test_a_program_that_knows_no_forks(
     assert kinds == ["tensor"] * len(rows) + ["unsupported"] * len(forks)
 
 
+@pytest.mark.slow
 def test_a_program_that_takes_no_calls_ahead(
     rows: list[Row], fresh: Fresh, write_counts: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def sweep(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
     sweep.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sweep", "end"),
     [
@@ -133,6 +134,7 @@ def test_a_sweep_resumes_after_the_death_of_a_worker(sweep: Sweep) -> None:
     assert f"{kept} of " in done.stdout
 
 
+@pytest.mark.slow
 def test_results_keep_the_order_of_the_work() -> None:
     assert list(run_in_processes(2, abs, range(0, -100, -1))) == list(range(100))
     assert list(run_in_processes(4, abs, [-1])) == [1]

@@ -129,6 +129,7 @@ def test_processes_after_the_first_import_once(shared_library: CountedLibrary, c
     assert (remote.generation, shared_library.imports) == (starts + 5, 2)
 
 
+@pytest.mark.slow
 def test_a_restart_imports_again_and_close_ends_all(library: CountedLibrary) -> None:
     remote = library.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
     renew(remote, 2)
@@ -193,6 +194,7 @@ def test_the_session_group_and_limits_of_a_copy(copy: Remote) -> None:
     assert resource.prlimit(pid, resource.RLIMIT_CORE)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_backend_that_never_starts_in_a_copy(library: CountedLibrary) -> None:
     remote = library.remote(on_start=f"if os.getppid() != {os.getpid()}: 1 / 0")
     for _ in range(2):
@@ -222,6 +224,7 @@ def test_the_end_of_a_copy_has_its_reason(
     assert shared_library.imports == 2, "all are copies"
 
 
+@pytest.mark.slow
 def test_the_copy_that_exits_is_the_last(library: CountedLibrary) -> None:
     """Its exit ran the functions that the import registered, and these may have removed files that others need."""
     remote = library.remote()
@@ -268,6 +271,7 @@ def test_a_backend_that_cannot_be_copied(library: CountedLibrary, what: str) -> 
     assert "imports" not in what or remote.generation == 3
 
 
+@pytest.mark.slow
 def test_no_copy_before_an_answer_with_elements(library: CountedLibrary) -> None:
     library.remotes.append(remote := worker(library.backend(), LIMITS))
     with pytest.raises(Crashed):
@@ -308,6 +312,7 @@ def test_prefork_process_and_copy_end_with_a_killed_suite(library: CountedLibrar
     wait(lambda: not running(prefork) and not running(copy))
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_after_its_prefork_process(library: CountedLibrary) -> None:
     remote = library.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
     renew(remote, 1)
@@ -319,6 +324,7 @@ def test_a_run_goes_on_after_its_prefork_process(library: CountedLibrary) -> Non
     assert library.imports == 2 + 2
 
 
+@pytest.mark.slow
 def test_a_copy_ends_with_its_prefork_process(library: CountedLibrary) -> None:
     remote = library.remote()
     renew(remote, 1)
@@ -331,6 +337,7 @@ def test_a_copy_ends_with_its_prefork_process(library: CountedLibrary) -> None:
     assert call(remote, (3, 4)).dims == (12,)
 
 
+@pytest.mark.slow
 def test_each_row_in_its_own_process_imports_once(library: CountedLibrary) -> None:
     library.remotes.append(remote := worker(library.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]

@@ -71,6 +71,7 @@ def some(plan: Plan, step: int) -> list[Row]:
     return [row for row in plan.rows if not row.case.large][::step]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [61, pytest.param(19, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 def test_verdicts_equal_those_in_process(plan: Plan, step: int) -> None:
     rows = some(plan, step)
@@ -116,6 +117,7 @@ def test_a_crash_and_the_next_call(tmp_path: Path, fresh: Fresh) -> None:
     assert remote.generation == 2
 
 
+@pytest.mark.slow
 def test_a_program_outlives_its_process() -> None:
     remote = start("reference")
     programs = [remote.compile(reshape((2, 3), (6,))), remote.compile(reshape((2, 3), (3, 2)))]
@@ -167,6 +169,7 @@ def test_a_hang_ends_in_time(tmp_path: Path, fresh: Fresh) -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
     limit = 4 << 30
     assert limit < LIMITS.memory // 2
@@ -176,6 +179,7 @@ def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
     assert remote.generation == 1
 
 
+@pytest.mark.slow
 def test_an_answer_too_large_to_read_is_not_held_against_programs_of_other_threads(tmp_path: Path) -> None:
     backend = start(write_odd(tmp_path, "if odd: return np.zeros(1 << 25, np.float32)"))
     sources = [image_of(TensorSpec("f32", dims)) for dims in ((12,), (13,), (14,))]

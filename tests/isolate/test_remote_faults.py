@@ -158,6 +158,7 @@ def test_numbers_past_the_doubles_travel_as_text() -> None:
     assert messages.graph_of(sent) == graph
 
 
+@pytest.mark.slow
 def test_every_graph_survives_the_protocol(plan: Plan) -> None:
     for row in {(row.case.id, row.given): row for row in plan.rows}.values():
         for task in row.steps:

@@ -149,6 +149,7 @@ def test_large_tensors_return_unchanged(obedient: Obedient, share: bool, size: i
         assert not image.touched
 
 
+@pytest.mark.slow
 def test_a_working_directory_that_hides_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "conformance").mkdir()
     for name in ("conformance/__init__.py", "numpy.py", "json.py"):
@@ -157,6 +158,7 @@ def test_a_working_directory_that_hides_modules(tmp_path: Path, monkeypatch: pyt
     worker("reference", LIMITS).close()
 
 
+@pytest.mark.slow
 def test_programs_without_a_user_close(fresh: Fresh) -> None:
     remote = fresh("reference")
     for _ in range(40):

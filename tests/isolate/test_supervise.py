@@ -63,6 +63,7 @@ def test_a_backend_that_ends_the_command(tmp_path: Path, act: str) -> None:
     assert not (tmp_path / "out" / "report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "code"),
     [
@@ -103,6 +104,7 @@ def run_limited(folder: Path, act: str) -> tuple[int, str]:
 LIMIT = "resource.prlimit(os.getppid(), resource.RLIMIT_{}, (3, 3))"
 
 
+@pytest.mark.slow
 @ON_LINUX
 @pytest.mark.parametrize(
     ("act", "code", "said"),
@@ -165,6 +167,7 @@ def test_a_signal_at_an_odd_moment_ends_the_command(script: str, code: int, said
     assert ("static-oneapi" in done.stdout) == (script is AT_EXIT)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: signal.Signals) -> None:
@@ -196,6 +199,7 @@ def test_a_backend_that_hangs_at_exit(tmp_path: Path) -> None:
     assert time.monotonic() - began < 40
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are found in /proc")
 def test_children_of_a_backend_end_with_the_command(tmp_path: Path) -> None:
     keep = "open({!r}, 'a').write(f'{{{}}} ')"

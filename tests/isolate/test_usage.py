@@ -34,6 +34,7 @@ GROWTH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="measures with /proc")
 @pytest.mark.parametrize("act", GROWTH)
 def test_growth_with_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
@@ -75,6 +76,7 @@ def test_the_end_of_a_process_at_stop(tmp_path: Path, act: str) -> None:
     remote.bad_end = None  # which the fixture asks of every other backend
 
 
+@pytest.mark.slow
 def test_a_bad_end_is_noted_and_not_graded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     backend = write_backend(tmp_path, TEXT.format(act="calls > 1 or atexit.register(os.abort)"), "Odd")
     out = tmp_path / "out"

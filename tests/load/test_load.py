@@ -267,6 +267,7 @@ def known_place(problem: Problem, folder: Path) -> bool:
     return path.is_file() and 1 <= problem.place.line <= len(path.read_text(encoding="utf-8").splitlines()) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slips", [60, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 @pytest.mark.parametrize("file", SPEC_FILES)
 def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str, slips: int) -> None:

@@ -48,6 +48,7 @@ def test_check_finds_an_unknown_key_in_a_bundled_case(cli: Cli, cases: Path) -> 
     cli("check").expect(1, out="unknown key 'lagre'; did you mean 'large'?")
 
 
+@pytest.mark.slow
 def test_check_lists_the_problems_of_all_bundled_cases(cli: Cli, cases: Path) -> None:
     for name in ("chain.yaml", "zero.yaml"):
         spoil(cases / name, "    rule: ", "    rule: no-")

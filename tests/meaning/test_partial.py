@@ -114,6 +114,7 @@ def drawn_calls(seed: int) -> Iterator[tuple[str, PartialCall]]:
         yield draw.choice([*COMPILED]), PartialCall(src, shape, draw.random() < 0.5, FORM)
 
 
+@pytest.mark.slow
 def test_each_run_is_the_meaning_where_its_facts_hold() -> None:
     for document, call in itertools.islice(drawn_calls(1), 150):
         check_runs(document, call, 9)

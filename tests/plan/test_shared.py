@@ -113,6 +113,7 @@ LACKING = [
 """A key of a case, and the problem that it lacks something."""
 
 
+@pytest.mark.slow
 def test_keys_without_what_they_need(tmp_path: Path, cli: Cli) -> None:
     cases = "".join(CASE.format(number=number, more=more) for number, (more, _) in enumerate(LACKING))
     suite = write_suite(tmp_path, f'extends: bundled\nabout: "Mine."\ncases:\n{cases}')

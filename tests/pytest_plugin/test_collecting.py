@@ -204,6 +204,7 @@ def name_package(folder: Path, code: str = "") -> Path:
 IMPORTS = "import conformance\nassert conformance.theirs\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("adapter", "conftest"),
     [
@@ -233,6 +234,7 @@ def test_a_package_with_our_name_and_several_processes(few: Path, backend: str) 
         done.expect(0, " passed", "conformance of reference", "as far as 20 cases of another suite go", never=" failed")
 
 
+@pytest.mark.slow
 def test_tests_that_import_a_package_with_our_name(few: Path) -> None:
     place = name_package(few)
     (few / "test_theirs.py").write_text("from conformance import theirs\ndef test_theirs(): pass\n", encoding="utf-8")

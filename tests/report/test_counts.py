@@ -116,6 +116,7 @@ def assert_drawn_rows_are_no_cases(plan: Plan, evidence: Evidence, html: str) ->
         assert sum(told) >= len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_published_evidence_has_the_same_numbers_everywhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, bundled = find_published_results(folder), bundled_plan()
@@ -144,6 +145,7 @@ RUNS: Mapping[str, tuple[str, tuple[Any, ...], Label]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_has_the_same_label_and_numbers_everywhere(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str

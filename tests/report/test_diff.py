@@ -255,6 +255,7 @@ def test_each_cause_and_each_direction_is_explained() -> None:
         assert not text.endswith(".")
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> None:
     right, wrong = command.folder / "right", command.folder / "wrong"
     command.run("reference", out=right).expect(0)
@@ -329,6 +330,7 @@ NOT_BOTH: Mapping[str, tuple[DrawnCalls, DrawnCalls]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOTH_CALLED)
 def test_a_drawn_row_that_both_runs_called_is_compared(plan: Plan, tmp_path: Path, name: str) -> None:
     was, now, way = BOTH_CALLED[name]
@@ -341,6 +343,7 @@ def test_a_drawn_row_that_both_runs_called_is_compared(plan: Plan, tmp_path: Pat
     assert found.not_compared == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOT_BOTH)
 def test_a_drawn_row_of_one_run_is_neither_better_nor_worse(plan: Plan, tmp_path: Path, name: str) -> None:
     was, now = NOT_BOTH[name]
@@ -361,6 +364,7 @@ def test_a_drawn_row_of_another_suite_is_not_compared(plan: Plan, tmp_path: Path
     assert not found.worse
 
 
+@pytest.mark.slow
 def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp_path: Path) -> None:
     """A run keeps the first failure of each kind; a later row about the same rule may be another one."""
     first, second = same_rule()

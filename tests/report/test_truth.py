@@ -79,6 +79,7 @@ def holds(sentence: str, page: Path, cases: set[str]) -> bool:
     raise KeyError(sentence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["broken:eight-buffers-in-turn", "broken:zero-flag-ignored"])
 def test_each_sentence_of_a_page_about_itself_is_so(
     folder: Callable[[str], Path], reporting: Command, backend: str
@@ -92,6 +93,7 @@ def test_each_sentence_of_a_page_about_itself_is_so(
         assert holds(sentence, page, cases), sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["broken:eight-buffers-in-turn", "broken:zero-flag-ignored"])
 def test_the_command_on_the_page_verifies_it(
     folder: Callable[[str], Path], reporting: Command, monkeypatch: pytest.MonkeyPatch, backend: str

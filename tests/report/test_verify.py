@@ -34,6 +34,7 @@ def test_what_was_not_touched_matches(plan: Plan, tmp_path: Path, adapter: Right
     assert len(found.files) == (1 + len(REPORTS) if what == "." else 1)
 
 
+@pytest.mark.slow
 def test_any_one_changed_digit_on_the_page_is_found(plan: Plan, folder: Path) -> None:
     page = folder / "report.html"
     html = page.read_text(encoding="utf-8")

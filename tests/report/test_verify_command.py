@@ -59,6 +59,7 @@ def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> 
         verify(folder / "report.html", plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.html", "results.jsonl"])
 def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name: str) -> None:
     data, chance = (folder / name).read_bytes(), random.Random(7)

@@ -96,6 +96,7 @@ def test_an_answer_of_another_kind(way: str) -> None:
     assert (len(other) > 0.3 * answered > 15) == bool(WAYS[way][0]), (len(other), answered)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reference", *[f"broken:{name}" for name in BROKEN][::9]])
 def test_verdicts_follow_from_the_evidence(name: str) -> None:
     came = results(load_adapter(name))

@@ -66,6 +66,7 @@ def test_lf_of_a_folder_without_results_is_one_line(command: Command) -> None:
 
 
 # ── --maxfail ─────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("jobs", "isolation"), [("1", "none"), pytest.param("1", "worker", marks=pytest.mark.slow), ("2", "worker")]
 )

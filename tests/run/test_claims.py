@@ -164,6 +164,7 @@ def test_a_report_names_a_limit_in_plain_words(reporting: Command) -> None:
     assert "<b>Not claimed:</b> more than 2 dimensions. <b>Not run:</b>" in page
 
 
+@pytest.mark.slow
 def test_no_call_past_a_limit_is_drawn(command: Command) -> None:
     """Number 271 declares dst with 13 dims."""
     said = command.run(f"{__name__}:TwelveDims", "--drawn-rows", "272", "--json").expect(0)

@@ -63,6 +63,7 @@ def test_a_target_that_is_not_claimed_is_incomplete(
     assert why in command.run(mini(backend), *chosen).expect(4).last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "demand", "code"),
     [
@@ -117,6 +118,7 @@ def chosen(expression: str, folder: Path) -> set[str]:
     return {row.case.id for row in plan.rows if parse_selection(expression, plan)(row)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "cases"),
     [

@@ -93,6 +93,7 @@ def run_under(plan: Plan, backend: str, folder: Path) -> Evidence:
     return run_suite(request, lambda name: folder)
 
 
+@pytest.mark.slow
 def test_a_backend_that_knows_the_suite_by_heart_fails(by_heart: str, tmp_path: Path) -> None:
     before = run_under(PLAN, by_heart, tmp_path)
     assert conclude_evidence(PLAN, before).exit_code == 0
@@ -114,6 +115,7 @@ def evidence_under_nonce(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (folder / RESULTS).read_bytes()
 
 
+@pytest.mark.slow
 def test_rows_of_a_run_under_another_nonce_are_refused(tmp_path: Path, evidence_under_nonce: bytes) -> None:
     path = tmp_path / RESULTS
     path.write_bytes(evidence_under_nonce)
@@ -128,6 +130,7 @@ def test_rows_of_a_run_under_another_nonce_are_refused(tmp_path: Path, evidence_
         read_and_judge(path, PLAN)
 
 
+@pytest.mark.slow
 def test_answers_prepared_for_another_nonce_are_refused(tmp_path: Path, evidence_under_nonce: bytes) -> None:
     """The rows have the contents of another nonce: their digests are not those that are due."""
     path = tmp_path / RESULTS
@@ -149,6 +152,7 @@ def test_a_nonce_is_64_digits(cli: Cli) -> None:
     cli("run", "reference", "--nonce", "abc").expect(2, err=words)
 
 
+@pytest.mark.slow
 def test_the_command_that_repeats_a_row_has_the_nonce(by_heart: str, command: Command) -> None:
     words = ("--nonce", NONCE, "--type", "f32", "--operation", "StaticReshape", "-k", "fresh")
     said = command.run(by_heart, *words).expect(1)

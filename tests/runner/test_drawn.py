@@ -68,6 +68,7 @@ def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
 # ── in the evidence ───────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
     evidence = run_plan(tmp_path, "reference", 60)
     assert evidence.header["drawn"] == {"seed": 0, "calls": 60}
@@ -98,6 +99,7 @@ def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
     assert ["factors met" in str(words) for words in said.values()] == [False, False, False, False, True, True]
 
 
+@pytest.mark.slow
 def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is whole, and its progress reaches the end, although the second half shows nothing more."""
     lines = combined._lines()[:40] * 2
@@ -119,6 +121,7 @@ def test_drawn_rows_come_before_many_elements(tmp_path: Path) -> None:
     assert [kind for kind, _ in groupby(kinds)] == [False, "drawn", True]
 
 
+@pytest.mark.slow
 def test_drawn_rows_run_in_all_jobs(
     ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +214,7 @@ def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
         assert f"shape_type: {row.case.shape_type}\n" in smallest
 
 
+@pytest.mark.slow
 def test_a_row_that_fails_stands_in_the_evidence_and_decides(ring: tuple[Path, Evidence]) -> None:
     _, evidence = ring
     failing = [result for result in evidence.results if drawn_number(result.row)]
@@ -298,6 +302,7 @@ def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
     assert max(len(row.case.steps) for row in long) == 999
 
 
+@pytest.mark.slow
 def test_the_reference_passes_every_drawn_row(many: list[Row]) -> None:
     reference = load_adapter("reference")
     assert [row.id for row in many if is_failure(next(run([row], reference)))] == []

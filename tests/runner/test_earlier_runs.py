@@ -79,6 +79,7 @@ def test_only_our_own_backends_run_in_our_process(backend: str, isolation: str) 
     assert isolation_of(backend) == isolation
 
 
+@pytest.mark.slow
 def test_a_verdict_made_in_our_own_process_proves_nothing(command: Command) -> None:
     backend, words = mini("Bent"), ["as run in the suite's own process", "could write its verdict; it proves nothing"]
     command.run(backend, "--isolation", "none").expect(0, text=words)

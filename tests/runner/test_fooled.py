@@ -70,6 +70,7 @@ NOT_RESUMED: dict[str, tuple[str, str, int, Callable[[Path, Path], object], str]
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", NOT_RESUMED)
 def test_a_run_is_not_resumed_from_something_else(command: Command, mine: Path, what: str) -> None:
     first, second, lines, change, words = NOT_RESUMED[what]

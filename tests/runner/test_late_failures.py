@@ -56,6 +56,7 @@ def test_results_that_cannot_be_renamed_are_kept(command: Command, monkeypatch: 
 # ── cases that are made smaller ───────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
     """Drawn row 387 once became a case with a length that its type of shape cannot hold."""
     reporting.run("broken:counts-in-32-bits", "--drawn-rows", "400").expect(1, out="accepts an illegal call", err="")
@@ -109,6 +110,7 @@ def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypat
     assert all((reporting.out / name).is_file() for name in REPORTS)
 
 
+@pytest.mark.slow
 def test_a_failure_while_the_run_is_judged_or_concluded(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(judge, "judge", fail)
@@ -132,6 +134,7 @@ RENDERERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_report_that_fails_alone(reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     with monkeypatch.context() as patch:
@@ -179,6 +182,7 @@ def test_a_summary_that_fails_keeps_the_verdict(
     assert all((reporting.out / name).is_file() for name in REPORTS)
 
 
+@pytest.mark.slow
 def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.junit.render", fail)
     monkeypatch.setattr("conformance.certificate.page.draw", fail)

@@ -28,6 +28,7 @@ def draw_rows(claims: Claims) -> list[Row]:
     return list(Drawer(SUITE.spec, claims).rows(Drawn(0, len(QUICK_ROWS.drawn), quick=True)))
 
 
+@pytest.mark.slow
 def test_a_quick_run_says_what_it_shows_and_gives_4(cli: Cli, tmp_path: Path) -> None:
     said = cli("run", "reference", QUICK, "--out", tmp_path / "out")
     rows, cases = len(QUICK_ROWS.rows), len(QUICK_ROWS.cases)
@@ -42,6 +43,7 @@ def test_a_quick_run_says_what_it_shows_and_gives_4(cli: Cli, tmp_path: Path) ->
     cli("verify", tmp_path / "out", "--conforms").expect(1)
 
 
+@pytest.mark.slow
 def test_a_planted_backend_fails_a_quick_run(cli: Cli, tmp_path: Path) -> None:
     """Its evidence holds drawn rows that failed, which are drawn again to read it."""
     cli("run", "broken:zero-is-one", QUICK, "--out", tmp_path / "out").expect(1, out="fail: ")

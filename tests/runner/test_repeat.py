@@ -20,6 +20,7 @@ cases:
 """
 
 
+@pytest.mark.slow
 def test_a_row_may_be_called_more_often_than_before(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of calls that fit into the time is no part of an answer."""
     monkeypatch.setattr(row, "MAX_SECONDS", 0.02)

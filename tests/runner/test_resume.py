@@ -101,6 +101,7 @@ def test_a_report_refuses_a_row_that_was_changed(command: Command) -> None:
     command("report", command.out, "--suite", command.folder).expect(2, err="the file was changed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 1, 2, 77, 200, -1])
 def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> None:
     whole = command.run(mini("Flushes"))
@@ -177,6 +178,7 @@ def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
         read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
 def test_a_run_killed_at_any_moment_can_be_finished(command: Command, tmp_path: Path) -> None:
     backend, whole = mini("Flushes"), tmp_path / "whole"

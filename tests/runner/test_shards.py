@@ -25,6 +25,7 @@ def part(command: Command, shard: str, backend: str = "reference", *more: object
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["reference", "Flushes"])
 def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> None:
     name = backend if backend == "reference" else mini(backend)
@@ -73,6 +74,7 @@ def test_parts_that_do_not_make_one_run_are_refused(command: Command, parts: lis
         merge(command, *order).expect(2, err="is a whole run and no shard")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["suite", "backend", "claims", "isolation", "waivers", "environment"])
 def test_parts_whose_headers_differ_are_refused(command: Command, parts: list[Path], key: str) -> None:
     header = evidence_of(parts[1]).header

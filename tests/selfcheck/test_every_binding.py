@@ -28,6 +28,7 @@ def bindings() -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "document"), bindings(), ids=lambda name: name)
 def test_a_rule_that_no_longer_binds_contradicts_a_case(rule: str, document: str) -> None:
     suite = the_suite()

@@ -27,6 +27,7 @@ FACTORS = Factors(SUITE.spec)
 # ── what meets ────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_everything_meets_that_can() -> None:
     """Every three values of 17 factors on legal calls, and of 8 on illegal ones, except those that cannot."""
     legal, illegal = count_meetings(SUITE)
@@ -36,6 +37,7 @@ def test_everything_meets_that_can() -> None:
     assert list(problems_with_meetings((legal, illegal))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("remove", "said"), [
     (lambda line: line.endswith(" - false"), "illegal calls"),  # no shape has no entries
     (lambda line: line[1] == "2" and line[2] == "a", "layout far"),  # no f16 is far
@@ -119,6 +121,7 @@ def words_of(row: Row) -> list[int]:
     return [int.from_bytes(elements[at : at + width], "little") for at in range(0, len(elements), width)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "value"), LAST)
 def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> None:
     drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
@@ -130,6 +133,7 @@ def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> Non
     assert [row.case.steps for row in usual if not LAST[factor, value](row)] == []
 
 
+@pytest.mark.slow
 def test_every_line_gives_a_row() -> None:
     drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
     assert None not in [drawer.claimed_row(number, "row") for number in range(len(combined._lines()))]
@@ -154,6 +158,7 @@ def pairs_of(rows: Iterable[Row]) -> set[object]:
     return found
 
 
+@pytest.mark.slow
 def test_what_is_claimed_still_meets_beside_what_is_not() -> None:
     """A row with a value that a backend does not claim has another one, and keeps the rest."""
     everything = Claims(tuple(SUITE.spec.operations))
@@ -182,6 +187,7 @@ def with_layout(line: str, layout: str) -> str:
     return line[:at] + combined.DIGITS[FACTORS.values["layout"].index(layout)] + line[at + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("not_claimed", "left_out"), [((), 0), (("type:bf16",), 0), (("layout",), 50)])
 def test_rows_that_show_nothing_more_are_left_out(
     not_claimed: tuple[str, ...], left_out: int, monkeypatch: pytest.MonkeyPatch

@@ -142,6 +142,7 @@ def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -
 
 
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", WITH_CONTRACT)
 def test_deleting_a_rule_contradicts_a_case(rule: str) -> None:
     deleted = delete(suite(), rule)
@@ -219,12 +220,14 @@ def test_an_endless_loop_is_ended() -> None:
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_the_command_shows_what_it_planted_and_what_noticed_it(tmp_path: Path, cli: Cli) -> None:
     said = cli("check", "--mutants", "zero-flag-ignored", "--suite", builders.write_suite(tmp_path)).expect(0).out
     assert "zero-flag-ignored" in said
     assert "the suite notices 1 planted backend, 0 deleted rules and 0 mutants of the reference" in said
 
 
+@pytest.mark.slow
 def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) -> None:
     suite = builders.write_suite(tmp_path, builders.CASES.partition("  - {id: two-infers")[0])
     problems = cli("check", "--mutants", "zero", "--json", "--suite", suite).expect(1).data["problems"]

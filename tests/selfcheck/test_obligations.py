@@ -36,11 +36,13 @@ def first_refuted(decide: Decide, most_rank: int) -> str:
 # ── what holds ────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_rank", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_z3_confirms_every_obligation(most_rank: int) -> None:
     assert not first_refuted(reference.decide, most_rank)
 
 
+@pytest.mark.slow
 def test_the_programs_of_solvers_confirm_a_file(cli: Cli, tmp_path: Path) -> None:
     said = cli("export", "smt2", "--out", tmp_path).expect(0).text
     asked = {file.name: file.read_text("utf-8").count("(check-sat)") for file in tmp_path.iterdir()}
@@ -84,6 +86,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_of_the_engine_is_refuted(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     monkeypatch.setattr(*MISTAKES[mistake])
@@ -120,6 +123,7 @@ def test_a_mistake_that_both_sides_share_is_refuted(monkeypatch: pytest.MonkeyPa
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_the_command_asks_z3_if_it_is_installed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("z3", reason="No module named 'z3'; pip install z3-solver")
     assert " confirms 54 obligations proved: " in cli("check", "--prove", "1").expect(0).text

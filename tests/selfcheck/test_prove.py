@@ -46,6 +46,7 @@ def test_the_reference_decides_as_each_document_for_all_lengths() -> None:
         assert {difference.one, difference.other} == {"illegal", "unspecified"}
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_proved(cli: Cli) -> None:
     said = cli("check", "--prove", "1").expect(0).text
     assert "static-oneapi: the reference answers as it says" in said

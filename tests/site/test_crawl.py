@@ -15,6 +15,7 @@ def pages(small_site: Path) -> dict[str, str]:
     return {str(path.relative_to(small_site)): path.read_text(encoding="utf-8") for path in small_site.rglob("*.html")}
 
 
+@pytest.mark.slow
 def test_no_link_is_dead_and_every_file_is_reached(small_site: Path) -> None:
     assert list_broken_links(small_site) == []
     files = {path for path in small_site.rglob("*") if path.is_file()}

@@ -139,6 +139,7 @@ def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: C
     assert page.count("fails on") == 1, "the others pass"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
 def test_each_page_fits_a_phone(site: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")

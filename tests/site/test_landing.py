@@ -177,6 +177,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", CALLS)
 def test_a_label_says_what_a_library_does(tmp_path: Path, label: str) -> None:
     call = CALLS[label].replace("T[6]", '"T[6]"')

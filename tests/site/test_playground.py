@@ -84,6 +84,7 @@ def wanted(document: str, call: Call) -> dict[str, Any]:
     return {"kind": meaning.kind, "dst": dst, "rules": list(meaning.rules), "reason": None, "picture": picture}
 
 
+@pytest.mark.slow
 def test_the_script_says_and_draws_what_the_contracts_say(tmp_path: Path) -> None:
     made = [*drawn(1500, 4), *itertools.islice(small(), 0, None, 197)]
     asked = [(name, zero, ",".join(map(str, src)), ",".join(map(str, shape))) for name, zero, src, shape in made]

@@ -95,6 +95,7 @@ def test_the_rules_name_the_rows_that_nobody_executed(command: Command) -> None:
     assert '<li><a href="compare.html#case-copies">copies</a>: ' in text
 
 
+@pytest.mark.slow
 def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
     publish_run(command, RIGHT)
     folder = publish_run(command, "broken:zero-flag-ignored")

@@ -212,6 +212,7 @@ def judged(spec: Spec) -> list[Row]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["src", "guard", "shape", "empty dims", *ANSWERS, *REFUSALS])
 def test_the_loop_of_a_sweep_agrees_with_the_judge(spec: Spec, judged: list[Row], how: str) -> None:
     """Every call of a small domain, judged one by one by the suite's own engine, comes to the same counts."""

@@ -51,6 +51,7 @@ def count_blames(backend: str, share: int) -> dict[str, Counter[Blame]]:
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "share", [7, pytest.param(1, id="every row", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
 )

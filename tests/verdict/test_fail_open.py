@@ -195,6 +195,7 @@ def test_a_failure_is_no_zero(command: Command) -> None:
 _row_record = Result.to_json
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [

@@ -31,6 +31,7 @@ def problems(results: list[Result]) -> list[tuple[str, str | None]]:
     return [(result.row, result.detail) for result in results if not BAD.isdisjoint(result.verdicts.values())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_backend_conforms(name: str, every: int) -> None:
@@ -39,6 +40,7 @@ def test_a_right_backend_conforms(name: str, every: int) -> None:
     assert problems(list(run(rows, adapter))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Noisy", "Forks", "Threaded"])
 def test_a_right_backend_conforms_in_its_process(name: str) -> None:
     with use_backend(f"tests.verdict.freedoms:{name}", "worker") as adapter:

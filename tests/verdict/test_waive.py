@@ -102,6 +102,7 @@ OF_OTHERS: tuple[dict[str, str | None], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("entry", "code"), [*((entry, 0) for entry in WAIVED), *((entry, 1) for entry in OF_OTHERS)])
 def test_a_waiver_is_for_what_its_patterns_say(
     command: Command, tmp_path: Path, entry: dict[str, str | None], code: int
