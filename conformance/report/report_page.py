@@ -187,6 +187,8 @@ def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
     for key, each in value.items():
         if isinstance(each, Mapping):
             yield from _flatten(each, f"{prefix}{key} · ")
+        elif isinstance(each, list | tuple) and any(isinstance(one, Mapping) for one in each):
+            yield from _flatten({str(number): one for number, one in enumerate(each, 1)}, f"{prefix}{key} · ")
         elif isinstance(each, list | tuple):
             none = "all that is claimed" if f"{prefix}{key}" in _ALL else "none"
             yield f"{prefix}{key}", ", ".join(map(str, each)) or none

@@ -26,7 +26,7 @@ from conformance.report import badge, embedded, report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.verdict.conclude import conclude
 
-from ..builders import Wrong, finish_run, plan_as_bundled
+from ..builders import Command, Wrong, finish_run, plan_as_bundled
 from .page import HOSTILE, SECONDS, WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, run_adapter
 
 __all__ = ["answers", "plan"]
@@ -62,6 +62,13 @@ def test_the_content_policy_names_the_style_and_the_script(answers: Told) -> Non
     assert len(found.raw["script"]) == 3
     for text in (found.raw["style"][0], found.raw["script"][2]):
         assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
+
+
+def test_the_details_of_a_run_are_words_and_numbers(reporting: Command) -> None:
+    reporting.run("reference", "--isolation", "worker")
+    details = (reporting.out / "report.html").read_text(encoding="utf-8").partition('id="environment"')[2]
+    assert re.search(r"results · processes · 1 · exit<td>exit code 0", details)
+    assert not re.search(r"<td>[\[{]", details)
 
 
 def test_a_badge_is_inert_and_names_documents_and_verdicts(answers: Told, plan: Plan, tmp_path: Path) -> None:
