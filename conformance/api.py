@@ -261,15 +261,15 @@ def _documents(spec: Spec, document: str | None) -> list[str]:
     return list(spec.documents) if document is None else [pick("document", str(document), spec.documents)]
 
 
-def _text(name: str, lengths: Sequence[Length]) -> str:
-    if isinstance(lengths, str) or not isinstance(lengths, Iterable):
+def _text(name: str, lengths: Any) -> str:
+    if isinstance(lengths, str) or not isinstance(lengths, Iterable) or getattr(lengths, "ndim", None) == 0:
         return str(lengths)
     if isinstance(lengths, Mapping | Set):
         raise Usage(f"{name} is {str(lengths)[:60]}, which has no order; write a list")
-    for each in lengths:
-        if isinstance(each, Iterable) and not isinstance(each, str):
-            raise Usage(f"{name} holds {str(each)[:60]}, and a length is one number")
-    return ",".join(map(str, lengths))
+    entries = list(lengths)
+    if nested := next((each for each in entries if np.ndim(each)), None):
+        raise Usage(f"{name} holds {str(nested)[:60]}, and a length is one number")
+    return ",".join(map(str, entries))
 
 
 def _flag(value: object) -> bool:

@@ -75,6 +75,14 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    "shape", [[6], (6,), 6, "6", iter([6]), np.array([6]), np.array(6), [np.array(6)], range(6, 7)]
+)
+def test_lengths_come_in_any_form_that_has_an_order(shape: Any) -> None:
+    (found,) = conformance.meaning((2, 3), shape, document="static-oneapi").values()
+    assert (found.kind, found.dst) == ("legal", (6,))
+
+
 @pytest.mark.parametrize(("function", "arguments", "words"), BAD_ARGUMENTS)
 def test_bad_arguments_are_value_errors(function: Any, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):

@@ -30,7 +30,7 @@ from ..report.diff_report import render_html
 from ..report.finished_run import FinishedRun
 from ..report.render import ASSETS, BEGIN_OF_ASSET, BEGIN_OF_PAGE, Site, list_assets
 from ..run.confirm import AFTER_HANGS
-from ..system.files import open_regular, read_bytes, replace_bytes, replace_pages, replace_text
+from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
 from ..system.text import quote_json
 from ..verdict.conclude import conclude_evidence, ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
@@ -176,7 +176,8 @@ def write_pages(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publicati
     stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
         path.unlink(missing_ok=True)
-    replace_pages(reports / ASSETS, list_assets())
+    for name, text in list_assets().items():
+        replace_text(reports / ASSETS / name, text)
     pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
     finished = [facts for _, facts in runs]
     site = Site(plan.suite.digest, max((run.evidence.header["started"][:10] for run in finished), default=""))

@@ -196,3 +196,31 @@ def test_a_terminated_sweep_ends_at_once(tmp_path: Path) -> None:
     for pid in map(int, pids.read_text().split()):
         if running(pid):  # a kill of the pool's own processes cannot reach what hides from them
             os.kill(pid, signal.SIGKILL)
+
+
+STARTS = """
+import subprocess
+from threading import Thread
+from conformance.isolate.process import launch, orphans
+
+orphans.adopt()
+plain, seekers = subprocess.Popen, []
+
+def start(*words, **options):
+    child = plain(*words, **options)  # it is there, and not registered yet
+    seekers.append(Thread(target=orphans.kill_family, args=((), 0, "another worker", 0)))
+    seekers[0].start()
+    seekers[0].join(0.5)
+    return child
+
+subprocess.Popen = start
+handle = launch.start(["sleep", "60"])
+seekers[0].join()
+print("killed" if handle.child.poll() is not None else "lives")
+launch.kill_tree(handle)
+"""
+
+
+def test_a_worker_that_starts_is_no_orphan_of_another_threads_worker() -> None:
+    done = subprocess.run([sys.executable, "-c", STARTS], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "lives\n", done

@@ -181,6 +181,14 @@ def test_pages_of_removed_backends_are_removed(command: Command) -> None:
     }  # fmt: skip
 
 
+def test_a_file_of_somebody_else_beside_the_shared_ones_stays(command: Command) -> None:
+    own = command.folder / "reports" / "assets" / "mine.html"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    publish_run(command, RIGHT)
+    assert own.read_text() == "mine"
+
+
 def test_pages_of_removed_documents_are_removed(command: Command) -> None:
     spec = publish_run(command, RIGHT).parent / "spec"
     pages = {path.name for path in spec.iterdir()}

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -49,6 +50,14 @@ def adopt() -> None:
         if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
             _adopting[:] = [os.getpid()]
             _before.update((e.pid, e.start_time) for e in _processes().values() if e.parent == os.getpid())
+
+
+def start_registered(start: Callable[[], subprocess.Popen[bytes]], mark: str) -> subprocess.Popen[bytes]:
+    """Start a worker and register it. Another thread that looks for orphans meanwhile waits, or would kill it."""
+    with _lock:
+        child = start()
+        _alive[child.pid] = mark
+    return child
 
 
 def register(pid: int, mark: str) -> None:
