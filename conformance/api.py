@@ -267,8 +267,9 @@ def _text(name: str, lengths: Any) -> str:
     if isinstance(lengths, Mapping | Set):
         raise Usage(f"{name} is {str(lengths)[:60]}, which has no order; write a list")
     entries = list(lengths)
-    if nested := next((each for each in entries if np.ndim(each)), None):
-        raise Usage(f"{name} holds {str(nested)[:60]}, and a length is one number")
+    for each in entries:
+        if np.ndim(each):
+            raise Usage(f"{name} holds {str(each)[:60]}, and a length is one number")
     return ",".join(map(str, entries))
 
 

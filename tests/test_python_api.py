@@ -64,6 +64,7 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
     (conformance.meaning, {"src": 3, "shape": 3, "special_zero": "maybe"}, "'maybe' is neither true nor false"),
     (conformance.meaning, {"src": 3, "shape": 3, "special_zero": "yes"}, "'yes' is neither true nor false"),
     (conformance.meaning, {"src": (6,), "shape": [[2, 3]]}, "shape holds [2, 3], and a length is one number"),
+    (conformance.meaning, {"src": (6,), "shape": np.array([[2, 3]])}, "shape holds [2 3], and a length is one number"),
     (conformance.meaning, {"src": {2, 3}, "shape": 6}, "src is {2, 3}, which has no order; write a list"),
     (conformance.check, {"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),
     (conformance.check, {"answer": X, "src": X + 1j, "shape": (6,)}, "complex64, which is no element type"),

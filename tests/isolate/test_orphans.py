@@ -221,6 +221,6 @@ launch.kill_tree(handle)
 """
 
 
-def test_a_worker_that_starts_is_no_orphan_of_another_threads_worker() -> None:
+def test_a_worker_that_starts_is_no_orphan_of_another_thread() -> None:
     done = subprocess.run([sys.executable, "-c", STARTS], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "lives\n", done

@@ -61,7 +61,7 @@ def test_a_payload_larger_than_any_answer(deed: str) -> None:
         ("sends-as-much-as-it-likes", 33554432),
     ],
 )
-def test_an_answer_larger_than_any_right_one_is_judged_by_its_dims(fault: str, length: int) -> None:
+def test_an_answer_that_is_too_large_is_judged_by_its_dims(fault: str, length: int) -> None:
     backend = remote(fault, "run", "second")
     answer, seconds, peak = measure_call(backend)
     assert answer == Outcome("tensor", "f32", (length,))

@@ -180,7 +180,7 @@ def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_answer_too_large_to_read_says_nothing_of_other_threads(tmp_path: Path) -> None:
+def test_an_answer_that_is_too_large_is_of_its_thread_only(tmp_path: Path) -> None:
     backend = start(write_odd(tmp_path, "if odd: return np.zeros(1 << 25, np.float32)"))
     sources = [image_of(TensorSpec("f32", dims)) for dims in ((12,), (13,), (14,))]
     runs = [(backend.compile(reshape(src.dims, src.dims)), src, (), False) for src in (each.tensor for each in sources)]

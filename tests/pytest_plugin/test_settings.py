@@ -160,7 +160,7 @@ def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
     Done(here, *QUIET, *options, adapter="mine.py:Keeps").expect(4, "ERROR: ", words, never="Traceback")
 
 
-def test_an_added_case_that_expects_what_no_document_says_is_refused(here: Path) -> None:
+def test_an_added_case_with_a_wrong_expectation_is_an_error(here: Path) -> None:
     write_cases(here, "extends: bundled\n" + MORE.replace("reject", '"T[4]"'))
     Done(here, *QUIET, adapter="reference").expect(4, "minus-three: expects [4], but", never="Traceback")
 

@@ -106,7 +106,7 @@ def start(
         )  # fmt: skip
 
     try:
-        popen = orphans.start_registered(open_process, mark)
+        popen = orphans.start_and_register(open_process, mark)
         kill_on_hangup(lifeline, -popen.pid)
     except OSError as error:
         os.close(our_end)

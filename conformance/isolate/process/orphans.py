@@ -52,7 +52,7 @@ def adopt() -> None:
             _before.update((e.pid, e.start_time) for e in _processes().values() if e.parent == os.getpid())
 
 
-def start_registered(start: Callable[[], subprocess.Popen[bytes]], mark: str) -> subprocess.Popen[bytes]:
+def start_and_register(start: Callable[[], subprocess.Popen[bytes]], mark: str) -> subprocess.Popen[bytes]:
     """Start a worker and register it. Another thread that looks for orphans meanwhile waits, or would kill it."""
     with _lock:
         child = start()
