@@ -199,12 +199,12 @@ def _was_started(child: int, pid: int) -> bool:
     return words not in ("", own) and not re.search("multiprocessing.resource_tracker import main;main", words)
 
 
-def _mappings_of(pid: int, start: str = "") -> Iterator[_Mapping]:
-    """Read the mappings of a process; `start`: only the one that starts there."""
-    lines = _read(_PROC / str(pid) / "maps").splitlines()
-    for line in [line for line in lines if line.startswith(f"{start}-")] if start else lines:
-        span, rights, offset, device, number, *name = line.split(maxsplit=5)
-        yield _Mapping(pid, span.partition("-")[0], rights, offset, (device, number), "".join(name))
+def _mappings_of(pid: int, beginning: str = "") -> Iterator[_Mapping]:
+    """Read the mappings of a process; `beginning`: of their lines."""
+    for line in _read(_PROC / str(pid) / "maps").splitlines():
+        if line.startswith(beginning):
+            span, rights, offset, device, number, *name = line.split(maxsplit=5)
+            yield _Mapping(pid, span.partition("-")[0], rights, offset, (device, number), "".join(name))
 
 
 def _find_mapped(mappings: Iterable[_Mapping], names: _Names) -> dict[Path, bool]:
@@ -242,8 +242,8 @@ def _inode_of(path: str) -> tuple[str, str] | None:
     with contextlib.suppress(OSError, ValueError):
         if os.path.isfile(path):
             with open(path, "rb") as file, mmap.mmap(file.fileno(), 1, access=mmap.ACCESS_COPY) as memory:
-                start = f"{ctypes.addressof(ctypes.c_char.from_buffer(memory)):x}"
-                return next(_mappings_of(os.getpid(), start)).inode
+                start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+                return next(_mappings_of(os.getpid(), f"{start:x}-")).inode
     return None
 
 

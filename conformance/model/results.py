@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
     @property
     def was_called(self) -> bool:
-        """Whether the library got the call; an adapter may have no way to make it."""
+        """Ask whether the library got the call; an adapter may have no way to make it."""
         return self.kind not in ("none", "unsupported")
 
     def to_json(self) -> dict[str, Any]:

@@ -179,9 +179,14 @@ def volume_of(dims: tuple[int, ...]) -> int:
     return math.prod(dims)
 
 
+def size_of(type_: str, dims: tuple[int, ...]) -> int:
+    """Return the bytes of a tensor's elements; 0 if it has no memory."""
+    return 0 if has_no_memory(dims) else volume_of(dims) * WIDTH[type_]
+
+
 def answer_limit(src: tuple[int, ...]) -> int:
     """Return the bytes of the largest answer that is read from another process: no right one is half as large."""
-    return max(_ALWAYS_READ, 2 * max(WIDTH.values()) * (0 if has_no_memory(src) else volume_of(src)))
+    return max(_ALWAYS_READ, 2 * size_of("f64", src))  # no type is wider
 
 
 def patterns(source: TensorSpec) -> Words:

@@ -170,7 +170,7 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     plans = [
         plan_of_run(plan, each) if each.header["suite"]["digest"] == plan.suite.digest else None for each in (old, new)
     ]
-    not_asked = [_find_not_asked(each, plan, own) if own else {} for each, own in zip((old, new), plans, strict=True)]
+    not_asked = [_find_unasked(each, plan, own) if own else {} for each, own in zip((old, new), plans, strict=True)]
     left_out = {**not_asked[0], **not_asked[1]}
     asked_once = sum(left_out[row] for row in not_asked[0].keys() ^ not_asked[1].keys())
     rules = {row.id: row.case.rule for each in [*filter(None, plans)] or [plan] for row in each.rows}
@@ -211,8 +211,8 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     )
 
 
-def _find_not_asked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int]:
-    """Find the rows that a run, whose plan is `own`, did not call because of its target, with the number of tests."""
+def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int]:
+    """Find the rows that a run did not call because of its target, with the number of tests. `own`: its plan."""
     target, every = evidence.target, Claims(tuple(plan.suite.spec.operations))
     chosen = {row.id for row in own.rows}
     called = {result.row for result in evidence.results if {*result.verdicts.values()} != {NOT_RUN} or result.detail}

@@ -65,6 +65,8 @@ def render_page(
     if menu is None:
         css, script = "".join(map(_read_style, styles)) + css, script + "".join(map(_read, scripts))
         styles, scripts = [], []
+    else:
+        styles, scripts = ([f"{menu.root}{ASSETS}/{name}" for name in names] for names in (styles, scripts))
     page = _environment().get_template(template).render(
         style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), script=Markup(script), script_digest=_digest(script),
         style_files=styles, script_files=scripts, foot=foot, menu=menu, here=here, **values,

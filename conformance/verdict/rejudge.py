@@ -18,7 +18,7 @@ from ..evidence.results import (
 )
 from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..model.types import WIDTH
-from ..plan.memory import answer_limit, dims_error, volume_of
+from ..plan.memory import answer_limit, dims_error, size_of
 from ..plan.rows import Plan, Row
 from ..plan.steps import RowStep
 from ..run.judge import deciding_step, judge_step
@@ -129,7 +129,7 @@ def _is_too_large(outcome: Outcome, src: tuple[int, ...]) -> bool:
     """Ask whether an answer is so large that its elements were not read."""
     if outcome.type not in WIDTH or not outcome.dims or dims_error(outcome.dims):
         return False
-    return volume_of(outcome.dims) * WIDTH[outcome.type] > answer_limit(src)
+    return size_of(outcome.type, outcome.dims) > answer_limit(src)
 
 
 def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:

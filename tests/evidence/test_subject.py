@@ -41,10 +41,12 @@ ctypes.CDLL(f"/proc/self/fd/{{file}}")
 @pytest.fixture(autouse=True)
 def digests_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read each file of the environment once: NumPy alone would take a third of the time of these tests."""
-    monkeypatch.setattr(subject, "sha256_of", lambda path: _DIGEST_OF[Path(sys.prefix) in path.parents](path))
+    monkeypatch.setattr(
+        subject, "sha256_of", lambda path: (read_once if Path(sys.prefix) in path.parents else sha256_of)(path)
+    )
 
 
-_DIGEST_OF: dict[bool, Callable[[Path], str]] = {False: sha256_of, True: cache(sha256_of)}
+read_once = cache(sha256_of)
 
 
 def subject_of(backend: str) -> Subject:
@@ -344,8 +346,8 @@ def test_the_files_of_a_process_of_somebody_else_are_missed(tmp_path: Path, monk
     """Such as one that runs with the rights of another user: its map of memory cannot be read."""
     before = subject._mappings_of
 
-    def read_own(pid: int, start: str = "") -> Iterator[Any]:
-        return iter(()) if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes() else before(pid, start)
+    def read_own(pid: int, beginning: str = "") -> Iterator[Any]:
+        return iter(()) if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes() else before(pid, beginning)
 
     monkeypatch.setattr(subject, "_mappings_of", read_own)
     found = subject_of(adapter(tmp_path, "import subprocess; subprocess.Popen(['sleep', '60'])"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...model import Rejected, RemoteError, Tensor, Unsupported
 from ...model.types import WIDTH
-from ...plan.memory import dims_error, has_no_memory, volume_of
+from ...plan.memory import dims_error, size_of
 from ...system.text import quote
 from .messages import Fault, parse_integer
 
@@ -53,7 +53,7 @@ def type_and_dims(result: Mapping[str, Any], size: int) -> tuple[str, tuple[int,
         return RemoteError(f"the result's dims: {fault}")
     if problem := dims_error(whole):
         return RemoteError(f"the result has {problem}")
-    due = 0 if has_no_memory(whole) else volume_of(whole) * WIDTH[type_]
+    due = size_of(type_, whole)
     if size != due:
         return RemoteError(f"the result has {size} bytes for {type_}{quote(list(whole))}, which takes {due}")
     return type_, whole
