@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
-from ..model.verdicts import COLOURS, LABELS, MARKS
+from ..model.verdicts import COLOURS, LABELS, MARKS, TABLE
 from ..system.terminal import count_noun
 from ..system.text import name_first, shorten
 from ..verdict.sentences import describe_failures
@@ -135,7 +135,7 @@ def _environment() -> Environment:
         loader=FunctionLoader(_read),
     )  # fmt: skip
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS}
+    environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS, "verdicts": TABLE}
     environment.filters |= {"count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts}
     environment.filters["name_first"] = name_first
     environment.filters["preformatted"] = _keep_lines

@@ -14,7 +14,6 @@ from ..evidence.drawn import describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
 from ..evidence.journal import PART
 from ..model import Document
-from ..model.verdicts import TABLE
 from ..verdict.standing import Standing
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
@@ -50,6 +49,7 @@ _LINKS = {
     "cases_page": "../spec/cases.html",
     "compare_page": "../compare.html",
     "observed_page": "../unspecified.html",
+    "landing_page": "../index.html",
 }
 """What the published pages of all backends share, on pages beside them."""
 _NO_LINKS = dict.fromkeys(_LINKS, "")
@@ -110,7 +110,6 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         filters=list_filters(run, brief),
         cases=list(collect_other_failures(run, list_shown(failures)) if brief else collect_cases(run, facets)),
         details=[*_details(run, certified), (f"SHA-256 of {evidence_file}", sha256)],
-        legend={verdict: entry.legend for verdict, entry in TABLE.items()},
         evidence=None if brief else dump_evidence(run.evidence),
         facets=list(facets),
     )
