@@ -12,9 +12,9 @@ from ..meaning.contract import Contract, contracts
 from ..model import INTEGERS, Case, Given, Operation, Spec, Suite
 from ..model.types import WIDTH, range_of
 from .facets import WITH_FUNCTION, facets_of_case, facets_of_way
-from .lower import lower, lower_one
+from .lower import lower, lower_one, meanings_at
 from .memory import volume_of
-from .steps import RowStep
+from .steps import RowStep, StepMeaning
 
 
 class _RowFields(NamedTuple):
@@ -63,6 +63,10 @@ class Row(_RowFields):
     def step(self, number: int) -> RowStep:
         """One of its steps; the others need not be lowered."""
         return self.steps[number] if "steps" in self.__dict__ else lower_one(self, number)
+
+    def meanings(self, number: int) -> tuple[StepMeaning, ...]:
+        """What one of its steps means, each meaning with the documents that say so."""
+        return meanings_at(self, number)
 
     @property
     def node_id(self) -> str:

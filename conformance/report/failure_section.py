@@ -220,7 +220,7 @@ def _note(result: RowResult) -> str:
 
 def _find_meaning(result: RowResult) -> StepMeaning:
     """Return how the first document in which a row fails reads the step that decides."""
-    meanings = result.row.step(result.step).meanings
+    meanings = result.row.meanings(result.step)
     return next((each for each in meanings if set(each.documents) & set(result.failing)), meanings[0])
 
 

@@ -66,7 +66,7 @@ def group_observations(run: FinishedRun) -> Observations:
         if OBSERVED not in result.verdicts.values():
             continue
         silent: dict[tuple[str, ...], list[str]] = {}
-        for judged in result.row.step(result.step).meanings:
+        for judged in result.row.meanings(result.step):
             there = [document for document in judged.documents if result.verdicts[document] == OBSERVED]
             if there:
                 silent.setdefault(judged.meaning.rules, []).extend(there)

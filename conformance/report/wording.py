@@ -58,7 +58,7 @@ def collect_wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
     """The wants at a step, each with the documents that say so."""
     found: dict[str, list[str]] = {}
     for row in rows:
-        for judged in row.step(step).meanings:
+        for judged in row.meanings(step):
             documents = found.setdefault(format_want(judged.meaning, row.case.steps[step].src_type), [])
             documents += [document for document in judged.documents if document not in documents]
     return found

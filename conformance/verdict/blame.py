@@ -229,7 +229,7 @@ def _weakness(premise: Premise) -> int:
 
 
 def meaning_in(row: Row, at: int, document: str) -> Meaning:
-    return next(judged.meaning for judged in row.step(at).meanings if document in judged.documents)
+    return next(judged.meaning for judged in row.meanings(at) if document in judged.documents)
 
 
 def failing_step(row: Row, result: Result, document: str) -> int:
