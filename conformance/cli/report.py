@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import report
-from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear
+from ..evidence.folder import CERTIFICATE, REPORTS, RESULTS, clear, results_path
 from ..evidence.results import Evidence, Writer, part_of, read
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
@@ -75,7 +75,7 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
 
 def _put_together(folders: Sequence[Path], out: Path, plan: Plan) -> Evidence:
     """Write the evidence of all shards of one run as that of the whole run."""
-    paths = [folder / RESULTS for folder in folders]
+    paths = [results_path(folder) for folder in folders]
     if any(path.resolve().parent == out for path in paths):
         raise Usage(f"--out {out} holds one of the shards; name another folder")
     clear(out)  # first, since a run that is there must not pass for the one that is refused here

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..draw.challenge import challenge
-from ..evidence.folder import RESULTS, clear
+from ..evidence.folder import RESULTS, clear, results_path
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.process.supervise import Terminated
 from ..load.cases import load_suite
@@ -242,7 +242,7 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
 def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request of a run; Usage if its options contradict one another."""
     if args.partial_ok and (not args.shard or args.select is not None or args.last_failed):
-        raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k and --last-failed")
+        raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k, --quick and --last-failed")
     if args.waivers and args.select == QUICK:
         raise Usage("--quick draws rows that no waiver can name; drop --waivers")
     request = read_request(args, plan)
@@ -283,7 +283,7 @@ def _read_failed(last_failed: Path | None) -> Callable[[Row], bool]:
     if last_failed is None:
         return lambda row: True
     try:
-        results = read(last_failed / RESULTS if last_failed.is_dir() else last_failed).results
+        results = read(results_path(last_failed)).results
     except InvalidEvidence as refused:
         raise Usage(f"--last-failed: {refused}") from None
     failed = {result.row for result in results if fails(result.verdicts.values())}

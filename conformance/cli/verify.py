@@ -164,8 +164,9 @@ def _show(report: Verified, unmet: Sequence[str], repeated: Repetition | None) -
     for mismatch in report.mismatches:
         say(paint("red", with_sign(False, str(mismatch))))
     if report.mismatches:
-        number = count_noun(len(report.mismatches), "thing")
-        say(f"{number} that do not follow from the evidence; do not rely on this report")
+        number = len(report.mismatches)
+        things = "one thing does" if number == 1 else f"{number:,} things do"
+        say(f"{things} not follow from the evidence; do not rely on this report")
     if report.mismatches or report.conclusion is None or report.evidence is None:
         return
     backend = report.evidence.header["backend"]

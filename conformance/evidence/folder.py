@@ -38,8 +38,11 @@ def find_results(folder: Path) -> list[Path]:
 
 
 def results_path(path: Path) -> Path:
-    """Return the path of the results file in a folder; any other path is returned as it is."""
-    return next(iter(find_results(path)), path / RESULTS) if path.is_dir() else path
+    """Return the path of the results in a folder, also of an unfinished run; any other path is returned as it is."""
+    if not path.is_dir():
+        return path
+    unfinished = part_of(path / RESULTS)
+    return next(iter(find_results(path)), unfinished if unfinished.exists() else path / RESULTS)
 
 
 def find_published_results(folder: Path) -> Path | None:

@@ -186,7 +186,7 @@ def describe_filter(target: Target, cases: int) -> str:
         return f"{target.filter} chose some cases, and only the whole suite shows conformity"
     few, planted = quick_rows(), len(import_module("conformance.adapters.broken").BROKEN)
     noticed = f"{planted - len(few.unnoticed)} of {planted} planted backends"
-    some = f"{len(few.rows)} rows of {len(few.cases)} cases, and drawn rows, that notice {noticed}"
+    some = f"{len(few.rows)} rows of {len(few.cases)} cases; together with all its drawn rows they notice {noticed}"
     if target.operations or target.documents or target.types:  # fewer of them, and none is drawn
         some = f"those of {len(few.rows)} rows that are asked for"
     return f"{QUICK}: {some}; a full run has {cases:,} cases"

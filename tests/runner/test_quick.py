@@ -33,7 +33,7 @@ def test_a_quick_run_says_what_it_shows_and_gives_4(cli: Cli, tmp_path: Path) ->
     said = cli("run", "reference", QUICK, "--out", tmp_path / "out")
     rows, cases = len(QUICK_ROWS.rows), len(QUICK_ROWS.cases)
     noticed = f"{len(PLANTED) - len(QUICK_ROWS.unnoticed)} of {len(PLANTED)} planted backends"
-    few = f"--quick: {rows} rows of {cases} cases, and drawn rows, that notice {noticed}"
+    few = f"--quick: {rows} rows of {cases} cases; together with all its drawn rows they notice {noticed}"
     said.expect(4, text=f"exit 4: incomplete: {few}; a full run has {len(SUITE.cases):,} cases")
     evidence = read(tmp_path / "out" / "results.jsonl")
     assert [result.row for result in evidence.results] == list(QUICK_ROWS.rows)

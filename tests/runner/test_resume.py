@@ -65,6 +65,19 @@ def test_a_run_that_ended_is_not_resumed(command: Command) -> None:
     command.run("reference", "--resume", command.out).expect(2, err="is not where the suite has it; begin a new run")
 
 
+def test_an_unfinished_run_is_named_as_such(command: Command) -> None:
+    """Not as a missing file, by the commands that need a whole run."""
+    command.run("reference")
+    path = command.out / "results.jsonl"
+    cut_results(path, lines_of(path)[:-1])
+    out, suite = command.out, ("--suite", command.folder)
+    for words in (("diff", out, out), ("run", "reference", "--lf", out), ("report", out, out, "--out", out / "whole")):
+        command(*words, *suite).expect(2, err=f"{path}.part: has no footer: the run did not end")
+    said = command("verify", out, *suite)
+    assert said.code == 1
+    assert said.out.endswith("one thing does not follow from the evidence; do not rely on this report\n")
+
+
 INTERRUPTED = {
     "failing": (mini("Flushes"), slice(0, -9), "fails?: .*; incomplete: the run was interrupted after [0-9]+ of"),
     "whole": ("reference", slice(0, -1), "exit 4: incomplete: the run was interrupted after ([0-9]+) of \\1 rows"),
