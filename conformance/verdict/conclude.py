@@ -245,7 +245,8 @@ def _exit_code(
         number += " fails" if failed == 1 else " fail"
         for severity, some in count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
-            return FAILS, f"{number}: {who} {say_severity(severity, some)}"
+            errors = f", {tests[ERROR]:,} {say_errors(tests[ERROR])}" if tests[ERROR] else ""
+            return FAILS, f"{number}: {who} {say_severity(severity, some)}{errors}"
         return FAILS, number
     if deaths:
         return FAILS, deaths

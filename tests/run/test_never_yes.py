@@ -122,6 +122,14 @@ def test_errors_of_the_adapter_do_not_say_that_a_backend_fails(command: Command)
         )
 
 
+def test_errors_of_the_adapter_are_counted_beside_failures(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    raises = miniatures.Errs.instead
+    monkeypatch.setattr(miniatures.Errs, "instead", lambda self, src: src if src and src.dims else raises(self, src))
+    said = command.run(mini("Errs")).expect(1)
+    words = "tests fail: [0-9]+ of them accept an illegal call, [0-9]+ meet an error of the adapter"
+    assert re.search(words, said.text)
+
+
 def test_what_is_left_out_and_works_is_said(command: Command) -> None:
     said = command.run(mini("LeavesOut"), "--json").expect(0)
     assert "not claimed, and every row of it is right: layout:reversed" in said.data["notes"]
