@@ -155,6 +155,8 @@ def read_folder(folder: Path) -> FolderContent | None:
 
 def _page_beside_results(path: Path, plan: Plan) -> Verified:
     """Look at a published page; its evidence lies beside it."""
+    if path.name == CERTIFICATE:
+        raise InvalidEvidence(f"{path}: is the page of a certificate; name its folder, with --certificate")
     results = find_published_results(path.parent)
     if results is None:
         raise InvalidEvidence(f"{path}: holds no evidence, and {PUBLISHED} is not beside it; put it there")

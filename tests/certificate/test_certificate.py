@@ -267,6 +267,7 @@ def test_a_published_certificate_is_verified_when_packed(
     assert publish(lab, out) == 0
     (folder,) = folders(site)
     assert {path.name for path in folder.iterdir()} == due | {"results.jsonl.xz", "report.html", PAGE, BADGE}
+    cli("verify", folder / PAGE, "--suite", lab.suite).expect(2, err="name its folder, with --certificate")
     steps = (folder / PAGE).read_text().partition("<ol>")[2]
     for link in re.findall('href="(.*?)"', steps):
         copy = (lab.home / "customer" / folder.name / link).resolve()
