@@ -82,7 +82,8 @@ def register(config: pytest.Config) -> None:
     except CommandError as problem:
         raise pytest.UsageError(plain(str(problem))) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
-    config.pluginmanager.register(FailureSections(config))
+    if config.pluginmanager.has_plugin("terminal"):
+        config.pluginmanager.register(FailureSections(config))
 
 
 def _lock_out(config: pytest.Config, locks: ExitStack) -> None:

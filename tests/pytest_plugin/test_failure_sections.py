@@ -56,6 +56,11 @@ def test_failing_rows_have_the_groups_of_a_run(here: Path, cli: Cli, monkeypatch
     done.says(f"\n{tests} of ")
 
 
+def test_a_session_without_a_terminal_is_judged(here: Path) -> None:
+    words = [word for word in OPTIONS if word != "-q"]  # an option of the terminal
+    Done(here, *words, "-p", "no:terminal", "cases", adapter="flat.py:Flat").expect(1, never="INTERNALERROR")
+
+
 def test_the_command_of_a_kind_repeats_its_failure_in_full(here: Path) -> None:
     done = call(here, "--conformance-timeout", "7", "cases")
     command = next(line for line in done.text.splitlines() if line.startswith("      pytest --adapter flat.py:Flat"))
