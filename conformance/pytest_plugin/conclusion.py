@@ -114,8 +114,6 @@ class SessionConclusion:
     def _write(self, folder: Path | None, caught: Mapping[str, int], drawn: DrawnRun) -> Evidence:
         """Write the evidence as `conformance run` does; without a folder, into memory, and only of rows that ran."""
         header = dict(self.setup.header)
-        if any(row.id not in self.results for row in self.wanted):
-            header["target"] = {**header["target"], "select": self.config.option.keyword or None}
         if drawn.drawn.calls:
             header["drawn"] = drawn.drawn.to_json()
         writer = Writer(folder and folder / RESULTS, header)
