@@ -114,6 +114,8 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _Findings:
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
         problems = list(check_cases.lock_problems(suite, path))
+    elif lock:  # ids are locked when nothing else is wrong
+        problems = [problem for problem in problems if not problem.what.endswith(check_cases.TO_LOCK)]
     return _Findings(spec, len(suite.cases), meetings, None, problems, 0 if own is plan else len(suite.added))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -45,7 +46,7 @@ def layers(folder: Path, bundled: Path) -> list[Path]:
     """Return the folders to read: the bundled one or another; both if the other says `extends: bundled`."""
     if folder == bundled:
         return [bundled]
-    extends = any(b"\nextends:" in b"\n" + content_of(path) for path in folder.glob("*.yaml"))
+    extends = any(b"\nextends:" in b"\n" + content_of(path).removeprefix(BOM_UTF8) for path in folder.glob("*.yaml"))
     return [bundled, folder] if extends else [folder]
 
 
