@@ -40,6 +40,8 @@ def load_adapter(backend: str) -> Adapter:
         bundled = bundled_backends().get(name)
         own = error.name and name.partition(":")[0].startswith(error.name)  # its own module, not one that it needs
         remedy = "it is not on Python's path; install it, or name its file" if own else "install what it needs"
+        if "relative import" in str(error):
+            remedy = "name it as a module of its package, package.module:Class"
         remedy = (bundled and bundled.install) or remedy
         raise CannotStart(f"{backend}: cannot be imported: {error}; {remedy}") from error
     except KeyboardInterrupt:
@@ -124,6 +126,8 @@ def _class(backend: str) -> Any:
     if separator and not module.endswith(".py") and _beside(module):
         what = f"the module {module!r} is not on Python's path, but there is a file"
         raise CannotStart(f"{backend}: {what}; write {_beside(module)}:{name}")
+    if not module or module.startswith("."):
+        raise CannotStart(f"{backend}: names no module and no file; write package.module:Class or path/to/file.py:Class")
     _importing.append(backend)
     try:
         imported = _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
