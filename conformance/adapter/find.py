@@ -127,7 +127,7 @@ def _class(backend: str) -> Any:
         what = f"the module {module!r} is not on Python's path, but there is a file"
         raise CannotStart(f"{backend}: {what}; write {_beside(module)}:{name}")
     if not module or module.startswith("."):
-        raise CannotStart(f"{backend}: names no module and no file; write package.module:Class or path/to/file.py:Class")
+        raise CannotStart(f"{backend}: names no module and no file; write package.module:Class or path/file.py:Class")
     _importing.append(backend)
     try:
         imported = _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)

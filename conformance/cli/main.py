@@ -157,7 +157,8 @@ def _run_to_the_end(arguments: Sequence[str]) -> int:
         return 141
     except OSError as error:
         _discard_output()
-        what = "this process" if error.errno in (errno.EMFILE, errno.ENOMEM) else "output"
+        places = {errno.EMFILE: "this process", errno.ENOMEM: "this process", errno.ENOENT: "the working directory"}
+        what = places.get(error.errno or 0, "output")
         say_error(f"{error.filename or what}: {error.strerror or error}")
     except (MemoryError, ImportError) as error:  # without memory, modules cannot be imported either
         say_error(f"{type(error).__name__}: {str(error) or 'there is no memory left; see `ulimit -v`'}")

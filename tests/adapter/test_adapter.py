@@ -31,7 +31,7 @@ MISNAMED = {
     "tests.miniatures:ALL": "'ALL' is no class",
     "tests.miniatures:": "has no class ''",
     ":It": "names no module and no file",
-    "./tests:It": "names no module and no file; write package.module:Class or path/to/file.py:Class",
+    "./tests:It": "names no module and no file; write package.module:Class or path/file.py:Class",
     "no/such/file.py:It": "no such file; give the path",
     "mine.py": "name the file and the class: mine.py:Class",
     "tests.miniatures:Plain@moon": "has no choice of device",

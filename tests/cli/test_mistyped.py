@@ -129,6 +129,16 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
     assert done.stdout.strip() in ("0", "141")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    script = f"cd gone; rmdir ../gone; PYTHONPATH={ROOT} {sys.executable} -m conformance run reference -k stays"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("conformance: the working directory: No such file or directory\n")
+    assert "Traceback" not in done.stderr
+
+
 # ── the terminal ──────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x07", "\u202e", "\u2066", "\x9b31m", "\r", "\u200b", "\ufeff", "\x00"])
 def test_nothing_printable_acts_on_a_terminal(text: str) -> None:
