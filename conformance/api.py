@@ -268,8 +268,8 @@ def _text(name: str, lengths: Any) -> str:
         raise Usage(f"{name} is {str(lengths)[:60]}, which has no order; write a list")
     entries = list(lengths)
     for each in entries:
-        if np.ndim(each):
-            raise Usage(f"{name} holds {str(each)[:60]}, and a length is one number")
+        if np.ndim(each) or len(str(each).replace(",", " ").split()) != 1:
+            raise Usage(f"{name} holds {str(each)[:60]!r}, and a length is one number")
     return ",".join(map(str, entries))
 
 
