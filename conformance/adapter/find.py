@@ -126,7 +126,7 @@ def _class(backend: str) -> Any:
     if separator and not module.endswith(".py") and _beside(module):
         what = f"the module {module!r} is not on Python's path, but there is a file"
         raise CannotStart(f"{backend}: {what}; write {_beside(module)}:{name}")
-    if not module or module.startswith("."):
+    if not module or (module.startswith(".") and not module.endswith(".py")):
         raise CannotStart(f"{backend}: names no module and no file; write package.module:Class or path/file.py:Class")
     _importing.append(backend)
     try:

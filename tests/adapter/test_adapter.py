@@ -210,6 +210,7 @@ def test_an_error_names_the_file_that_may_be_meant(
     monkeypatch.chdir(tmp_path)
     assert "name the file and the class: ./of_mine.py:Class" in command.run("of_mine").err
     assert "write ./of_mine.py:It" in command.run("of_mine:It").err
+    assert "has no `identity`" in command.run("./of_mine.py:It").err, "the file is read"
 
 
 def test_classes_that_a_file_imports_are_not_offered(command: Command, backend: Any) -> None:
