@@ -155,7 +155,9 @@ class Blamer:
         if outcome.kind in NO_ANSWER and not outcome.faults:
             return list(dict.fromkeys(entry.rule for entry in entries_of(row, at, document)[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))
-        return [rule for name in names for rule in self.broken_by.get(name, ())]
+        rules = [rule for name in names for rule in self.broken_by.get(name, ())]
+        # no rule lists every way in which elements are wrong, such as memory around src that was read
+        return rules or (list(self.broken_by["wrong elements"]) if outcome.kind == "tensor" else [])
 
     def _rules_of_dims(
         self, row: Row, at: int, document: str, got: Sequence[int], due: Sequence[int | None]

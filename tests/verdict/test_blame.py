@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
 
@@ -73,3 +74,22 @@ def test_a_crash_on_an_illegal_call_breaks_the_same_ruling_alone() -> None:
     blamer = Blamer(bundled_plan().suite.spec.rules, [row], {row.id: result})
     blamed = [blamer.blame(row, result, document) for document in row.documents]
     assert {each and each.premise.rule for each in blamed} == {"refuse-illegal-calls"}
+
+
+@pytest.mark.parametrize(
+    "diagnosis",
+    [
+        "wrong elements", "memory around src read", "infinity lost", "bytes of each element reversed",
+        "elements in the wrong places", "elements in the wrong places, others lost",
+    ],
+)  # fmt: skip
+def test_wrong_elements_of_any_kind_break_the_content(diagnosis: str) -> None:
+    (row,) = (row for row in bundled_plan().rows if row.id == "in-place-regroups[StaticReshape-f32]")
+    (result,) = run([row], FAULTS["moves in column-major order"]())
+    wrong = result._replace(diagnosis=diagnosis, outcomes=(result.outcome._replace(faults=()),))
+    wrong = wrong._replace(verdicts=dict.fromkeys(row.documents, "fail"))
+    blamer = Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong})
+    assert {each and each.premise.rule for each in map(partial(blamer.blame, row, wrong), row.documents)} == {
+        "same-content"
+    }
+    assert blamer.broken_rules(row, wrong) == {"same-content"}
