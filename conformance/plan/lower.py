@@ -96,7 +96,7 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
     elif case.inputs.get("shape") == 0:
         shapes = shapes[1:] if case.in_first_node else shapes[:-1]
     graph = _graph(row, step, common)
-    return RowStep(graph, source, shapes, step.in_place, meanings_at(row, number), case.large, case.shape_step)
+    return RowStep(graph, source, shapes, step.in_place, row.meanings(number), case.large, case.shape_step)
 
 
 def _src_type(row: Row, step: Step) -> str:
@@ -200,7 +200,6 @@ def _common_dims(all_dims: list[tuple[int, ...]]) -> Dims:
 # ── the meaning ───────────────────────────────────────────────────────────────────────────────────
 
 
-@lru_cache(8192)  # pages ask again when the steps have been dropped
 def meanings_at(row: Row, number: int) -> tuple[StepMeaning, ...]:
     """Return what a step of a row means, each with the documents that say so."""
     step = row.case.steps[number]

@@ -66,7 +66,14 @@ class Row(_RowFields):
 
     def meanings(self, number: int) -> tuple[StepMeaning, ...]:
         """What one of its steps means, each meaning with the documents that say so."""
-        return meanings_at(self, number)
+        if number not in self._meanings:
+            self._meanings[number] = meanings_at(self, number)
+        return self._meanings[number]
+
+    @cached_property
+    def _meanings(self) -> dict[int, tuple[StepMeaning, ...]]:
+        """Those of its steps that are known; pages ask again when the steps have been dropped."""
+        return {}
 
     @property
     def node_id(self) -> str:
