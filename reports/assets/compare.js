@@ -14,6 +14,14 @@
   }
   whenIdle(lines, textOf);
 
+  /* A link to a report leads to the case or the rule of its line there. */
+  function leadOn(event) {
+    var link = event.target.closest('.where a');
+    if (link) link.hash = link.closest('[data-s]').querySelector('dt').id;
+  }
+  document.addEventListener('pointerover', leadOn);
+  document.addEventListener('focusin', leadOn);
+
   wireFilters('#' + document.querySelector('#filters~section h2').id, function (want) {
     var text = (want.text || '').toLowerCase(), count = 0, total = 0, now = chosen(want);
     now.forEach(function (group) {
