@@ -65,14 +65,14 @@ class Row(_RowFields):
         return self.steps[number] if "steps" in self.__dict__ else lower_one(self, number)
 
     def meanings(self, number: int) -> tuple[StepMeaning, ...]:
-        """What one of its steps means, each meaning with the documents that say so."""
+        """Return what one of its steps means: each meaning, and the documents that say so."""
         if number not in self._meanings:
             self._meanings[number] = meanings_at(self, number)
         return self._meanings[number]
 
     @cached_property
     def _meanings(self) -> dict[int, tuple[StepMeaning, ...]]:
-        """Those of its steps that are known; pages ask again when the steps have been dropped."""
+        """The meanings asked for so far, by step. Pages ask again when the steps have been dropped."""
         return {}
 
     @property

@@ -157,7 +157,7 @@ class Blamer:
         names = (diagnosis or "", *(diagnosis or "").split(", "))
         rules = [rule for name in names for rule in self.broken_by.get(name, ())]
         # no rule lists every way in which elements are wrong, such as memory around src that was read
-        return rules or (list(self.broken_by["wrong elements"]) if outcome.kind == "tensor" else [])
+        return rules or (list(self.broken_by["wrong elements"]) if diagnosis and outcome.kind == "tensor" else [])
 
     def _rules_of_dims(
         self, row: Row, at: int, document: str, got: Sequence[int], due: Sequence[int | None]

@@ -56,7 +56,7 @@ def test_failing_rows_have_the_groups_of_a_run(here: Path, cli: Cli, monkeypatch
     done.says(f"\n{tests} of ")
 
 
-def test_a_session_without_a_terminal_is_judged(here: Path) -> None:
+def test_a_session_needs_no_terminal(here: Path) -> None:
     words = [word for word in OPTIONS if word != "-q"]  # an option of the terminal
     Done(here, *words, "-p", "no:terminal", "cases", adapter="flat.py:Flat").expect(1, never="INTERNALERROR")
 
