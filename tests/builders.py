@@ -44,6 +44,11 @@ def some_slow(every: Iterable[str], fast: Container[str]) -> list[Any]:
     return [each if each in fast else pytest.param(each, marks=pytest.mark.slow) for each in every]
 
 
+def some_exhaustive(names: Iterable[str]) -> list[Any]:
+    """Return all names in order; CI tries every third."""
+    return [name if k % 3 == 0 else pytest.param(name, marks=pytest.mark.exhaustive) for k, name in enumerate(names)]
+
+
 # ── a specification ───────────────────────────────────────────────────────────────────────────────
 spec = cache(load_spec)
 TINY = {

@@ -67,6 +67,7 @@ def test_a_filter_that_selects_nothing(few: Path, arguments: list[str]) -> None:
     Done(few, *SUITE, FILE, "-q", *arguments).expect(5, "incomplete", never="conforms to")
 
 
+@pytest.mark.slow
 def test_a_filter_in_the_environment_is_seen(few: Path, cli: Cli) -> None:
     """Its evidence holds the other rows as not run: the -k of pytest is not that of the command."""
     Done(few, *SUITE, "-q", "--conformance-out=out", PYTEST_ADDOPTS="-k ZERO").expect(4, "incomplete", "-k 'ZERO'")

@@ -11,7 +11,7 @@ from conformance.plan.rows import Row
 from conformance.run.row import run
 from conformance.verdict.blame import Blamer
 
-from ..builders import DOCUMENTS, bundled_plan
+from ..builders import DOCUMENTS, bundled_plan, some_exhaustive
 from .one_fault_backends import FAULTS, FREEDOMS
 
 TEXT, FORBIDDEN, RULING = BLAMES
@@ -56,7 +56,7 @@ def count_blames(backend: str, share: int) -> dict[str, Counter[Blame]]:
 @pytest.mark.parametrize(
     "share", [7, pytest.param(1, id="every row", marks=[pytest.mark.slow, pytest.mark.exhaustive])]
 )
-@pytest.mark.parametrize("backend", BLAMED)
+@pytest.mark.parametrize("backend", some_exhaustive(BLAMED))
 def test_a_fault_is_held_against_the_sentence_it_breaks(backend: str, share: int) -> None:
     """Some calls rest on more premises than the fault, such as a src of one dimension; those are a ruling's.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatch
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -24,7 +24,7 @@ from conformance.verdict.blame import HEAVIEST_FIRST
 from conformance.verdict.conclude import conclude
 from conformance.verdict.failure_kinds import group_failures
 
-from ..builders import DOCUMENTS, bundled_plan
+from ..builders import DOCUMENTS, bundled_plan, some_exhaustive
 from .one_fault_backends import FAULTS, FREEDOMS, OneFault
 
 TEXT, FORBIDDEN, RULING = BLAMES
@@ -238,11 +238,6 @@ def find_differences(name: str, backend: OneFault, expected: Expected) -> Iterat
             yield f"{document}: no longer differs; take it out of KNOWN"
         elif not known and not want.allows(said):
             yield f"{document}: wrong {'rule' if said.blame in want.blames else 'blame'}: said {said}; due {want}"
-
-
-def some_exhaustive(names: Iterable[str]) -> list[Any]:
-    """Return all names in order; CI tries every third."""
-    return [name if k % 3 == 0 else pytest.param(name, marks=pytest.mark.exhaustive) for k, name in enumerate(names)]
 
 
 @pytest.mark.parametrize("name", some_exhaustive(FAULTS))
