@@ -138,6 +138,7 @@ def _free_steps_of_large_plans(plan_of: Callable[[Suite], Plan]) -> None:
 def _keep_byte_code() -> None:
     """Compile the suite and NumPy once for all certified runs: each would do so again, half of its start."""
     plain, owner, temporary = getattr(OpenedFiles, "env").fget, os.getpid(), tempfile.gettempdir()  # noqa: B009
+    python = sys.executable  # the test that asks first may have replaced it
 
     @cache
     def compiled() -> Path:
@@ -145,7 +146,7 @@ def _keep_byte_code() -> None:
         atexit.register(lambda: shutil.rmtree(folder, True) if os.getpid() == owner else None)
         code = f"{import_code()}import conformance.isolate.protocol.worker, conformance.adapters.reference, ml_dtypes"
         variables = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder), "PYTHONDONTWRITEBYTECODE": ""}
-        subprocess.run([sys.executable, "-c", code], env=variables, check=True)
+        subprocess.run([python, "-c", code], env=variables, check=True)
         return folder
 
     def env(opened: OpenedFiles) -> Any:
