@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from .base import Dims, PlantedCall, overlook, resolve_dims
+from conformance.model import Graph, Node, Operand
+from conformance.model.types import WIDTH
+
+from .base import Answer, Dims, PlantedCall, Run, execute_run, overlook, read_graph, resolve_dims
 from .inference import infer_only_first
 
 resolve_dims.plant("chains-fused", "nodes-compose", "A", "Skips every node of a chain but the last.", lambda call:
@@ -46,3 +49,35 @@ overlook("nine-entries-of-a-later-node-need-not-divide", "nodes-compose", "E",
          "Rounds an inferred length down among nine or more entries of a later node.",
          lambda call: call.position > 0 and len(call.shape) > 8 and -1 in call.shape,
          overlooked=("same-volume",))  # fmt: skip
+
+
+@execute_run("one-shape-for-all-nodes", breaks="nodes-compose", classes="I")
+def _(run: Run) -> Answer:
+    """Takes the last shape that arrives for each node, also for those whose shape is constant."""
+    if not run.shapes:
+        return run.answer()
+    latest = run.shapes[-1]
+    known = Operand(latest.type, latest.dims, tuple(latest.array().ravel().tolist()))
+    late = {node.shape.values is None for node in run.program.graph.nodes if node.shape is not None}
+    if late == {True}:
+        return run.answer()
+    nodes = tuple([node._replace(shape=known) for node in run.program.graph.nodes])
+    return run.move(run.program.settle("run", nodes, run.src.dims, ()))
+
+
+@read_graph("entries-have-the-width-of-the-first-shape", breaks="nodes-compose", classes="D")
+def _(graph: Graph) -> Graph:
+    """Reads constant shapes of 64 bits as if their entries had 32, if the first shape of the graph has."""
+    widths = [WIDTH.get(node.shape.type, 0) if node.shape is not None else 0 for node in graph.nodes]
+
+    def read(node: Node, width: int) -> Node:
+        if node.shape is None or node.shape.values is None or width <= widths[0]:
+            return node
+        halves = [half for entry in node.shape.values for half in (entry, -1 if entry < 0 else 0)]
+        return node._replace(shape=node.shape._replace(values=tuple(halves[: len(node.shape.values)])))
+
+    return graph._replace(nodes=tuple(map(read, graph.nodes, widths)))
+
+
+resolve_dims.plant("eight-nodes-at-most", "nodes-compose", "J", "Skips every node after the eighth.",
+                   lambda call: call.resolve() if call.position < 8 else call.src)  # fmt: skip

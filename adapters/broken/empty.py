@@ -27,3 +27,12 @@ def _(call: PlantedCall) -> Dims:
     if 0 in call.src:
         raise Illegal("src is empty")
     return dst
+
+
+@resolve_dims("two-empty-lengths-infer-nothing", breaks="infer-keeps-count", classes="CQ")
+def _(call: PlantedCall) -> Dims:
+    """Rejects a -1 if two lengths of src are 0."""
+    dst = call.resolve()
+    if call.src.count(0) > 1 and -1 in call.shape:
+        raise Illegal("nothing can be inferred")
+    return dst

@@ -233,3 +233,15 @@ def _(run: Run, dst: Dims) -> Answer:
     pairs = src.array().copy()
     pairs[..., src.dims[3] // 2 * 2 :] = 0
     return pairs.reshape(dst)
+
+
+def sort_unless_repeated(src: Tensor) -> Tensor:
+    """src with the strides of a row-major order where they are not 0, if one of them is."""
+    if 0 not in src.strides or min(src.strides) < 0 or math.prod(src.dims) > 10_000:
+        return src
+    order = iter(sorted((stride for stride in src.strides if stride), reverse=True))
+    return with_strides(src, tuple(next(order) if stride else 0 for stride in src.strides))
+
+
+read_layout("repetition-hides-the-order", "Takes strides to be in row-major order if one of them is 0.",
+            sort_unless_repeated)  # fmt: skip

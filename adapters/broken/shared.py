@@ -92,3 +92,13 @@ def _(node: Node, src_type: str) -> Node:
     shape = node.shape
     is_column = shape is not None and len(shape.dims) == 2 and shape.dims[1] == 1 and shape.dims[0] != 1
     return node._replace(shape=shape._replace(dims=shape.dims[:1])) if shape and is_column else node
+
+
+@execute_run("one-type-for-all-threads", breaks="each-call-alone", classes="HG")
+def _(run: Run) -> Answer:
+    """Keeps the type of the latest src where the programs of all threads look for it."""
+    answer, maker = run.answer(), run.program.maker
+    if threading.current_thread() is threading.main_thread() or not isinstance(answer, np.ndarray):
+        return answer
+    write_and_wait(maker, (run.src.type,))
+    return dense(maker.memory[0], answer.shape, bytearray(answer.tobytes().ljust(8 * answer.size, b"\0")))

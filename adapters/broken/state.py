@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.model import Operand, Rejected, Tensor
+from conformance.model import Node, Operand, Rejected, Tensor
 
 from .base import Answer, Dims, Run, execute_run, plant
 from .layout import with_strides
@@ -251,3 +251,59 @@ def _(run: Run) -> Answer:
     if run.program.memory % (1 << 16) == 0:
         raise Rejected("run", "the program was not called yet")
     return run.answer()
+
+
+@execute_run("inferred-for-the-first-batch", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Answers the dims of its first answer if shape is constant and a length of src was not known at compilation."""
+    program = run.program
+    if program.dst is not None or run.shapes:
+        return run.answer()
+    if program.memory is None:
+        program.memory = dims_of(run.answer())
+    return run.move(program.memory)
+
+
+@execute_run("a-batch-of-any-volume", breaks="each-call-alone", classes="EI")
+def _(run: Run) -> Answer:
+    """Answers src instead of rejecting a later call if shape is constant and a length of src was not known before."""
+    program = run.program
+    later, program.memory = program.memory, True
+    try:
+        return run.answer()
+    except Rejected:
+        if not later or program.dst is not None or run.shapes:
+            raise
+        return run.move(run.src.dims)
+
+
+@execute_run("constant-after-a-thousand-calls", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Always answers the dims that it has answered in a thousand calls on end."""
+    dims, count = run.program.memory or (None, 0)
+    if dims is not None and count >= 1000:
+        return run.move(dims)
+    answer = run.answer()
+    run.program.memory = dims_of(answer), count + 1 if dims_of(answer) == dims else 1
+    return answer
+
+
+def confuse_graphs(name: str, fault: str, key: Callable[[Node], Any]) -> None:
+    """Plant a backend that looks up dst, where it is known at compilation, by a part of the graph."""
+
+    def execute(run: Run) -> Answer:
+        program, maker = run.program, run.program.maker
+        if program.dst is None:
+            return run.answer()
+        first, *others = program.graph.nodes
+        this = (run.src.dims, first.shape, first.special_zero, *map(key, others))
+        maker.memory = {**(maker.memory or {}), this: program.dst} if this not in (maker.memory or {}) else maker.memory
+        return run.move(maker.memory[this])
+
+    plant(name, "each-call-alone", "HA", fault, execute=execute)
+
+
+confuse_graphs("a-fork-is-cached-as-a-chain", "Caches dst without what the later nodes take.",
+               lambda node: (node.shape, node.special_zero))  # fmt: skip
+confuse_graphs("the-flag-of-the-first-node-is-the-key", "Caches dst without the flags of the later nodes.",
+               lambda node: (node.shape, node.takes_src))  # fmt: skip

@@ -17,7 +17,7 @@ from ..model.types import WIDTH
 from ..plan.contents import EDGES, default_words
 from ..plan.memory import strides_of
 from .calls import DrawnCall, guess_answer
-from .factors import Factors, Values
+from .factors import Factors, Values, describe_call
 
 FILE = "combinations.txt"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -72,7 +72,7 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     type_, place = chosen["type"], chosen["place"]
     steps = [
         _step(each, chosen, _content(type_, chosen["content"], math.prod(each.src), number + at), place)
-        for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"]))
+        for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"], number))
     ]
     dst = _last_dims(call, place)
     declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
@@ -88,7 +88,7 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     )  # fmt: skip
 
 
-def _calls_in_time(call: DrawnCall, time: str, threads: str) -> list[DrawnCall]:
+def _calls_in_time(call: DrawnCall, time: str, threads: str, number: int) -> list[DrawnCall]:
     """Return the calls of one program, in their order."""
     if threads != "one":
         return [call] * _THREADS
@@ -98,16 +98,28 @@ def _calls_in_time(call: DrawnCall, time: str, threads: str) -> list[DrawnCall]:
         larger = min(1000 + 4 * math.prod(call.src), _MAX_LARGER)
         src, shape = ((larger, *[1] * (len(lengths) - 1)) for lengths in (call.src, call.shape))
         return [DrawnCall(src, shape, call.special_zero), call]
+    if time == "other-lengths":  # a graph that knows no more than every other length takes both: see Case.known
+        return [call, _with_another_length(call, number), call]
     return [call, call] if time == "repeated" else [call]
 
 
+def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
+    """Return a call with one length of src doubled that graphs may leave open; a legal one if there is one."""
+    lengths = [at for at, length in enumerate(call.src) if length and at % 2 == 0]
+    calls = [call._replace(src=(*call.src[:at], 2 * call.src[at], *call.src[at + 1 :])) for at in lengths]
+    legal = [each for each in calls if "broken" not in describe_call(each)]
+    among = legal or calls or [call]
+    return among[number % len(among)]
+
+
 def _step(call: DrawnCall, chosen: Values, bits: str | None, place: str) -> Step:
-    nodes = _nodes(call, place)
+    nodes = _nodes(call, place) if chosen["time"] != "other-lengths" else _nodes_of_any_length(call, place)
     src = nodes[0].src
     return Step(
         chosen["type"], src, tuple(node.shape for node in nodes), tuple(node.special_zero for node in nodes), _EXPECT,
         chosen["layout"], chosen["in_place"] == "yes", bits,  # type: ignore[arg-type]
         shared_src=place == "fork", shared_shape=place == "shared-shape",
+        constant_nodes="first" if place == "mixed" else "none",
     )  # fmt: skip
 
 
@@ -121,8 +133,23 @@ def _nodes(call: DrawnCall, place: str) -> list[DrawnCall]:
         "first-of-2": [call, after],
         "last-of-2": [before, call],
         "middle-of-3": [before, call, after],
+        "mixed": [before, call, after],
         "last-of-5": [*flat, before, call],
         "fork": [DrawnCall(src, (volume,), False), call],
+        "shared-shape": [call, call],
+    }[place]
+
+
+def _nodes_of_any_length(call: DrawnCall, place: str) -> list[DrawnCall]:
+    """Return the nodes of a graph that takes other lengths of src, too: shapes of the other nodes do not name them."""
+    before, after = DrawnCall(call.src, (0,) * len(call.src), True), DrawnCall((), (-1,), False)
+    return {
+        "single": [call],
+        "first-of-2": [call, after],
+        "last-of-2": [before, call],
+        "middle-of-3": [before, call, after],
+        "mixed": [before, call, after],
+        "fork": [DrawnCall(call.src, (-1,), False), call],
         "shared-shape": [call, call],
     }[place]
 

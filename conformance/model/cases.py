@@ -19,6 +19,7 @@ Layout = Literal[
     "permuted", "stepped-7", "offset-8", "broadcast-two", "reversed-two",
     "transposed+reversed", "transposed+stepped", "padded+reversed", "broadcast+reversed", "channels-last+cropped",
     "stepped-3", "reversed-all", "broadcast-first-two", "inner-swapped", "padded+cropped",
+    "transposed+broadcast", "permuted+broadcast-last",
 ]  # fmt: skip
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 _FAMILIES: Mapping[str, str] = {
@@ -90,6 +91,15 @@ class Step:
     """Whether each node of the chain takes src, not the output before it; the answer is the last node's output."""
     shared_shape: bool = field(default=False, metadata=_facts("the nodes share one shape tensor", "shared-shape"))
     """Whether the nodes take one shape tensor. Their shapes are then equal."""
+    constant_nodes: Literal["none", "first", "second"] = field(
+        default="none", metadata=_facts("a constant shape in every second node from the {}")
+    )
+    """Whether every second node of the chain, from the first or the second, has a constant shape of another type,
+    however the shapes of the other nodes are passed."""
+
+    def is_constant(self, k: int) -> bool:
+        """Ask whether a node has a constant shape, however the shapes of the other nodes are passed."""
+        return self.constant_nodes != "none" and (self.constant_nodes == "second") == bool(k % 2)
 
 
 @dataclass(frozen=True)

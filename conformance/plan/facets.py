@@ -35,6 +35,8 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
         yield "unknown-src"
     if given != "attribute":
         yield f"shape-type:{shape_type}"
+        if has_constant_nodes(case):
+            yield f"shape-type:{other_shape_type(operation, shape_type)}"
     if given == "runtime" and len(operation.shape_passed_as) > 1:
         yield RUNTIME_SHAPE
     ranks = ({len(dims) for dims in tensor} for tensor in dims_over_steps(case))
@@ -42,6 +44,15 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.shape_rank != 1 or shape_type[0] not in "su" or shape_type == "string":
         yield "form:shape"
+
+
+def has_constant_nodes(case: Case) -> bool:
+    return any(step.constant_nodes != "none" for step in case.steps)
+
+
+def other_shape_type(operation: Operation, shape_type: str) -> str:
+    """Return another type that shape may have, for nodes whose shape is constant beside others; the same if none is."""
+    return next((type_ for type_ in operation.shape_types if type_ != shape_type), shape_type)
 
 
 def _facets_of_keys(part: Case | Step) -> Iterator[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
+from .facets import other_shape_type
 from .memory import TensorSpec, strides_of, volume_of
 from .steps import SHARED_FROM_ELEMENTS, RowStep, StepMeaning
 
@@ -90,13 +91,17 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
         start = zlib.crc32(case.id.encode()) if case.start is None else case.start
         start += 977 * (number % 2 if case.generated else number)
     source = TensorSpec(_src_type(row, step), step.src, step.layout, step.bits, start)
-    shapes = tuple((row.shape_type, _shape_dims(row, shape), shape) for shape in step.shapes)
-    if row.given != "runtime":
-        shapes = ()
-    elif case.inputs.get("shape") == 0:
-        shapes = shapes[1:] if case.in_first_node else shapes[:-1]
+    shapes = tuple(
+        (row.shape_type, _shape_dims(row, shape), shape)
+        for k, shape in enumerate(step.shapes)
+        if _arrives(row, step, k) and not (k == _own_node(case, step) and case.inputs.get("shape") == 0)
+    )
     graph = _graph(row, step, common)
     return RowStep(graph, source, shapes, step.in_place, row.meanings(number), case.large, case.shape_step)
+
+
+def _arrives(row: Row, step: Step, k: int) -> bool:
+    return row.given == "runtime" and not step.is_constant(k)
 
 
 def _src_type(row: Row, step: Step) -> str:
@@ -158,8 +163,9 @@ def _shape_operand(row: Row, step: Step, k: int, common: Dims) -> Operand | None
 
 def _shape_vector(row: Row, step: Step, k: int, common: Dims) -> Operand:
     """Return a well-formed shape of the type and rank that the case chooses."""
-    if row.given != "runtime":
-        return Operand(row.shape_type, _shape_dims(row, step.shapes[k]), step.shapes[k])
+    if not _arrives(row, step, k):
+        type_ = other_shape_type(row.signature, row.shape_type) if step.is_constant(k) else row.shape_type
+        return Operand(type_, _shape_dims(row, step.shapes[k]), step.shapes[k])
     assert common is not None
     return Operand(row.shape_type, common, None)
 

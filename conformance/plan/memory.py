@@ -33,7 +33,7 @@ _FAR_STEP = (1 << 16) + 1
 """Elements between neighbours along the first axis of `far`, beside those that lie there."""
 MOST_DIMS, _FAR = 256, 1 << 64
 """The largest rank of an answer, and the largest distance of a length from 0."""
-REPEATING = tuple(layout for layout in LAYOUTS if layout.startswith("broadcast") or layout == "overlapping")
+REPEATING = tuple(layout for layout in LAYOUTS if "broadcast" in layout or layout == "overlapping")
 """Layouts in which several elements lie in one place."""
 
 

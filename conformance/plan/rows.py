@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 from ..meaning.contract import Contract, contracts
 from ..model import INTEGERS, Case, Given, Operation, Spec, Suite
 from ..model.types import WIDTH, range_of
-from .facets import WITH_FUNCTION, facets_of_case, facets_of_way
+from .facets import WITH_FUNCTION, facets_of_case, facets_of_way, has_constant_nodes, other_shape_type
 from .lower import lower, lower_one, meanings_at
 from .memory import volume_of
 from .steps import RowStep, StepMeaning
@@ -205,10 +205,15 @@ def is_expressible(case: Case, operation: Operation, given: Given, shape_type: s
         return False
     if static and any(step.shared_shape for step in case.steps):
         return False  # an attribute is no tensor
+    types = {shape_type}
+    if has_constant_nodes(case):
+        if "constant" not in operation.shape_passed_as:
+            return False
+        types.add(other_shape_type(operation, shape_type))
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
     if absent and (given, shape_type) != (operation.shape_passed_as[0], operation.shape_types[0]):
         return False  # there is only one way to leave shape out
     if shape_type not in INTEGERS:
         return True
-    values = range_of(shape_type)
-    return all(entry in values for step in case.steps for shape in step.shapes for entry in shape)
+    entries = {entry for step in case.steps for shape in step.shapes for entry in shape}
+    return all(entry in range_of(type_) for type_ in types for entry in entries)

@@ -190,7 +190,12 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         if row.case.pause_ms and number == len(row.steps) - 1:
             sleep(row.case.pause_ms / 1000)
         outcome, answer = make_call(adapter, step, programs)
-        if row.case.times > 1 and not fails(each.verdict for each in judge_step(step, outcome, ()).values()):
+        is_compiled = step.graph in programs
+        if (
+            row.case.times > 1
+            and is_compiled
+            and not fails(each.verdict for each in judge_step(step, outcome, ()).values())
+        ):
             outcome, answer = _call_again(adapter, step, programs, outcome, row.case.times)
         if outcome.kind in DIED:
             programs.clear()
