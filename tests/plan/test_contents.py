@@ -95,7 +95,8 @@ def test_only_elements_in_one_place_are_equal(layout: Layout) -> None:
     words = patterns(TensorSpec("f32", (3, 4, 5), layout)).reshape(3, 4, 5)
     different = {
         "broadcast": 20, "broadcast-middle": 15, "broadcast-last": 12, "overlapping": 1 + 2 + 15 + 4,
-        "broadcast-two": 4, "broadcast-first-two": 5, "broadcast+reversed": 20,
+        "broadcast-two": 4, "broadcast-first-two": 5, "broadcast+reversed": 20, "transposed+broadcast": 20,
+        "permuted+broadcast-last": 12,
     }.get(layout, 60)  # fmt: skip
     assert np.unique(words).size == different
     if layout == "overlapping":

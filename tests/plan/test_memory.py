@@ -72,7 +72,8 @@ def test_every_layout_has_the_same_elements(layout: Layout, dims: tuple[int, ...
         ("reversed-two", (-48, 16, -4)), ("transposed+reversed", (4, 8, -24)), ("transposed+stepped", (8, 16, 48)),
         ("padded+reversed", (84, 28, -4)), ("broadcast+reversed", (0, 16, -4)), ("channels-last+cropped", (64, 4, 16)),
         ("stepped-3", (144, 48, 12)), ("reversed-all", (-48, -16, -4)), ("broadcast-first-two", (0, 0, 4)),
-        ("inner-swapped", (48, 16, 4)), ("padded+cropped", (112, 28, 4)),
+        ("inner-swapped", (48, 16, 4)), ("padded+cropped", (112, 28, 4)), ("transposed+broadcast", (0, 4, 12)),
+        ("permuted+broadcast-last", (4, 8, 0)),
     ],
 )  # fmt: skip
 def test_the_strides_of_a_layout(layout: Layout, strides: tuple[int, ...]) -> None:

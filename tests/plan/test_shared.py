@@ -18,6 +18,7 @@ from ..builders import Cli, write_suite
 
 SUITE = load_suite()
 ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.file in ("cases/shared.yaml", "cases/form.yaml")}
+CHAINS = {row.id: row for row in plan_of(SUITE).rows if row.case.file == "cases/chain.yaml"}
 STATIC = contracts(SUITE.spec)["static-oneapi"]
 CASE = """
   - id: mine-{number}
@@ -44,6 +45,20 @@ def test_a_shared_shape_reaches_each_node(given: str) -> None:
     values = (8, 3) if given == "constant" else None
     assert [node.shape and node.shape.values for node in step.graph.nodes] == [values, values]
     assert len(step.shapes) == (2 if given == "runtime" else 0)
+
+
+@pytest.mark.parametrize(("case", "late"), [
+    ("a-constant-shape-behind-one-of-its-own", [True, False]),
+    ("one-shape-of-its-own-between-constant-ones", [False, True, False]),
+])  # fmt: skip
+def test_a_constant_shape_stands_beside_one_that_arrives(case: str, late: list[bool]) -> None:
+    """Both operands of the graph and what arrives with run: of two types, and only what is late arrives."""
+    (step,) = CHAINS[f"{case}[Reshape-1-f32-s32-runtime]"].steps
+    shapes = [node.shape for node in step.graph.nodes if node.shape is not None]
+    assert [shape.values is None for shape in shapes] == late
+    assert [shape.type for shape in shapes] == ["s32" if each else "s64" for each in late]
+    assert [type_ for type_, _, _ in step.shapes] == ["s32"] * late.count(True)
+    assert {row.operation for row in CHAINS.values() if row.case.id == case} == {"Reshape-1"}
 
 
 def test_an_attribute_is_shared_by_no_nodes() -> None:

@@ -39,8 +39,7 @@ def time_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def row_of(case: str) -> Row:
-    (row,) = plan_of_cases(load_suite(), [case]).rows
-    return row
+    return plan_of_cases(load_suite(), [case]).rows[0]
 
 
 def refuse(answer: Any, call: int, _: float) -> Any:
@@ -65,6 +64,13 @@ def test_the_first_call_that_differs_is_judged(act: Callable[[Any, int, float], 
 def test_all_calls_are_made() -> None:
     backend = Counting(lambda answer, *_: answer)
     assert run_row(row_of("more-calls-than-16-bits-count"), backend).outcome.calls == backend.calls == 65600
+
+
+def test_a_call_that_is_rejected_at_compile_is_not_made_again() -> None:
+    """It has no program to run; the other steps are called as often as the case says."""
+    backend = Counting(lambda answer, *_: answer)
+    result = run_row(row_of("a-thousand-equal-calls-make-no-constant"), backend)
+    assert (set(result.verdicts.values()), backend.calls) == ({"pass"}, 4 * 1100)
 
 
 def test_fewer_calls_are_noted(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

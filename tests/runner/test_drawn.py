@@ -55,7 +55,7 @@ def many() -> list[Row]:
     """Rows of combinations, and random ones."""
     drawer = Drawer(SUITE.spec, EVERYTHING)
     whole = whole_number()
-    numbers = sorted({*range(0, whole, 7), *range(FIRST_SEQUENCE, whole, SEQUENCE_EVERY), *range(whole, whole + 300)})
+    numbers = sorted({*range(0, whole, 5), *range(FIRST_SEQUENCE, whole, SEQUENCE_EVERY), *range(whole, whole + 300)})
     return [row for number in numbers if (row := drawer.row(0, number))]
 
 
@@ -298,7 +298,7 @@ def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
     pairs = {(len(step.src), len(step.shapes[0])) for row in many for step in row.case.steps}
     assert not {(src, shape) for src in range(1, 9) for shape in range(1, 9)} - pairs
     long = [row for row in many if len(row.case.steps) >= 200]
-    assert len(long) == 23
+    assert len(long) == 25
     assert max(len(row.case.steps) for row in long) == 999
 
 

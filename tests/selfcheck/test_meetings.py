@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 import pytest
@@ -15,8 +15,9 @@ from conformance.draw.factors import Codes, Design, Factors, Values, describe_ca
 from conformance.draw.rows import FIRST_SEQUENCE, Drawer, Drawn
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
-from conformance.model import Claims, Declared
+from conformance.model import Claims, Declared, Graph
 from conformance.plan.rows import Row
+from conformance.plan.steps import RowStep
 from conformance.selfcheck.meetings import count_meetings, problems_with_meetings
 from tools.combine import Builder, draw_calls
 
@@ -107,12 +108,26 @@ LAST: dict[tuple[str, str], Callable[[Row], bool]] = {
     ("time", "larger"): lambda row: len(row.steps[0].src.elements) >= 2000,
     ("time", "repeated"): lambda row: row.steps[0].graph == row.steps[1].graph,
     ("threads", "one-program"): lambda row: row.case.one_program and row.case.concurrent == 4,
+    ("time", "other-lengths"): lambda row: takes_two_sources(row.steps),
+    ("place", "mixed"): lambda row: has_two_kinds_of_shapes(row.steps[-1].graph),
     ("content", "zeros"): lambda row: not any(row.steps[-1].src.elements[:]),
     ("content", "constant"): lambda row: len({*words_of(row)}) == 1,
     ("content", "sorted"): lambda row: [*words_of(row)[:61]] == sorted(words_of(row)[:61]),
     ("content", "small"): lambda row: max(words_of(row)) < 61,
 }  # fmt: skip
 """What is true of a row with a value."""
+
+
+def takes_two_sources(steps: Sequence[RowStep]) -> bool:
+    """Ask whether one graph is called with a src, another and the first again; an empty src may have no other."""
+    sources = [step.source.dims for step in steps]
+    is_other = sources[0] == sources[2] and (sources[0] != sources[1] or 0 in sources[0])
+    return is_other and len({step.graph for step in steps}) == 1
+
+
+def has_two_kinds_of_shapes(graph: Graph) -> bool:
+    shapes = [node.shape for node in graph.nodes if node.shape is not None]
+    return len({shape.type for shape in shapes}) == 2 and [shape.values is None for shape in shapes[::2]] == [False] * 2
 
 
 def words_of(row: Row) -> list[int]:
