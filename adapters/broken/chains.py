@@ -53,7 +53,7 @@ overlook("nine-entries-of-a-later-node-need-not-divide", "nodes-compose", "E",
 
 @execute_run("one-shape-for-all-nodes", breaks="nodes-compose", classes="I")
 def _(run: Run) -> Answer:
-    """Takes the last shape that arrives for each node, also for those whose shape is constant."""
+    """Takes the last shape that arrives for each node, also for a node with a constant shape."""
     if not run.shapes:
         return run.answer()
     latest = run.shapes[-1]

@@ -51,7 +51,7 @@ def has_constant_nodes(case: Case) -> bool:
 
 
 def other_shape_type(operation: Operation, shape_type: str) -> str:
-    """Return another type that shape may have, for nodes whose shape is constant beside others; the same if none is."""
+    """Return the type of the constant shapes beside shapes of another type; the same type if there is no other."""
     return next((type_ for type_ in operation.shape_types if type_ != shape_type), shape_type)
 
 
