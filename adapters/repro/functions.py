@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from conformance.model import LAYOUTS, STRIDED, Unsupported
+from conformance.plan.facets import has_constant_nodes
 from conformance.plan.memory import TensorSpec, strides_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
@@ -64,6 +65,8 @@ def write_script(row: Row, backend: str) -> Parts:
     template = (RUNTIME if runtime else CONSTANT).get(name)
     if template is None:
         raise Unsupported("runtime-shape")
+    if runtime and ("{runtime}" in template.before or template is not CONSTANT[name]) and has_constant_nodes(row.case):
+        raise Unsupported("constant shapes beside one that arrives")
     type_ = steps[0].source.type
     if "{type}" in template.before and any(step.source.type != type_ for step in steps):
         raise Unsupported("types that change between the steps")

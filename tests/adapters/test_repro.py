@@ -146,6 +146,10 @@ def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
         (["shape-is-a-scalar", "--backend", "onednn"], "it needs form:shape-rank"),
         (["two-nodes-take-one-shape", "--backend", "torch"], "it needs shared-shape"),
         (["programs-run-at-the-same-time", "--backend", "torch"], "it needs threads"),
+        (
+            ["a-constant-shape-before-one-of-its-own[Reshape-1-f32-s32-runtime]", "--backend", "paddle"],
+            "it needs constant shapes beside one that arrives",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_one_line(words: list[str], message: str, cli: Cli) -> None:
