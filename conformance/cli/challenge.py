@@ -32,6 +32,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the challenge; Usage if the commitment is of another suite."""
     path, key, out = args.commitment, args.key, args.out or Path(CHALLENGE)
     check_key(key)
+    if not path.exists():
+        raise Usage(f"{path} does not exist; name the commitment.json that a vendor gave")
     if out.exists():
         raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
     committed = read_record(path, COMMITMENT_FORM)

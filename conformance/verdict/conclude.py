@@ -11,7 +11,7 @@ from ..adapter import FAMILIES, is_own
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
-from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Cases, Claims, Result, Suite, Verdict, fails
+from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
 from ..model.verdicts import count_failed
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, explain_drawn
@@ -178,7 +178,7 @@ def conclude(
     waived = waived and f"waived: {waived}"
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
-    code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths, plan.suite.cases)
+    code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths, plan)
     if waived and code == CONFORMS:
         why += f"; {waived}"
     code, why = _limit_to_suite(plan.suite, code, why)
@@ -235,7 +235,7 @@ def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
 
 def _exit_code(
     standings: tuple[Standing, ...], groups: Mapping[tuple[str, str], list[SimilarRows]],
-    claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str, cases: Cases,
+    claims: Claims, target: Target, overdue: tuple[str, ...], deaths: str, plan: Plan,
 ) -> tuple[int, str]:  # fmt: skip
     tests = Counter(count_tests(standings))
     if failed := count_failed(tests):
@@ -258,11 +258,9 @@ def _exit_code(
     if (target.lf or target.select == QUICK) and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {target.filter} chooses no row of the target"
     if target.select and nothing_ran:
-        near = suggest(nearest(target.select, cases), "see `conformance list cases`")
-        hint = explain_drawn(target.select) or near
-        return INCOMPLETE, f"incomplete: nothing ran; -k {target.select!r} is in no row of the target; {hint}"
+        return INCOMPLETE, f"incomplete: nothing ran; {_explain_no_row(target.select, plan)}"
     if target.filter:
-        return INCOMPLETE, f"incomplete: {describe_filter(target, len(cases))}"
+        return INCOMPLETE, f"incomplete: {describe_filter(target, len(plan.suite.cases))}"
     if unmet := list(_find_unmet(standings, claims, target)):
         return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
     if gaps := [standing for standing in standings if standing.word not in ("conforms", NOT_CLAIMED)]:
@@ -275,6 +273,14 @@ def _exit_code(
     return CONFORMS, f"the whole target conforms{only}" + (
         f", with {count_noun(waived, 'test')} waived" if waived else ""
     )
+
+
+def _explain_no_row(select: str, plan: Plan) -> str:
+    """Say why -k leaves no row to call, and what helps."""
+    if plan.rows and all(row.case.large for row in plan.rows):
+        return f"the rows of -k {select!r} are large; add --large"
+    hint = explain_drawn(select) or suggest(nearest(select, plan.suite.cases), "see `conformance list cases`")
+    return f"-k {select!r} is in no row of the target; {hint}"
 
 
 def _find_unmet(standings: Iterable[Standing], claims: Claims, target: Target) -> Iterator[str]:

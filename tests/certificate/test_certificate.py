@@ -488,6 +488,12 @@ def test_certify_calls_every_row_of_a_case_that_hangs(lab: Lab) -> None:
     assert set(kinds) == {"timeout", "rejected"}, "a shape that arrives with run does not hang"
 
 
+@pytest.mark.parametrize("words", [("challenge", "no/commitment.json"), ("audit", "no/certificate", "reference")])
+def test_what_is_not_there_is_a_mistake_of_usage(cli: Cli, words: tuple[str, ...]) -> None:
+    cli(*words).expect(2, err="does not exist")
+
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [(("# ", "# "), "backend.adapter"), (('"chain", ', ""), "backend.adapter, claims.leaves_out")],

@@ -112,6 +112,11 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
     assert said.last.endswith("is in no row of the target; see `conformance list cases`"), "its name is right"
 
 
+def test_a_choice_of_large_rows_alone_says_what_to_add(cli: builders.Cli) -> None:
+    said = cli("run", "reference", "-k", "facet:large")
+    assert said.last == "exit 4: incomplete: nothing ran; the rows of -k 'facet:large' are large; add --large"
+
+
 def chosen(expression: str, folder: Path) -> set[str]:
     """The cases of the rows that an expression chooses."""
     plan = builders.plan_of_cases(folder)
