@@ -33,6 +33,7 @@ _FACTOR_OF_FACET = {
     "layout": "layout", "in-place": "in_place",
     "unknown-src": "known", "declared": "declared", "dst-strides": "dst_layout", "shape-strides": "shape_step",
     "chain": "place", "shared-src": "place", "shared-shape": "place", "threads": "threads",
+    "shape-type": "place",  # that of a constant shape beside others
 }  # fmt: skip
 """The factor to change for a backend that does not claim a facet, by the family of the facet."""
 

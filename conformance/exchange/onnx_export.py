@@ -71,7 +71,9 @@ def _write(onnx: Any, out: Path, group: Chosen, program: GraphCalls) -> None:
     for number, step in enumerate(program.steps):
         type_, elements = _TYPES[step.source.type], patterns(step.source).tobytes()
         inputs = [("src", type_, step.source.dims, elements)]
-        for k, (node, shape) in enumerate(zip(step.graph.nodes, step.arriving, strict=False)):
+        nodes = enumerate(step.graph.nodes)
+        late = [(k, node) for k, node in nodes if node.shape is not None and node.shape.values is None]
+        for (k, node), shape in zip(late, step.arriving, strict=True):
             if not node.shares_shape:
                 entries = shape.tensor.array().astype("<i8").tobytes()
                 inputs.append((_shape_name(step.graph, k), "INT64", shape.tensor.dims, entries))

@@ -71,7 +71,7 @@ def smaller_cases(case: Case) -> Iterator[Case]:
 def _smaller_steps(step: Step) -> Iterator[Step]:
     if len(step.shapes) > 1:
         for at in range(len(step.shapes)):
-            yield replace(step, shapes=_without(step.shapes, at), special_zero=_without(step.special_zero, at))
+            yield _without_node(step, at)
     for key, _ in given_keys(step):
         yield replace(step, **{key.name: key.default})
     for src, shape in _smaller_calls(step.src, step.shapes[0]):
@@ -86,6 +86,13 @@ def _smaller_steps(step: Step) -> Iterator[Step]:
     for at, flag in enumerate(step.special_zero):
         if flag:
             yield replace(step, special_zero=_with(step.special_zero, at, False))
+
+
+def _without_node(step: Step, at: int) -> Step:
+    """Return a step without one node of its chain. A node that is left alone shares nothing."""
+    left = replace(step, shapes=_without(step.shapes, at), special_zero=_without(step.special_zero, at))
+    is_alone = len(left.shapes) == 1
+    return replace(left, shared_src=False, shared_shape=False, constant_nodes="none") if is_alone else left
 
 
 def _smaller_calls(src: Lengths, shape: Lengths) -> Iterator[tuple[Lengths, Lengths]]:
@@ -147,17 +154,15 @@ def _with(items: tuple[T, ...], at: int, item: T) -> tuple[T, ...]:
 
 
 def _change_all_steps(case: Case) -> Iterator[Case]:
-    """Yield cases with one change to all steps, if all have one src and the same shapes."""
+    """Yield cases with one change to all steps: a key that is dropped, or another call if all make the same."""
     first = case.steps[0]
+    for key, _ in given_keys(first):
+        yield replace(case, steps=tuple(replace(step, **{key.name: key.default}) for step in case.steps))
     for other in case.steps[1:]:
         if (other.src, other.shapes) != (first.src, first.shapes):
             return
     for at in range(len(first.shapes) if len(first.shapes) > 1 else 0):
-        shorter = [
-            replace(step, shapes=_without(step.shapes, at), special_zero=_without(step.special_zero, at))
-            for step in case.steps
-        ]
-        yield replace(case, steps=tuple(shorter))
+        yield replace(case, steps=tuple(_without_node(step, at) for step in case.steps))
     for src, shape in _smaller_calls(first.src, first.shapes[0]):
         yield replace(
             case, steps=tuple(replace(s, src=src, shapes=(shape, *s.shapes[1:]), bits=None) for s in case.steps)

@@ -213,7 +213,5 @@ def is_expressible(case: Case, operation: Operation, given: Given, shape_type: s
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
     if absent and (given, shape_type) != (operation.shape_passed_as[0], operation.shape_types[0]):
         return False  # there is only one way to leave shape out
-    if shape_type not in INTEGERS:
-        return True
     entries = {entry for step in case.steps for shape in step.shapes for entry in shape}
-    return all(entry in range_of(type_) for type_ in types for entry in entries)
+    return all(entry in range_of(type_) for type_ in types & {*INTEGERS} for entry in entries)

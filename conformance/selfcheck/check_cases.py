@@ -245,6 +245,12 @@ def _shared(cases: Iterable[Case]) -> Iterator[Problem]:
             elif step.shared_shape and len(set(step.shapes)) > 1:
                 what = "`shared_shape: true` needs equal shapes in all nodes of the chain"
                 yield Problem(case.place, f"{case.id}: {what}")
+            if step.constant_nodes != "none" and (step.shared_shape or len(step.shapes) == 1):
+                what = "`constant_nodes` needs a `chain`, and a shape tensor of its own in each node"
+                yield Problem(case.place, f"{case.id}: {what}")
+            if step.constant_nodes != "none" and case.rows == "one-per-type":
+                what = "with `constant_nodes` some types would have no row; leave out `rows: one-per-type`"
+                yield Problem(case.place, f"{case.id}: {what}")
         if len(case.steps) < case.concurrent:
             what = f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"
             yield Problem(case.place, f"{case.id}: {what}")

@@ -493,7 +493,6 @@ def test_what_is_not_there_is_a_mistake_of_usage(cli: Cli, words: tuple[str, ...
     cli(*words).expect(2, err="does not exist")
 
 
-
 @pytest.mark.parametrize(
     ("change", "field"),
     [(("# ", "# "), "backend.adapter"), (('"chain", ', ""), "backend.adapter, claims.leaves_out")],

@@ -61,6 +61,15 @@ def test_a_shape_that_arrives_with_run_is_an_input(cli: Cli, tmp_path: Path) -> 
     assert list(onnx.numpy_helper.to_array(tensor(folder / "test_data_set_0/input_1.pb"))) == [2, -1]
 
 
+def test_an_input_has_the_number_of_its_node(cli: Cli, tmp_path: Path) -> None:
+    """Nodes with constant shapes have none."""
+    chain = ", chain: [{shape: [1, 4], special_zero: true}], constant_nodes: first"
+    export(cli, tmp_path, one("nodes-compose", "f32[4]", "[2, -1]", "f32[1, 4]", more=chain))
+    folder = tmp_path / "out/test_reshape_one_f32_input"
+    assert [value.name for value in model(folder).graph.input] == ["src", "shape1"]
+    assert tensor(folder / "test_data_set_0/input_1.pb").name == "shape1"
+
+
 @pytest.mark.parametrize(("zero", "allow"), [("true", []), ("false", [1])])
 def test_allowzero_is_the_negation_of_special_zero(cli: Cli, tmp_path: Path, zero: str, allow: list[int]) -> None:
     export(cli, tmp_path, one("literal-lengths", "f32[4]", "[2, 2]", "f32[2, 2]", zero))

@@ -219,6 +219,15 @@ def test_shrinking_ends() -> None:
             assert steps < 500, case
 
 
+def test_a_smaller_case_passes_the_check_of_cases() -> None:
+    """A node that is left alone shares nothing, and has no constant node beside it."""
+    chain = [case for case in draw_cases(400) if len(case.steps[0].shapes) == 2]
+    lone = [step for case in chain for each in smaller_cases(case) for step in each.steps if len(step.shapes) == 1]
+    assert len(lone) > 40
+    assert {(step.shared_src, step.shared_shape, step.constant_nodes) for step in lone} == {(False, False, "none")}
+    assert any(step.shared_shape for case in chain for step in case.steps)
+
+
 @pytest.mark.slow
 def test_steps_with_chains_shrink_together() -> None:
     """The steps of a case share a graph, so no smaller case has steps with chains of several lengths."""

@@ -14,6 +14,8 @@ from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.cli import main as cli
 from conformance.draw import combined
+from conformance.draw.combined import read_combinations
+from conformance.draw.factors import Factors
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn, whole_number
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
@@ -285,6 +287,15 @@ def test_rows_are_drawn_within_the_claims() -> None:
     assert {row.operation for row in rows} == {"Reshape-1"}
     assert not [facet for row in rows for facet in row.facets if claims.excludes(facet)]
     assert drawn_rows(10, Claims(())) == []
+
+
+def test_a_backend_of_one_shape_type_misses_no_combination() -> None:
+    """A constant shape beside others has the other type: such a row has a graph of one node instead."""
+    drawer = Drawer(SUITE.spec, EVERYTHING._replace(not_claimed=("shape-type:s64",)))
+    mixed = [n for n, each in enumerate(read_combinations(Factors(SUITE.spec))) if each.chosen["place"] == "mixed"]
+    made = [drawer.claimed_row(number, "row") for number in mixed[:40]]
+    assert {len(row.case.steps[0].shapes) for row, _ in filter(None, made)} == {1}
+    assert None not in made
 
 
 def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
