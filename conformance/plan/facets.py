@@ -22,6 +22,8 @@ def facets_of_case(case: Case) -> Iterator[str]:
         yield from _facets_of_keys(step)
         if len(step.shapes) > 1:
             yield "chain"
+        if step.src_type != case.steps[0].src_type:
+            yield f"type:{step.src_type}"
     yield from _limit_facets(set(_dims_of_tensors(case)))
     if case.declared is not None:
         yield "declared"

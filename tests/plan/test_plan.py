@@ -81,6 +81,13 @@ def test_a_copied_length_counts_as_huge(contract: Contract) -> None:
     assert contract.meaning((0, 65536), (0, 0, 32767), True).kind == "legal"
 
 
+def test_a_row_needs_the_types_of_all_its_steps() -> None:
+    """Otherwise a backend without one of them is called with it, and fails."""
+    rows = [row for row in plan_of(load_suite()).rows if row.case.id == "programs-of-two-types-at-the-same-time"]
+    assert [row.id for row in rows if not row.facets >= {"type:f32", "type:bf16"}] == []
+    assert rows
+
+
 def test_rows_that_need_an_unknown_rank() -> None:
     rows = plan_of(load_suite()).rows
     needing = {row.id for row in rows if "runtime-shape:changing-rank" in row.facets}
