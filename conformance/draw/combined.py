@@ -113,7 +113,7 @@ def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
 
 
 def _step(call: DrawnCall, chosen: Values, bits: str | None, place: str) -> Step:
-    nodes = _nodes(call, place) if chosen["time"] != "other-lengths" else _nodes_of_any_length(call, place)
+    nodes = _nodes(call, place, chosen["time"] == "other-lengths")
     src = nodes[0].src
     return Step(
         chosen["type"], src, tuple(node.shape for node in nodes), tuple(node.special_zero for node in nodes), _EXPECT,
@@ -123,10 +123,16 @@ def _step(call: DrawnCall, chosen: Values, bits: str | None, place: str) -> Step
     )  # fmt: skip
 
 
-def _nodes(call: DrawnCall, place: str) -> list[DrawnCall]:
-    """Return the nodes of the graph in which the call has its place; other nodes have plain lengths."""
+def _nodes(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
+    """Return the nodes of the graph in which the call has its place; other nodes have plain lengths.
+
+    `of_any_length`: the graph takes other lengths of src, too, so the shapes of its other nodes name none.
+    """
     src, volume = call.src, math.prod(call.src)
     before, after = DrawnCall(src[::-1], src, False), DrawnCall((), src[::-1], False)
+    whole = (volume,)
+    if of_any_length:
+        before, after, whole = DrawnCall(src, (0,) * len(src), True), DrawnCall((), (-1,), False), (-1,)
     flat = [DrawnCall(src[::-1], shape, False) for shape in ((volume,), (1, volume), (volume, 1))]
     return {
         "single": [call],
@@ -135,21 +141,7 @@ def _nodes(call: DrawnCall, place: str) -> list[DrawnCall]:
         "middle-of-3": [before, call, after],
         "mixed": [before, call, after],
         "last-of-5": [*flat, before, call],
-        "fork": [DrawnCall(src, (volume,), False), call],
-        "shared-shape": [call, call],
-    }[place]
-
-
-def _nodes_of_any_length(call: DrawnCall, place: str) -> list[DrawnCall]:
-    """Return the nodes of a graph that takes other lengths of src, too: shapes of the other nodes do not name them."""
-    before, after = DrawnCall(call.src, (0,) * len(call.src), True), DrawnCall((), (-1,), False)
-    return {
-        "single": [call],
-        "first-of-2": [call, after],
-        "last-of-2": [before, call],
-        "middle-of-3": [before, call, after],
-        "mixed": [before, call, after],
-        "fork": [DrawnCall(call.src, (-1,), False), call],
+        "fork": [DrawnCall(src, whole, False), call],
         "shared-shape": [call, call],
     }[place]
 

@@ -190,12 +190,7 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         if row.case.pause_ms and number == len(row.steps) - 1:
             sleep(row.case.pause_ms / 1000)
         outcome, answer = make_call(adapter, step, programs)
-        is_compiled = step.graph in programs
-        if (
-            row.case.times > 1
-            and is_compiled
-            and not fails(each.verdict for each in judge_step(step, outcome, ()).values())
-        ):
+        if row.case.times > 1 and not fails(each.verdict for each in judge_step(step, outcome, ()).values()):
             outcome, answer = _call_again(adapter, step, programs, outcome, row.case.times)
         if outcome.kind in DIED:
             programs.clear()
@@ -220,6 +215,7 @@ def _call_again(
 ) -> tuple[Outcome, Any]:
     """Call a step until it was called `times`, the time is over or an outcome is not `first`; return the last call."""
     outcome, answer, calls, end = first, None, 1, monotonic() + MAX_SECONDS
+    times *= step.graph in programs  # what is rejected at compile cannot run again
     while outcome == first and calls < times and (seconds := end - monotonic()) > 0:
         program, often = programs[step.graph], (times - calls, seconds)
         if isinstance(adapter, Isolated):
