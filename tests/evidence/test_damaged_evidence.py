@@ -128,6 +128,7 @@ def test_evidence_that_no_run_writes_does_no_harm(command: Command, reader: str,
         assert (reports / "README.md").read_text(encoding="utf-8").count("<!-- /counts -->\n") == 1
 
 
+@pytest.mark.slow
 def test_a_run_without_a_planted_backend_shows_nothing(command: Command) -> None:
     path = run_once(command, mini("Bent"))
     assert verify(command, "--conforms").code == 0

@@ -88,6 +88,7 @@ def test_a_backend_that_writes_modules_does_not_conform(tmp_path: Path, isolatio
     assert "does not conform" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_backend_of_pytest_cannot_replace_the_reports(command: Command, tmp_path: Path) -> None:
     command.run("reference", out=tmp_path / "good")
     text = f"""

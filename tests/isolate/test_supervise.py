@@ -187,6 +187,7 @@ def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: sign
         assert f"{how}; to go on, give --resume" in said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 def test_a_backend_that_hangs_at_exit(tmp_path: Path) -> None:
     began = time.monotonic()

@@ -24,6 +24,7 @@ def node_ids(done: Done) -> list[str]:
 
 
 # ── choosing ──────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_one_row_is_too_little_to_conform(here: Path) -> None:
     name, why = one_row(), "the arguments name some cases"
     Done(here, name, "-v").expect(4, "1 passed", name, "incomplete", why, never="conforms to")
@@ -106,6 +107,7 @@ def private(here: Path) -> Path:
     return write_suite(here / "private", PRIVATE)
 
 
+@pytest.mark.slow
 def test_private_cases_beside_the_bundled_ones(here: Path, private: Path, backend: str) -> None:
     options = ["--conformance-suite", "private", *STATIC]
     collected = Done(here, *options, "--collect-only", "-q")

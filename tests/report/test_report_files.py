@@ -64,6 +64,7 @@ def test_the_content_policy_names_the_style_and_the_script(answers: Told) -> Non
         assert f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" in policy
 
 
+@pytest.mark.slow
 def test_the_details_of_a_run_are_words_and_numbers(reporting: Command) -> None:
     reporting.run("reference", "--isolation", "worker")
     details = (reporting.out / "report.html").read_text(encoding="utf-8").partition('id="environment"')[2]
