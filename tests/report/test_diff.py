@@ -326,7 +326,7 @@ NOT_BOTH: Mapping[str, tuple[DrawnCalls, DrawnCalls]] = {
     "the old run ended before": (DrawnCalls((), calls=7), DrawnCalls((7,))),
     "the new run ended before": (DrawnCalls((7,)), DrawnCalls((), calls=7)),
     "another seed": (DrawnCalls((), seed=1), DrawnCalls((7,))),
-    "other claims": (DrawnCalls((), leaves_out=("layout:cropped",)), DrawnCalls((7,))),
+    "other claims": (DrawnCalls((), leaves_out=("layout:transposed",)), DrawnCalls((7,))),
 }
 
 
