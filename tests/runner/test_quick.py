@@ -87,7 +87,7 @@ def test_quick_draws_rows_within_claims() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [24, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("every", [48, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_quick_rows_notice_the_planted_backends(monkeypatch: pytest.MonkeyPatch, every: int) -> None:
     """If this fails, `python -m tools.quick` makes the list again."""
     monkeypatch.setattr(row_module, "MAX_SECONDS", 60)  # time for all calls of a row
