@@ -235,7 +235,7 @@ def _(run: Run, dst: Dims) -> Answer:
     return pairs.reshape(dst)
 
 
-def ignore_order_of_repeated(src: Tensor) -> Tensor:
+def sort_strides_beside_zeros(src: Tensor) -> Tensor:
     """src with the strides of a row-major order where they are not 0, if one of them is."""
     if 0 not in src.strides or min(src.strides) < 0 or math.prod(src.dims) > 10_000:
         return src
@@ -244,4 +244,4 @@ def ignore_order_of_repeated(src: Tensor) -> Tensor:
 
 
 read_layout("repetition-hides-the-order", "Takes strides to be in row-major order if one of them is 0.",
-            ignore_order_of_repeated)  # fmt: skip
+            sort_strides_beside_zeros)  # fmt: skip

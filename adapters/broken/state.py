@@ -297,8 +297,8 @@ def confuse_graphs(name: str, fault: str, key: Callable[[Node], Any]) -> None:
             return run.answer()
         first, *others = program.graph.nodes
         this = (run.src.dims, first.shape, first.special_zero, *map(key, others))
-        maker.memory = {**(maker.memory or {}), this: program.dst} if this not in (maker.memory or {}) else maker.memory
-        return run.move(maker.memory[this])
+        maker.memory = maker.memory or {}
+        return run.move(maker.memory.setdefault(this, program.dst))
 
     plant(name, "each-call-alone", "HA", fault, execute=execute)
 
