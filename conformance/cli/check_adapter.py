@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from ..adapter_check.check_adapter import check_adapter
 from ..adapter_check.check_claims import Check, is_plain
 from ..adapter_check.check_program import check_program
-from ..isolate.backend import isolation_of
-from ..isolate.process.launch import Limits
+from ..isolate.backend import isolation_of, limits_for
 from ..plan.rows import Plan
 from ..run.contain import quiet_backend
 from ..system.terminal import count_noun, paint, say, verbatim, wrap
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _all(args: argparse.Namespace, plan: Plan) -> Iterator[Check]:
-    limits = Limits(seconds=args.timeout)
+    limits = limits_for(args.backend, args.timeout)
     yield from check_adapter(args.backend, isolation_of(args.backend, args.isolation), plan, limits)
     if args.backend.startswith("cmd:"):
         yield from check_program(args.backend.removeprefix("cmd:"), plan, limits)

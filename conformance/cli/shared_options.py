@@ -34,18 +34,16 @@ def add_timeout(parser: Parser) -> None:
 
 
 def add_limits(parser: Parser) -> None:
-    from ..isolate.process.launch import DEFAULT_LIMITS  # as above
-
     add_timeout(parser)
-    text = "limit of a process's address space (%(default)s)"
-    parser.add_argument("--memory", type=positive, default=DEFAULT_LIMITS.memory >> 20, metavar="MIB", help=text)
+    text = "limit of a process's address space (16384; 4000000 on a device, as in torch@cuda)"
+    parser.add_argument("--memory", type=positive, metavar="MIB", help=text)
 
 
 def read_limits(args: argparse.Namespace) -> Limits:
     """Return the limits that the options of `add_limits` set."""
-    from ..isolate.process.launch import Limits  # as above
+    from ..isolate.backend import limits_for  # as above
 
-    return Limits(seconds=args.timeout, memory=args.memory << 20)
+    return limits_for(args.backend, args.timeout, args.memory)
 
 
 def add_jobs(parser: Parser, default: int = 1) -> None:

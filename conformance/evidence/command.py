@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..adapter import bundled_backends, name_and_device
-from ..isolate.backend import isolation_of
-from ..isolate.process.launch import DEFAULT_LIMITS, Limits
+from ..isolate.backend import isolation_of, limits_for
+from ..isolate.process.launch import Limits
 from ..model import Unsupported
 from ..plan.rows import Row, drawn_number
 
@@ -23,17 +23,17 @@ def suite_words(header: Mapping[str, Any], option: str = "--suite") -> list[str]
     return [option, suites[0]] if suites else []
 
 
-def limits_of(limits: Limits) -> dict[str, Any]:
-    """Return the limits that differ from the usual ones, for a header: seconds of a call, MiB of a process."""
-    own = {"timeout": limits.seconds, "memory": limits.memory >> 20}
-    usual = {"timeout": DEFAULT_LIMITS.seconds, "memory": DEFAULT_LIMITS.memory >> 20}
-    return {name: value for name, value in own.items() if value != usual[name]}
+def limits_of(limits: Limits, backend: str) -> dict[str, Any]:
+    """Return the limits that are not the backend's usual ones, for a header: seconds of a call, MiB of a process."""
+    usual = limits_for(backend)
+    own = {"timeout": (limits.seconds, usual.seconds), "memory": (limits.memory >> 20, usual.memory >> 20)}
+    return {name: value for name, (value, usual_value) in own.items() if value != usual_value}
 
 
-def limits_again(header: Mapping[str, Any]) -> Limits:
-    """Return the limits for calling rows of a run again: its time for a call, up to 10 minutes."""
-    seconds = header.get("limits", {}).get("timeout", DEFAULT_LIMITS.seconds)
-    return DEFAULT_LIMITS._replace(seconds=min(seconds, _MAX_SECONDS))
+def limits_again(header: Mapping[str, Any], backend: str) -> Limits:
+    """Return the limits for calling rows of a run again with a backend: the run's time for a call, up to 10 minutes."""
+    usual = limits_for(backend)
+    return usual._replace(seconds=min(header.get("limits", {}).get("timeout", usual.seconds), _MAX_SECONDS))
 
 
 def run_words(header: Mapping[str, Any]) -> list[str]:

@@ -11,14 +11,14 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
-from ..adapter import CannotStart, is_own, load_adapter
+from ..adapter import CannotStart, is_own, load_adapter, name_and_device
 from ..model import NOT_RUN, Adapter, Claims, Graph, Isolated, Result, Tensor
 from ..plan.rows import Row
 from ..run.call import arguments_of
 from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
 from ..system.temporary import temporary_folder
-from .process.launch import DEFAULT_LIMITS, LIMITS_MEMORY, Limits
+from .process.launch import DEFAULT_LIMITS, DEVICE_MEMORY, LIMITS_MEMORY, Limits
 
 if TYPE_CHECKING:
     from .process.usage import ProcessEnd
@@ -43,6 +43,15 @@ def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
     if requested is not None:
         return requested
     return "none" if is_own(backend) else "worker"
+
+
+def limits_for(backend: str, seconds: float | None = None, mebibytes: int | None = None) -> Limits:
+    """Return the limits of the processes of a backend: the usual ones where nothing is given."""
+    memory = DEFAULT_LIMITS.memory if name_and_device(backend)[1] in (None, "cpu") else DEVICE_MEMORY
+    return Limits(
+        seconds=DEFAULT_LIMITS.seconds if seconds is None else seconds,
+        memory=memory if mebibytes is None else mebibytes << 20,
+    )
 
 
 def open_backend(

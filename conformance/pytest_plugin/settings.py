@@ -24,8 +24,7 @@ from ..cli.request import read_claims, refuse_wrong_expectations
 from ..cli.run_summary import relative
 from ..evidence.command import limits_of
 from ..evidence.results import Target
-from ..isolate.backend import Isolation, isolation_of
-from ..isolate.process.launch import DEFAULT_LIMITS, Limits
+from ..isolate.backend import Isolation, isolation_of, limits_for
 from ..plan.rows import Plan
 from ..runner.run_suite import RunRequest
 from ..system.text import describe_unknown
@@ -45,9 +44,7 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
         plan=plan,
         target=target,
         isolation=isolation,
-        limits=Limits(
-            seconds=timeout or DEFAULT_LIMITS.seconds, memory=DEFAULT_LIMITS.memory if memory is None else memory << 20
-        ),
+        limits=limits_for(backend, timeout, memory),
         jobs=_read_jobs(config, backend, isolation),
         waivers=() if waivers is None else (waivers,),
         pinned=None if claims is None else read_claims(claims),
@@ -60,7 +57,8 @@ def limit_words(request: RunRequest) -> list[str]:
     options: dict[str, str] = (
         {"isolation": request.isolation} if request.isolation != isolation_of(request.backend) else {}
     )
-    options |= {name: str(value).removesuffix(".0") for name, value in limits_of(request.limits).items()}
+    limits = limits_of(request.limits, request.backend)
+    options |= {name: str(value).removesuffix(".0") for name, value in limits.items()}
     return [word for name, value in options.items() for word in (f"--conformance-{name}", value)]
 
 

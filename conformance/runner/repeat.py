@@ -42,7 +42,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     isolation = isolation_of(backend, evidence.header.get("isolation"))
     with (
         note_opened_files() as opened,
-        use_backend(backend, isolation, limits_again(evidence.header), opened) as adapter,
+        use_backend(backend, isolation, limits_again(evidence.header, backend), opened) as adapter,
     ):
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)

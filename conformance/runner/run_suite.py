@@ -204,7 +204,7 @@ def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive
     chosen = waive.choose_for(waivers, identity)
     header = header_of(request.plan.suite, identity, claims, request.target, request.backend)
     header |= {"isolation": request.isolation, "waivers": [waiver.to_json() for waiver in chosen]}
-    optional = {"limits": limits_of(request.limits), "by": request.tester, "nonce": request.plan.nonce}
+    optional = {"limits": limits_of(request.limits, request.backend), "by": request.tester, "nonce": request.plan.nonce}
     header |= {name: value for name, value in optional.items() if value}
     near = tuple(waive.note_near_names(waivers, identity))
     today = datetime.now(timezone.utc).date()

@@ -10,7 +10,7 @@ from conformance.isolate.process.launch import DEFAULT_LIMITS
     ("limits", "seconds"), [({}, DEFAULT_LIMITS.seconds), ({"timeout": 60.0}, 60.0), ({"timeout": 1e9}, 600.0)]
 )
 def test_rows_are_called_again_under_the_limit_of_their_run(limits: dict[str, float], seconds: float) -> None:
-    assert limits_again({"limits": limits}) == DEFAULT_LIMITS._replace(seconds=seconds)
+    assert limits_again({"limits": limits}, "numpy") == DEFAULT_LIMITS._replace(seconds=seconds)
 
 
 @pytest.mark.parametrize(

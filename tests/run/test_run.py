@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.evidence.results import Target, read
+from conformance.isolate.process.launch import LIMITS_MEMORY
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
@@ -130,6 +131,34 @@ def test_the_command_to_repeat_a_row_has_the_same_options(command: Command, monk
     options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")
     said = command.run("broken:one-nan", *options, "-k", "patterns").expect(1)
     assert f"conformance run broken:one-nan --suite {command.folder} {' '.join(options)} -k " in said.out
+
+
+ON_A_DEVICE = """
+import resource
+from conformance import Identity
+from conformance.adapters.reference import Reference
+
+class OnDevice(Reference):
+    identity = Identity("mine", f"{resource.getrlimit(resource.RLIMIT_AS)[0] >> 20} MiB")
+
+    def __init__(self, device="cpu"):
+        pass
+"""
+
+
+@pytest.mark.skipif(not LIMITS_MEMORY, reason="this system limits the memory of no process that runs")
+@pytest.mark.parametrize(
+    ("device", "options", "limit"),
+    [("", [], 16_384), ("@cpu", [], 16_384), ("@cuda:1", [], 4_000_000), ("@cuda", ["--memory", "20000"], 20_000)],
+)
+def test_a_process_may_map_more_on_a_device(
+    command: Command, tmp_path: Path, device: str, options: list[str], limit: int
+) -> None:
+    """CUDA reserves address space for the memory of all devices."""
+    file = tmp_path / "mine.py"
+    file.write_text(ON_A_DEVICE)
+    said = command.run(f"{file}:OnDevice{device}", *options, "--isolation", "worker", "-k", "flattens").expect(4)
+    assert f"mine {limit} MiB: " in said.out
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,8 @@ class Limits(NamedTuple):
 
 
 DEFAULT_LIMITS = Limits()
+DEVICE_MEMORY = 4_000_000 << 20
+"""Bytes of address space on a device. CUDA maps much: with 16 GiB JAX does not start, and calls of PyTorch fail."""
 
 
 class ProcessHandle(NamedTuple):
