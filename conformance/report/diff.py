@@ -94,7 +94,9 @@ class WordChange(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        return _WORDS.index(self.now) > _WORDS.index(self.was)
+        """A new claim of which only a part ran takes nothing back."""
+        new = self.was == "not claimed" and self.now != "does not conform"
+        return not new and _WORDS.index(self.now) > _WORDS.index(self.was)
 
 
 class BlamesOfDocument(NamedTuple):

@@ -17,7 +17,7 @@ from conformance.report import diff_report
 from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
 from conformance.run.row import result_without_call
 
-from ..builders import Command, Right, Wrong, finish_run
+from ..builders import Cli, Command, Right, Wrong, finish_run
 from .verified import FOR_TURNS
 
 
@@ -194,6 +194,24 @@ def test_every_report_has_the_change_direction_and_cause(plan: Plan, tmp_path: P
         assert "zero-beside-infer" in text_of
         assert "backend" in text_of
         assert "static-oneapi" in text_of
+
+
+def test_a_new_claim_of_which_a_part_ran_is_not_worse(cli: Cli, tmp_path: Path) -> None:
+    """It was held against whoever claimed one type more and ran the suite in part."""
+    file = tmp_path / "mine.py"
+    backend = """
+from conformance import Claims
+from conformance.adapters.reference import Reference
+class {}(Reference):
+    claims = Claims(("StaticReshape",), {}, True)
+"""
+    file.write_text(backend.format("Old", ("type:bf16",)) + backend.format("New", ()))
+    for name in ("Old", "New"):
+        words = ("--isolation", "none", "-k", "flattens", "--out", tmp_path / name)
+        cli("run", f"{file}:{name}", *words).expect(4)
+    said = cli("diff", tmp_path / "Old", tmp_path / "New").expect(0)
+    assert "static-oneapi bf16: not claimed → incomplete" in said.out
+    assert "nothing got worse: " in said.out
 
 
 def test_rows_no_longer_claimed_are_one_line(plan: Plan, tmp_path: Path) -> None:
