@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from .shared import ArrayLibrary, NodeCalls
 
 warnings.filterwarnings("ignore", module="pytensor")  # it warns about dims that it cannot infer
 UNSIGNED = ("u8", "u16", "u32", "u64")
+COMPILING = Lock()
+"""One thread compiles at a time. In several, legal calls end now and then with an AssertionError without a text."""
 
 
 class PyTensor(ArrayLibrary):
@@ -45,7 +48,9 @@ class PyTensor(ArrayLibrary):
         known = tuple(call._replace(shape=(0,) * len(call.shape)) if call.runtime else call for call in calls)
         dims = (None,) * src.ndim if arriving else src.shape
         try:
-            dst: Array = function(src.dtype.name, dims, known, self.mode)(src, *arriving)
+            with COMPILING:
+                compiled = function(src.dtype.name, dims, known, self.mode)
+            dst: Array = compiled(src, *arriving)
         except SystemError as refusal:
             if isinstance(refusal.__cause__, ValueError):  # how Numba's code refuses what is too large for an array
                 raise refusal.__cause__ from None
