@@ -51,16 +51,17 @@ def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]
 
 
 def test_backends_of_one_library_are_together(runs: list[FinishedRun]) -> None:
-    """Evidence of two bundled adapters in one module: the newest version of each, then the older ones."""
+    """Evidence of two bundled adapters of one module, one on a device too: the newest of each, then the older ones."""
 
-    def made_by(run: FinishedRun, name: str) -> FinishedRun:
-        backend = {**run.evidence.header["backend"], "name": name, "adapter": name}
+    def made_by(run: FinishedRun, name: str, adapter: str | None = None) -> FinishedRun:
+        backend = {**run.evidence.header["backend"], "name": name, "adapter": adapter or name}
         return replace(run, evidence=replace(run.evidence, header={**run.evidence.header, "backend": backend}))
 
-    both = [made_by(runs[1], "torch"), made_by(runs[3], "torch"), made_by(runs[0], "torch-compile")]
-    (library,) = collect_libraries(both, name_runs(both), (), {})
+    on_device = made_by(runs[0], "torch-cuda", "torch@cuda:1")
+    made = [made_by(runs[1], "torch"), made_by(runs[3], "torch"), made_by(runs[0], "torch-compile"), on_device]
+    (library,) = collect_libraries(made, name_runs(made), (), {})
     assert library.name == "torch"
-    assert [line.name for line in library.lines] == ["torch 1", "torch-compile 1", "torch 0.9"]
+    assert [line.name for line in library.lines] == ["torch 1", "torch-compile 1", "torch-cuda 1", "torch 0.9"]
 
 
 def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
