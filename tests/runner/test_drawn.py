@@ -178,6 +178,24 @@ def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     assert adapter.processes == 2
 
 
+class FailsOnce(FailsAlways):
+    """Raises for the first call only, as what depends on the turns of threads may."""
+
+    def compile(self, graph: Graph) -> Program:
+        if self.processes:
+            return Reference.compile(self, graph)
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(("threads", "on"), [(True, "which thread comes first"), (False, "the calls before it, which")])
+def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(many: list[Row], threads: bool, on: str) -> None:
+    row = next(row for row in many if (row.case.concurrent > 1) == threads)
+    adapter = FailsOnce()
+    (result,) = run([row], adapter, EVERYTHING)
+    written = write_smallest(row, result, adapter, EVERYTHING)
+    assert written.startswith(f"# went right alone in a fresh process: it depends on {on}")
+
+
 @pytest.mark.parametrize(("select", "most"), [(None, 1), (QUICK, 0)])
 def test_few_processes_find_the_small_cases_of_a_run(select: str | None, most: int) -> None:
     adapter, opened = FailsAlways(), list[FailsAlways]()
