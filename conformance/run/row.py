@@ -216,14 +216,15 @@ def _call_again(
     """Call a step until it was called `times`, the time is over or an outcome is not `first`; return the last call."""
     outcome, answer, calls, end = first, None, 1, monotonic() + MAX_SECONDS
     times *= step.graph in programs  # what is rejected at compile cannot run again
+    in_process = not isinstance(adapter, Isolated)
     while outcome == first and calls < times and (seconds := end - monotonic()) > 0:
         program, often = programs[step.graph], (times - calls, seconds)
-        if isinstance(adapter, Isolated):
+        if in_process:
+            answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often)
+        else:
             remote = cast("RunsOften", program)
             answer, error = attempt(partial(remote.run, *arguments_of(step), often))
             made = remote.calls
-        else:
-            answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often)
         outcome, calls = conclude_call(step, answer, error), calls + made
     return outcome._replace(calls=calls), answer
 
