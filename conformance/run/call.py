@@ -65,7 +65,7 @@ def attempt(act: Callable[[], Any]) -> AnswerOrError:
 
 
 def call_often(run: Callable[[], Any], times: int, seconds: float) -> tuple[Any, BaseException | None, int]:
-    """Call a function until it raises, an answer is not the first one, or the number or the time is reached.
+    """Call a function until it does something else than at first, or the number or the time is reached.
 
     Return what the last call returned or raised, and its number.
     """
@@ -73,9 +73,12 @@ def call_often(run: Callable[[], Any], times: int, seconds: float) -> tuple[Any,
     end = monotonic() + seconds
     for number in range(1, times + 1):  # noqa: B007 - the last is returned
         answer, error = attempt(run)
-        if error is not None or isinstance(type_ := named_type(answer), Exception):
+        if isinstance(error, Rejected):
+            seen: Any = str(error)
+        elif error is not None or isinstance(type_ := named_type(answer), Exception):
             break
-        seen = type_, answer.dims if isinstance(answer, Tensor) else answer.shape, elements_of(answer)
+        else:
+            seen = type_, answer.dims if isinstance(answer, Tensor) else answer.shape, elements_of(answer)
         first = first or seen
         if seen != first or monotonic() > end:
             break

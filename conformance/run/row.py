@@ -215,7 +215,7 @@ def _call_again(
 ) -> tuple[Outcome, Any]:
     """Call a step until it was called `times`, the time is over or an outcome is not `first`; return the last call."""
     outcome, answer, calls, end = first, None, 1, monotonic() + MAX_SECONDS
-    times *= step.graph in programs  # what is rejected at compile cannot run again
+    times *= step.graph in programs and first.stage != "compile"  # what is rejected at compile cannot run again
     in_process = not isinstance(adapter, Isolated)
     while outcome == first and calls < times and (seconds := end - monotonic()) > 0:
         program, often = programs[step.graph], (times - calls, seconds)

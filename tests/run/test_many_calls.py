@@ -100,20 +100,36 @@ def test_the_second_call_comes_after_a_pause() -> None:
     assert idle[1] > 1
 
 
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The requests to run a program."""
+    made, run = list[object](), Session.run
+
+    def counted(*arguments: Any) -> Tensor:
+        made.append(arguments)
+        return run(*arguments)
+
+    monkeypatch.setattr(Session, "run", counted)
+    return made
+
+
 @pytest.mark.parametrize(("backend", "calls", "detail"), [
     ("Bent", 65600, None), ("Tires", 5000, "refused at run: enough, at call 5,000"),
 ])  # fmt: skip
 def test_a_worker_makes_many_calls_for_one_request(
-    backend: str, calls: int, detail: str | None, monkeypatch: pytest.MonkeyPatch
+    backend: str, calls: int, detail: str | None, requests: list[object]
 ) -> None:
-    requests, run = list[object](), Session.run
-
-    def counted(*arguments: Any) -> Tensor:
-        requests.append(arguments)
-        return run(*arguments)
-
-    monkeypatch.setattr(Session, "run", counted)
     with use_backend(mini(backend), "worker") as adapter:
         result = run_row(row_of("more-calls-than-16-bits-count"), adapter)
     assert len(requests) == 2
     assert (result.outcome.calls, result.detail) == (calls, detail)
+
+
+@pytest.mark.parametrize(("way", "calls", "sent"), [(0, 1, 1), (-1, 1100, 2)])  # rejected at compile, at run
+def test_a_worker_rejects_many_times_for_one_request(way: int, calls: int, sent: int, requests: list[object]) -> None:
+    """A request for each took a fifth of `run numpy --quick`."""
+    row = plan_of_cases(load_suite(), ["a-thousand-equal-calls-make-no-constant"]).rows[way]
+    with use_backend("reference", "worker") as adapter:
+        result = run_row(row, adapter)
+    assert [outcome.calls for outcome in result.outcomes if outcome.kind == "rejected"] == [calls]
+    assert len(requests) == 2 * (len(row.steps) - 1) + sent
