@@ -94,7 +94,7 @@ class WordChange(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """A new claim of which only a part ran takes nothing back."""
+        """A new claim takes nothing back, even if only a part of it ran."""
         new = self.was == "not claimed" and self.now != "does not conform"
         return not new and _WORDS.index(self.now) > _WORDS.index(self.was)
 
