@@ -189,6 +189,47 @@ class Tires(Bent):
         return answer
 
 
+class StumblesOnce(Bent):
+    """Rejects its second call."""
+
+    calls = 0
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        self.calls += 1
+        if self.calls == 2:
+            raise Rejected("run", "busy")
+        return answer
+
+
+class LosesOnce(StumblesOnce):
+    """Answers its second call with zeros."""
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        self.calls += 1
+        return 0 * abs(answer) if self.calls == 2 else answer
+
+
+class YieldsOnce(Reference):  # type: ignore[misc]
+    """Answers the second call that it should reject when it runs."""
+
+    identity = Identity("yields", "1")
+    rejected = 0
+
+    def compile(self, graph: Graph) -> Program:
+        program = super().compile(graph)
+
+        def run(src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Any:
+            try:
+                return program.run(src, shapes, may_overwrite)
+            except Rejected:
+                self.rejected += 1
+                if self.rejected == 2:
+                    return src.array()
+                raise
+
+        return Ran(run)
+
+
 class Scribbles(Bent):
     """Writes a byte `at` into src's memory, or into that of shape."""
 

@@ -23,6 +23,8 @@ class Bundled(NamedTuple):
     extra: str | None = None
     variable: str | None = None
     """The environment variable that may name the library instead."""
+    device: str | None = None
+    """The device that it takes if none is named, unless that is the CPU."""
     not_tried: tuple[str, ...] = ()
     """Other public ways into the library's reshape that no bundled backend takes, in words."""
 
@@ -67,8 +69,8 @@ def bundled_backends() -> dict[str, Bundled]:
     for name, entry in entries.items():
         module, _, class_name = entry["class"].partition(":")
         install = f"pip install {entry['pip']}" if "pip" in entry else None
-        ways = tuple(entry.get("not_tried", ()))
-        backends[name] = Bundled(module, class_name, install, entry.get("extra"), entry.get("variable"), ways)
+        others = {key: entry[key] for key in ("extra", "variable", "device") if key in entry}
+        backends[name] = Bundled(module, class_name, install, **others, not_tried=tuple(entry.get("not_tried", ())))
     return backends
 
 

@@ -34,8 +34,11 @@ def add_timeout(parser: Parser) -> None:
 
 
 def add_limits(parser: Parser) -> None:
+    from ..isolate.process.launch import DEFAULT_LIMITS, DEVICE_MEMORY  # as above
+
     add_timeout(parser)
-    text = "limit of a process's address space (16384; 4000000 on a device, as in torch@cuda)"
+    usual, on_device = DEFAULT_LIMITS.memory >> 20, DEVICE_MEMORY >> 20
+    text = f"limit of a process's address space ({usual}; {on_device} on a device, as in torch@cuda)"
     parser.add_argument("--memory", type=positive, metavar="MIB", help=text)
 
 

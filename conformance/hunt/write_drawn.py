@@ -17,10 +17,6 @@ MAX_CALLS = 30_000
 """Calls for one case; then the smallest found so far is written."""
 MAX_PROCESSES = 60
 """Processes for one case; each takes up to a second."""
-_ALONE = "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
-_BY_CHANCE = (
-    "# went right alone in a fresh process: it depends on which thread comes first, or on the calls before it\n"
-)
 
 
 def write_as_drawn(row: Row, result: Result) -> str:
@@ -42,7 +38,12 @@ def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims) -
         smallest = shrink(one_call[0].case, smaller.find, one_call)
         return write_as_drawn(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
     if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
-        return (_BY_CHANCE if row.case.concurrent > 1 else _ALONE) + write_as_drawn(row, result)
+        calls, threads = (
+            "the calls before it, which the same run makes again",
+            "which thread comes first, or on calls before it",
+        )
+        reason = threads if row.case.concurrent > 1 else calls
+        return f"# went right alone in a fresh process: it depends on {reason}\n{write_as_drawn(row, result)}"
     return write_as_drawn(*smaller.search_sequence())
 
 

@@ -94,7 +94,7 @@ class WordChange(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """A new claim takes nothing back, even if only a part of it ran."""
+        """A new claim takes nothing back, even if only a part of it ran, or none."""
         new = self.was == "not claimed" and self.now != "does not conform"
         return not new and _WORDS.index(self.now) > _WORDS.index(self.was)
 
@@ -388,7 +388,7 @@ def direction(was: str, now: str) -> Direction:
     """Return how a row changed from one verdict to another."""
     if was in BAD and now in (WAIVED, NOT_CLAIMED, NOT_RUN):
         return "set aside"
-    if _RANK[was] == _RANK[now]:
+    if _RANK[was] == _RANK[now] or {was, now} == {NOT_CLAIMED, NOT_RUN}:
         return "other"
     return "worse" if _RANK[now] > _RANK[was] else "better"
 

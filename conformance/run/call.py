@@ -64,25 +64,27 @@ def attempt(act: Callable[[], Any]) -> AnswerOrError:
         return None, error.with_traceback(None)  # a traceback would keep the tensors of the call
 
 
-def call_often(run: Callable[[], Any], times: int, seconds: float) -> tuple[Any, BaseException | None, int]:
-    """Call a function until it does something else than at first, or the number or the time is reached.
+def call_often(run: Callable[[], Any], times: int, seconds: float, first: Any) -> tuple[Any, BaseException | None, int]:
+    """Call a function until it does something else than `first`, or the number or the time is reached.
 
-    Return what the last call returned or raised, and its number.
+    Return what the last call returned or raised, and its number. Without a `first` each call is looked at.
     """
-    first: Any = None
     end = monotonic() + seconds
     for number in range(1, times + 1):  # noqa: B007 - the last is returned
         answer, error = attempt(run)
-        if isinstance(error, Rejected):
-            seen: Any = str(error)
-        elif error is not None or isinstance(type_ := named_type(answer), Exception):
-            break
-        else:
-            seen = type_, answer.dims if isinstance(answer, Tensor) else answer.shape, elements_of(answer)
-        first = first or seen
-        if seen != first or monotonic() > end:
+        if first is None or what_it_did(answer, error) != first or monotonic() > end:
             break
     return answer, error, number
+
+
+def what_it_did(answer: Any, error: BaseException | None) -> Any:
+    """Return what a call answered or why it was rejected, to compare it with another; None if it did neither."""
+    if isinstance(error, Rejected):
+        outcome = rejection_outcome(error)
+        return outcome if outcome.kind == "rejected" else None
+    if error is not None or isinstance(type_ := named_type(answer), Exception):
+        return None
+    return type_, answer.dims if isinstance(answer, Tensor) else answer.shape, elements_of(answer)
 
 
 def conclude_call(step: RowStep, answer: Any, error: BaseException | None) -> Outcome:

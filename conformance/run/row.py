@@ -215,12 +215,13 @@ def _call_again(
 ) -> tuple[Outcome, Any]:
     """Call a step until it was called `times`, the time is over or an outcome is not `first`; return the last call."""
     outcome, answer, calls, end = first, None, 1, monotonic() + MAX_SECONDS
-    times *= step.graph in programs and first.stage != "compile"  # what is rejected at compile cannot run again
+    times *= step.graph in programs and first.stage != "compile"  # what is rejected at compile is not compiled again
     in_process = not isinstance(adapter, Isolated)
+    did = first if first.kind == "rejected" else (first.type, first.dims, first.data)
     while outcome == first and calls < times and (seconds := end - monotonic()) > 0:
         program, often = programs[step.graph], (times - calls, seconds)
         if in_process:
-            answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often)
+            answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often, did)
         else:
             remote = cast("RunsOften", program)
             answer, error = attempt(partial(remote.run, *arguments_of(step), often))

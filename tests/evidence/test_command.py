@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.evidence.command import limits_again, suite_words
-from conformance.isolate.process.launch import DEFAULT_LIMITS
+from conformance.isolate.process.launch import DEFAULT_LIMITS, DEVICE_MEMORY
 
 
 @pytest.mark.parametrize(
@@ -11,6 +11,16 @@ from conformance.isolate.process.launch import DEFAULT_LIMITS
 )
 def test_rows_are_called_again_under_the_limit_of_their_run(limits: dict[str, float], seconds: float) -> None:
     assert limits_again({"limits": limits}, "numpy") == DEFAULT_LIMITS._replace(seconds=seconds)
+
+
+@pytest.mark.parametrize("backend", ["torch@cuda", "./mine.py:Mine@cuda:1", "cupy"])
+def test_rows_are_called_again_on_a_device_with_its_limit(backend: str) -> None:
+    assert limits_again({}, backend).memory == DEVICE_MEMORY
+
+
+@pytest.mark.parametrize("backend", ["torch@cpu:0", "numpy", "cmd:python mine.py:Mine@cuda"])
+def test_rows_are_called_again_elsewhere_with_the_usual_limit(backend: str) -> None:
+    assert limits_again({}, backend) == DEFAULT_LIMITS
 
 
 @pytest.mark.parametrize(

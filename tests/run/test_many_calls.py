@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.isolate.backend import use_backend
+from conformance.isolate.backend import Isolation, use_backend
 from conformance.isolate.protocol.session import Session
 from conformance.load.cases import load_suite
 from conformance.model import Rejected, Tensor
@@ -20,6 +20,8 @@ from conformance.run.row import run_row
 
 from .. import miniatures
 from ..builders import Cli, mini
+
+FIRST_LOST = "6 of 6 elements differ, first at 0 in row-major order: want 2629d12d, got 00000000"
 
 
 class Counting(miniatures.Bent):
@@ -51,6 +53,10 @@ def refuse(answer: Any, call: int, _: float) -> Any:
 @pytest.mark.parametrize(("act", "said"), [
     (refuse, "refused at run: 0 calls, at call 65,536"),
     (lambda answer, call, _: answer if call < 700 else 0 * abs(answer), "all zero: 6 of 6 elements differ"),
+    (lambda answer, call, _: answer if call != 2 else 0 * abs(answer), "all zero: 6 of 6 elements differ"),
+    (lambda answer, call, _: answer if call % 2 else 0 * abs(answer), "all zero: 6 of 6 elements differ"),
+    (lambda answer, call, _: refuse(answer, 65536 if call == 2 else 1, 0), "refused at run: 0 calls, at call 2"),
+    (lambda answer, call, _: refuse(answer, 65536 if call > 1 else 1, 0), "refused at run: 0 calls, at call 2"),
     (lambda answer, call, _: answer[:5] if call == 1 else answer, "answered [5], due is [6], at call 1"),
 ])  # fmt: skip
 def test_the_first_call_that_differs_is_judged(act: Callable[[Any, int, float], Any], said: str) -> None:
@@ -59,6 +65,15 @@ def test_the_first_call_that_differs_is_judged(act: Callable[[Any, int, float], 
     assert set(result.verdicts.values()) == {"fail"}
     assert said in str(result.detail)
     assert f"at call {backend.calls:,}" in str(result.detail)
+
+
+@pytest.mark.parametrize("isolation", ["none", "worker"])
+def test_an_illegal_call_that_is_answered_the_second_time_fails(isolation: Isolation) -> None:
+    row = plan_of_cases(load_suite(), ["a-thousand-equal-calls-make-no-constant"]).rows[-1]
+    with use_backend(mini("YieldsOnce"), isolation) as adapter:
+        result = run_row(row, adapter)
+    assert set(result.verdicts.values()) == {"fail"}
+    assert str(result.detail).endswith("at call 2")
 
 
 def test_all_calls_are_made() -> None:
@@ -115,6 +130,8 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 @pytest.mark.parametrize(("backend", "calls", "detail"), [
     ("Bent", 65600, None), ("Tires", 5000, "refused at run: enough, at call 5,000"),
+    ("StumblesOnce", 2, "refused at run: busy, at call 2"),
+    ("LosesOnce", 2, f"all zero: {FIRST_LOST}, at call 2"),
 ])  # fmt: skip
 def test_a_worker_makes_many_calls_for_one_request(
     backend: str, calls: int, detail: str | None, requests: list[object]

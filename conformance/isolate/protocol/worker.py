@@ -10,6 +10,7 @@ import mmap
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from operator import index
 from typing import Any, BinaryIO, NamedTuple
@@ -21,7 +22,7 @@ from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import strides_of
 from ...run.at_once import run_in_threads
-from ...run.call import as_text, call_often, describe_message, elements_of, named_type, rejection_outcome
+from ...run.call import as_text, call_often, describe_message, elements_of, named_type, rejection_outcome, what_it_did
 from ...system.exit_codes import CANNOT_START
 from ..process.guard_pages import GuardedPages
 from ..process.usage import measure
@@ -32,6 +33,8 @@ Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
 """A record, and the bytes that follow it."""
 DONE: dict[str, Any] = {"result": {}}
 """The reply to a request that asks for nothing in return."""
+_MOST_COMPARED = 1 << 16
+"""Bytes of an answer that are kept with a program. After a larger one the suite looks at each call itself."""
 
 
 class Kept:
@@ -41,12 +44,15 @@ class Kept:
         self.call, self.read, self.data = call, read, data
 
 
-class ServedProgram(NamedTuple):
+@dataclass(slots=True)
+class ServedProgram:
     """A compiled program, and what its later calls must not change."""
 
     program: Program
-    answers: list[Kept]
-    sources: list[Kept]
+    answers: list[Kept] = field(default_factory=list)
+    sources: list[Kept] = field(default_factory=list)
+    did: Any = None
+    """What its latest run did. Many runs for one request are compared with it."""
 
 
 class ReceivedRun(NamedTuple):
@@ -161,7 +167,7 @@ class Server:
     def compile(self, request: Mapping[str, Any]) -> Reply:
         self.programs.pop(request["program"], None)
         program = self.adapter.compile(messages.graph_of(request["graph"]))
-        self.programs[request["program"]] = ServedProgram(program, [], [])
+        self.programs[request["program"]] = ServedProgram(program)
         return DONE, ()
 
     # ── one call ──
@@ -231,11 +237,16 @@ class Server:
             return {"error": {"message": f"there is no program {request['program']}"}}, ()
         run = partial(program.program.run, tensors[0], tuple(tensors[1:]), request["may_overwrite"])
         if "times" in request:
-            value, error, self.calls = call_often(run, request["times"], request["seconds"])
+            value, error, self.calls = call_often(run, request["times"], request["seconds"], program.did)
             if error is not None:
+                program.did = what_it_did(None, error)
                 raise error
         else:
-            value = run()
+            try:
+                value = run()
+            except Rejected as rejected:
+                program.did = what_it_did(None, rejected)
+                raise
         if isinstance(value, np.generic):
             value = np.asarray(value)
         type_ = named_type(value)
@@ -243,6 +254,7 @@ class Server:
             return {"error": {"message": str(type_)}}, ()
         data = elements_of(value)
         dims = value.dims if isinstance(value, Tensor) else value.shape
+        program.did = (type_, dims, data) if len(data) <= _MOST_COMPARED else None
         result = {"type": type_, "dims": [encode_integer(index(n)) for n in dims], "bytes": len(data)}
         if data and _shares_memory(value, tensors[0].memory):
             result["shares"] = True
