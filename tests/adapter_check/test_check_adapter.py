@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +248,7 @@ def test_a_program_that_misbehaves_is_named(
     fault: str, phase: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if phase == "stop":
-        monkeypatch.setattr("conformance.cli.check_adapter.Limits", partial(Limits, stop_seconds=0.3))
+        monkeypatch.setattr("conformance.cli.check_adapter.limits_for", lambda *_: Limits(stop_seconds=0.3))
     program = shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase])
     code, found = checks(program, capsys)
     assert code == 1

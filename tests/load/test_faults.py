@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter import bundled_backends
 from conformance.load.faults import load_faults
 from conformance.load.spec import load_spec
 from conformance.meaning.faults import KnownFaults
@@ -31,8 +30,8 @@ def load_text(folder: Path, text: str) -> KnownFaults:
 
 def test_each_bundled_fault_is_of_a_backend_that_is_run() -> None:
     faults, lab = load_faults(), load_lab(Path(__file__).parents[2] / "lab.yaml")
-    programs = {name for each in lab.environments.values() if each.program for name in each.backends}
-    assert {backend for fault in faults for backend, _ in fault.backends} <= bundled_backends().keys() | programs
+    run = {name.replace("@", "-") for each in lab.environments.values() for name in each.backends}
+    assert {backend for fault in faults for backend, _ in fault.backends} <= run
     assert {rule for fault in faults for rule in fault.rules} <= load_spec().rules.keys()
     KnownFaults(faults)
 
