@@ -43,10 +43,10 @@ FAST_FOLDERS = ("array-api-strict-2.6.1", "numpy-2.4.6")
 
 
 def _marks_of(folder: Path, number: int) -> tuple[pytest.MarkDecorator, ...]:
-    """CI tries a few folders with the fast tests, and each twentieth with the slow ones."""
+    """CI tries a few folders with the fast tests, and each fortieth with the slow ones."""
     if folder.name in FAST_FOLDERS:
         return ()
-    return (pytest.mark.slow,) if number % 20 == 0 else (pytest.mark.slow, pytest.mark.exhaustive)
+    return (pytest.mark.slow,) if number % 40 == 0 else (pytest.mark.slow, pytest.mark.exhaustive)
 
 
 FOLDERS = [

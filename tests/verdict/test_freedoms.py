@@ -16,7 +16,7 @@ from conformance.run.row import run
 from ..builders import bundled_plan
 from .freedoms import RIGHT
 
-EVERY, DRAWN = 74, 30
+EVERY, DRAWN = 111, 20
 """One of so many rows of the cases is called, another one for each backend, and so many drawn rows."""
 
 
