@@ -6,6 +6,7 @@ from .digest import digest_of_adapter
 from .find import (
     REFERENCE,
     command_of,
+    find_bundled,
     import_adapter,
     is_importing,
     is_own,
@@ -18,9 +19,9 @@ from .find import (
 from .function import FunctionAdapter, NodeCall, array_of, check_nodes_plain, check_rank_in_numpy, node_calls, rejection
 
 __all__ = [
-    "FACETS", "FAMILIES", "MEMBERS", "REFERENCE", "Bundled", "CannotStart", "FunctionAdapter", "NodeCall", "array_of",
-    "backend_names", "bundled_backends", "check_description", "check_nodes_plain", "check_rank_in_numpy",
-    "command_of", "describe_no_facet", "digest_of_adapter", "import_adapter", "is_importing", "is_own", "is_reference",
-    "load_adapter", "name_and_device", "node_calls", "path_of_workers", "place_in", "registered_backends", "rejection",
-    "resolve_claims",
+    "FACETS", "FAMILIES", "MEMBERS", "REFERENCE", "Bundled", "CannotStart", "FunctionAdapter", "NodeCall",
+    "array_of", "backend_names", "bundled_backends", "check_description", "check_nodes_plain",
+    "check_rank_in_numpy", "command_of", "describe_no_facet", "digest_of_adapter", "find_bundled", "import_adapter",
+    "is_importing", "is_own", "is_reference", "load_adapter", "name_and_device", "node_calls", "path_of_workers",
+    "place_in", "registered_backends", "rejection", "resolve_claims",
 ]  # fmt: skip

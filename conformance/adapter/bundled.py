@@ -23,8 +23,8 @@ class Bundled(NamedTuple):
     extra: str | None = None
     variable: str | None = None
     """The environment variable that may name the library instead."""
-    device: str | None = None
-    """The device that it takes if none is named, unless that is the CPU."""
+    device: str = "cpu"
+    """The device that it takes if none is named."""
     not_tried: tuple[str, ...] = ()
     """Other public ways into the library's reshape that no bundled backend takes, in words."""
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from ..model import Adapter
 from ..system.text import describe_unknown
-from .bundled import backend_names, bundled_backends, registered_backends
+from .bundled import Bundled, backend_names, bundled_backends, registered_backends
 from .check import CannotStart, check_adapter
 
-_ON_DEVICE = re.compile(r"(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
+_ON_DEVICE = re.compile(r"(?!cmd:)(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
 """A backend and its device: `torch@cuda`, `package.module:Class@cuda:1`."""
 
 
@@ -62,6 +62,11 @@ _importing: list[str] = []
 def is_importing() -> bool:
     """Ask whether the code that is running was called by the import of an adapter."""
     return bool(_importing)
+
+
+def find_bundled(backend: str) -> Bundled | None:
+    """Return the bundled backend that a person named, on whatever device; None if it is another."""
+    return bundled_backends().get(name_and_device(backend)[0])
 
 
 def name_and_device(backend: str) -> tuple[str, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..adapter import bundled_backends, name_and_device, resolve_claims
+from ..adapter import find_bundled, resolve_claims
 from ..isolate.backend import Isolation, use_backend
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..isolate.protocol.remote import Remote
@@ -48,7 +48,7 @@ _SPECIAL = {
 def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
     """Make every check; CannotStart if the backend does not start."""
     with use_backend(backend, isolation, limits) as adapter:
-        checks = _Checks(adapter, plan, name_and_device(backend)[0] in bundled_backends())
+        checks = _Checks(adapter, plan, find_bundled(backend) is not None)
         yield from checks.description()
         problem = checks.simple_call()
         yield Check.of("answer", f"{checks.type}[2, 3] → [3, 2] comes back as a tensor", problem)
@@ -70,7 +70,7 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
 
 def _blame_library(check: Check, backend: str) -> Check:
     """Turn changed bytes on a bundled adapter into a note, since they are changed by the library."""
-    if check.word != "mend" or name_and_device(backend)[0] not in bundled_backends():
+    if check.word != "mend" or find_bundled(backend) is None:
         return check
     note = f"the library's own doing, as `conformance explain CASE --backend {backend}` shows without the adapter"
     return check._replace(word="note", text=f"{check.text}; {note}")

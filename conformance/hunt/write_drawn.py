@@ -38,11 +38,9 @@ def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims) -
         smallest = shrink(one_call[0].case, smaller.find, one_call)
         return write_as_drawn(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
     if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
-        calls, threads = (
-            "the calls before it, which the same run makes again",
-            "which thread comes first, or on calls before it",
-        )
-        reason = threads if row.case.concurrent > 1 else calls
+        reason = "the calls before it, which the same run makes again"
+        if row.case.concurrent > 1:
+            reason = "which thread comes first, or on calls before it"
         return f"# went right alone in a fresh process: it depends on {reason}\n{write_as_drawn(row, result)}"
     return write_as_drawn(*smaller.search_sequence())
 

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
-from ..adapter import CannotStart, bundled_backends, is_own, load_adapter, name_and_device
+from ..adapter import CannotStart, find_bundled, is_own, load_adapter, name_and_device
 from ..model import NOT_RUN, Adapter, Claims, Graph, Isolated, Result, Tensor
 from ..plan.rows import Row
 from ..run.call import arguments_of
@@ -47,11 +47,9 @@ def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
 
 def limits_for(backend: str, seconds: float | None = None, mebibytes: int | None = None) -> Limits:
     """Return the limits of the processes of a backend: the usual ones where nothing is given."""
-    name, device = name_and_device(backend)
-    bundled = bundled_backends().get(name)
-    device = device or (bundled and bundled.device)
-    on_device = device is not None and device.partition(":")[0] != "cpu" and not backend.startswith("cmd:")
-    memory = DEVICE_MEMORY if on_device else DEFAULT_LIMITS.memory
+    bundled = find_bundled(backend)
+    device = name_and_device(backend)[1] or (bundled.device if bundled else "cpu")
+    memory = DEFAULT_LIMITS.memory if device.partition(":")[0] == "cpu" else DEVICE_MEMORY
     return Limits(
         seconds=DEFAULT_LIMITS.seconds if seconds is None else seconds,
         memory=memory if mebibytes is None else mebibytes << 20,

@@ -43,7 +43,7 @@ CAUSES: Mapping[Cause, str] = {
 _NOT_FAILED = "did not fail"
 """The word for a drawn row that the evidence does not hold: it passed, or is observed."""
 _RANK: Mapping[str, int] = {
-    PASS: 0, OBSERVED: 0, _NOT_FAILED: 0, WAIVED: 1, NOT_CLAIMED: 2, NOT_RUN: 3, FAIL: 4, ERROR: 5,
+    PASS: 0, OBSERVED: 0, _NOT_FAILED: 0, WAIVED: 1, NOT_CLAIMED: 2, NOT_RUN: 2, FAIL: 3, ERROR: 4,
 }  # fmt: skip
 _WORDS: tuple[Word, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
 _IDLE = (NOT_RUN, NOT_CLAIMED)
@@ -388,7 +388,7 @@ def direction(was: str, now: str) -> Direction:
     """Return how a row changed from one verdict to another."""
     if was in BAD and now in (WAIVED, NOT_CLAIMED, NOT_RUN):
         return "set aside"
-    if _RANK[was] == _RANK[now] or {was, now} == {NOT_CLAIMED, NOT_RUN}:
+    if _RANK[was] == _RANK[now]:
         return "other"
     return "worse" if _RANK[now] > _RANK[was] else "better"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from ..adapter import bundled_backends, name_and_device
+from ..adapter import find_bundled
 from ..model import Claims
 from ..model.verdicts import LABELS
 from ..plan.facets import RUNTIME_SHAPE
@@ -78,7 +78,7 @@ def collect_libraries(
 
 def _library_of(run: FinishedRun) -> str:
     """The module of a bundled adapter, which is one for each library; of another adapter, the name of its backend."""
-    bundled = bundled_backends().get(name_and_device(run.backend)[0])
+    bundled = find_bundled(run.backend)
     return bundled.module if bundled else str(run.evidence.header["backend"]["name"])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from conformance.adapter import bundled_backends, name_and_device
+from conformance.adapter import bundled_backends, find_bundled
 from conformance.load.schema import read_file
 from conformance.load.strict_yaml import require
 from conformance.model import Place, Problem
@@ -55,10 +55,10 @@ class Environment(NamedTuple):
         """Return the version that a backend will report; None if lab.yaml does not pin it."""
         if self.version is not None:
             return self.version
-        bundled = bundled_backends()[name_and_device(backend)[0]]
+        bundled = find_bundled(backend)
         for requirement in self.pip:
             pin = _PINNED.fullmatch(requirement)
-            if pin and pin["package"].lower() == bundled.package.lower():
+            if bundled and pin and pin["package"].lower() == bundled.package.lower():
                 return pin["version"]
         return None
 
@@ -100,5 +100,5 @@ def _unknown_backends(environments: Mapping[str, Environment], content: Any, pat
         )
         for environment in environments.values()
         for backend in environment.backends
-        if environment.program is None and name_and_device(backend)[0] not in bundled_backends()
+        if environment.program is None and find_bundled(backend) is None
     ]

@@ -236,17 +236,16 @@ class Server:
         if program is None:
             return {"error": {"message": f"there is no program {request['program']}"}}, ()
         run = partial(program.program.run, tensors[0], tuple(tensors[1:]), request["may_overwrite"])
-        if "times" in request:
-            value, error, self.calls = call_often(run, request["times"], request["seconds"], program.did)
-            if error is not None:
-                program.did = what_it_did(None, error)
-                raise error
-        else:
-            try:
+        try:
+            if "times" in request:
+                value, error, self.calls = call_often(run, request["times"], request["seconds"], program.did)
+                if error is not None:
+                    raise error
+            else:
                 value = run()
-            except Rejected as rejected:
-                program.did = what_it_did(None, rejected)
-                raise
+        except Rejected as rejected:
+            program.did = what_it_did(None, rejected)
+            raise
         if isinstance(value, np.generic):
             value = np.asarray(value)
         type_ = named_type(value)
