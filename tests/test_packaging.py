@@ -194,7 +194,7 @@ def test_the_wheel_carries_every_file_of_its_folders(built: Archives) -> None:
     assert wanted - built.names() == set()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_wheel_of_one_source_is_always_the_same_bytes(built: Archives, tmp_path: Path) -> None:
     """The command of CONTRIBUTING makes the wheel from the unpacked sdist, as an index does."""
     tree = copy_of_the_clone(tmp_path / "tree")
@@ -318,7 +318,7 @@ def test_a_part_of_the_suite_beside_a_package_of_its_name(guest: CleanEnvironmen
     assert "incomplete" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_suite_beside_a_package_of_its_name(guest: CleanEnvironment, stranger: Path) -> None:
     (stranger / "conftest.py").unlink()
     words = (guest.python, "-m", "pytest", "--adapter", "reference")

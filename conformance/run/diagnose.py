@@ -145,7 +145,7 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
     longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
     if want.size and source.layout != "dense" and _as_if_dense(source, got):
         return "offset ignored" if source.layout == "offset" else "strides ignored"
-    if len(longer) > 1 and np.array_equal(got, want.reshape(longer).ravel(order="F")):
+    if len(longer) > 1 and np.array_equal(got.reshape(longer[::-1]), want.reshape(longer).T):
         return "column-major order"
     half = _first_places(want, got, 1)[0] if want.size else 0
     if half and want.size > 1 and np.array_equal(got[half:], got[:-half]):

@@ -15,7 +15,7 @@ from ..plan.lower import strides_of_dst
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, plan_of, rows_of
 from ..plan.steps import RowStep
-from ..run.row import call_steps, run_row
+from ..run.row import Part, call_parts, conclude_row
 from ..system.files import leaves_its_folder, replace_text
 from ..system.text import format_call, format_dims, quote
 
@@ -112,29 +112,27 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
 
     Documents that are added to the bundled ones change nothing there.
     """
-    known = bool(plan.suite.spec.added) and plan.suite.whole
+    added = plan.suite.spec.added
     for row in plan.rows:
         if "large" in row.facets or not reference.claims.offers(row.operation):
             continue  # the reference knows the bundled operations only
-        if known and row.case.id not in plan.suite.added:
+        if added and plan.suite.whole and row.case.id not in plan.suite.added:
             continue
-        result = run_row(row, reference)
-        verdicts = {verdict for name, verdict in result.verdicts.items() if name not in plan.suite.spec.added}
-        wrong = sorted(verdicts - RIGHT)
-        if wrong:
-            what = f"{row.id}: {wrong[0]} on the reference: {result.detail}; one of them is wrong"
-            yield Problem(row.case.place, what)
-        against = any(judged.meaning.rules for step in row.steps for judged in step.meanings)
-        if against or any(outcome.kind == "rejected" for outcome in result.outcomes):  # an answer needs no reason
-            yield from _reasons(row, reference, plan.suite.spec.added)
+        unfounded: list[str] = []
+        result = conclude_row(row, reference, _note_unfounded(row, reference, added, unfounded), frozenset())
+        verdicts = {verdict for name, verdict in result.verdicts.items() if name not in added}
+        wrong = [f"{verdict} on the reference: {result.detail}" for verdict in sorted(verdicts - RIGHT)[:1]]
+        yield from [Problem(row.case.place, f"{row.id}: {what}; one of them is wrong") for what in wrong + unfounded]
 
 
-def _reasons(row: Row, reference: Adapter, added: frozenset[str]) -> Iterator[Problem]:
-    for task, outcome in zip(row.steps, call_steps(row, reference), strict=True):
-        if not reason_holds(task, outcome, added):
-            rules = ", ".join(sorted(reasons(task, added))) or "none"
-            what = f"the reference rejects by {outcome.message}, the contracts by {rules}; one of them is wrong"
-            yield Problem(row.case.place, f"{row.id}: {what}")
+def _note_unfounded(row: Row, reference: Adapter, added: frozenset[str], unfounded: list[str]) -> Iterator[Part]:
+    """Call a row, and note each rejection with a reason that the contracts do not give."""
+    for first, outcomes in call_parts(row, reference):
+        for task, outcome in zip(row.steps[first:], outcomes, strict=False):
+            if not reason_holds(task, outcome, added):
+                rules = ", ".join(sorted(reasons(task, added))) or "none"
+                unfounded.append(f"the reference rejects by {outcome.message}, the contracts by {rules}")
+        yield first, outcomes
 
 
 def reason_holds(task: RowStep, outcome: Outcome, unknown: frozenset[str] = frozenset()) -> bool:

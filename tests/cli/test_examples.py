@@ -155,7 +155,7 @@ def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
     assert f" --suite {DIALECT}\n" in finding.out
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_reports")
 def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli) -> None:
     suite = ["--suite", OPERATION]

@@ -234,11 +234,11 @@ def test_a_package_with_our_name(few: Path, adapter: str, conftest: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-def test_a_package_with_our_name_and_several_processes(few: Path, backend: str) -> None:
+@pytest.mark.parametrize("option", ["-n", pytest.param("--conformance-jobs", marks=pytest.mark.exhaustive)])
+def test_a_package_with_our_name_and_several_processes(few: Path, backend: str, option: str) -> None:
     name_package(few)
-    for words in (["-n", "2"], ["--conformance-jobs", "2"]):
-        done = DoneInNewPython(few, *SUITE, FILE, "-q", "--type", "f32", *words, adapter=f"{backend}:Prints")
-        done.expect(0, " passed", "conformance of reference", "as far as 20 cases of another suite go", never=" failed")
+    done = DoneInNewPython(few, *SUITE, FILE, "-q", "--type", "f32", option, "2", adapter=f"{backend}:Prints")
+    done.expect(0, " passed", "conformance of reference", "as far as 20 cases of another suite go", never=" failed")
 
 
 @pytest.mark.slow

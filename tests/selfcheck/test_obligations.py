@@ -37,7 +37,7 @@ def first_refuted(decide: Decide, most_rank: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most_rank", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most_rank", [1, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_z3_confirms_every_obligation(most_rank: int) -> None:
     assert not first_refuted(reference.decide, most_rank)
 

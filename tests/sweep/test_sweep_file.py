@@ -43,7 +43,7 @@ def test_a_crash_is_tried_again_in_a_new_process(tmp_path: Path, cli: Cli) -> No
     assert all("deterministic" in failure.example["detail"] for failure in failures.values())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_memory_is_the_same_for_a_hundred_times_as_many_calls(tmp_path: Path) -> None:
     def peak(rank: str) -> int:
         words = ("--rank", rank, "--max-dim", "3", "--out", str(tmp_path), "--operation", "StaticReshape")
