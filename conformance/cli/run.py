@@ -243,8 +243,6 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request of a run; Usage if its options contradict one another."""
     if args.partial_ok and (not args.shard or args.select is not None or args.last_failed):
         raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k, --quick and --last-failed")
-    if args.waivers and args.select == QUICK:
-        raise Usage("--quick draws rows that no waiver can name; drop --waivers")
     request = read_request(args, plan)
     if args.jobs > 1 and request.isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")

@@ -55,22 +55,34 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
     if not drawn:
         return None
     from ..draw.factors import Factors
-    from ..draw.rows import whole_number
 
     words = count_noun(drawn["calls"], "drawn row")
+    waived = drawn.get("waived", 0)
+    words += f", {waived:,} waived" if waived else ""
     if drawn["failures"]:
         held = sum(drawn_number(result.row) is not None for result in evidence.results)
-        rest = "; the first of each kind counts" if drawn["failures"] > held else ""
+        rest = "; the first of each kind counts" if drawn["failures"] + waived > held else ""
         return f"{words}, {drawn['failures']:,} failed{rest}"
     factors = next(iter(Factors(spec).designs)).threes
-    done = drawn["calls"] + drawn.get("left_out", 0)  # fewer if the backend was given up
     if evidence.header["drawn"].get("quick"):
         pairs = quick_rows().pairs
         met = f"{pairs['met']:,} of {pairs['of']:,} pairs of values of factors met"
         return f"{words}, none failed: {met}, as far as they are claimed"
-    whole = done == evidence.header["drawn"]["calls"] >= whole_number()
+    whole = not waived and name_uncalled(evidence) is None
     met = f": every three of {len(factors)} factors met, as far as they are claimed" if whole else ""
     return f"{words}, none failed{met}"
+
+
+def name_uncalled(evidence: Evidence) -> str | None:
+    """Name the drawn rows that a whole run would have called, if this one lacks some; None if one failed or all ran."""
+    drawn = evidence.footer.get("drawn")
+    if not drawn:
+        return "drawn rows"
+    from ..draw.rows import whole_number  # slow to import
+
+    done = drawn["calls"] + drawn.get("left_out", 0)  # fewer if the backend was given up
+    is_whole = done == evidence.header["drawn"]["calls"] >= whole_number()
+    return None if is_whole or drawn["failures"] else "some drawn rows"
 
 
 def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
@@ -104,7 +116,8 @@ def _find_unknown(evidence: Evidence, called: Mapping[str, Row], held: set[str])
 
     It holds the first failure of each kind. So an unknown row comes after one that is held and is about the same rule.
     """
-    if evidence.footer.get("drawn", {}).get("failures", 0) == len(held):
+    counts = evidence.footer.get("drawn", {})
+    if counts.get("failures", 0) + counts.get("waived", 0) == len(held):
         return set()
     unknown: set[str] = set()
     rules: set[str] = set()

@@ -121,10 +121,12 @@ class DrawnCounts(NamedTuple):
     calls: int
     failures: int
     left_out: int
-    """Rows that a whole run of this backend does not call, as they show nothing more of what it claims."""
+    """Rows that were not called: they show nothing more of what the backend claims, or a waiver says `run: false`."""
+    waived: int
+    """Rows that a waiver covers. Evidence holds the first failure of each kind of them, too."""
 
     def to_json(self) -> dict[str, int]:
-        return {name: value for name, value in self._asdict().items() if value or name != "left_out"}
+        return {name: value for name, value in self._asdict().items() if value or name in ("calls", "failures")}
 
 
 def header_of(
@@ -203,7 +205,7 @@ _FOOTER_FORM = {
     "seconds": Number(0, 1e9),
     "milliseconds?": MapOf(COUNT),
     "resumed?": COUNT,
-    "drawn?": {"calls": COUNT, "failures": COUNT, "left_out?": COUNT},
+    "drawn?": {"calls": COUNT, "failures": COUNT, "left_out?": COUNT, "waived?": COUNT},
     "subject?": MapOf(SHA256),
     "unnamed_code?": bool,
     "not_named?": [str],
@@ -276,8 +278,8 @@ def parse(data: bytes, path: Path) -> Evidence:
     results = tuple([result._replace(milliseconds=times.get(result.row, 0)) for result in results])
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise InvalidEvidence(f"{path}: the footer does not count the resumed rows; the file was changed")
-    drawn = sum(drawn_number(result.row) is not None for result in results)
-    if drawn > reader.footer.get("drawn", {"failures": 0})["failures"]:
+    held, counts = sum(drawn_number(result.row) is not None for result in results), reader.footer.get("drawn", {})
+    if held > counts.get("failures", 0) + counts.get("waived", 0):
         raise InvalidEvidence(f"{path}: the footer does not count the drawn rows; the file was changed")
     return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
 

@@ -102,13 +102,13 @@ class SessionConclusion:
         request, target = self.request, self.request.target
         is_part = target.operations or target.documents or target.types
         whole = not is_part and all(row.id in self.results for row in self.wanted)
-        drawn = DrawnRun(request.plan, self.setup.claims, request.drawn_rows if whole else 0)
+        drawn = DrawnRun(request.plan, self.setup, request.drawn_rows if whole else 0)
         open_another = partial(open_backend, request.backend, request.isolation, request.limits)
         isolation, jobs, hangs = request.isolation, request.jobs, request.hangs
         with use_jobs(self.adapter, open_another, self.setup.claims, isolation, jobs, hangs) as call:
             for row, result in drawn.run(call, open_another):
                 if result is not None:
-                    self.results[row.id] = self.setup.apply_waivers(row, result)
+                    self.results[row.id] = result
         return drawn
 
     def _write(self, folder: Path | None, caught: Mapping[str, int], drawn: DrawnRun) -> Evidence:

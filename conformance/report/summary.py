@@ -10,7 +10,7 @@ from ..model.verdicts import SEVERITIES, Label, count_failed
 from ..system.exit_codes import CONFORMS, VOIDS_CERTIFICATES
 from ..system.terminal import count_noun
 from ..verdict.label import label_of
-from ..verdict.sentences import LARGE_TENSORS, count_severities, describe_failures, name_limits
+from ..verdict.sentences import count_severities, describe_failures, name_limits
 from ..verdict.standing import Standing, count_tests
 from .finished_run import FinishedRun
 from .rows import group_pairs
@@ -126,7 +126,7 @@ def list_limits(run: FinishedRun) -> list[str]:
 
 def list_not_run(run: FinishedRun) -> list[str]:
     """List in plain words what was not run: too large, not chosen, or lost."""
-    names = [LARGE_TENSORS] * (not run.target.large)
+    names = [*run.conclusion.not_run]
     names += [
         f"all but {what}" for what in (run.target.filter, run.target.shard and f"part {run.target.shard}") if what
     ]

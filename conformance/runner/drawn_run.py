@@ -6,14 +6,18 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache
+from typing import TYPE_CHECKING
 
 from ..evidence.drawn import SEED
 from ..evidence.results import DrawnCounts
 from ..isolate.backend import CallRows, close_backend
-from ..model import BAD, Adapter, Claims, Result
+from ..model import BAD, Adapter, Result
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, Row
 from ..system.late import go_on
+
+if TYPE_CHECKING:
+    from .run_suite import BackendSetup
 
 _MAX_KINDS = 12
 """Kinds of failures after which a run draws no more calls."""
@@ -22,22 +26,23 @@ _MAX_KINDS = 12
 class DrawnRun:
     """The drawn rows of one run, and the counts so far."""
 
-    def __init__(self, plan: Plan, claims: Claims, calls: int) -> None:
+    def __init__(self, plan: Plan, setup: BackendSetup, calls: int) -> None:
         from ..draw.rows import Drawer, Drawn  # slow to import, and not every run draws calls
 
         self.drawn = Drawn(SEED, calls, plan.select == QUICK)
-        self.calls = self.failures = self.left_out = 0
+        self.calls = self.failures = self.waived = self.left_out = 0
         self.notes: list[str] = []
-        self._rows = Drawer(plan.suite.spec, claims).rows(self.drawn)
-        self._claims = claims
+        self._rows = Drawer(plan.suite.spec, setup.claims).rows(self.drawn)
+        self._setup = setup
 
     @property
     def counts(self) -> DrawnCounts | None:
         """The counts for the footer; None if no calls were asked for."""
-        return DrawnCounts(self.calls, self.failures, self.left_out) if self.drawn.calls else None
+        counts = DrawnCounts(self.calls, self.failures, self.left_out, self.waived)
+        return counts if self.drawn.calls else None
 
     def run(self, call: CallRows, open_another: Callable[[], Adapter]) -> Iterator[tuple[Row, Result | None]]:
-        """Call the rows; yield each in their order, and the first failure of each kind with its case.
+        """Call the rows; yield each in their order, and the first failure of each kind, waived or not, with its case.
 
         After many kinds of failures, or a call that hung, no more are called. Another backend finds the small cases, as
         those that call rows may be busy.
@@ -52,29 +57,34 @@ class DrawnRun:
 
         def lists() -> Iterator[list[Row]]:
             for row in self._rows:
-                sent.append(row)
-                yield [row]
+                if self._setup.waive_call(row):
+                    self.waived += 1
+                else:
+                    sent.append(row)
+                    yield [row]
 
         with stack, closing(call(lists())) as results:
-            for result in results:
-                if result.outcome.kind == "none":  # the backend was given up
+            for called in results:
+                if called.outcome.kind == "none":  # the backend was given up
                     return
                 row = sent.popleft()
                 self.calls += 1
+                result = self._setup.apply_waivers(row, called)
                 bad = tuple(document for document, verdict in result.verdicts.items() if verdict in BAD)
-                kind = (result.diagnosis, row.case.rule, bad)
+                kind = (result.diagnosis, row.case.rule, bad, result.waiver)
                 self.failures += bool(bad)
-                if bad and kind not in kinds:
+                self.waived += result.waiver is not None and not bad
+                if (bad or result.waiver is not None) and kind not in kinds:
                     kinds.add(kind)
                     yield row, self._with_case(row, result, another)
                 else:
                     yield row, None
-                if len(kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
+                if sum(bool(each[2]) for each in kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
         self.left_out = self.drawn.calls - self.calls
 
     def _with_case(self, row: Row, result: Result, another: Callable[[], Adapter]) -> Result:
-        """Return a result with the smallest case that could be written, or the case as drawn in a quick run.
+        """Return a result with the smallest case that could be written; if waived or in a quick run, the case as drawn.
 
         If writing fails, a note says so.
         """
@@ -83,6 +93,6 @@ class DrawnRun:
         text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             text = write_as_drawn(row, result)
-            if can_be_smaller(result) and not self.drawn.quick:
-                text = write_smallest(row, result, another(), self._claims)
+            if can_be_smaller(result) and not self.drawn.quick and result.waiver is None:
+                text = write_smallest(row, result, another(), self._setup.claims)
         return result._replace(case=text)

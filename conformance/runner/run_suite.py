@@ -111,7 +111,7 @@ def run_suite(
             path = folder and folder / RESULTS
             few = bool(request.target.filter)
             planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, few)
-            drawn = DrawnRun(request.plan, claims, request.drawn_rows) if request.drawn_rows else None
+            drawn = DrawnRun(request.plan, setup, request.drawn_rows) if request.drawn_rows else None
             header |= {"drawn": drawn.drawn.to_json()} if drawn else {}
             done = _resume(request.plan, path, header) if path and request.resume else []
             if folder:

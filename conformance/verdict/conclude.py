@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..adapter import FAMILIES, is_own
-from ..evidence.drawn import plan_of_run
+from ..evidence.drawn import name_uncalled, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
@@ -23,6 +23,7 @@ from . import planted, waive
 from .blame import Blamed, Blamer
 from .cause import Cause, find_causes
 from .sentences import (
+    LARGE_TENSORS,
     count_severities,
     describe_failures_in_unclaimed_types,
     describe_filter,
@@ -67,6 +68,8 @@ class Conclusion:
     """Remarks, such as facets that are not claimed and work."""
     causes: Mapping[str, Cause] = field(default_factory=dict)
     """By failing row, the known fault that explains it."""
+    not_run: tuple[str, ...] = ()
+    """What no option chose and a run can call: drawn rows, large tensors."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -85,6 +88,18 @@ class Conclusion:
         return sum(self.counts.values())
 
 
+class RunLimits(NamedTuple):
+    """What limits every verdict of a run."""
+
+    in_process: bool = False
+    """Whether the backend is not our own and ran in our process."""
+    drawn: str | None = None
+    """The name of drawn rows that a whole run would have called, and this one did not."""
+
+
+_NO_LIMITS = RunLimits()
+
+
 def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     """Conclude from a whole results file."""
     header, results = evidence.header, {result.row: result for result in evidence.results}
@@ -96,7 +111,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
         overdue = waive.find_overdue(header, results, plan.rows, whole)
     conclusion = conclude(
         plan, results, claims, target, doubt=_find_doubt(plan, evidence),
-        overdue=() if target.is_part else overdue, in_process=ran_in_suite_process(header),
+        overdue=() if target.is_part else overdue, limits=_find_limits(evidence),
     )  # fmt: skip
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
@@ -110,6 +125,11 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
+
+
+def _find_limits(evidence: Evidence) -> RunLimits:
+    is_chosen = evidence.target.filter or evidence.target.shard
+    return RunLimits(ran_in_suite_process(evidence.header), None if is_chosen else name_uncalled(evidence))
 
 
 def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:
@@ -149,12 +169,11 @@ def _describe_other_suite(suite: Suite) -> str:
 
 def conclude(
     plan: Plan, results: Mapping[str, Result], claims: Claims, target: Target,
-    doubt: tuple[int, str] | None = None, overdue: tuple[str, ...] = (), in_process: bool = False,
+    doubt: tuple[int, str] | None = None, overdue: tuple[str, ...] = (), limits: RunLimits = _NO_LIMITS,
 ) -> Conclusion:  # fmt: skip
     """Conclude from results. The rows are those of the plan: a row without a result is not run.
 
     `doubt`: an exit code and its reason, if nothing conforms. `overdue`: waivers that expired or are stale.
-    `in_process`: the backend is not our own and ran in our process.
     """
     by_standing: dict[tuple[str, str], list[SimilarRows]] = {}
     unlisted: list[SimilarRows] = []
@@ -181,6 +200,8 @@ def conclude(
     code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths, plan)
     if waived and code == CONFORMS:
         why += f"; {waived}"
+    if limits.drawn and code == CONFORMS:
+        why += f", without {limits.drawn}"
     code, why = _limit_to_suite(plan.suite, code, why)
     if doubt and code == FAILS and doubt[0] == INCOMPLETE:
         why += f"; {doubt[1]}"
@@ -190,8 +211,9 @@ def conclude(
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     elif doubt:
         standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
-    limit = reach(plan.suite) + (" as run in the suite's own process" if in_process else "")
-    sentences = tuple(write_sentences(standings, claims, target, limit))
+    limit = reach(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
+    not_run = tuple(filter(None, (limits.drawn, None if target.large else LARGE_TENSORS)))
+    sentences = tuple(write_sentences(standings, claims, target, limit, not_run))
     notes = (
         *(remark for remark in (deaths, waived) if remark and remark not in why),
         *note_unclaimed_operations(plan.suite.spec.operations, claims, target),
@@ -199,7 +221,7 @@ def conclude(
         *note_failures_in_unlisted_types(unlisted),
         *note_adapter_errors(results.values()),
     )
-    return Conclusion(standings, blames, sentences, code, why, notes)
+    return Conclusion(standings, blames, sentences, code, why, notes, not_run=not_run)
 
 
 def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[SimilarRows]]) -> Blames:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib import import_module
 
 from ..evidence.results import Target
@@ -19,13 +19,15 @@ _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "
 LARGE_TENSORS = "tensors of more than 2^31 elements"
 
 
-def write_sentences(standings: Iterable[Standing], claims: Claims, target: Target, reach: str) -> Iterator[str]:
+def write_sentences(
+    standings: Iterable[Standing], claims: Claims, target: Target, reach: str, not_run: Sequence[str]
+) -> Iterator[str]:
     """Write one sentence a document: the verdict and its limits; `reach` follows the verdict."""
     documents: dict[str, list[Standing]] = {}
     for standing in standings:
         documents.setdefault(standing.document, []).append(standing)
     for document, group in documents.items():
-        yield f"{_verdict(document, group, target)}{reach}{_limits(group, claims, target)}"
+        yield f"{_verdict(document, group, target)}{reach}{_limits(group, claims, target, not_run)}"
 
 
 def _verdict(document: str, group: list[Standing], target: Target) -> str:
@@ -139,7 +141,7 @@ def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
     return [*types, *(name for name in named if name.partition(":")[0] != "type")]
 
 
-def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
+def _limits(group: list[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> str:
     parts = []
     if limits := name_limits(group, claims):
         parts.append(f"not claimed: {', '.join(limits)}")
@@ -149,8 +151,8 @@ def _limits(group: list[Standing], claims: Claims, target: Target) -> str:
         parts.append(f"only shard {target.shard}")
     if target.filter:
         parts.append(f"only the cases of {target.filter}")
-    if not target.large:
-        parts.append(f"not run: {LARGE_TENSORS}")
+    if not_run:
+        parts.append(f"not run: {join_names(not_run)}")
     parts += ["special_zero answered by the adapter"] * claims.answers_special_zero
     return "".join(f"; {part}" for part in parts)
 

@@ -30,7 +30,7 @@ from conformance.plan.rows import Plan, Row, drawn_number, has_many_elements, pl
 from conformance.report.verify import verify
 from conformance.run.row import run
 from conformance.runner.drawn_run import DrawnRun
-from conformance.runner.run_suite import RunRequest, run_suite
+from conformance.runner.run_suite import RunRequest, check_backend, run_suite
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
 
@@ -199,7 +199,8 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(many: list[Row]
 @pytest.mark.parametrize(("select", "most"), [(None, 1), (QUICK, 0)])
 def test_few_processes_find_the_small_cases_of_a_run(select: str | None, most: int) -> None:
     adapter, opened = FailsAlways(), list[FailsAlways]()
-    drawn = DrawnRun(replace(PLAN, select=select), EVERYTHING, 60)
+    setup = check_backend(RunRequest("reference", PLAN, Target()), adapter, [])
+    drawn = DrawnRun(replace(PLAN, select=select), setup, 60)
 
     def call(lists: Iterable[list[Row]]) -> Generator[Result]:
         for rows in lists:
