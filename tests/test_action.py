@@ -60,7 +60,7 @@ class Runner:
         self.rehearsed: dict[str, str] = {}
         commands.mkdir(exist_ok=True)
         python = shlex.quote(sys.executable)
-        to_command = '[ "$1 $2" != "-m conformance" ] || { shift 2; exec conformance "$@"; }'
+        to_command = '[ "$1 $2" != "-c $START" ] || { shift 2; exec conformance "$@"; }'
         self.stand_in("python", f'{to_command}\nexec {python} "$@"')
         self.stand_in("conformance", f'exec {python} -m conformance "$@"')
         python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
@@ -239,6 +239,34 @@ def test_a_backend_that_cannot_start_ends_with_its_code(tmp_path: Path, rehearse
     for step in ("annotate", "compare", "keep"):
         assert runner.run(step).code == 0
     assert runner.run("conclude").code == int(code)
+
+
+@pytest.mark.parametrize("name", ["conformance.py", "conformance/__main__.py", "conformance/__init__.py"])
+def test_a_module_of_the_workspace_is_not_the_suite(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("print('hello')\n", encoding="utf-8")
+    ran = Runner(tmp_path, backend="nunpy", python=sys.executable).run("run")
+    assert "hello" not in ran.out
+    assert ran.outputs["exit-code"] == "3"
+
+
+def test_a_command_that_tests_nothing_does_not_pass(tmp_path: Path) -> None:
+    runner = Runner(tmp_path, backend="numpy")
+    runner.stand_in("conformance", "exit 0")
+    ran = runner.run("run")
+    assert "::error title=reshape conformance::the command ended with 0" in ran.out
+    assert runner.run("conclude").code == 4
+
+
+def test_a_mistake_shows_no_report_of_an_earlier_run(tmp_path: Path, few: str, rehearse: Rehearse) -> None:
+    runner = Runner(tmp_path, backend="reference", arguments=few)
+    rehearse(runner, f"run reference --out conformance-report {few}")
+    assert runner.run("run").summary
+    runner.inputs["arguments"] = "--document nope"
+    runner.rehearse("run reference --out conformance-report --document nope", builders.CommandOutput(2, "", ""))
+    ran = runner.run("run")
+    assert (ran.summary, ran.outputs["exit-code"]) == ("", "2")
+    assert not (tmp_path / "conformance-report" / "junit.xml").exists()
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["few files", "many files"])
