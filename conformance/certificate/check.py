@@ -13,7 +13,7 @@ from .. import report
 from ..evidence.folder import RESULTS
 from ..evidence.journal import refuse_unreadable, suite_record
 from ..evidence.results import Evidence, InvalidEvidence
-from ..plan.rows import Plan
+from ..plan.rows import Plan, drawn_number
 from ..report.verify import FolderContent, OtherSuite, read_folder, verify_content, why_not
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
@@ -285,8 +285,12 @@ def refuse_resumed(evidence: Evidence, what: object) -> None:
 
 
 def called_rows(evidence: Evidence) -> int:
-    """Return the number of rows that were called; an audit of all of them is a re-run."""
-    return sum(result.outcome.kind != "none" for result in evidence.results)
+    """Return the number of rows that were called; an audit of all of them is a re-run.
+
+    Evidence holds the drawn rows that failed, and counts all.
+    """
+    held = sum(result.outcome.kind != "none" and drawn_number(result.row) is None for result in evidence.results)
+    return held + int(evidence.footer.get("drawn", {}).get("calls", 0))
 
 
 def _check_audit(

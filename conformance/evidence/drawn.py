@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 from ..draw.challenge import challenge
 from ..model import Spec
 from ..plan.quick import quick_rows
-from ..plan.rows import Plan, Row, drawn_number
+from ..plan.rows import Plan, drawn_number
 from ..plan.select import BadExpression, choose
 from ..system.terminal import count_noun
 from .results import Evidence, InvalidEvidence
@@ -83,47 +81,3 @@ def name_uncalled(evidence: Evidence) -> str | None:
     done = drawn["calls"] + drawn.get("left_out", 0)  # fewer if the backend was given up
     is_whole = done == evidence.header["drawn"]["calls"] >= whole_number()
     return None if is_whole or drawn["failures"] else "some drawn rows"
-
-
-def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
-    """Find the drawn rows that can be compared: one run holds a failure, and both show how the call ended.
-
-    Another suite, other claims, another seed or fewer calls can make one of the runs call other rows.
-    """
-    both = (old, new)
-    held = [{result.row for result in each.results if drawn_number(result.row)} for each in both]
-    if not any(held) or any(each.header["suite"]["digest"] != plan.suite.digest for each in both):
-        return frozenset()
-    old_called, new_called = (_draw_calls(plan, each) for each in both)
-    same = {id_ for id_, row in old_called.items() if id_ in new_called and new_called[id_].case == row.case}
-    unknown = _find_unknown(old, old_called, held[0]) | _find_unknown(new, new_called, held[1])
-    return frozenset((same & (held[0] | held[1])) - unknown)
-
-
-def _draw_calls(plan: Plan, evidence: Evidence) -> Mapping[str, Row]:
-    """Draw again the rows that a run called, in their order."""
-    from ..draw.rows import Drawer, Drawn
-
-    if "drawn" not in evidence.footer:
-        return {}
-    drawer = Drawer(plan.suite.spec, evidence.claims)
-    rows = islice(drawer.rows(Drawn(**evidence.header["drawn"])), evidence.footer["drawn"]["calls"])
-    return {row.id: row for row in rows}
-
-
-def _find_unknown(evidence: Evidence, called: Mapping[str, Row], held: set[str]) -> set[str]:
-    """Find the called rows that may have failed although the evidence does not hold them.
-
-    It holds the first failure of each kind. So an unknown row comes after one that is held and is about the same rule.
-    """
-    counts = evidence.footer.get("drawn", {})
-    if counts.get("failures", 0) + counts.get("waived", 0) == len(held):
-        return set()
-    unknown: set[str] = set()
-    rules: set[str] = set()
-    for id_, row in called.items():
-        if id_ in held:
-            rules.add(row.case.rule)
-        elif row.case.rule in rules:
-            unknown.add(id_)
-    return unknown

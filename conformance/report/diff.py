@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from ..draw.challenge import challenge, is_fresh
-from ..evidence.drawn import find_comparable, plan_of_run
+from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, WAIVED, Claims, Result, Word
 from ..model.verdicts import Severity
@@ -15,6 +15,7 @@ from ..plan.rows import Plan, drawn_number
 from ..runner.repeat import answer
 from ..verdict.blame import worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
+from ..verdict.drawn_calls import find_comparable
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import in_target
 from ..verdict.waive import KEYS

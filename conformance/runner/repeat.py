@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..adapter import CannotStart, resolve_claims
@@ -12,8 +12,9 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..evidence.subject import Subject
 from ..isolate.backend import isolation_of, note_opened_files, run_rows, use_backend
-from ..model import Claims, Identity, Result
-from ..plan.rows import Plan
+from ..model import BAD, WAIVED, Claims, Identity, Result, fails
+from ..plan.rows import Plan, Row, drawn_number
+from ..verdict.drawn_calls import draw_calls
 from .run_suite import read_subject_of
 
 
@@ -37,8 +38,9 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
     CannotStart if the backend does not start, or is not the one that the evidence names.
     """
     called = {result.row: result for result in evidence.results if result.outcome.kind != "none"}
-    drawn = set(random.SystemRandom().sample(sorted(called), min(number, len(called))))
-    rows = [row for row in plan_of_run(plan, evidence).rows if row.id in drawn]
+    every = {row.id: row for row in plan_of_run(plan, evidence).rows if row.id in called} | draw_calls(plan, evidence)
+    chosen = set(random.SystemRandom().sample(sorted(every), min(number, len(every))))
+    rows = [row for id_, row in every.items() if id_ in chosen]
     isolation = isolation_of(backend, evidence.header.get("isolation"))
     with (
         note_opened_files() as opened,
@@ -47,7 +49,7 @@ def repeat(evidence: Evidence, plan: Plan, backend: str, number: int) -> Repetit
         claims = resolve_claims(adapter, plan.suite.spec.operations)
         _refuse_another(adapter.identity, claims, evidence, backend)
         again = run_rows(rows, adapter, claims, isolation)
-        differences = tuple(_differences(called, again))
+        differences = tuple(_differences(called, every, again))
         subject = read_subject_of(adapter, backend, opened)
     return Repetition(backend, len(rows), differences, subject)
 
@@ -63,13 +65,23 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
         raise CannotStart(f"{backend} does not claim what the evidence says it claimed")
 
 
-def _differences(before: dict[str, Result], again: Iterator[Result]) -> Iterator[str]:
+def _differences(before: Mapping[str, Result], every: Mapping[str, Row], again: Iterator[Result]) -> Iterator[str]:
+    kinds = {_kind_of(row, before[id_]) for id_, row in every.items() if drawn_number(id_) and id_ in before}
     for now in again:
-        was = before[now.row]
-        if _comparable(was) != _comparable(now):
+        was, row = before.get(now.row), every[now.row]
+        if was is None:  # a drawn row that did not fail, or not as the first of its kind
+            if fails(now.verdicts.values()) and _kind_of(row, now) not in kinds:
+                yield f"{row.id}: the evidence says that no drawn row fails so, now {answer(now)}"
+        elif _comparable(was) != _comparable(now):
             same = answer(was) == answer(now)
             answers = f"{answer(was)}, now {answer(now)}"
             yield f"{now.row}: the evidence says {answers}{', with other content or in another step' if same else ''}"
+
+
+def _kind_of(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
+    """Return the kind of a failure, waived or not. Evidence holds the first of each among drawn rows."""
+    failing = tuple(document for document, verdict in result.verdicts.items() if verdict in (*BAD, WAIVED))
+    return result.diagnosis, row.case.rule, failing
 
 
 def _comparable(result: Result) -> Any:

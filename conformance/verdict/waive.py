@@ -46,6 +46,12 @@ def forbids_call(entry: Mapping[str, Any], row: Row) -> bool:
     return "run" in entry and matches(entry, row)
 
 
+def forbids_calls_of(header: Mapping[str, Any], row: Row) -> bool:
+    """Ask whether a waiver of a run kept it from calling a row."""
+    waivers = (entry for entry in header.get("waivers", ()) if entry["expires"] >= header["started"][:10])
+    return any(forbids_call(entry, row) for entry in waivers)
+
+
 def matches(entry: Mapping[str, Any], row: Row) -> bool:
     """Ask whether a waiver names a row. What the row breaks does not matter here."""
     names = (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))

@@ -55,7 +55,6 @@ def test_a_planted_backend_fails_a_quick_run(cli: Cli, tmp_path: Path) -> None:
     ("words", "why"),
     [
         (("-k", "zero"), "-k and --quick both choose rows; give one of them"),
-        (("--waivers", "SUITE"), "--quick draws rows that no waiver can name; drop --waivers"),
         (("--suite", "SUITE"), "--quick lists rows of the bundled suite; drop --suite"),
         (("--drawn-rows", "9"), "--drawn-rows 9 draws calls of the whole target"),
     ],

@@ -1,7 +1,11 @@
 """Rows that an audit calls again."""
 
+from dataclasses import replace
+
 import pytest
 
+from conformance.evidence.results import Evidence, InvalidEvidence
+from conformance.plan.rows import drawn_number
 from conformance.run import row
 from conformance.runner.repeat import repeat
 from conformance.verdict.rejudge import read_and_judge
@@ -31,3 +35,32 @@ def test_a_row_may_be_called_more_often_than_before(command: Command, monkeypatc
     again = repeat(evidence, command.plan, backend, 100)
     assert again.rows > 0
     assert again.differences == ()
+
+
+@pytest.fixture
+def drawn(command: Command) -> Evidence:
+    """Evidence of sixty drawn rows, of which some fail."""
+    command.run("broken:eight-buffers-in-turn", "--drawn-rows", "60").expect(1)
+    return read_and_judge(command.out / "results.jsonl", command.plan)
+
+
+def test_drawn_rows_are_called_again_also_if_none_is_held(command: Command, drawn: Evidence) -> None:
+    again = repeat(drawn, command.plan, "broken:eight-buffers-in-turn", 10_000)
+    held = [result for result in drawn.results if drawn_number(result.row)]
+    assert again.rows == len(drawn.results) - len(held) + drawn.footer["drawn"]["calls"]
+    assert again.differences == ()
+    footer = {**drawn.footer, "drawn": {**drawn.footer["drawn"], "failures": 0}}
+    forged = replace(drawn, results=tuple(each for each in drawn.results if each not in held), footer=footer)
+    different = repeat(forged, command.plan, "broken:eight-buffers-in-turn", 10_000).differences
+    assert len(different) >= len(held)
+    assert all("the evidence says that no drawn row fails so" in each for each in different)
+
+
+def test_evidence_cannot_leave_out_drawn_rows(
+    command: Command, drawn: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.draw.rows.whole_number", lambda: 60)
+    footer = {**drawn.footer, "drawn": {"calls": 20, "failures": 0, "left_out": 40}}
+    forged = replace(drawn, results=tuple(each for each in drawn.results if not drawn_number(each.row)), footer=footer)
+    with pytest.raises(InvalidEvidence, match="says that all drawn rows were called, and drawn-0-"):
+        repeat(forged, command.plan, "broken:eight-buffers-in-turn", 10_000)

@@ -16,6 +16,7 @@ from conformance.model import Identity, Malformed, Outcome
 from conformance.plan.rows import plan_of
 from conformance.report.verify import verify
 from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.drawn_calls import draw_calls
 from conformance.verdict.waive import load_all
 
 from .. import miniatures
@@ -42,7 +43,7 @@ def test_a_waived_failure_is_counted_apart(command: Command, tmp_path: Path) -> 
     path = waivers(tmp_path, {})
     said = command.run(FLUSHES, "--waivers", path, "--json").expect(0)
     assert (said.data["verdicts"]["waived"], said.data["verdicts"]["fail"]) == (8, 0)
-    why = "the whole target conforms, with 8 tests waived, as far as 20 cases of another suite go"
+    why = "the whole target conforms, with 8 tests waived, without drawn rows, as far as 20 cases of another suite go"
     assert said.data["why"] == why
     assert "with 1 waived" in said.data["sentences"][0]
     evidence = read(command.out / "results.jsonl")
@@ -51,6 +52,26 @@ def test_a_waived_failure_is_counted_apart(command: Command, tmp_path: Path) -> 
     assert set(result.verdicts.values()) == {"waived"}
     assert result.diagnosis == "subnormals flushed", "what failed is still told"
     assert (result.outcome, result.waiver) == (Outcome("tensor", "f32", (8,)), 1), "and what came of it"
+
+
+def test_a_waiver_covers_the_drawn_rows_that_it_names(command: Command, tmp_path: Path) -> None:
+    many = ("--drawn-rows", "300", "--waivers")
+    said = command.run(FLUSHES, *many, waivers(tmp_path, {"case": None, "breaks": "same-content"})).expect(0)
+    assert "with some drawn rows" not in said.text
+    footer = read(command.out / "results.jsonl").footer
+    assert (footer["drawn"]["failures"], footer["drawn"]["waived"] > 1) == (0, True)
+    assert f"300 drawn rows, {footer['drawn']['waived']} waived, none failed" in said.text
+    assert command("verify", command.out, "--suite", command.folder).code == 0
+    assert command.run(FLUSHES, *many, waivers(tmp_path, {})).expect(1), "a drawn row is of no case that a waiver names"
+
+
+def test_a_waiver_that_forbids_calls_forbids_drawn_rows(command: Command, tmp_path: Path) -> None:
+    path = waivers(tmp_path, {"case": None, "rule": "nodes-compose", "run": False})
+    command.run(FLUSHES, "--drawn-rows", "300", "--waivers", path)
+    evidence = read(command.out / "results.jsonl")
+    assert evidence.footer["drawn"]["waived"] == 300 - evidence.footer["drawn"]["calls"] > 10
+    called = draw_calls(command.plan, evidence)
+    assert {row.case.rule == "nodes-compose" for row in called.values()} == {False}
 
 
 def test_a_waiver_can_forbid_calls(command: Command, tmp_path: Path) -> None:

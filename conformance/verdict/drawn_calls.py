@@ -1,0 +1,59 @@
+"""The drawn rows that a run called, drawn again: evidence holds only those that failed first in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+from ..evidence.drawn import name_uncalled
+from ..evidence.results import Evidence, InvalidEvidence
+from ..plan.rows import Plan, Row, drawn_number
+from .waive import forbids_calls_of
+
+
+def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
+    """Find the drawn rows that can be compared: one run holds a failure, and both show how the call ended.
+
+    Another suite, other claims, another seed or fewer calls can make one of the runs call other rows.
+    """
+    both = (old, new)
+    held = [{result.row for result in each.results if drawn_number(result.row)} for each in both]
+    if not any(held) or any(each.header["suite"]["digest"] != plan.suite.digest for each in both):
+        return frozenset()
+    old_called, new_called = (draw_calls(plan, each) for each in both)
+    same = {id_ for id_, row in old_called.items() if id_ in new_called and new_called[id_].case == row.case}
+    unknown = _find_unknown(old, old_called, held[0]) | _find_unknown(new, new_called, held[1])
+    return frozenset((same & (held[0] | held[1])) - unknown)
+
+
+def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
+    """Draw again the rows that a run called, in their order; InvalidEvidence if it lacks some and does not say so."""
+    if "drawn" not in evidence.footer:
+        return {}
+    counts = evidence.footer["drawn"]
+    from ..draw.rows import Drawer, Drawn  # slow to import
+
+    rows = Drawer(plan.suite.spec, evidence.claims).rows(Drawn(**evidence.header["drawn"]))
+    called = (row for row in rows if not forbids_calls_of(evidence.header, row))
+    again = {row.id: row for row in islice(called, counts["calls"])}
+    if name_uncalled(evidence) is None and not counts["failures"] and (missed := next(called, None)):
+        raise InvalidEvidence(f"the evidence says that all drawn rows were called, and {missed.id} was not; run again")
+    return again
+
+
+def _find_unknown(evidence: Evidence, called: Mapping[str, Row], held: set[str]) -> set[str]:
+    """Find the called rows that may have failed although the evidence does not hold them.
+
+    It holds the first failure of each kind. So an unknown row comes after one that is held and is about the same rule.
+    """
+    counts = evidence.footer.get("drawn", {})
+    if counts.get("failures", 0) + counts.get("waived", 0) == len(held):
+        return set()
+    unknown: set[str] = set()
+    rules: set[str] = set()
+    for id_, row in called.items():
+        if id_ in held:
+            rules.add(row.case.rule)
+        elif row.case.rule in rules:
+            unknown.add(id_)
+    return unknown
