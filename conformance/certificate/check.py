@@ -230,15 +230,21 @@ def _check_challenge(folder: Path, own: Record, evidence: Evidence, signer: Sign
     challenge = given.record
     if evidence.header.get("nonce") != challenge["nonce"]:
         raise InvalidEvidence(f"{folder / RESULTS}: was not run under the nonce of {path}")
-    started = time_of(evidence.header["started"])
-    if started > time_of(challenge["expires"]):
-        raise InvalidEvidence(f"{folder / RESULTS}: the run began after {path} had expired")
-    if started < time_of(challenge["issued"]):
-        raise InvalidEvidence(f"{folder / RESULTS}: the run began before {path} was given")
+    if why := why_not_now(given, time_of(evidence.header["started"])):
+        raise InvalidEvidence(f"{folder / RESULTS}: {why}")
     commitment = read_record(folder / COMMITMENT, COMMITMENT_FORM)
     if commitment.sha256 != challenge["commitment"]:
         raise InvalidEvidence(f"{commitment.path}: is not the commitment that {path} was given for")
     refuse_uncommitted(commitment, evidence.header, evidence.footer.get("subject", {}))
+
+
+def why_not_now(challenge: RecordFile, began: datetime) -> str | None:
+    """Say why a run that began then cannot answer a challenge; None if it can. Clocks differ by up to a day."""
+    if began > time_of(challenge.record["expires"]):
+        return f"{challenge.path} expired on {challenge.record['expires']}, before the run began"
+    if began < time_of(challenge.record["issued"]) - _ONE_DAY:
+        return f"{challenge.path} was given on {challenge.record['issued']}, after the run began"
+    return None
 
 
 def _refuse_other_challenge(signed: RecordFile, given: RecordFile) -> None:

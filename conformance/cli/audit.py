@@ -18,7 +18,7 @@ from ..certificate.check import (
 )
 from ..certificate.page import render_pages, verify_command
 from ..certificate.signature import ISSUER, sign, signature_of, try_key
-from ..certificate.statement import AUDIT, audit_of, level_of, write_record
+from ..certificate.statement import AUDIT, AUDIT_FORM, EXTENSION, audit_of, level_of, read_record, write_record
 from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject
@@ -70,13 +70,29 @@ def run(args: argparse.Namespace) -> int:
     rows = args.rows or called_rows(certificate.evidence)
     repetition = repeat(certificate.evidence, plan, args.backend, rows)
     _refuse_other_files(certificate.evidence.footer, repetition.subject)
-    if not repetition.differences:
+    kept = _find_stronger_audit(folder, certificate, repetition.rows, key is not None)
+    if not repetition.differences and kept is None:
         _write(folder, plan, certificate, repetition, args.issuer, key)
     if args.json:
         emit(repetition.record())
+    elif kept is not None and not repetition.differences:
+        say(f"{repetition.rows:,} rows were called again and gave the same answers; nothing is written, as {kept}")
     else:
         _show(folder, repetition, certificate, args.allowed, key is not None)
     return FAILS if repetition.differences else 0
+
+
+def _find_stronger_audit(folder: Path, certificate: Certificate, rows: int, is_signed: bool) -> str | None:
+    """Say what an audit of this certificate has that is there already, and that another one would lack."""
+    path = folder / AUDIT
+    if not path.is_file():
+        return None
+    there = read_record(path, AUDIT_FORM).record["predicate"][EXTENSION]
+    if there["statement"] != certificate.statement.sha256:
+        return None
+    if signature_of(path).exists() and not is_signed:
+        return f"{path} is signed"
+    return f"{path} is of {there['rows']:,} rows" if there["rows"] > rows else None
 
 
 def _refuse_other_files(footer: Mapping[str, Any], here: Subject) -> None:

@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ..adapter import is_reference
 from ..certificate import statement as records
-from ..certificate.check import refuse_uncommitted
+from ..certificate.check import refuse_uncommitted, why_not_now
 from ..certificate.page import BADGE, PAGE, render_pages, verify_command
 from ..certificate.signature import TESTER, sign, signature_of
 from ..draw.challenge import challenge
@@ -71,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     with lock_folder(out, f"conformance certify {args.backend}"):
         asked = records.read_record(args.challenge, records.CHALLENGE_FORM) if args.challenge else None
         commitment = _read_commitment(asked, args.backend, out) if asked else None  # before anything runs
+        if asked and (why := why_not_now(asked, datetime.now(timezone.utc))):
+            raise InvalidEvidence(why)
         plan = challenge(load_plan(args.suite), asked.record["nonce"] if asked else None)
         if plan.suite.lost:
             raise Usage(describe_missing_cases(plan.suite))
@@ -121,11 +124,11 @@ def _run_request(
     def folder_of(header: Mapping[str, Any]) -> Path:
         if commitment is not None:  # the files under test are known after the run
             refuse_uncommitted(commitment, header, commitment.record["files"])
-        clear(out)
         for name in _WRITTEN:
             for path in (out / name, signature_of(out / name)):
                 if path.resolve() not in kept:
                     path.unlink(missing_ok=True)
+        clear(out)
         return out
 
     with report_no_start(out, request.backend), closing(progress):

@@ -68,6 +68,13 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def existing_file(text: str) -> Path:
+    """Read the path of a file that is there."""
+    if not path(text).exists() or path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{quote(text)} is no file; check the path")
+    return path(text)
+
+
 def one_line(text: str) -> str:
     """Read a short name that shows on one line."""
     if not text.strip() or not text.isprintable() or len(text) > 120:

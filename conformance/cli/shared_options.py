@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from .parser import Parser, positive, seconds
+from .parser import Parser, existing_file, positive, seconds
 
 if TYPE_CHECKING:
     from ..isolate.process.launch import Limits
@@ -69,6 +69,7 @@ def add_key(parser: Parser) -> None:
 
 
 def add_trust(parser: Parser) -> None:
-    parser.path("--allowed", "FILE", "the keys that may sign: allowed_signers, as ssh-keygen reads it")
+    text = "the keys that may sign: allowed_signers, as ssh-keygen reads it"
+    parser.once("--allowed", "FILE", text, type=existing_file)
     parser.path("--revoked", "FILE", "revoked keys, or digests of revoked statements")
     parser.path("--challenge", "FILE", "the challenge that the issuer gave")

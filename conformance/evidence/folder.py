@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ..system.exit_codes import CommandError
 from ..system.text import quote_json
 from .results import PACKED, part_of
 
@@ -52,7 +53,12 @@ def find_published_results(folder: Path) -> Path | None:
 
 
 def clear(folder: Path) -> None:
-    """Remove the results and reports of an earlier run, so that nobody mistakes them for those of this one."""
+    """Remove the results and reports of an earlier run, so that nobody mistakes them for those of this one.
+
+    CommandError if the folder holds a certificate, which would then stand beside results of another run.
+    """
+    if (folder / CERTIFICATE).exists():
+        raise CommandError(f"{folder}: holds a certificate; name another folder, or remove this one")
     remove_reports(folder)
     for path in (folder / RESULTS, part_of(folder / RESULTS)):
         path.unlink(missing_ok=True)

@@ -95,6 +95,8 @@ def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
     try:
         locks.enter_context(lock_folder(out, f"pytest --adapter {option.conformance_adapter}"))
         clear(out)
+    except CommandError as error:
+        raise Usage(f"--conformance-out: {error}") from None
     except OSError as error:
         raise Usage(f"--conformance-out {option.conformance_out}: {error.strerror or error}") from None
 

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,6 +27,7 @@ from conformance.certificate.statement import (
     STATEMENT,
     digest_of_file,
     in_days,
+    time_of,
 )
 from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
@@ -509,6 +511,45 @@ def test_another_adapter_than_committed_to_runs_nothing(
     assert {path: path.read_bytes() for path in lab.folder.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [({"expires": in_days(-1)}, "before the run began"), ({"issued": in_days(2)}, "after the run began")],
+)
+def test_a_challenge_that_does_not_hold_now_runs_nothing(lab: Lab, cli: Cli, values: dict[str, str], says: str) -> None:
+    lab.change_challenge(**values)
+    before = {path: path.read_bytes() for path in lab.folder.iterdir()}
+    words = ("--challenge", lab.challenge, "--out", lab.folder, "--suite", lab.suite)
+    cli("certify", f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err=says, lines=1)
+    assert {path: path.read_bytes() for path in lab.folder.iterdir()} == before
+
+
+def test_clocks_may_differ_by_less_than_a_day(lab: Lab, cli: Cli) -> None:
+    started = json.loads((lab.folder / STATEMENT).read_text())["predicate"][EXTENSION]["started"]
+    lab.change_challenge(issued=f"{time_of(started) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}")
+    cli(*verify(lab)).expect(0)
+
+
+@pytest.mark.parametrize(("key", "says"), [((), "audit.json is signed"), (("--key", "issuer"), "audit.json is of ")])
+def test_a_spot_check_keeps_a_stronger_audit(lab: Lab, cli: Cli, key: tuple[str, ...], says: str) -> None:
+    key_words = [lab.key(word) if word == "issuer" else word for word in key]
+    trust = ("--allowed", lab.home / SIGNERS, "--challenge", lab.challenge, "--suite", lab.suite)
+    words = ("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", "--rows", "3", *trust, *key_words)
+    cli(*words).expect(0, out=("3 rows were called again and gave the same answers; nothing is written", says))
+    assert cli(*verify(lab), "--json").expect(0).data["level"] == "re-run"
+
+
+def test_no_other_run_goes_where_a_certificate_is(lab: Lab, cli: Cli) -> None:
+    before = {path: path.read_bytes() for path in lab.folder.iterdir()}
+    words = ("run", f"{lab.home / 'mine.py'}:Mine", "--suite", lab.suite, "--out", lab.folder)
+    cli(*words).expect(2, err="holds a certificate; name another folder", lines=1)
+    assert {path: path.read_bytes() for path in lab.folder.iterdir()} == before
+
+
+def test_a_reader_who_misspells_signers_is_told(lab: Lab, cli: Cli) -> None:
+    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "sigers", "--suite", lab.suite)
+    cli(*words).expect(2, err="sigers' is no file; check the path")
+
+
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
 def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "libmine.so")
@@ -590,7 +631,7 @@ def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) 
     [
         (("--certificate", "--claims", "claims.yaml"), "--claims does not go with --certificate"),
         (("--certificate", "--require", "large"), "--require does not go with --certificate"),
-        (("--allowed", "signers"), "--allowed is about a certificate; add --certificate"),
+        (("--allowed", __file__), "--allowed is about a certificate; add --certificate"),
         (("--subject", "lib.so"), "--subject is about a certificate; add --certificate"),
         (("--at", "2026-11-25"), "--at is about a certificate; add --certificate"),
         (("--certificate", "--at", "25.11.2026"), "--at: '25.11.2026' is no day; write --at 2026-11-25"),

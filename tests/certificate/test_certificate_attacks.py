@@ -366,14 +366,14 @@ ATTACKS: dict[str, Attack] = {
     "the vendor has a second name and signs the challenge": Attack(
         sign_by_second_name(CHALLENGE), "by second@example.com, with the key of the statement", "refuse_same_key"),
     "the run is older than the challenge": Attack(
-        lambda lab: lab.change_challenge(issued=NEXT_YEAR), "began before", "_check_challenge"),
+        lambda lab: lab.change_challenge(issued=NEXT_YEAR), "after the run began", "_check_challenge"),
     "another challenge lies in the folder": Attack(
         replace_challenge, "is not the challenge that was given", "_refuse_other_challenge"),
     "it answers another challenge": Attack(give_other_challenge, "answers another challenge", "_check_challenge"),
     "the nonce is not that of the challenge": Attack(
         lambda lab: lab.change_challenge(nonce="0" * 64), "was not run under the nonce", "_check_challenge"),
     "the challenge had expired": Attack(
-        lambda lab: lab.change_challenge(expires=LONG_AGO), "had expired", "_check_challenge"),
+        lambda lab: lab.change_challenge(expires=LONG_AGO), "before the run began", "_check_challenge"),
     "the commitment is gone": Attack(remove(COMMITMENT), "cannot be read", "_check_challenge"),
     "the commitment was written afterwards": Attack(
         lambda lab: lab.change_record(COMMITMENT, lambda record: record["files"].update({"lib.so": "0" * 64})),
