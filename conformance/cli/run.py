@@ -247,7 +247,7 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     if args.jobs > 1 and request.isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
     check_names(plan.suite.spec, args.operation, args.type, args.document)
-    partial = args.last_failed or args.shard or args.operation or args.document or args.type
+    partial = args.last_failed or args.operation or args.document or args.type
     if (partial or args.select is not None) and args.drawn_rows:
         what = f"--drawn-rows {args.drawn_rows} draws calls of the whole target"
         raise Usage(f"{what}; drop the options that choose a part of it")

@@ -94,6 +94,11 @@ class Target:
         """Ask whether the run leaves out something that the backend claims, except for large tensors."""
         return bool(self.filter or self.shard or self.operations or self.documents or self.types)
 
+    def has_in_shard(self, number: int) -> bool:
+        """Ask whether the shard, if one was asked for, has the row of this number."""
+        part, _, count = (self.shard or "1/1").partition("/")
+        return number % int(count) == int(part) - 1
+
     @property
     def filter(self) -> str:
         """The options that chose single rows, as they were given, such as `-k 'infer'`; empty if none did."""
@@ -121,7 +126,8 @@ class DrawnCounts(NamedTuple):
     calls: int
     failures: int
     left_out: int
-    """Rows that were not called: they show nothing more of what the backend claims, or a waiver says `run: false`."""
+    """Rows that were not called: they show nothing more of what the backend claims, a waiver says `run: false`, or they
+    are of another shard. 0 if the run ended before."""
     waived: int
     """Rows that a waiver covers. Evidence holds the first failure of each kind of them, too."""
 

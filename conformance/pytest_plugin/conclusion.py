@@ -102,7 +102,7 @@ class SessionConclusion:
         request, target = self.request, self.request.target
         is_part = target.operations or target.documents or target.types
         whole = not is_part and all(row.id in self.results for row in self.wanted)
-        drawn = DrawnRun(request.plan, self.setup, request.drawn_rows if whole else 0)
+        drawn = DrawnRun(request.plan, self.setup, request.drawn_rows if whole else 0, target)
         open_another = partial(open_backend, request.backend, request.isolation, request.limits)
         isolation, jobs, hangs = request.isolation, request.jobs, request.hangs
         with use_jobs(self.adapter, open_another, self.setup.claims, isolation, jobs, hangs) as call:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..evidence.drawn import SEED
-from ..evidence.results import DrawnCounts
+from ..evidence.results import DrawnCounts, Target
 from ..isolate.backend import CallRows, close_backend
 from ..model import BAD, Adapter, Result
 from ..plan.quick import QUICK
@@ -26,13 +26,14 @@ _MAX_KINDS = 12
 class DrawnRun:
     """The drawn rows of one run, and the counts so far."""
 
-    def __init__(self, plan: Plan, setup: BackendSetup, calls: int) -> None:
+    def __init__(self, plan: Plan, setup: BackendSetup, calls: int, target: Target) -> None:
         from ..draw.rows import Drawer, Drawn  # slow to import, and not every run draws calls
 
         self.drawn = Drawn(SEED, calls, plan.select == QUICK)
         self.calls = self.failures = self.waived = self.left_out = 0
         self.notes: list[str] = []
-        self._rows = Drawer(plan.suite.spec, setup.claims).rows(self.drawn)
+        rows = enumerate(Drawer(plan.suite.spec, setup.claims).rows(self.drawn))
+        self._rows = (row for number, row in rows if target.has_in_shard(number))
         self._setup = setup
 
     @property

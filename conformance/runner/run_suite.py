@@ -46,7 +46,6 @@ from ..verdict.rejudge import refuse_contradictions
 from ..verdict.standing import in_target, judged_documents
 from . import planted_backends as canary
 from .drawn_run import DrawnRun
-from .shards import in_shard
 
 if TYPE_CHECKING:
     from ..isolate.protocol.opened import OpenedFiles
@@ -111,7 +110,7 @@ def run_suite(
             path = folder and folder / RESULTS
             few = bool(request.target.filter)
             planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, few)
-            drawn = DrawnRun(request.plan, setup, request.drawn_rows) if request.drawn_rows else None
+            drawn = DrawnRun(request.plan, setup, request.drawn_rows, request.target) if request.drawn_rows else None
             header |= {"drawn": drawn.drawn.to_json()} if drawn else {}
             done = _resume(request.plan, path, header) if path and request.resume else []
             if folder:
@@ -285,7 +284,7 @@ def chosen_rows(request: RunRequest) -> list[Row]:
 
 
 def _is_chosen(request: RunRequest, number: int, row: Row) -> bool:
-    if request.target.shard and not in_shard(number, request.target.shard):
+    if not request.target.has_in_shard(number):
         return False
     every = Claims((row.operation,))
     return request.chosen(row) and any(in_target(row, document, request.target, every) for document in row.documents)

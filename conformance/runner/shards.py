@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ..evidence.journal import find_difference
 from ..evidence.machine import join_environments, shared_part
-from ..evidence.results import Evidence, InvalidEvidence
+from ..evidence.results import DrawnCounts, Evidence, InvalidEvidence
 from ..model import NOT_CLAIMED, NOT_RUN, Result
-from ..plan.rows import Plan
+from ..plan.rows import Plan, drawn_number
 from ..verdict.standing import group_rows, in_target, is_required
 
 
@@ -23,18 +23,13 @@ class Merged(NamedTuple):
     canaries: Mapping[str, int]
     """By planted backend, the fewest failures that a shard saw."""
     seconds: float
-
-
-def in_shard(number: int, shard: str) -> bool:
-    """Ask if a shard I/N has the row of this number."""
-    part, _, count = shard.partition("/")
-    return number % int(count) == int(part) - 1
+    drawn: DrawnCounts | None
 
 
 def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
     """Say why a shard is not whole: required rows did not run, or none is in the target. None if it is whole."""
     claims, target = evidence.claims, evidence.target
-    rows = [row for number, row in enumerate(plan.rows) if in_shard(number, str(target.shard))]
+    rows = [row for number, row in enumerate(plan.rows) if target.has_in_shard(number)]
     missing, shown = 0, False
     for group in group_rows(rows, {result.row: result for result in evidence.results}, claims):
         row = group.rows[0]
@@ -57,7 +52,7 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
     first_header = _in_common(header)
     for path, part in zip(paths, parts, strict=True):
         its_header = _in_common(part.header)
-        for key in ("suite", "backend", "claims", "isolation", "waivers", "nonce", "environment"):
+        for key in ("suite", "backend", "claims", "isolation", "waivers", "nonce", "drawn", "environment"):
             if its_header.get(key) != first_header.get(key):
                 what, its, first = find_difference(key, its_header.get(key), first_header.get(key))
                 raise InvalidEvidence(
@@ -75,8 +70,18 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
     return Merged(
         header, _join(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
         {name: min(footer["canaries"].get(name, 0) for footer in footers) for name in footers[0]["canaries"]},
-        sum(footer["seconds"] for footer in footers),
+        sum(footer["seconds"] for footer in footers), _count_drawn(header, footers),
     )  # fmt: skip
+
+
+def _count_drawn(header: Mapping[str, Any], footers: Sequence[Mapping[str, Any]]) -> DrawnCounts | None:
+    """Add up the drawn rows; those that no shard called are left out, unless a shard ended before."""
+    if "drawn" not in header:
+        return None
+    counts, wanted = [footer["drawn"] for footer in footers], header["drawn"]["calls"]
+    calls, failures, waived = (sum(each.get(name, 0) for each in counts) for name in ("calls", "failures", "waived"))
+    ended = all("left_out" in each or each["calls"] == wanted for each in counts)
+    return DrawnCounts(calls, failures, wanted - calls if ended else 0, waived)
 
 
 def _in_common(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,18 +111,20 @@ def _check_shards(paths: Sequence[Path], shards: list[str]) -> None:
 
 
 def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
-    """Take each row from the shard that ran it."""
+    """Take each row from the shard that ran it, and the drawn rows that failed from all."""
     joined: dict[str, Result] = {}
+    drawn = [result for part in parts for result in part.results if drawn_number(result.row) is not None]
     for path, part in zip(paths, parts, strict=True):
-        if joined and list(joined) != [result.row for result in part.results]:
+        results = [result for result in part.results if drawn_number(result.row) is None]
+        if joined and list(joined) != [result.row for result in results]:
             raise InvalidEvidence(f"{path}: its rows are not those of {paths[0]}")
-        for result in part.results:
+        for result in results:
             before = joined.get(result.row)
             if before is None or _idle(before):
                 joined[result.row] = result
             elif not _idle(result):
                 raise InvalidEvidence(f"{path}: the row {result.row} was run by another shard too; the shards overlap")
-    return list(joined.values())
+    return [*joined.values(), *drawn]
 
 
 def _idle(result: Result) -> bool:

@@ -33,8 +33,9 @@ def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
     counts = evidence.footer["drawn"]
     from ..draw.rows import Drawer, Drawn  # slow to import
 
-    rows = Drawer(plan.suite.spec, evidence.claims).rows(Drawn(**evidence.header["drawn"]))
-    called = (row for row in rows if not forbids_calls_of(evidence.header, row))
+    rows = enumerate(Drawer(plan.suite.spec, evidence.claims).rows(Drawn(**evidence.header["drawn"])))
+    own = (row for number, row in rows if evidence.target.has_in_shard(number))
+    called = (row for row in own if not forbids_calls_of(evidence.header, row))
     again = {row.id: row for row in islice(called, counts["calls"])}
     if name_uncalled(evidence) is None and not counts["failures"] and (missed := next(called, None)):
         raise InvalidEvidence(f"the evidence says that all drawn rows were called, and {missed.id} was not; run again")

@@ -200,7 +200,7 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(many: list[Row]
 def test_few_processes_find_the_small_cases_of_a_run(select: str | None, most: int) -> None:
     adapter, opened = FailsAlways(), list[FailsAlways]()
     setup = check_backend(RunRequest("reference", PLAN, Target()), adapter, [])
-    drawn = DrawnRun(replace(PLAN, select=select), setup, 60)
+    drawn = DrawnRun(replace(PLAN, select=select), setup, 60, Target())
 
     def call(lists: Iterable[list[Row]]) -> Generator[Result]:
         for rows in lists:

@@ -38,6 +38,20 @@ def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> No
     assert sum(map(len, ran)) == len(set().union(*ran)) == len(rows_in(command.out / "results.jsonl"))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["reference", mini("Flushes")])
+def test_shards_share_the_drawn_rows(command: Command, backend: str) -> None:
+    drawn = ("--drawn-rows", "60")
+    command.run(backend, *drawn)
+    parts = [part(command, f"{number}/3", backend, *drawn) for number in (1, 2, 3)]
+    merge(command, *parts)
+    whole, merged = evidence_of(command.out), evidence_of(command.folder / "merged")
+    assert merged.footer["drawn"] == whole.footer["drawn"]
+    assert sum(evidence_of(each).footer["drawn"]["calls"] for each in parts) == whole.footer["drawn"]["calls"] > 20
+    assert {result.row for result in whole.results} <= {result.row for result in merged.results}
+    assert command("verify", command.folder / "merged", "--suite", command.folder).code == 0
+
+
 def test_a_shard_that_lacks_a_row_has_a_gap(command: Command) -> None:
     evidence, plan = evidence_of(part(command, "1/2")), command.plan
     assert find_shard_gap(plan, evidence) is None
