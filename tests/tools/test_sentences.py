@@ -146,4 +146,5 @@ def test_what_is_published_is_whole_and_shows_what_is_told(monkeypatch: pytest.M
     )
     plan = plan_of(load_suite())
     plan = replace(plan, rows=tuple(row for row in plan.rows if all(row.id in each for each in results.values())))
-    assert [str(problem) for problem in sentences.check(own, CLONE, REPORTS, plan)] == []
+    problems = map(str, sentences.check(own, CLONE, REPORTS, plan))
+    assert [problem for problem in problems if every or "no rows are named" not in problem] == []
