@@ -224,10 +224,8 @@ class _SpecReader:
         documents = entry.get("documents", layer.documents)
         self.check_names("document", self.lines, place, entry, "decided_for", "documents")
         self.check_level(entry, level, stated, place)
-        if level == "must":
-            binding = {pointer.document for pointer in stated} | set(decided_for)
-        else:
-            binding = set(documents) if level != "may" else set()
+        stated_or_decided = {pointer.document for pointer in stated} | set(decided_for)
+        binding = stated_or_decided if level in ("must", "may") else set(documents)
         for document in sorted(binding - set(layer.documents)) if layer.extends else ():
             what = f"rule {quote(entry['id'])} would change what {document!r} means; bind it in documents added here"
             self.wrong(place, what)

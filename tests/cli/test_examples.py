@@ -120,6 +120,17 @@ def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
     cli(*words).expect(0, out="acme-six-entries")
 
 
+def test_like_takes_over_what_a_document_allows(dialect: Path, cli: Cli) -> None:
+    differing = cli("diff", "static-graph-v0.9", "acme-2026", "--suite", dialect, "--json").expect(0).data["rules"]
+    assert {kind: [each["rule"] for each in rules] for kind, rules in differing.items()} == {
+        "added": ["acme-six-entries"], "dropped": [], "reworded in effect": [],
+    }  # fmt: skip
+    spoil(dialect / "spec" / "sources.yaml", "like: static", "without: [view-or-copy]\n    like: static")
+    rules = load_spec(dialect / "spec").rules
+    standings = [rules[name].standing("acme-2026") for name in ("memory-layout", "view-or-copy")]
+    assert standings == ["allowed", "not bound"]
+
+
 def add_longest(dialect: Path) -> None:
     """Add a rule of a largest length to the example."""
     with (dialect / "spec" / "rules.yaml").open("a") as file:
