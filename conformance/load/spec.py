@@ -48,6 +48,9 @@ def load_spec(folder: Path | None = None) -> Spec:
     files = [path for layer in folders for path in layer.glob("*.yaml")]
     problems: list[Problem] = []
     reader = _SpecReader([_read_layer(layer, number > 0, problems) for number, layer in enumerate(folders)], problems)
+    for file in SPEC_FILES:
+        list(reader.entries(file))
+    require(without_secrets(reader.problems, files))  # a taken id would make other entries look wrong
     spec = Spec(
         documents=reader.documents(),
         operations=reader.operations(),

@@ -314,6 +314,15 @@ def test_a_slip_in_a_folder_that_adds_gets_a_message(dialect: Path, file: str, o
     assert any(part in problem for problem in problems_of(dialect) for part in said.split("|"))
 
 
+@pytest.mark.parametrize("taken", ["static-oneapi", "reshape-spec-v0.7"])
+def test_a_taken_id_of_a_document_is_the_one_problem(dialect: Path, cli: Cli, taken: str) -> None:
+    file = dialect / "spec" / "sources.yaml"
+    spoil(file, "id: acme-2026", f"id: {taken}")
+    said = cli("check", "--suite", dialect).expect(1, out=f"{file}:4: the id '{taken}' is taken by the bundled spec/so")
+    assert "1 problem in 1 file" in said.out
+    assert f"next: correct {file}:4" in said.out
+
+
 def test_a_file_that_no_specification_has_gets_a_message(dialect: Path) -> None:
     (dialect / "spec" / "rules.yaml").rename(dialect / "spec" / "rule.yaml")
     assert any("did you mean 'rules'" in problem for problem in problems_of(dialect))
