@@ -11,6 +11,7 @@ import conformance
 from conformance.cli.main import main
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
+from conformance.load.schema import schema_of
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
 from tests.builders import Cli, copy_bundled_spec, some_slow
@@ -60,6 +61,19 @@ def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
 @pytest.mark.parametrize(("example", "said"), [(DIALECT, ("acme-2026", "100 %")), (OPERATION, "6  of 4 operations")])
 def test_an_example_is_whole_and_true_to_its_manual(example: Path, said: str | tuple[str, ...], cli: Cli) -> None:
     cli("check", "--suite", example, "--sources", example).expect(0, out=said)
+
+
+@pytest.mark.parametrize("example", [DIALECT, OPERATION])
+def test_the_keys_that_a_reason_of_prose_names_exist(example: Path) -> None:
+    spec = load_spec(example / "spec")
+    keys = {
+        *schema_of("sources")["properties"]["documents"]["items"]["properties"],
+        *spec.operations["Reshape-1"].detail,
+    }
+    reasons = " ".join(prose.reason for name in spec.added for prose in spec.documents[name].prose)
+    named = set(re.findall("`([a-z_]+)`", reasons))
+    assert named
+    assert named <= keys
 
 
 @pytest.mark.slow
