@@ -26,13 +26,29 @@ def diff_documents(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
             is_bound = [each["standing"] != "not bound" for each in (was, now)]
             kind = "reworded in effect" if all(is_bound) else "added" if is_bound[1] else "dropped"
             changes[kind].append({"rule": rule.id, "level": rule.level, "sentence": rule.sentence, a: was, b: now})
-    findings = [
-        {"finding": finding.id, "about": finding.about}
-        for finding in spec.findings.values()
-        if finding.kind == "disagreement" and {a, b} <= {pointer.document for pointer in finding.at}
-    ]
-    data = {"a": a, "b": b, "rules": changes, "signature": _signature(spec, a, b), "findings": findings}
+    data = {"a": a, "b": b, "rules": changes, "signature": _signature(spec, a, b), **_findings(spec, a, b)}
     return data | _example(spec, a, b, options)
+
+
+def _findings(spec: Spec, a: str, b: str) -> dict[str, list[dict[str, str]]]:
+    """Return the findings in which two documents differ, and those that name both and may be about others."""
+    found: dict[str, list[dict[str, str]]] = {"findings": [], "both_named": []}
+    for finding in spec.findings.values():
+        words: dict[str, set[str]] = {}
+        for pointer in finding.at:
+            words.setdefault(pointer.document, set()).add(pointer.words.strip("*`"))
+        if a == b or not {a, b} <= words.keys():
+            continue
+        rules = [spec.rules[rule] for rule in finding.rules]
+        sides = {name: [(rule.standing(name), rule.authority(name)) for rule in rules] for name in words}
+        if sides[a] != sides[b] or (finding.kind == "disagreement" and len(words) == 2):
+            kind = "findings"
+        elif finding.kind == "silence" or words[a] == words[b] or any(side != sides[a] for side in sides.values()):
+            continue  # both say nothing or the same, or the rules part them from a third document
+        else:
+            kind = "both_named"
+        found[kind].append({"finding": finding.id, "about": finding.about})
+    return found
 
 
 def _signature(spec: Spec, a: str, b: str) -> dict[str, dict[str, Any]]:
@@ -130,6 +146,9 @@ def _shared_first(a: tuple[str, ...], b: tuple[str, ...]) -> list[str]:
 
 def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
     a, b = data["a"], data["b"]
+    if a == b:
+        say(f"{paint('bold', a)} is one document, and was compared with itself; name another one")
+        return
     say(f"{paint('bold', a)} → {paint('bold', b)}")
     for kind, changes in data["rules"].items():
         if changes:
@@ -150,7 +169,9 @@ def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
         for key, each in data["signature"].items()
     }
     print_section("signature", [(key, was, "→", now) for key, (was, now) in stated.items()])
-    print_section("disagreements that name both", [(each["finding"], each["about"]) for each in data["findings"]])
+    headings = {"findings": "findings in which they differ", "both_named": "both are named, and may agree"}
+    for key, heading in headings.items():
+        print_section(heading, [(each["finding"], each["about"]) for each in data[key]])
     say()
     if data["example"] is None:
         say("no call was found that means something else")

@@ -6,7 +6,6 @@ import argparse
 import importlib
 
 from ..exchange import benchdnn_export, json_export, onnx_export
-from ..exchange.code.emit import NoExactForm
 from ..exchange.code.write import NAMES, write_code
 from ..selfcheck.obligations import obligations
 from ..system.exit_codes import CONFORMS
@@ -76,10 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export_code(args: argparse.Namespace) -> int:
-    try:
-        file, text = write_code(load_spec_of(args.suite), args.lang)
-    except NoExactForm as error:
-        raise Usage(f"--lang {args.lang}: {error}") from None
+    file, text = write_code(load_spec_of(args.suite), args.lang)
     replace_text(args.out / file, text)
     if args.json:
         emit({"out": str(args.out), "file": file})

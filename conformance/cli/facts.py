@@ -24,6 +24,8 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
     kind, reason = rule.standing(document), None
     if kind == "our ruling":
         reason = rule.decided_for.get(rule.source_of(document), rule.because)
+    elif kind == "allowed":
+        reason = rule.decided_for.get(rule.source_of(document))
     elif kind == "stated, as we read it":
         reason = f"see the finding {rule.as_read[rule.source_of(document)]}"
     return {"standing": kind, "reason": reason, "at": pointers_in(rule.stated, document)}

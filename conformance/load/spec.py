@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..model import (
+    INTEGERS,
     LEVELS,
     Commit,
     Document,
@@ -48,6 +49,9 @@ def load_spec(folder: Path | None = None) -> Spec:
     files = [path for layer in folders for path in layer.glob("*.yaml")]
     problems: list[Problem] = []
     reader = _SpecReader([_read_layer(layer, number > 0, problems) for number, layer in enumerate(folders)], problems)
+    for file in SPEC_FILES:
+        list(reader.entries(file))
+    require(without_secrets(reader.problems, files))  # a taken id would make other entries look wrong
     spec = Spec(
         documents=reader.documents(),
         operations=reader.operations(),
@@ -203,12 +207,39 @@ class _SpecReader:
             added = [source["id"] for source in others if source["operation"] == entry["id"]]
             self.check_names("document", self.lines, place, entry, "documents")
             self.check_names("type", WIDTH, place, entry, "types", "shape_types")
+            self.check_signature(entry, place)
             self.check_names("document", entry["documents"], place, entry, "names", "written")
             result[entry["id"]] = Operation(
                 entry["id"], (*entry["documents"], *added), tuple(entry["shape_passed_as"]), tuple(entry["types"]),
                 tuple(entry["shape_types"]), entry, place,
             )  # fmt: skip
         return result
+
+    def check_signature(self, entry: Map, place: Place) -> None:
+        """Check that shape has integer types, and that an operation wants what a call has, and nothing else."""
+        for at, type_ in enumerate(entry["shape_types"]):
+            if type_ in WIDTH and type_ not in INTEGERS:
+                what = f"the entries of shape are integers, and {type_} is no integer type; write for example s64"
+                self.wrong(_at(place, entry, "shape_types", at), what)
+        ways = set(entry["shape_passed_as"])
+        due = {
+            "attributes": ["special_zero", *(["shape"] if "attribute" in ways else [])],
+            "inputs": ["src", *(["shape"] if ways - {"attribute"} else [])],
+            "outputs": ["dst"],
+        }
+        for part, names in due.items():
+            for name in names:
+                if name not in entry[part] and name != "special_zero":
+                    hint = "add it, or correct `shape_passed_as`" if name == "shape" else "add it"
+                    self.wrong(_at(place, entry, part), f"{entry['id']} has no {name!r} among its {part}; {hint}")
+            for name, each in entry[part].items():
+                here = _at(place, entry, part, name)
+                if name not in names and each["required"]:
+                    what = "a call has src, shape (see `shape_passed_as`) and special_zero"
+                    self.wrong(here, f"{name!r} among the required {part} is not supported; {what}: leave it out")
+                elif name in names and each.get("index", names.index(name)) != names.index(name):
+                    what = f"{name!r} has the index {each['index']}, and in every call it has {names.index(name)}"
+                    self.wrong(here, f"{what}; correct the index")
 
     def rules(self) -> dict[str, Rule]:
         return {entry["id"]: self.rule(entry, place, layer) for entry, place, layer in self.entries("rules")}
@@ -224,10 +255,8 @@ class _SpecReader:
         documents = entry.get("documents", layer.documents)
         self.check_names("document", self.lines, place, entry, "decided_for", "documents")
         self.check_level(entry, level, stated, place)
-        if level == "must":
-            binding = {pointer.document for pointer in stated} | set(decided_for)
-        else:
-            binding = set(documents) if level != "may" else set()
+        stated_or_decided = {pointer.document for pointer in stated} | set(decided_for)
+        binding = stated_or_decided if level in ("must", "may") else set(documents)
         for document in sorted(binding - set(layer.documents)) if layer.extends else ():
             what = f"rule {quote(entry['id'])} would change what {document!r} means; bind it in documents added here"
             self.wrong(place, what)

@@ -46,6 +46,8 @@ class _Scope(NamedTuple):
     in_range: frozenset[_Subscript]
     """The subscripts that can be read here."""
     in_loop: bool = False
+    condition: ast.expr | None = None
+    """The smallest condition around the part, which a test may precede; None in a number."""
 
 
 def parse(text: str, names: frozenset[str], wants: str = _TRUTH, in_range: Iterable[_Subscript] = ()) -> ast.expr:
@@ -59,7 +61,8 @@ def parse(text: str, names: frozenset[str], wants: str = _TRUTH, in_range: Itera
     except (SyntaxError, ValueError, RecursionError, MemoryError, Warning) as error:
         raise Invalid(f"not an expression: {text!r} ({getattr(error, 'msg', error)})") from None
     _check_depth(tree)
-    kind = _kind(tree, _Scope({name: _KINDS[name] for name in names}, frozenset(in_range)))
+    scope = _Scope({name: _KINDS[name] for name in names}, frozenset(in_range))
+    kind = _kind(tree, scope._replace(condition=tree if wants == _TRUTH else None))
     if kind != wants and not (wants == NUMBER and kind == _INDEX):
         raise Invalid(f"{text!r} is {kind}, where {wants} is wanted")
     return tree
@@ -142,7 +145,7 @@ def _wants(node: ast.expr, scope: _Scope, *kinds: str) -> str:
 
 def _logic(operands: list[ast.expr], scope: _Scope, is_and: bool) -> str:
     for operand in operands:
-        _wants(operand, scope, _TRUTH)
+        _wants(operand, scope._replace(condition=operand), _TRUTH)
         if is_and:  # a test on the left holds on the right
             scope = scope._replace(in_range=scope.in_range | _safe_after(operand))
     return _TRUTH
@@ -203,7 +206,12 @@ def _subscript(node: ast.Subscript, scope: _Scope) -> str:
             raise Invalid(f"{_quote(node)} is not a plain subscript such as src[i]")
     kind = _wants(node.value, scope, _LENGTHS, _TEXTS)
     if not safe:
-        raise Invalid(f"{_quote(node)} may read past the end; write `{index} < len({row}) and` in front of it")
+        test, hint = f"{index} < len({row})", "only shape[i] and entries of src can be read here"
+        if scope.condition:
+            hint = f"write `({test} and {ast.unparse(scope.condition)})`, which is false where that entry is missing"
+        elif scope.in_loop:
+            hint = f"write `if {test}` at the end of the loop"
+        raise Invalid(f"{_quote(node)} may read past the end; {hint}")
     return NUMBER if kind == _LENGTHS else _TEXT
 
 
@@ -248,9 +256,9 @@ def _loop(node: ast.GeneratorExp, scope: _Scope) -> str:
     bound, in_range = _bound(loop, scope)
     inner = _Scope({**scope.kinds, **bound}, scope.in_range | in_range, in_loop=True)
     for condition in loop.ifs:
-        _wants(condition, inner, _TRUTH)
+        _wants(condition, inner._replace(condition=condition), _TRUTH)
         inner = inner._replace(in_range=inner.in_range | _safe_after(condition))
-    return _kind(node.elt, inner)
+    return _kind(node.elt, inner._replace(condition=node.elt if isinstance(node.elt, ast.Compare) else None))
 
 
 def _bound(loop: ast.comprehension, scope: _Scope) -> tuple[dict[str, str], frozenset[_Subscript]]:

@@ -122,7 +122,7 @@ class Rule:
     decided_for: Mapping[str, str]
     """Documents for which the rule is our ruling, each with the reason."""
     documents: frozenset[str]
-    """The documents in which the rule binds (for `silent`: in which it is silent)."""
+    """The documents in which the rule binds (for `silent`: in which it is silent; for `may`: which allow it)."""
     because: str | None
     requires: Expression | None
     where: Expression | None
@@ -145,17 +145,15 @@ class Rule:
     def authority(self, document: str) -> Authority:
         """Say why the rule binds in a document. A document that is like another one has the authority of that one."""
         source = self.source_of(document)
-        if self.level != "must" or source in self.decided_for:
+        if self.level not in ("must", "may") or source in self.decided_for:
             return "our ruling"
         return "stated, as we read it" if source in self.as_read else "stated"
 
     def standing(self, document: str) -> str:
         """Say how a document treats the rule: its authority there, `silent`, `allowed` or `not bound`."""
-        if self.level == "may":
-            return "allowed" if self.pointers_in(document) else "not bound"
         if document not in self.documents:
             return "not bound"
-        return "silent" if self.level == "silent" else self.authority(document)
+        return {"may": "allowed", "silent": "silent"}.get(self.level) or self.authority(document)
 
     def pointers_in(self, document: str) -> list[Pointer]:
         """Return the pointers into a document, in the order of its lines."""

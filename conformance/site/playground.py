@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..exchange.code.emit import NoExactForm
 from ..exchange.code.write import write_code
 from ..meaning.compiled_rules import compile_rules
-from ..model import FAIL, WAIVED, Call, Document, Outcome, Rule, Spec
+from ..model import FAIL, WAIVED, Call, Document, Malformed, Outcome, Rule, Spec
 from ..model.cases import given_keys
 from ..model.types import range_of
 from ..model.verdicts import ERROR, NOT_RUN, SEVERITIES
@@ -64,7 +63,7 @@ def write_playground(path: Path, spec: Spec, site: Site, runs: Sequence[Finished
     """Write the page; if a rule has no exact form in JavaScript, the page says so. `pages`: links to the reports."""
     try:
         code, why_none = write_code(spec, "javascript")[1], ""
-    except NoExactForm as form:
+    except Malformed as form:
         code, why_none = "", str(form)
     calls: dict[str, tuple[Call, list[CallRecord]]] = {}
     for case, rows in runs[0].cases.items() if runs else ():

@@ -208,6 +208,11 @@ def test_explain_a_rule_says_where_it_is_and_whom_it_binds(cli: Cli) -> None:
     assert "line 28" in out
 
 
+def test_explain_a_freedom_says_why_a_document_allows_it(cli: Cli) -> None:
+    cli("explain", "memory-layout").expect(0, out="reshape-spec-v0.7  allowed  It says nothing about memory;")
+    cli("explain", "reshape-spec-v0.7").expect(0, out="view-or-copy   It says nothing about memory;")
+
+
 def test_explain_a_finding_shows_its_example_in_each_document(cli: Cli) -> None:
     example = next(each for each in answer(cli, "list", "findings")["findings"] if each["example"])
     cli("explain", example["finding"]).expect(0, out=["reading 1", "follows", "conformance meaning --src"])

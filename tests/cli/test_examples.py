@@ -11,6 +11,7 @@ import conformance
 from conformance.cli.main import main
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
+from conformance.load.schema import schema_of
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
 from tests.builders import Cli, copy_bundled_spec, some_slow
@@ -60,6 +61,19 @@ def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
 @pytest.mark.parametrize(("example", "said"), [(DIALECT, ("acme-2026", "100 %")), (OPERATION, "6  of 4 operations")])
 def test_an_example_is_whole_and_true_to_its_manual(example: Path, said: str | tuple[str, ...], cli: Cli) -> None:
     cli("check", "--suite", example, "--sources", example).expect(0, out=said)
+
+
+@pytest.mark.parametrize("example", [DIALECT, OPERATION])
+def test_the_keys_that_a_reason_of_prose_names_exist(example: Path) -> None:
+    spec = load_spec(example / "spec")
+    keys = {
+        *schema_of("sources")["properties"]["documents"]["items"]["properties"],
+        *spec.operations["Reshape-1"].detail,
+    }
+    reasons = " ".join(prose.reason for name in spec.added for prose in spec.documents[name].prose)
+    named = set(re.findall("`([a-z_]+)`", reasons))
+    assert named
+    assert named <= keys
 
 
 @pytest.mark.slow
@@ -118,6 +132,17 @@ def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
     assert command in said.out
     words = shlex.split(command)[1:]
     cli(*words).expect(0, out="acme-six-entries")
+
+
+def test_like_takes_over_what_a_document_allows(dialect: Path, cli: Cli) -> None:
+    differing = cli("diff", "static-graph-v0.9", "acme-2026", "--suite", dialect, "--json").expect(0).data["rules"]
+    assert {kind: [each["rule"] for each in rules] for kind, rules in differing.items()} == {
+        "added": ["acme-six-entries"], "dropped": [], "reworded in effect": [],
+    }  # fmt: skip
+    spoil(dialect / "spec" / "sources.yaml", "like: static", "without: [view-or-copy]\n    like: static")
+    rules = load_spec(dialect / "spec").rules
+    standings = [rules[name].standing("acme-2026") for name in ("memory-layout", "view-or-copy")]
+    assert standings == ["allowed", "not bound"]
 
 
 def add_longest(dialect: Path) -> None:
@@ -301,6 +326,15 @@ def test_a_silence_without_documents_is_of_the_added_ones(dialect: Path) -> None
 def test_a_slip_in_a_folder_that_adds_gets_a_message(dialect: Path, file: str, old: str, new: str, said: str) -> None:
     spoil(dialect / file, old, new)
     assert any(part in problem for problem in problems_of(dialect) for part in said.split("|"))
+
+
+@pytest.mark.parametrize("taken", ["static-oneapi", "reshape-spec-v0.7"])
+def test_a_taken_id_of_a_document_is_the_one_problem(dialect: Path, cli: Cli, taken: str) -> None:
+    file = dialect / "spec" / "sources.yaml"
+    spoil(file, "id: acme-2026", f"id: {taken}")
+    said = cli("check", "--suite", dialect).expect(1, out=f"{file}:4: the id '{taken}' is taken by the bundled spec/so")
+    assert "1 problem in 1 file" in said.out
+    assert f"next: correct {file}:4" in said.out
 
 
 def test_a_file_that_no_specification_has_gets_a_message(dialect: Path) -> None:

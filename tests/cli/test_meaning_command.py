@@ -140,6 +140,40 @@ def test_diff_documents_of_two_operations_compares_signatures(cli: Cli) -> None:
     assert signature["shape passed as"] == {"static-graph-v0.9": ["attribute"], "dynamic-spec-v0.9": ["runtime"]}
 
 
+FOUND = {
+    ("static-spec-v0.9", "static-graph-v0.9"): (
+        {"one-type-has-two-names", "one-name-has-two-texts"}, "inference-order-changes-nothing",
+        {"lower-bound-is-missing", "zero-with-infer-is-forbidden-in-two", "outputs-have-no-name"},
+    ),
+    ("dynamic-spec-v0.9", "reshape-spec-v0.7"): (
+        {"shape-rank-is-unsaid", "layout-is-unsaid"}, "shape-types-differ",
+        {"lower-bound-is-missing", "zero-with-infer-is-forbidden-in-two", "could-be-is-a-bound"},
+    ),
+    ("static-spec-v0.9", "static-oneapi"): (
+        {"lower-bound-is-missing", "zero-with-infer-is-forbidden-in-two", "content-is-unsaid",
+         "output-is-required-in-one"},
+        "outputs-have-no-name", {"corresponding-is-not-defined", "infer-may-have-no-answer"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", FOUND)
+def test_a_diff_tells_findings_in_which_two_documents_differ(cli: Cli, pair: tuple[str, str]) -> None:
+    differing, open_question, same = FOUND[pair]
+    data = answer(cli, "diff", *pair)
+    found, named = ({each["finding"] for each in data[key]} for key in ("findings", "both_named"))
+    assert found == differing
+    assert open_question in named
+    assert not same & (found | named)
+    assert f"both are named, and may agree\n  {data['both_named'][0]['finding']}" in cli("diff", *pair).out
+
+
+def test_a_document_compared_with_itself_is_said_to_be_one(cli: Cli) -> None:
+    cli("diff", "static-oneapi", "Static-oneAPI").expect(0, out="static-oneapi is one document", lines=0)
+    data = answer(cli, "diff", "static-oneapi", "static-oneapi")
+    assert data["findings"] == data["both_named"] == []
+
+
 # ── domain ────────────────────────────────────────────────────────────────────────────────────────
 def test_the_full_domain_is_the_one_that_proofs_run_through() -> None:
     assert FULL_DOMAIN.size == 873_912

@@ -7,18 +7,15 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conformance.exchange.code.emit import NoExactForm
 from conformance.exchange.code.write import NAMES, write_code
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
-from conformance.model import Expression
-from tests.builders import ROOT, Cli
+from tests.builders import ROOT, Cli, quoted
 
 SPEC = load_spec(None)
 COMPILED = contracts(SPEC)
@@ -205,20 +202,25 @@ def test_a_library_embeds_the_code(tmp_path: Path) -> None:
         assert ("one-infer: At most one entry of shape is -1." in done.stdout) == bool(code)
 
 
+@pytest.mark.skipif(not EMBED.is_dir(), reason="the examples stay in the clone")
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "said", "languages"),
     [
-        ("requires: sum(d for d in shape) < 9", "a sum of lengths may wrap"),
-        ("requires: all(d + 1 > 0 for d in shape)", "has no form in reshape_meaning.hpp that is exact"),
-        ("ensures: all(n <= 9 for n in dst)", "is_within"),
+        ("requires: sum(d for d in shape) < 9", "a sum of lengths may wrap; compare", ["cpp", "rust"]),
+        ("requires: all(d + 1 > 0 for d in shape)", "exact for every length of 64 bits; compare", ["cpp", "rust"]),
+        ("ensures: all(n <= 9 for n in dst)", "is written in no language; export a copy without", NAMES),
     ],
-)
-def test_a_rule_without_an_exact_form_is_refused(rule: str, said: str) -> None:
-    kind, _, text = rule.partition(": ")
-    known = SPEC.rules["same-volume"]
-    expression = Expression(text, known.place)
-    requires, ensures = (expression, None) if kind == "requires" else (None, expression)
-    more = replace(known, id="more", requires=requires, ensures=ensures)
-    spec = replace(SPEC, rules={**SPEC.rules, "more": more})
-    with pytest.raises(NoExactForm, match=re.escape(said)):
-        write_code(spec, "cpp")
+)  # fmt: skip
+def test_a_rule_without_an_exact_form_is_refused(
+    tmp_path: Path, cli: Cli, rule: str, said: str, languages: Sequence[str]
+) -> None:
+    folder = shutil.copytree(ROOT / "examples" / "dialect" / "spec", tmp_path / "spec")
+    text = (folder / "rules.yaml").read_text("utf-8")
+    key, _, expression = rule.partition(": ")
+    (folder / "rules.yaml").write_text(text.replace("requires: len(shape) <= 6", quoted(key, expression)), "utf-8")
+    for name in NAMES:
+        export = cli("export", "code", "--lang", name, "--out", tmp_path / name, "--suite", tmp_path)
+        if name in languages:
+            export.expect(2, err=[f"{folder / 'rules.yaml'}:4: rule 'acme-six-entries': ", said], lines=1)
+        else:
+            export.expect(0)

@@ -90,6 +90,16 @@ REPLACED = {
     "a rule that nobody states": (
         "rules", "    stated:\n      only: [3, No more than]\n", "", 2, "a must that no document states"),
     "an unknown kind of finding": ("findings", "kind: silence", "kind: silense", 3, "did you mean 'silence'?"),
+    "a shape that is no integer": ("operations", "[s64]", "[s64, f32]", 6, "are integers, and f32 is no integer type"),
+    "an attribute that no call has": (
+        "operations", "    inputs:", "      axis: {type: s64, range: any, required: true}\n    inputs:", 9,
+        "'axis' among the required attributes is not supported"),
+    "a shape that is not given": (
+        "operations", "      shape: {type", "      special_zero: {type", 7, "has no 'shape' among its attributes; add"),
+    "a shape that is given in another way": (
+        "operations", "[attribute]", "[runtime]", 8, "'shape' among the required attributes is not supported"),
+    "an index that no call has": ("operations", "src: {index: 0", "src: {index: 7", 10, "index 7, and in every call"),
+    "an operation without dst": ("operations", "      dst: {", "      out: {", 11, "has no 'dst' among its outputs"),
     "an unknown way to give shape": ("operations", "[attribute]", "[atribute]", 4, "did you mean 'attribute'?"),
 }  # fmt: skip
 WRONG: dict[str, tuple[dict[str, str], str, str]] = {

@@ -27,6 +27,33 @@ def test_an_expression_outside_of_the_language_is_rejected(text: str) -> None:
     assert len(str(refused.value)) < 2 * len(text) + 400
 
 
+UNSAFE = {
+    # an expression: (the part to write, the expression with that part)
+    "len(shape) == 0 or shape[0] != 7": (
+        "(0 < len(shape) and shape[0] != 7)", "len(shape) == 0 or (0 < len(shape) and shape[0] != 7)"),
+    "src[1] > 2 or len(src) > 4": ("(1 < len(src) and src[1] > 2)", "(1 < len(src) and src[1] > 2) or len(src) > 4"),
+    "not shape[0] == 7": ("(0 < len(shape) and not shape[0] == 7)", "(0 < len(shape) and not shape[0] == 7)"),
+    "any(src[i] == d for i, d in enumerate(shape))": (
+        "(i < len(src) and src[i] == d)", "any((i < len(src) and src[i] == d) for i, d in enumerate(shape))"),
+    "sum(src[i] for i in range(len(shape))) > 1": (
+        "if i < len(src)", "sum(src[i] for i in range(len(shape)) if i < len(src)) > 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", UNSAFE)
+def test_the_hint_about_an_entry_that_may_be_missing_is_right(text: str) -> None:
+    hint, repaired = UNSAFE[text]
+    with pytest.raises(Invalid) as refused:
+        parse(text, NAMES)
+    assert f"may read past the end; write `{hint}`" in str(refused.value)
+    parse(repaired, NAMES)
+
+
+def test_a_length_that_may_be_missing_gets_another_hint(tmp_path: Path) -> None:
+    (problem,) = problems_of(write_tiny_spec(tmp_path, rules=one_rule("where: d > 0", "gives: shape[0]")))
+    assert problem.what.endswith("may read past the end; only shape[i] and entries of src can be read here")
+
+
 @pytest.mark.parametrize(("key", "level"), [("requires", "must"), ("when", "silent")])
 def test_a_refusal_at_load_says_path_and_line(tmp_path: Path, key: str, level: str) -> None:
     (one, *others) = LOADABLE

@@ -160,7 +160,8 @@ class CodeWriter:
             case ast.Call(func=ast.Name(id=function), args=[ast.GeneratorExp(elt=element, generators=[loop])]):
                 return self._loop(function, element, loop)
         raise NoExactForm(
-            f"{ast.unparse(node)} has no form in {language.file} that is exact for every length of 64 bits"
+            f"{ast.unparse(node)} has no form in {language.file} that is exact for every length of 64 bits; "
+            "compare, count or multiply lengths, or take --lang python"
         )
 
     def length_in(self, node: ast.expr) -> str:

@@ -10,9 +10,9 @@ from string import Template
 
 from ... import __version__
 from ...meaning.compiled_rules import compile_rules
-from ...meaning.contract import contracts, documents_by_contract
-from ...model import Spec
-from .emit import CodeWriter, Language
+from ...meaning.contract import Contract, contracts, documents_by_contract
+from ...model import Malformed, Problem, Rule, Spec
+from .emit import CodeWriter, Language, NoExactForm
 from .languages import JAVASCRIPT, LANGUAGES
 
 NAMES = (*LANGUAGES, "python")
@@ -20,9 +20,12 @@ _FOLDER = Path(__file__).parent
 
 
 def write_code(spec: Spec, name: str) -> tuple[str, str]:
-    """Return the name of the file in a language, and its text; NoExactForm if a rule has no exact form there."""
+    """Return the name of the file in a language, and its text; Malformed if a rule has no exact form there."""
     language = LANGUAGES.get(name)
     groups = documents_by_contract(contracts(spec))
+    refused = ((rule, _why_inexact(rule, language)) for rule in spec.rules.values())
+    if problems := [Problem(rule.place, f"rule {rule.id!r}: {why}") for rule, why in refused if why]:
+        raise Malformed(tuple(problems))
     functions = {f"meaning_{number}": contract.source for number, contract in enumerate(groups, 1)}
     if language is None:
         file, comment, entry, sentence = "reshape_meaning.py", "#", '"$document": $name,', "$rule: $sentence,"
@@ -44,6 +47,19 @@ def write_code(spec: Spec, name: str) -> tuple[str, str]:
     if language is JAVASCRIPT:
         parts["GIVES"] = [*_gives(spec)]
     return file, "\n".join(_insert(text.splitlines(), comment, parts)) + "\n"
+
+
+def _why_inexact(rule: Rule, language: Language | None) -> str:
+    """Say why a rule has no exact form in a language. A largest length needs a search, which no language has."""
+    if rule.ensures and compile_rules([rule]).bounds:
+        what = f"`ensures: {rule.ensures.text}` is written in no language"
+        return f"{what}; export a copy without the rule, and compare the lengths of dst yourself"
+    try:
+        if language:
+            _function(language, "meaning", Contract([rule]).source)
+    except NoExactForm as error:
+        return str(error)
+    return ""
 
 
 def _insert(lines: Iterable[str], comment: str, parts: dict[str, list[str]]) -> Iterable[str]:
