@@ -11,6 +11,7 @@ from typing import Any
 from ..system.files import open_regular
 from ..system.text import quote
 from .flow import Flow, GraphOperation
+from .lengths import bind_symbol, evaluate
 from .nodes import (
     MAX_NODES,
     Answer,
@@ -18,12 +19,10 @@ from .nodes import (
     Dims,
     ReshapeNode,
     UnreadableModel,
-    bind_symbol,
     describe_fit,
     fail_at,
     parse_json,
 )
-from .pt2_lengths import evaluate
 
 MAX_BYTES = 1 << 28
 """Bytes of JSON that are read, however small the zip file is."""

@@ -130,7 +130,8 @@ def answer_of(branches: Sequence[Branch]) -> Lengths | None:
 def folded_names(src: Lengths, shape: Lengths, dst: Lengths) -> tuple[str, ...]:
     """Return the names of src that a -1 takes in together with other lengths, as when a batch is folded into it."""
     taken = [str(d) for entry, d in zip(shape, dst, strict=True) if entry == -1 and d not in src]
-    return tuple(dict.fromkeys(n for n in src if isinstance(n, str) and any(n in re.split(r"[*/]", d) for d in taken)))
+    parts = {part for d in taken for part in re.split(r"[*/]", d)}
+    return tuple(dict.fromkeys(n for n in src if isinstance(n, str) and not parts.isdisjoint((n, f"({n})"))))
 
 
 def meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:

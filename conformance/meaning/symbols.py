@@ -204,6 +204,8 @@ class Symbol(WholeNumber):
             above = [str(self.factor.numerator), *above]
         if self.factor.denominator != 1:
             below = [str(self.factor.denominator), *below]
+        if len(above) + len(below) > 1:
+            above, below = ([_enclose(part) for part in parts] for parts in (above, below))
         return "/".join(["*".join(above), *below])
 
     # ── arithmetic ────────────────────────────────────────────────────────────────────────────────
@@ -324,6 +326,11 @@ class Symbol(WholeNumber):
 
     def __lt__(self, other: Any) -> bool:
         return self._is("<", other)
+
+
+def _enclose(name: str) -> str:
+    """Put a name that is itself an expression, such as `n + 1`, in parentheses."""
+    return name if re.fullmatch(r"[\w.\[\]]+|\(.*\)", name) else f"({name})"
 
 
 def _only(powers: Mapping[str, int], power: int = 1) -> str | None:

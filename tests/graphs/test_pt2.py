@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from conformance.graphs import pt2
+from conformance.graphs.lengths import evaluate
 from conformance.graphs.nodes import UnreadableModel
 from conformance.graphs.pt2 import read_pt2
-from conformance.graphs.pt2_lengths import evaluate
 from tests.builders import Cli
 from tests.graphs.graph_files import kinds
 
