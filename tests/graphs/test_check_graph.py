@@ -161,8 +161,8 @@ def test_two_dims_of_one_tensor_are_unreadable_if_they_differ(tmp_path: Path, cl
     for dims, why in (((2, 5), "[2, 5]"), ((12,), "[12]")):
         said = cli("check-graph", dump(tmp_path, first, static(tensor(1, *dims), [12], tensor(2, 12)))).expect(2).out
         assert f"unreadable: graph[1].inputs[0].shape: {why}: tensor 1 is [2, 6] before\n" in said
-    for dims in ([-1, 6], UNKNOWN):
-        assert kinds(cli, 0, dump(tmp_path, first, static(tensor(1, *dims), [0, 6], tensor(2, *UNKNOWN), 1)))
+    for unknown in ([-1, 6], UNKNOWN):
+        assert kinds(cli, 0, dump(tmp_path, first, static(tensor(1, *unknown), [0, 6], tensor(2, *UNKNOWN), 1)))
 
 
 # ── bad files ─────────────────────────────────────────────────────────────────────────────────────
