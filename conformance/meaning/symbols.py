@@ -304,6 +304,10 @@ class Symbol(WholeNumber):
             return not self.facts.name_holds(name, "<", math.floor(bound) + 1)
         if name:
             return self.facts.name_holds(name, relation, bound)
+        if relation == "=" and one == 1 and (name := _only(ratio.powers, 2) or _only(ratio.powers, -2)):
+            square = ratio.factor if ratio.powers[name] < 0 else 1 / ratio.factor
+            root = math.isqrt(abs(square.numerator))
+            return root * root == square and self.facts.name_holds(name, "=", root)
         if one == 0 and relation == "=":
             return False  # several names, each of them at least 1
         low, high = ratio._range()
