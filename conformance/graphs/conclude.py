@@ -10,6 +10,7 @@ from ..meaning.faults import KnownFaults
 from ..meaning.partial import describe
 from ..model import KnownFault, PlainCall
 from .decide import Decision, Judge, Kind
+from .lengths import bind_length
 from .nodes import Binding, Dims, Model, ReshapeNode, whole
 
 KINDS: tuple[Kind, ...] = ("illegal", "not decided", "conditional", "unspecified", "legal")
@@ -64,19 +65,20 @@ def fit_trials(trials: Sequence[Trial], inputs: Mapping[str, Dims | None]) -> li
 
 def _fit_trial(trial: Trial, inputs: Mapping[str, Dims | None]) -> tuple[Trial, bool]:
     """Return a trial for these inputs, and whether each name has one length in it."""
-    named = {name: dims[0] for name, dims in trial.binding.items() if name not in inputs}
-    lengths = {*named.items()}
+    named = {name: n for name, dims in trial.binding.items() if name not in inputs and isinstance(n := dims[0], int)}
+    lengths = [*named.items()]
     binding: dict[str, Dims] = {}
     for name, declared in inputs.items():
         dims = trial.binding.get(name, declared) or ()
-        bound = tuple(named.get(length, length) if isinstance(length, str) else length for length in dims)
+        bound = tuple(bind_length(length, named) for length in dims)
         if name in trial.binding or bound != dims:
             binding[name] = bound
         pairs = zip(declared or (), bound, strict=False)
-        lengths |= {(symbol, length) for symbol, length in pairs if isinstance(symbol, str) and length != symbol}
+        lengths += [(symbol, n) for symbol, n in pairs if isinstance(symbol, str) and isinstance(n, int)]
     places = (place.removesuffix("[0]") if place.removesuffix("[0]") in named else place for place, _ in trial.lengths)
     varied = tuple((place, length) for place, (_, length) in zip(places, trial.lengths, strict=True))
-    return Trial(varied, binding), len(lengths) == len({symbol for symbol, _ in lengths})
+    found = dict(lengths)
+    return Trial(varied, binding), all(bind_length(symbol, found) == length for symbol, length in lengths)
 
 
 def check_model(model: Model, judge: Judge, trials: Sequence[Trial]) -> list[CheckedNode]:

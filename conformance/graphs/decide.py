@@ -107,7 +107,7 @@ def _find_missing(node: ReshapeNode) -> Iterator[str]:
         elif part is not None:
             named = (length or f"{name}[{k}]" for k, length in enumerate(part) if not isinstance(length, int))
             yield from (f"{each} is not known" for each in named)
-    if node.special_zero is None:
+    if node.special_zero is None and not node.missing:
         yield "special_zero is not known"
     if node.src_type is None and node.form is None:
         yield "the element type is not known"

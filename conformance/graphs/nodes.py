@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol
 
+from ..meaning.partial import UNKNOWN_TYPE
 from ..model import Form
 from ..system.files import read_bytes
 from ..system.text import quote, shorten
@@ -71,6 +72,21 @@ def write_product(number: int, names: Sequence[str]) -> int | str | None:
     return "*".join([str(number)] * (number != 1) + sorted(names)) if number and names else number
 
 
+def odd_form(src_type: str | None, declared: Dims | None, **odd: Any) -> Form:
+    """Return the form of a node that is well-formed except for what `odd` says."""
+    type_ = src_type or UNKNOWN_TYPE
+    return Form(type_, type_, **{"shape_type": "s64", **odd}, declared=without_names(declared))
+
+
+def are_equal_where_known(one: Dims | None, other: Dims | None) -> bool:
+    """Ask whether no length, and no rank, is another number in the other dims."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and not any(
+        isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(one, other, strict=True)
+    )
+
+
 def without_names(dims: Dims | None) -> tuple[int | None, ...] | None:
     """Return dims with None for each length that has a name."""
     return None if dims is None else tuple(length if isinstance(length, int) else None for length in dims)
@@ -97,12 +113,6 @@ def parse_json(content: bytes, where: str = "") -> Any:
 
 def fail_at(place: str, value: object, why: str) -> NoReturn:
     raise UnreadableModel(f"{place}: {quote(value)}: {why}")
-
-
-def bind_symbol(symbols: dict[str, int], symbol: str, length: int, place: str) -> None:
-    """Give a symbol its length; UnreadableModel if it has another one."""
-    if (other := symbols.setdefault(symbol, length)) != length:
-        raise UnreadableModel(f"--input gives {quote(symbol)} two lengths: {other}, and {length} in {place}")
 
 
 def describe_fit(name: str, declared: Dims | None, given: Dims) -> str | None:

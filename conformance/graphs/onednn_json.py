@@ -7,8 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from ..model import INTEGERS, Form, Operation
+from ..system.text import format_dims
 from .flow import Flow, GraphOperation, find_inputs
-from .nodes import MAX_NODES, Answer, Dims, ReshapeNode, UnreadableModel, content_of, fail_at, parse_json
+from .nodes import (
+    MAX_NODES,
+    Answer,
+    Dims,
+    ReshapeNode,
+    UnreadableModel,
+    are_equal_where_known,
+    content_of,
+    fail_at,
+    parse_json,
+)
 
 MAX_BYTES = 1 << 26
 _UNKNOWN = -(2**63)
@@ -54,7 +65,10 @@ class _Reader:
             if not isinstance(tensor, dict) or type(tensor.get("id")) is not int:
                 fail_at(at, tensor, "a tensor is an object with a whole number `id`")
             dims = _dims(tensor.get("shape"), f"{at}.shape")
-            if self.dims.get(str(tensor["id"])) is None:
+            other = self.dims.get(str(tensor["id"]))
+            if not are_equal_where_known(dims, other):
+                fail_at(f"{at}.shape", tensor["shape"], f"tensor {tensor['id']} is {format_dims(other or ())} before")
+            if other is None:
                 self.dims[str(tensor["id"])] = dims
             yield {**tensor, "shape": dims}
 

@@ -11,8 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..model.types import name_of
 from ..system.text import quote
-from .nodes import MAX_NODES, Binding, Dims, ReshapeNode, UnreadableModel, bind_symbol, content_of, describe_fit
+from .lengths import bind_length, bind_symbol
+from .nodes import (
+    MAX_NODES,
+    Binding,
+    Dims,
+    ReshapeNode,
+    UnreadableModel,
+    are_equal_where_known,
+    content_of,
+    describe_fit,
+    odd_form,
+)
 from .onnx_values import MAX_ELEMENTS, Value, compute, compute_shape
 
 MAX_BYTES = 1 << 30
@@ -79,12 +91,17 @@ class OnnxModel:
         proto = type(self._proto)()
         proto.CopyFrom(self._proto)
         _bind(proto.graph, binding)
-        declared = {
-            (place, value.name): _dims_of(value.type)
-            for graph, place in _graphs(proto.graph, "graph")
-            for value in (*graph.value_info, *graph.output)
-        }
+        declared = {at: _dims_of(value.type) for at, value in _declared(proto.graph)}
+        _forget_dims(proto.graph)
         values: dict[tuple[str, str], Value] = {}
+        inferred = self._infer(proto, values)
+        if _fill_dims(inferred.graph, declared):
+            inferred = self._infer(inferred, values)
+        opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 1)
+        return tuple(_reshapes(_Scope(self._onnx, "graph"), inferred.graph, declared, opset))
+
+    def _infer(self, proto: Any, values: dict[tuple[str, str], Value]) -> Any:
+        """Return a model with the dims that follow from those it has, and from the values that it computes."""
         for _ in range(MAX_ROUNDS):
             with _explain("onnx cannot infer its shapes"):
                 inferred = self._onnx.shape_inference.infer_shapes(proto, data_prop=True)
@@ -93,8 +110,7 @@ class OnnxModel:
             if len(values) == known:
                 break
             _store(self._onnx, proto.graph, values)
-        opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 1)
-        return tuple(_reshapes(_Scope(self._onnx, "graph"), inferred.graph, declared, opset))
+        return inferred
 
 
 # ── dims ──────────────────────────────────────────────────────────────────────────────────────────
@@ -107,13 +123,14 @@ def _dims_of(type_: Any) -> Dims | None:
     return tuple(map(_length_of, tensor.shape.dim))
 
 
-def _length_of(dim: Any) -> int | str | None:
-    """Return a length or its symbol; None if inference made the symbol."""
+def _length_of(dim: Any, symbols: Mapping[str, int] = {}) -> int | str | None:
+    """Return a length, its symbol or a product such as `2*n`; None if inference made the symbol."""
     if dim.HasField("dim_value"):
         return int(dim.dim_value) if dim.dim_value >= 0 else None
     symbol = str(dim.dim_param)
-    is_own = symbol not in _NO_SYMBOL and not symbol.startswith(_INFERRED) and not symbol.isdecimal()
-    return symbol if is_own else None
+    if symbol in _NO_SYMBOL or symbol.startswith(_INFERRED) or symbol.isdecimal():
+        return None
+    return bind_length(symbol, symbols)
 
 
 def _bind(graph: Any, binding: Binding) -> None:
@@ -131,8 +148,8 @@ def _bind(graph: Any, binding: Binding) -> None:
         for k, (dim, length) in enumerate(zip(value.type.tensor_type.shape.dim, given, strict=True)):
             if not isinstance(length, int):
                 continue
-            if dim.dim_param not in _NO_SYMBOL:
-                bind_symbol(symbols, dim.dim_param, length, f"{value.name}[{k}]")
+            if isinstance(symbol := _length_of(dim), str):
+                bind_symbol(symbols, symbol, length, f"{value.name}[{k}]")
             replaced = replaced or (dim.HasField("dim_value") and dim.dim_value != length)
             dim.dim_value = length
     if replaced:
@@ -140,20 +157,52 @@ def _bind(graph: Any, binding: Binding) -> None:
     _set_symbols(graph, symbols)
 
 
+def _declared(graph: Any) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield the tensors behind the inputs of a model for which dims are declared, each with its graph and name."""
+    for inner, place in _graphs(graph, "graph"):
+        for value in (*inner.value_info, *inner.output, *(inner.input if inner is not graph else ())):
+            yield (place, value.name), value
+
+
 def _forget_dims(graph: Any) -> None:
-    """Forget what the file declares of the dims behind its inputs."""
-    for inner, _ in _graphs(graph, "graph"):
-        del inner.value_info[:]
-        for value in (*inner.output, *(inner.input if inner is not graph else ())):
+    for _, value in _declared(graph):
+        if value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
+
+
+def _fill_dims(graph: Any, declared: Mapping[tuple[str, str], Dims | None]) -> bool:
+    """Set the declared lengths that inference did not find, and say whether there are any.
+
+    Dims that contradict what it found are those of other inputs, so that none of them counts.
+    """
+    is_filled = False
+    for at, value in _declared(graph):
+        dims, found = declared.get(at), _dims_of(value.type)
+        if dims is None or not are_equal_where_known(dims, found):
+            dims = found
+        if dims is None:
+            continue
+        is_filled = is_filled or found is None
+        shape = value.type.tensor_type.shape
+        shape.dim.extend([shape.Dimension() for _ in dims[len(shape.dim) :]])
+        for dim, length, known in zip(shape.dim, dims, found or (None,) * len(dims), strict=True):
+            if known is not None:
+                continue
+            dim.Clear()  # of a symbol that inference made, which hides what it finds now
+            is_filled = is_filled or length is not None
+            if isinstance(length, int):
+                dim.dim_value = length
+            elif length is not None:
+                dim.dim_param = length
+    return is_filled
 
 
 def _set_symbols(graph: Any, symbols: Mapping[str, int]) -> None:
     for inner, _ in _graphs(graph, "graph"):
         for value in (*inner.input, *inner.output, *inner.value_info):
             for dim in value.type.tensor_type.shape.dim if value.type.tensor_type.HasField("shape") else ():
-                if dim.dim_param in symbols:
-                    dim.dim_value = symbols[dim.dim_param]
+                if dim.dim_param and isinstance(length := _length_of(dim, symbols), int):
+                    dim.dim_value = length
 
 
 # ── graphs, constants and values ──────────────────────────────────────────────────────────────────
@@ -313,20 +362,19 @@ def _reshape(
     src = scope.tensor(node.input[0])
     value = scope.value(node.input[1])
     shape: Dims | None = None
-    missing = ""
+    missing, form = "", None
+    dst = declared.get((scope.place, node.output[0])) if node.output else None
     if value is not None and None in value.ravel().tolist():
         value = None
-    if value is not None and value.dtype.kind not in "iuO":
-        missing = f"shape has elements of {value.dtype}, and int64 is wanted"
-    elif value is not None and value.ndim == 1:
+    if value is not None and value.ndim == 1 and value.dtype.kind in "iuO":
         shape = tuple(entry if isinstance(entry, str) else int(entry) for entry in value)
     elif value is not None:
-        missing = f"shape has rank {value.ndim}, and 1 is wanted"
+        type_ = "s64" if value.dtype.kind in "iuO" else name_of(value.dtype)
+        form = odd_form(src.type, dst, shape_rank=value.ndim, shape_type=type_)
     else:
         external = node.input[1] in scope.external
         missing = "shape is in an external file, which is not read" if external else "shape is computed while it runs"
     if src.dims is None and not missing:
         missing = "the dims of src are not inferred"
     allow_zero = scope.attributes(node).get("allowzero", 0)
-    dst = declared.get((scope.place, node.output[0])) if node.output else None
-    return ReshapeNode(name, place, None, src.type, src.dims, shape, not allow_zero, dst, missing=missing)
+    return ReshapeNode(name, place, None, src.type, src.dims, shape, not allow_zero, dst, form, missing)

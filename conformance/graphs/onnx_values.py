@@ -85,6 +85,8 @@ def _constant_of_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
 
 def _reduce_product(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
     chosen = attributes.get("axes") if axes is None else axes.tolist()
+    if not chosen and attributes.get("noop_with_empty_axes"):
+        return data
     return np.asarray(data.prod(None if not chosen else tuple(chosen), keepdims=bool(attributes.get("keepdims", 1))))
 
 

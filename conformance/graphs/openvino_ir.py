@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from ..model import INTEGERS
+from ..model.types import WIDTH
+from ..system.text import format_dims, quote
 from .flow import Flow, GraphOperation
-from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, content_of
+from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, are_equal_where_known, content_of, odd_form
 from .openvino_values import NetworkValues, Port
 from .xml_tree import XmlElement, dims_of, fail, read_xml
 
@@ -38,7 +42,10 @@ class _Reader:
 
     def read(self, net: XmlElement, prefix: str, outer: tuple[str, ...]) -> None:
         """Read a network. The dims that enter a body from outside are not followed, only that they may have changed."""
-        layers = {layer.attributes.get("id", ""): layer for layer in net.find("layers", "layer")}
+        layers: dict[str, XmlElement] = {}
+        for layer in net.find("layers", "layer"):
+            if (other := layers.setdefault(number := layer.attributes.get("id", ""), layer)) is not layer:
+                fail(layer, number, f"the layer at line {other.line} has this id too")
         edges = {
             (edge.attributes.get("to-layer", ""), edge.attributes.get("to-port", "")): (
                 edge.attributes.get("from-layer", ""),
@@ -57,6 +64,9 @@ class _Reader:
             is_input = layer.attributes.get("type") == "Parameter"
             if is_input and not prefix:
                 self.inputs |= {name: self.dims[name] for name in makes}
+            for port, at in zip(layer.find("input", "port"), sources, strict=True):
+                if at is not None:
+                    _check_edge(port, layers[at[0]], at[1])
             node = self._reshape(layer, sources, values) if layer.attributes.get("type") == "Reshape" else None
             if not (is_input and not prefix):
                 self.operations.append(GraphOperation(outer if is_input else takes, makes, node))
@@ -73,15 +83,32 @@ class _Reader:
         ports = [*layer.find("input", "port")]
         outputs = [*layer.find("output", "port")]
         place, name = f"line {layer.line}", layer.attributes.get("name", "")
-        flags = [data.attributes.get("special_zero") for data in layer.find("data")]
-        flag = {"true": True, "1": True, "false": False, "0": False}.get(str(flags[0]) if flags else "")
+        given = next((data.attributes.get("special_zero") for data in layer.find("data")), None)
+        flag = {"true": True, "1": True, "false": False, "0": False}.get((given or "").lower())
         if len(ports) != 2 or len(sources) != 2 or sources[1] is None:
             return ReshapeNode(name, place, None, None, None, None, flag, missing="src and shape are not connected")
         value, why = values.of(sources[1])
         shape = tuple(int(entry) for entry in value) if value is not None and value.ndim == 1 else None
-        why = why or ("" if shape is not None else "shape is not a list")
-        declared = dims_of(outputs[0]) if outputs else None
-        return ReshapeNode(name, place, None, _type(ports[0]), dims_of(ports[0]), shape, flag, declared, missing=why)
+        declared, src_type = dims_of(outputs[0]) if outputs else None, _type(ports[0])
+        odd: dict[str, Any] = {"missing_attributes": ("special_zero",)} if given is None else {}
+        if value is not None and value.ndim != 1:
+            odd["shape_rank"] = value.ndim
+        if (shape_type := _type(ports[1])) in WIDTH and shape_type not in INTEGERS:
+            odd["shape_type"] = shape_type
+        if given is not None and flag is None:
+            why = why or f"special_zero is {quote(given)}, and true or false is wanted"
+        form = odd_form(src_type, declared, **odd) if odd else None
+        return ReshapeNode(name, place, None, src_type, dims_of(ports[0]), shape, flag, declared, form, why)
+
+
+def _check_edge(port: XmlElement, maker: XmlElement, made: str) -> None:
+    """Raise UnreadableModel if the dims at the ends of an edge differ; a port without dims may be of any rank."""
+    dims = dims_of(port)
+    for each in maker.find("output", "port"):
+        others = dims_of(each)
+        if each.attributes.get("id", "") == made and dims and others and not are_equal_where_known(dims, others):
+            made_dims = f"the edge from line {each.line} brings {format_dims(others)}"
+            raise UnreadableModel(f"line {port.line}: a port has the dims {format_dims(dims)}, and {made_dims}")
 
 
 def _tensor_name(layer: XmlElement, port: str, prefix: str) -> str:

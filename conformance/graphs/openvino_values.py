@@ -74,10 +74,10 @@ class NetworkValues:
         offset, size = (read_whole(layer, data.get(name, "")) for name in ("offset", "size"))
         lengths = [read_whole(layer, part) for part in data.get("shape", "").split(",") if part.strip()]
         count = math.prod(lengths)
-        if len(lengths) > 1 or count > MAX_ELEMENTS or size != count * np.dtype(code).itemsize:
+        if count > MAX_ELEMENTS or size != count * np.dtype(code).itemsize:
             return Known(None, f"line {layer.line}: {size:,} bytes are no shape of {count:,} entries")
         if count == 0:
-            return Known(np.zeros(0, np.int64))
+            return Known(np.zeros(lengths, np.int64))
         try:
             if leaves_its_folder(self._weights):
                 return Known(None, f"shape is in {self._weights.name}, a link to another folder")

@@ -11,6 +11,7 @@ from typing import Any
 from ..system.files import open_regular
 from ..system.text import quote
 from .flow import Flow, GraphOperation
+from .lengths import bind_symbol, evaluate
 from .nodes import (
     MAX_NODES,
     Answer,
@@ -18,15 +19,15 @@ from .nodes import (
     Dims,
     ReshapeNode,
     UnreadableModel,
-    bind_symbol,
     describe_fit,
     fail_at,
     parse_json,
 )
-from .pt2_lengths import evaluate
 
 MAX_BYTES = 1 << 28
 """Bytes of JSON that are read, however small the zip file is."""
+MAX_DEPTH = 50
+"""Graphs inside one another."""
 _TARGETS = ("view", "_unsafe_view", "reshape", "view_copy")
 _TYPES = {
     1: "u8", 2: "s8", 3: "s16", 4: "s32", 5: "s64", 6: "f16", 7: "f32", 8: "f64", 12: "bool", 13: "bf16",
@@ -104,44 +105,65 @@ class Pt2Program:
 
 
 class _Reader:
-    """Reads the nodes of a graph, with lengths for some of its symbols."""
+    """Reads the nodes of a graph and of those inside it, with lengths for some of their symbols."""
 
-    def __init__(self, file: str, graph: Mapping[str, Any], symbols: Mapping[str, int]) -> None:
-        self._file, self._graph, self._symbols = file, graph, symbols
+    def __init__(self, file: str, graph: Mapping[str, Any], symbols: Mapping[str, int], prefix: str = "") -> None:
+        self._file, self._graph, self._symbols, self._prefix = file, graph, symbols, prefix
         named = graph.get("sym_int_values")
         self._expressions: Mapping[str, Any] = named if isinstance(named, dict) else {}
         values = self._part("tensor_values", dict)
         self._types = {
-            name: _TYPES.get(each["dtype"])
+            self._own(name): _TYPES.get(each["dtype"])
             for name, each in values.items()
             if isinstance(each, dict) and isinstance(each.get("dtype"), int)
         }
         self.dims: dict[str, Dims | None] = {
-            name: self._sizes(each.get("sizes"), f"tensor_values[{quote(name)}]")
+            self._own(name): self._sizes(each.get("sizes"), f"{prefix}tensor_values[{quote(name)}]")
             for name, each in values.items()
             if isinstance(each, dict)
         }
 
     def flow(self, answer: Answer) -> Flow:
-        nodes = self._part("nodes", list)
-        if len(nodes) > MAX_NODES:
-            raise UnreadableModel(f"{self._file}: {len(nodes):,} nodes, at most {MAX_NODES:,} are read")
-        operations = [self._operation(node, f"nodes[{number}]") for number, node in enumerate(nodes)]
-        inputs = [name for entry in self._part("inputs", list) for name in _tensors(entry)]
+        operations = [*self._operations()]
+        inputs = self._names(self._part("inputs", list))
         return Flow(operations, self.dims, {name: self.dims.get(name) for name in inputs}, answer)
+
+    def _operations(self, depth: int = 0) -> Iterator[GraphOperation]:
+        """Yield the operations. What enters a graph inside has its dims there; they hold if nothing else enters."""
+        nodes = self._part("nodes", list)
+        if len(nodes) > MAX_NODES or depth > MAX_DEPTH:
+            most = f"{len(nodes):,} nodes, at most {MAX_NODES:,} are read" if depth <= MAX_DEPTH else "nested too deep"
+            raise UnreadableModel(f"{self._file}: {self._prefix}nodes: {most}")
+        for number, node in enumerate(nodes):
+            place = f"{self._prefix}nodes[{number}]"
+            operation = self._operation(node, place)
+            yield operation
+            for name, graph in _graphs(node["inputs"]):
+                inner = _Reader(self._file, graph, self._symbols, f"{place}.{name}.")
+                yield GraphOperation(operation.inputs, inner._names(inner._part("inputs", list)))
+                yield from inner._operations(depth + 1)
+                self.dims |= inner.dims
+
+    def _own(self, name: str) -> str:
+        """Return the name of a tensor that no graph outside has."""
+        return f"\0{self._prefix}{name}" if self._prefix else name
+
+    def _names(self, arguments: Any) -> tuple[str, ...]:
+        return tuple(map(self._own, _tensors(arguments)))
 
     def _part(self, name: str, kind: type) -> Any:
         value = self._graph.get(name)
         if not isinstance(value, kind):
-            fail_at(f"{self._file}: graph.{name}", value, "torch.export writes something else there")
+            fail_at(f"{self._file}: {self._prefix}graph.{name}", value, "torch.export writes something else there")
         return value
 
     def _operation(self, node: Any, place: str) -> GraphOperation:
         if not isinstance(node, dict) or not isinstance(node.get("inputs"), list):
             fail_at(f"{self._file}: {place}", node, "a node is an object with a list `inputs`")
-        takes, makes = tuple(_tensors(node["inputs"])), tuple(_tensors(node.get("outputs")))
+        takes, makes = self._names(node["inputs"]), self._names(node.get("outputs"))
         parts = str(node.get("target", "")).split(".")
         is_reshape = parts[:3] == ["torch", "ops", "aten"] and len(parts) > 3 and parts[3] in _TARGETS
+        is_reshape = is_reshape and parts[4:] != ["dtype"]  # that reads the same bytes as another type
         return GraphOperation(takes, makes, self._reshape(node, place, takes, makes) if is_reshape and takes else None)
 
     def _reshape(
@@ -152,8 +174,8 @@ class _Reader:
         dst = self.dims.get(makes[0]) if makes else None
         why = "" if shape is not None else "shape is computed while it runs"
         return ReshapeNode(
-            makes[0] if makes else "", place, None, self._types.get(takes[0]), self.dims.get(takes[0]), shape, False,
-            dst, missing=why,
+            next(_tensors(node.get("outputs")), ""), place, None, self._types.get(takes[0]), self.dims.get(takes[0]),
+            shape, False, dst, missing=why,
         )  # fmt: skip
 
     def _entries(self, argument: Mapping[str, Any], place: str) -> Dims | None:
@@ -182,6 +204,17 @@ class _Reader:
         return size
 
 
+def _graphs(arguments: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the graphs among the arguments of a node, such as the branches of torch.cond, with their names."""
+    for number, argument in enumerate(arguments):
+        inner = argument.get("arg") if isinstance(argument, dict) else None
+        held = inner.get("as_graph") if isinstance(inner, dict) else None
+        graph = held.get("graph") if isinstance(held, dict) else None
+        if isinstance(held, dict) and isinstance(graph, dict):
+            name = str(held.get("name"))
+            yield name if name.isidentifier() else f"inputs[{number}]", graph
+
+
 def _tensors(value: Any) -> Iterator[str]:
     """Yield the names of the tensors, and of the lengths, anywhere in an argument."""
     open_values = [value]
@@ -195,7 +228,8 @@ def _tensors(value: Any) -> Iterator[str]:
                 name = inner.get("name", inner.get("as_name")) if isinstance(inner, dict) else None
                 if isinstance(name, str):
                     yield name
-            open_values += [value[key] for key in ("arg", "as_tensors", "as_optional_tensors") if key in value]
-            if isinstance(value.get("as_sym_ints"), list):
-                names = (each.get("as_name") for each in value["as_sym_ints"] if isinstance(each, dict))
+            open_values += [value[key] for key in ("arg", "as_optional_tensors") if key in value]
+            for key, called in (("as_tensors", "name"), ("as_sym_ints", "as_name")):
+                entries = value[key] if isinstance(value.get(key), list) else []
+                names = (each.get(called) for each in entries if isinstance(each, dict))
                 yield from (name for name in names if isinstance(name, str))

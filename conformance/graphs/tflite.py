@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .flatbuffer import Buffer, FlatTable
 from .flow import Flow, GraphOperation
-from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, content_of
+from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, content_of, odd_form
 
 MAX_BYTES = 1 << 30
 _RESHAPE = 22
@@ -16,6 +16,9 @@ MAX_SHAPE_ENTRIES = 1000
 _TYPES = {
     0: "f32", 1: "f16", 2: "s32", 3: "u8", 4: "s64", 5: "string", 6: "bool", 7: "s16", 9: "s8", 10: "f64", 12: "u64",
     15: "u32", 16: "u16", 18: "bf16",
+}  # fmt: skip
+_SHAPE_CODES = {
+    "s8": "<b", "u8": "<B", "s16": "<h", "u16": "<H", "s32": "<i", "u32": "<I", "s64": "<q", "u64": "<Q",
 }  # fmt: skip
 
 
@@ -67,24 +70,33 @@ class _Graph:
         """Read the shape from the second input, or from the options where there is none. A 0 is a length."""
         options = operator.table(4)
         shape: Dims | None = None
+        form = None
+        src = self._tensors[takes[0]]
+        src_type = _TYPES.get(src.number(1, "b"))
+        declared = _dims(self._tensors[makes[0]]) if makes else None
         if len(takes) > 1:
-            shape = self._constant(self._tensors[takes[1]])
+            tensor = self._tensors[takes[1]]
+            type_, content = _TYPES.get(tensor.number(1, "b")), self._content(tensor)
+            rank = len(tensor.numbers(0)) if content else 1  # a computed shape of rank 0 may be of any rank
+            if rank == 1 and type_ in _SHAPE_CODES:
+                shape = _entries(content, _SHAPE_CODES[type_])
+            elif type_ is not None:
+                form = odd_form(src_type, declared, shape_rank=rank, shape_type=type_)
         elif options is not None:
             shape = options.numbers(0)
-        src = self._tensors[takes[0]]
-        declared = _dims(self._tensors[makes[0]]) if makes else None
         why = "" if shape is not None else "shape is computed while it runs"
         name = self._tensors[makes[0]].text(3) if makes else ""
-        return ReshapeNode(
-            name, place, None, _TYPES.get(src.number(1, "b")), _dims(src), shape, False, declared, missing=why
-        )
+        return ReshapeNode(name, place, None, src_type, _dims(src), shape, False, declared, form, why)
 
-    def _constant(self, tensor: FlatTable) -> Dims | None:
+    def _content(self, tensor: FlatTable) -> bytes | None:
         number = tensor.number(2, "I")
-        content = self._buffers[number].content(0, 4 * MAX_SHAPE_ENTRIES) if number < len(self._buffers) else None
-        if not content or len(content) % 4 or _TYPES.get(tensor.number(1, "b")) != "s32":
-            return None
-        return struct.unpack(f"<{len(content) // 4}i", content)
+        return self._buffers[number].content(0, 8 * MAX_SHAPE_ENTRIES) if number < len(self._buffers) else None
+
+
+def _entries(content: bytes | None, code: str) -> Dims | None:
+    if not content or len(content) % struct.calcsize(code):
+        return None
+    return tuple(entry for (entry,) in struct.iter_unpack(code, content))
 
 
 def _dims(tensor: FlatTable) -> Dims | None:

@@ -79,16 +79,21 @@ def decide(contract: Contract, call: PartialCall) -> tuple[Branch, ...]:
 
 
 def _join(branches: list[Branch]) -> Branch | None:
-    """Take the last two branches out, and return them as one, if they differ only in whether their last fact holds."""
+    """Take the last two branches out, and return them as one, if they differ only in whether their last fact holds.
+
+    Two unspecified ones may also differ in dst, of which the common lengths are left.
+    """
     if len(branches) < 2:
         return None
     one, other = branches[-2:]
     same = (*one.facts[:-1], one.facts[-1][:3]) == (*other.facts[:-1], other.facts[-1][:3])
-    if not same or (one.kind, one.dst) != (other.kind, other.dst):
+    is_unspecified = one.kind == "unspecified" and one.rules == other.rules
+    if not same or one.kind != other.kind or (one.dst != other.dst and not is_unspecified):
         return None
     del branches[-2:]
     common = tuple(rule for rule in one.rules if rule in other.rules)
-    return one._replace(facts=one.facts[:-1], rules=common or tuple(dict.fromkeys((*one.rules, *other.rules))))
+    rules = common or tuple(dict.fromkeys((*one.rules, *other.rules)))
+    return one._replace(facts=one.facts[:-1], rules=rules, dst=answer_of((one, other)))
 
 
 def describe(branches: Sequence[Branch]) -> str:
@@ -130,7 +135,8 @@ def answer_of(branches: Sequence[Branch]) -> Lengths | None:
 def folded_names(src: Lengths, shape: Lengths, dst: Lengths) -> tuple[str, ...]:
     """Return the names of src that a -1 takes in together with other lengths, as when a batch is folded into it."""
     taken = [str(d) for entry, d in zip(shape, dst, strict=True) if entry == -1 and d not in src]
-    return tuple(dict.fromkeys(n for n in src if isinstance(n, str) and any(n in re.split(r"[*/]", d) for d in taken)))
+    parts = {part for d in taken for part in re.split(r"[*/]", d)}
+    return tuple(dict.fromkeys(n for n in src if isinstance(n, str) and not parts.isdisjoint((n, f"({n})"))))
 
 
 def meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:

@@ -204,6 +204,8 @@ class Symbol(WholeNumber):
             above = [str(self.factor.numerator), *above]
         if self.factor.denominator != 1:
             below = [str(self.factor.denominator), *below]
+        if len(above) + len(below) > 1:
+            above, below = ([_enclose(part) for part in parts] for parts in (above, below))
         return "/".join(["*".join(above), *below])
 
     # ── arithmetic ────────────────────────────────────────────────────────────────────────────────
@@ -302,6 +304,10 @@ class Symbol(WholeNumber):
             return not self.facts.name_holds(name, "<", math.floor(bound) + 1)
         if name:
             return self.facts.name_holds(name, relation, bound)
+        if relation == "=" and one == 1 and (name := _only(ratio.powers, 2) or _only(ratio.powers, -2)):
+            square = ratio.factor if ratio.powers[name] < 0 else 1 / ratio.factor
+            root = math.isqrt(abs(square.numerator))
+            return root * root == square and self.facts.name_holds(name, "=", root)
         if one == 0 and relation == "=":
             return False  # several names, each of them at least 1
         low, high = ratio._range()
@@ -324,6 +330,11 @@ class Symbol(WholeNumber):
 
     def __lt__(self, other: Any) -> bool:
         return self._is("<", other)
+
+
+def _enclose(name: str) -> str:
+    """Put a name that is itself an expression, such as `n + 1`, in parentheses."""
+    return name if re.fullmatch(r"[\w.\[\]]+|\(.*\)", name) else f"({name})"
 
 
 def _only(powers: Mapping[str, int], power: int = 1) -> str | None:

@@ -150,10 +150,19 @@ def test_documents_are_named_only_where_they_differ(tmp_path: Path, cli: Cli) ->
 def test_a_malformed_node_breaks_the_rule_about_its_form(tmp_path: Path, cli: Cli) -> None:
     without = static(tensor(0, 6), [6], tensor(1, 6))
     del without["attrs"]["special_zero"]
-    other_type = static(tensor(0, 6), [6], tensor(1, 6, dtype="f16"))
-    declared = static(tensor(0, 6), [2, 3], tensor(1, 3, 2))
+    other_type = static(tensor(0, 6), [6], tensor(2, 6, dtype="f16"))
+    declared = static(tensor(0, 6), [2, 3], tensor(3, 3, 2))
     said = cli("check-graph", dump(tmp_path, without, other_type, declared)).expect(1).out
     assert [rule in said for rule in ("attributes-required", "same-type", "declared-output")] == [True] * 3
+
+
+def test_two_dims_of_one_tensor_are_unreadable_if_they_differ(tmp_path: Path, cli: Cli) -> None:
+    first = static(tensor(0, 4, 3), [-1, 6], tensor(1, 2, 6))
+    for dims, why in (((2, 5), "[2, 5]"), ((12,), "[12]")):
+        said = cli("check-graph", dump(tmp_path, first, static(tensor(1, *dims), [12], tensor(2, 12)))).expect(2).out
+        assert f"unreadable: graph[1].inputs[0].shape: {why}: tensor 1 is [2, 6] before\n" in said
+    for unknown in ([-1, 6], UNKNOWN):
+        assert kinds(cli, 0, dump(tmp_path, first, static(tensor(1, *unknown), [0, 6], tensor(2, *UNKNOWN), 1)))
 
 
 # ── bad files ─────────────────────────────────────────────────────────────────────────────────────

@@ -34,7 +34,7 @@ def save_model(
     if dst is None:
         graph.output[0].type.tensor_type.ClearField("shape")
     path = folder / "model.onnx"
-    opsets = [onnx.helper.make_opsetid("", opset)]
+    opsets = [onnx.helper.make_opsetid("", opset), onnx.helper.make_opsetid("own", 1)]
     path.write_bytes(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString())
     return str(path)
 
@@ -73,6 +73,92 @@ def test_a_declared_length_gives_way_to_the_one_that_is_tried(tmp_path: Path, cl
     )  # fmt: skip
     assert kinds(cli, 0, path) == ["legal"]
     assert "f32[3, 12] by [-1, 6] special_zero  legal" in cli("check-graph", path, "--input", "x=3,12").expect(0).out
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "said"),
+    [
+        ((1, 6), ["--input", "n=1..4"], "f32[1..4, 6] by [6] special_zero illegal for n = 2..4: same-volume"),
+        ((6,), ["--input", "n=1..4"], "f32[1..4, 6] by [6] special_zero illegal for n = 2..4: same-volume"),
+        ((1, 6), [], "f32[n, 6] by [6] special_zero conditional: legal if and only if n = 1"),
+        ((None, None), ["--input", "n=2"], "f32[2, 6] by [6] special_zero illegal: same-volume"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_inner", [False, True])
+def test_declared_dims_count_only_where_none_are_inferred(
+    declared: tuple[int, ...], given: list[str], said: str, is_inner: bool, tmp_path: Path, cli: Cli
+) -> None:
+    nodes, shape = (node("Relu", "x", "r"), node("Reshape", "r s", "y")), constant("s", 6)
+    path = save_model(tmp_path, *nodes, x=value("x", "n", 6), constants=[shape], inner=[value("r", *declared)])
+    if is_inner:
+        branch = onnx.helper.make_graph(nodes, "b", [], [value("y", None)], value_info=[value("r", *declared)])
+        path = save_model(
+            tmp_path, node("If", "c", "z", then_branch=branch, else_branch=branch), x=value("x", "n", 6),
+            constants=[onnx.helper.make_tensor("c", 9, [], [True]), shape],
+        )  # fmt: skip
+    assert said in cli("check-graph", path, *given).text
+
+
+@pytest.mark.parametrize("declared", ["r", "q"])
+def test_declared_dims_help_behind_an_unknown_operation(tmp_path: Path, cli: Cli, declared: str) -> None:
+    nodes = (
+        node("Unknown", "x", "r", domain="own"), node("Relu", "r", "q"), node("Shape", "q", "dims"),
+        node("Reshape", "q dims", "y"), node("Relu", "x", "stale"),
+    )  # fmt: skip
+    inner = [value(declared, "n", 4), value("stale", 1, 6)]
+    path = save_model(tmp_path, *nodes, x=value("x", "n", 6), inner=inner)
+    assert "f32[n, 4] by [n, 4] special_zero  legal for every" in cli("check-graph", path).expect(0).out
+    said = cli("check-graph", path, "--input", "n=1..3").expect(0).out
+    assert "f32[1..3, 4] by [1..3, 4] special_zero  legal for every length tried" in said
+
+
+@pytest.mark.parametrize(
+    ("product", "given", "said"),
+    [
+        ("2*n", "n=1..3", "f32[2..6, 6] by [12] special_zero illegal for n = 2..3: same-volume; legal for n = 1"),
+        ("n * 2", "x=1..3", "f32[2..6, 6] by [12] special_zero illegal for x[0] = 2..3: same-volume"),
+        ("0*n", "n=1..3", "f32[0, 6] by [12] special_zero illegal for every length tried: same-volume"),
+        ("n*0", "", "f32[0, 6] by [12] special_zero illegal: same-volume"),
+        ("n + 1", "n=1..3", "f32[2..4, 6] by [12] special_zero illegal for n = 2..3: same-volume; legal for n = 1"),
+        ("n + 1", "", "f32[n + 1, 6] by [12] special_zero conditional: legal if and only if n + 1 = 2; otherwise"),
+        ("2*n", "", "f32[2*n, 6] by [12] special_zero conditional: legal if and only if n = 1; otherwise"),
+    ],
+)
+def test_a_length_that_is_a_product_follows_its_name(
+    product: str, given: str, said: str, tmp_path: Path, cli: Cli
+) -> None:
+    """Only another input has the name itself."""
+    nodes = (node("Relu", "z", "h"), node("Reshape", "h s", "y"))
+    path = save_model(tmp_path, *nodes, x=[value("x", "n"), value("z", product, 6)], constants=[constant("s", 12)])
+    assert said in cli("check-graph", path, *(["--input", given] if given else [])).text
+
+
+def test_lengths_that_a_product_contradicts_are_not_tried(tmp_path: Path, cli: Cli) -> None:
+    inputs = [value("x", "n"), value("z", "2*n", 6)]
+    path = save_model(tmp_path, node("Reshape", "z s", "y"), x=inputs, constants=[constant("s", -1, 12)])
+    words = ["check-graph", path, "--input", "x=1..2", "--input"]
+    assert (
+        "f32[2..4, 6] by [-1, 12] special_zero  legal for every length tried" in cli(*words, "z=2..5,6").expect(0).out
+    )
+    assert "unreadable: --input gives '2*n' two lengths: 2, and 7 in z[0]" in cli(*words, "z=7,6").expect(2).out
+
+
+def test_a_sum_is_one_name_and_in_parentheses_in_a_product(tmp_path: Path, cli: Cli) -> None:
+    path = save_model(tmp_path, node("Reshape", "x s", "y"), x=value("x", "n + 1", 3), constants=[constant("s", -1, 2)])
+    said = cli("check-graph", path).expect(4).out
+    assert "legal if and only if n + 1 is even (dst [3*(n + 1)/2, 2]); otherwise illegal: same-volume;" in said
+    assert "; n + 1 is folded into -1 with others" in said
+
+
+@pytest.mark.parametrize(("noop", "count"), [(0, 1), (1, 2)])
+@pytest.mark.parametrize("axes", ["", " none"])
+def test_a_product_over_no_axes_may_be_its_input(tmp_path: Path, cli: Cli, noop: int, count: int, axes: str) -> None:
+    nodes = (
+        node("ReduceProd", f"lengths{axes}", "s", keepdims=1, noop_with_empty_axes=noop), node("Reshape", "x s", "y"),
+    )  # fmt: skip
+    constants = [constant("lengths", 3, 4), constant("none")]
+    path = save_model(tmp_path, *nodes, x=value("x", 12), constants=constants)
+    assert f"f32[12] by {[12] if count == 1 else [3, 4]} special_zero  legal" in cli("check-graph", path).expect(0).out
 
 
 def test_declared_dims_that_disagree_are_illegal(tmp_path: Path, cli: Cli) -> None:
@@ -218,11 +304,18 @@ def test_what_onnx_cannot_use_is_reported(tmp_path: Path, cli: Cli, change: dict
     assert f"unreadable: {said}" in cli("check-graph", str(path)).expect(2).out
 
 
-@pytest.mark.parametrize("entry", [float("nan"), float("inf"), 12.5])
-def test_a_shape_of_fractions_is_not_decided(tmp_path: Path, cli: Cli, entry: float) -> None:
+@pytest.mark.parametrize("entry", [float("nan"), float("inf"), 12.5, 12])
+def test_a_shape_of_fractions_is_illegal(tmp_path: Path, cli: Cli, entry: float) -> None:
     fractions = onnx.helper.make_tensor("s", FLOAT, [1], [entry])
     path = save_model(tmp_path, node("Reshape", "x s", "y"), x=value("x", 3, 4), constants=[fractions])
-    assert "shape has elements of float32, and int64 is wanted" in cli("check-graph", path).expect(4).out
+    assert "special_zero  illegal: shape-is-integer\n" in cli("check-graph", path).expect(1).out
+
+
+@pytest.mark.parametrize("dims", [[], [1, 1]])
+def test_a_shape_of_another_rank_is_illegal(tmp_path: Path, cli: Cli, dims: list[int]) -> None:
+    shape = onnx.helper.make_tensor("s", INT64, dims, [12])
+    path = save_model(tmp_path, node("Reshape", "x s", "y"), x=value("x", 3, 4), constants=[shape])
+    assert "special_zero  illegal: shape-has-one-dimension\n" in cli("check-graph", path).expect(1).out
 
 
 def test_every_cut_of_a_model_is_read_or_reported(tmp_path: Path, cli: Cli) -> None:

@@ -60,7 +60,39 @@ def test_a_copied_batch_is_legal_for_every_length(tmp_path: Path, cli: Cli) -> N
 
 def test_special_zero_is_read(tmp_path: Path, cli: Cli) -> None:
     assert kinds(cli, 1, ir(tmp_path, 0, 12, zero="false")) == ["illegal"]
-    assert "special_zero is not known" in cli("check-graph", ir(tmp_path, 0, 12, zero="maybe")).expect(4).out
+    assert kinds(cli, 0, ir(tmp_path, 0, 12, zero="TRUE")) == kinds(cli, 0, ir(tmp_path, 0, 12, zero="True"))
+    why = "not decided: special_zero is 'maybe', and true or false is wanted\n"
+    assert why in cli("check-graph", ir(tmp_path, 1, 12, zero="maybe")).expect(4).out
+
+
+def test_a_reshape_without_special_zero_is_illegal(tmp_path: Path, cli: Cli) -> None:
+    path = Path(ir(tmp_path, 1, 12))
+    text = path.read_text("utf-8")
+    for data in ("<data/>", ""):
+        path.write_text(text.replace('<data special_zero="true"/>', data), encoding="utf-8")
+        assert "by [1, 12]  illegal: attributes-required\n" in cli("check-graph", str(path)).expect(1).out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ('i64" shape="2"', 'i64" shape="1,2"', "shape-has-one-dimension"),
+        ('i64" shape="2" offset="8" size="16"', 'i64" shape="" offset="8" size="8"', "shape-has-one-dimension"),
+        ('precision="I64"', 'precision="FP32"', "shape-is-integer"),
+    ],
+)
+def test_a_shape_of_another_rank_or_type_is_illegal(tmp_path: Path, cli: Cli, old: str, new: str, rule: str) -> None:
+    path = Path(ir(tmp_path, 1, 12))
+    path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
+    assert f"special_zero  illegal: {rule}\n" in cli("check-graph", str(path)).expect(1).out
+
+
+@pytest.mark.parametrize("batch", [-1, 1])
+def test_dims_that_may_be_equal_contradict_nothing(tmp_path: Path, cli: Cli, batch: int) -> None:
+    path = Path(ir(tmp_path, 0, 12, batch=batch))
+    port = '<port id="0" precision="FP32"><dim>'
+    path.write_text(path.read_text("utf-8").replace(f"{port}{batch}", f"{port}{-batch}"), encoding="utf-8")
+    assert kinds(cli, 0, str(path)) == ["legal"]
 
 
 @pytest.mark.parametrize(("offset", "size"), [(9, 16), (1 << 62, 16), (8, 24)])
@@ -139,6 +171,15 @@ BAD = {
     "nested deep": ("<net>" * 1000, "line 1: nested too deep"),
     "a length of text": (NET.replace("<dim>3</dim>", "<dim>three</dim>"), "line 6: 'three': a whole number is wanted"),
     "an edge from nowhere": (NET.replace("{maker}", "99"), "line 12: '99'"),
+    "two layers with one id": (NET.replace('id="1" name', 'id="0" name'), "line 8: '0': the layer at line 4 has this"),
+    "an edge between other dims": (
+        NET.replace('FP32"><dim>{batch}</dim><dim>3', 'FP32"><dim>{batch}</dim><dim>5'),
+        "line 15: a port has the dims [1, 5, 4], and the edge from line 6 brings [1, 3, 4]",
+    ),
+    "an edge between other ranks": (
+        NET.replace('FP32"><dim>{batch}</dim><dim>3', 'FP32"><dim>3'),
+        "line 15: a port has the dims [3, 4], and the edge from line 6 brings [1, 3, 4]",
+    ),
     "an encoding that nobody has": ('<?xml version="1.0" encoding="x-none"?><net/>', "not XML: unknown encoding"),
 }
 
@@ -156,5 +197,6 @@ def test_a_bad_file_is_reported_with_its_line(tmp_path: Path, cli: Cli, what: st
 
 def test_a_circle_is_reported(tmp_path: Path, cli: Cli) -> None:
     path = Path(ir(tmp_path, 1, 12, maker=2))
-    path.write_text(path.read_text("utf-8").replace('from-layer="2" from-port="0"', 'from-layer="2" from-port="2"'))
+    text = path.read_text("utf-8").replace('from-layer="2" from-port="0"', 'from-layer="2" from-port="2"')
+    path.write_text(text.replace("<dim>-1</dim><dim>-1</dim>", "<dim>-1</dim>"), encoding="utf-8")
     assert "the graph is a circle" in cli("check-graph", str(path)).expect(2).out

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from conformance.graphs import pt2
+from conformance.graphs.lengths import evaluate
 from conformance.graphs.nodes import UnreadableModel
 from conformance.graphs.pt2 import read_pt2
-from conformance.graphs.pt2_lengths import evaluate
 from tests.builders import Cli
 from tests.graphs.graph_files import kinds
 
@@ -43,6 +43,17 @@ def program(shape: list[int], src: tuple[int | str, ...], target: str = "view") 
         "tensor_values": {"x": value(*src), "view": value("s9", "s9")},
     }
     return {"graph_module": {"graph": graph}, "schema_version": {"major": 8}}
+
+
+def branching(data: dict[str, Any], depth: int = 1, name: str = "true_graph_0") -> dict[str, Any]:
+    """A graph whose torch.cond has another graph as a branch, and that one another, as often as told."""
+    graph = data["graph_module"]["graph"]
+    for _ in range(depth):
+        branch = {"as_graph": {"name": name, "graph": graph}}
+        arguments = {"as_tensor": {"name": "p"}}, branch, {"as_tensors": [{"name": "x"}]}
+        node = {"target": "torch.ops.higher_order.cond", "inputs": [{"name": "", "arg": each} for each in arguments]}
+        graph = {**graph, "nodes": [{**node, "outputs": [{"as_tensor": {"name": "y"}}]}]}
+    return {"graph_module": {"graph": graph}}
 
 
 def archive(folder: Path, data: Any, name: str = NAME) -> str:
@@ -121,6 +132,51 @@ def test_other_targets_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
     assert kinds(cli, 0, archive(tmp_path, program([1], (1, 12), target="permute"))) == []
 
 
+@pytest.mark.parametrize("target", ["view", "view_copy"])
+def test_a_view_as_another_type_is_no_reshape(tmp_path: Path, cli: Cli, target: str) -> None:
+    data = program([], (1, 12))
+    (node,) = data["graph_module"]["graph"]["nodes"]
+    node |= {"target": f"torch.ops.aten.{target}.dtype"}
+    node["inputs"][1] = {"name": "dtype", "arg": {"as_scalar_type": 4}}
+    assert kinds(cli, 0, archive(tmp_path, data)) == []
+
+
+def test_a_reshape_in_a_graph_inside_is_found_with_its_place(tmp_path: Path, cli: Cli) -> None:
+    path = archive(tmp_path, branching(program([1, 12], (1, 3, 4)), 2))
+    place = "nodes[0].true_graph_0.nodes[0].true_graph_0.nodes[0]"
+    assert f"{place}  view  f32[1, 3, 4] by [1, 12]" in cli("check-graph", path).out
+    path = archive(tmp_path, branching(program([1, 12], (1, 3, 4)), name="\x1b[2J"))
+    assert "nodes[0].inputs[1].nodes[0]  view" in cli("check-graph", path).out
+
+
+def test_a_changed_length_makes_those_inside_unknown(tmp_path: Path, cli: Cli) -> None:
+    data = program([1, 12], (1, 3, 4))
+    data["graph_module"]["graph"]["tensor_values"]["view"] = value(1, 12)
+    path = archive(tmp_path, branching(data))
+    assert kinds(cli, 0, path) == ["legal"]
+    said = cli("check-graph", path, "--input", "x=2,3,4").expect(4).out
+    assert "not decided: the dims of src are not inferred for this length" in said
+
+
+def test_a_symbol_has_its_length_in_a_graph_inside(tmp_path: Path, cli: Cli) -> None:
+    path = archive(tmp_path, branching(program([1, 12], ("s0", 3, 4))))
+    assert "conditional: legal if and only if s0 = 1" in cli("check-graph", path).expect(4).out
+    assert "illegal for x[0] = 2..4" in cli("check-graph", path, "--input", "x=1..4,3,4").expect(1).out
+
+
+def test_behind_a_list_of_tensors_a_length_is_not_decided(tmp_path: Path, cli: Cli) -> None:
+    data = program([1, 12], (1, 3, 4))
+    graph = data["graph_module"]["graph"]
+    tensors = {"name": "tensors", "arg": {"as_tensors": [{"name": "w"}, {"name": "x"}]}}
+    cat = {"target": "torch.ops.aten.cat.default", "inputs": [tensors], "outputs": [{"as_tensor": {"name": "h"}}]}
+    graph["tensor_values"] |= {"h": value(1, 12), "view": value(1, 12)}
+    graph["nodes"][0]["inputs"][0]["arg"] = {"as_tensor": {"name": "h"}}
+    graph["nodes"].insert(0, cat)
+    path = archive(tmp_path, data)
+    assert kinds(cli, 0, path) == ["legal"]
+    assert kinds(cli, 4, path, "--input", "x=2,3,4") == ["not decided"]
+
+
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit of a sixteenth is met as soon as that of 256 MiB, and packed in a sixteenth of the time."""
     assert pt2.MAX_BYTES == 1 << 28
@@ -137,6 +193,11 @@ BAD = {
     "a node of text": (
         {"graph_module": {"graph": {"tensor_values": {}, "nodes": ["a"], "inputs": []}}},
         "nodes[0]: 'a'",
+    ),
+    "nested deep": (branching(program([1], (1,)), 52), "true_graph_0.nodes: nested too deep"),
+    "no nodes inside": (
+        branching({"graph_module": {"graph": {"inputs": [], "tensor_values": {}}}}),
+        "nodes[0].true_graph_0.graph.nodes: None",
     ),
     "a length of text": (
         {"graph_module": {"graph": {"tensor_values": {"x": {"sizes": ["a"]}}, "nodes": [], "inputs": []}}},

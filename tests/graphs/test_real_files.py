@@ -29,12 +29,18 @@ class Model(torch.nn.Module):
         h = torch.relu(x)
         batch = x.shape[0]
         return h.view(batch, -1), h.reshape(batch * 3, 8), torch.flatten(h, 1), h.reshape(-1, 8).transpose(0, 1)
+class Branches(torch.nn.Module):
+    def forward(self, x):
+        long = lambda x: x.relu().view(x.shape[0], 24)
+        y = torch.cond(x.sum() > 0, long, lambda x: x.relu().reshape(x.shape[0], -1), (x,))
+        return y, x.view(torch.int32)
 batch = torch.export.Dim("batch", min=1, max=64)
 x = torch.randn(2, 3, 8)
 program = torch.export.export(Model(), (x,), dynamic_shapes={"x": {0: batch}})
 torch.export.save(program, "model.pt2")
 torch.export.save(program.run_decompositions(), "core.pt2")
 torch.export.save(torch.export.export(Model(), (x,)), "fixed.pt2")
+torch.export.save(torch.export.export(Branches(), (x,), dynamic_shapes={"x": {0: batch}}), "branches.pt2")
 """
 
 
@@ -72,9 +78,11 @@ def test_graphs_that_onednn_dumps_are_read(tmp_path: Path, cli: Cli) -> None:
 def test_torch_saves_programs_in_which_each_symbol_is_followed(tmp_path: Path, cli: Cli) -> None:
     pytest.importorskip("torch")
     run(tmp_path, SAVE)
-    for name, number in (("model.pt2", 3), ("core.pt2", 4), ("fixed.pt2", 3)):
+    for name, number in (("model.pt2", 3), ("core.pt2", 4), ("fixed.pt2", 3), ("branches.pt2", 2)):
         path = tmp_path / name
         (file,) = json.loads(cli("check-graph", path, "--json").expect(0).out)["files"]
         assert ([node["kind"] for node in file["nodes"]], [*file["inputs"]]) == (["legal"] * number, ["x"])
     said = cli("check-graph", tmp_path / "core.pt2", "--input", "x=1..4,3,8").expect(0).out
     assert "f32[1..4, 3, 8] by [3..12, 8]  legal for every length tried" in said
+    said = cli("check-graph", tmp_path / "branches.pt2", "--input", "x=1..4,3,8").expect(0).text
+    assert "true_graph_0.nodes[2] view f32[1..4, 3, 8] by [1..4, 24] legal for every length tried" in said

@@ -45,15 +45,17 @@ def fill(out: bytearray, at: int, part: Any) -> None:
     out[at : at + 4] = struct.pack("<i", number)
 
 
-def tflite(folder: Path, src: list[int], shape: list[int], dst: list[int]) -> str:
+def tflite(
+    folder: Path, src: list[int], shape: list[int], dst: list[int], rank: int = 1, type_: int = 2, code: str = "i"
+) -> str:
     """A model of one reshape with a constant shape."""
     tensors = [
         {0: [abs(n) for n in src], 1: 0, 3: b"x", 7: src},
-        {0: [len(shape)], 1: 2, 2: 1, 3: b"s"},
+        {0: [*[1] * (rank - 1), len(shape)][:rank], 1: type_, 2: 1, 3: b"s"},
         {0: dst, 1: 0, 3: b"y", 7: dst},
     ]
     graph = {0: tensors, 1: [0], 2: [2], 3: [{0: 0, 1: [0, 1], 2: [2]}]}
-    model = {0: 3, 1: [{0: 22, 3: 22}], 2: [graph], 4: [{}, {0: struct.pack(f"<{len(shape)}i", *shape)}]}
+    model = {0: 3, 1: [{0: 22, 3: 22}], 2: [graph], 4: [{}, {0: struct.pack(f"<{len(shape)}{code}", *shape)}]}
     out = bytearray(b"\0\0\0\0TFL3")
     fill(out, 0, model)
     path = folder / "model.tflite"
@@ -75,6 +77,21 @@ def test_a_baked_in_batch_is_found(tmp_path: Path, cli: Cli) -> None:
 def test_declared_dims_are_compared(tmp_path: Path, cli: Cli) -> None:
     assert kinds(cli, 0, tflite(tmp_path, [2, 6], [3, -1], [3, -1])) == ["legal"]
     assert kinds(cli, 1, tflite(tmp_path, [2, 6], [3, -1], [3, 5])) == ["illegal"]
+
+
+def test_a_shape_of_another_rank_or_type_is_illegal(tmp_path: Path, cli: Cli) -> None:
+    for rank in (0, 2):
+        said = cli("check-graph", tflite(tmp_path, [12], [12], [12], rank)).expect(1).out
+        assert "illegal: shape-has-one-dimension\n" in said
+    said = cli("check-graph", tflite(tmp_path, [12], [12], [12], type_=0, code="f")).expect(1).out
+    assert "illegal: shape-is-integer\n" in said
+    assert kinds(cli, 4, tflite(tmp_path, [12], [], [12], 0)) == ["not decided"]
+
+
+@pytest.mark.parametrize(("type_", "code"), [(2, "i"), (4, "q"), (7, "h"), (9, "b"), (3, "B")])
+def test_a_shape_of_any_integer_type_is_read(tmp_path: Path, cli: Cli, type_: int, code: str) -> None:
+    path = tflite(tmp_path, [2, 6], [3, 4], [3, 4], type_=type_, code=code)
+    assert "f32[2, 6] by [3, 4]  legal\n" in cli("check-graph", path).expect(0).out
 
 
 def test_what_is_no_model_is_reported(tmp_path: Path, cli: Cli) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
-from .nodes import write_product
+from ..system.text import quote
+from .nodes import UnreadableModel, write_product
 
 MAX_CHARACTERS = 2000
 _FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
@@ -22,11 +24,32 @@ _SIGNS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 def evaluate(text: str, symbols: Mapping[str, int]) -> int | str | None:
     """Return the value of an expression; a symbol or a product with one that has no value, as `64*s77`; or None."""
     try:
-        tree = ast.parse(text[:MAX_CHARACTERS], mode="eval").body
+        tree = _parse(text)
         value = _value(tree, symbols)
         return _product(tree, symbols) if value is None else value if 0 <= value < 1 << 63 else None
     except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError):
         return None
+
+
+@lru_cache(4096)
+def _parse(text: str) -> ast.expr:
+    return ast.parse(text if len(text) <= MAX_CHARACTERS else "", mode="eval").body
+
+
+def bind_length(length: int | str | None, symbols: Mapping[str, int]) -> int | str | None:
+    """Return a length as far as its symbols have values. A text that is no product, such as `n + 1`, is one symbol."""
+    if not isinstance(length, str):
+        return length
+    value = evaluate(length, symbols)
+    return value if isinstance(value, int) else symbols.get(length, length if value is None else value)
+
+
+def bind_symbol(symbols: dict[str, int], symbol: str, length: int, place: str) -> None:
+    """Give a symbol its length; UnreadableModel if it, or a product with it, has another one."""
+    symbols.setdefault(symbol, length)
+    for text, given in (*symbols.items(), (symbol, length)):
+        if (other := bind_length(text, symbols)) != given:
+            raise UnreadableModel(f"--input gives {quote(text)} two lengths: {other}, and {given} in {place}")
 
 
 def _value(node: ast.expr, symbols: Mapping[str, int]) -> int | None:
