@@ -85,7 +85,7 @@ def diagnose_elements(source: TensorSpec, want: Elements, got: Elements, earlier
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     right, wrong = np.frombuffer(want[:], kind), np.frombuffer(got[:], kind)
-    name = _find_stale(got, earlier) or _find_move(source, right, wrong) or _name_changes(source.type, right, wrong)
+    name = _find_stale(got, earlier) or _find_move(source, right, wrong) or name_changes(source.type, right, wrong)
     return Diagnosis(name, f"{name}: {first_difference(right, wrong)}", _list_differing(right, wrong))
 
 
@@ -184,7 +184,7 @@ def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
 # ── elements changed on the way ───────────────────────────────────────────────────────────────────
 
 
-def _name_changes(type_: str, want: Bits, got: Bits) -> str:
+def name_changes(type_: str, want: Bits, got: Bits) -> str:
     """Name the ways in which single elements changed, the most frequent first."""
     if type_ not in _FLOAT:
         return "wrong elements"
