@@ -27,6 +27,7 @@ from .sentences import (
     describe_failures_in_unclaimed_types,
     describe_filter,
     describe_missing_cases,
+    describe_rejections,
     note_adapter_errors,
     note_failures_in_unlisted_types,
     note_resumed,
@@ -67,6 +68,8 @@ class Conclusion:
     """Remarks, such as facets that are not claimed and work."""
     causes: Mapping[str, Cause] = field(default_factory=dict)
     """By failing row, the known fault that explains it."""
+    headline: str = ""
+    """The note that a summary says first, if there is one."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -106,7 +109,9 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     notes += note_resumed(evidence.results)
     backend = header["backend"]
     causes = find_causes(plan.rows, results, conclusion.blames, backend["name"], backend["version"])
-    conclusion = replace(conclusion, notes=tuple(notes), causes=causes)
+    headline = describe_rejections(results.values(), conclusion.blames, causes)
+    notes = [headline, *notes] if headline else notes
+    conclusion = replace(conclusion, notes=tuple(notes), causes=causes, headline=headline)
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))

@@ -92,12 +92,22 @@ def test_no_condition_explains_that_all_calls_fail(command: Command, monkeypatch
     assert not causes_of(command, monkeypatch, illegal._replace(backends=()))
 
 
+def test_a_summary_says_first_that_all_calls_are_rejected(reporting: Command) -> None:
+    said = reporting.run(mini("Refuses"), "--type", "f32")
+    headline = "every legal call is rejected, with: no"
+    assert said.out.splitlines()[1] == f"  {headline}"
+    assert said.out.count(headline) == 1
+    assert (reporting.out / "summary.md").read_text("utf-8").split("\n\n")[2].strip("`") == headline
+    assert reporting.run(mini("Refuses"), "--type", "f32", "--json").data["notes"][0] == headline
+    assert "every legal call" not in reporting.run(BACKEND, "--type", "f32").out
+
+
 SUBNORMALS = """about: Elements that are 0 once subnormals are flushed.
 cases:
   - {id: a, rule: content-is-bits, src: "f16[2]", shape: [2], special_zero: false, bits: "0001 83ff", expect: "f16[2]"}
-  - {id: b, rule: content-is-bits, src: "f16[2]", shape: [1, 2], special_zero: false, bits: "3c00 0001", expect: "f16[1, 2]"}
+  - {id: b, rule: content-is-bits, src: "f16[1]", shape: [1], special_zero: false, bits: "3c00", expect: "f16[1]"}
   - {id: c, rule: content-is-bits, src: "f16[2]", shape: [-1], special_zero: false, bits: "83ff 0002", expect: "f16[2]"}
-  - {id: d, rule: content-is-bits, src: "f16[3]", shape: [-1], special_zero: false, bits: "0001 0002 8003", expect: "f16[3]"}
+  - {id: d, rule: content-is-bits, src: "f16[1]", shape: [-1], special_zero: false, bits: "8003", expect: "f16[1]"}
 """
 
 
