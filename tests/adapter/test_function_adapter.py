@@ -73,6 +73,18 @@ def test_leaves_out_is_an_older_name_of_not_claimed(plan: Plan) -> None:
     assert messages.parse_description(told) == (more.identity, more.claims)
 
 
+def test_the_nearest_name_of_the_facets_wins() -> None:
+    older = type("Older", (miniatures.Plain,), {"leaves_out": ("form", "chain")})
+    newer = type("Newer", (older,), {"not_claimed": ("form",)})
+    assert newer().claims.not_claimed == ("form",), "a subclass may claim more"
+    assert type("Oldest", (newer,), {"leaves_out": ()})().claims.not_claimed == ()
+    both = {"not_claimed": ("chain",), "leaves_out": ("chain",)}
+    assert type("Both", (newer,), both)().claims.not_claimed == ("chain",)
+    its_own = newer()
+    its_own.leaves_out = ("declared",)
+    assert its_own.claims.not_claimed == ("declared",)
+
+
 def test_a_declared_dst_is_unsupported_by_a_function(plan: Plan) -> None:
     node = plan.rows[0].steps[0].graph.nodes[0]
     graph = Graph(Declared("f32", (2, 3)), (node._replace(result=Declared("f32", (6,))),))
