@@ -85,4 +85,4 @@ def test_of_a_stack_trace_the_error_is_told(text: str, told: str) -> None:
 def test_a_text_is_shortened_once() -> None:
     once = shorten("x" * 101, 100)
     assert once == shorten(once, 100) == f"{'x' * 100}… (101 characters)"
-    assert shorten(f"{once}x", 100).endswith("x… (118 characters)")
+    assert shorten(f"{once}x", 100).endswith("x… (119 characters)")
