@@ -70,6 +70,12 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
     (conformance.meaning, {"src": {2, 3}, "shape": 6}, "src is {2, 3}, which has no order; write a list"),
     (conformance.check, {"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),
     (conformance.check, {"answer": X, "src": X + 1j, "shape": (6,)}, "complex64, which is no element type"),
+    (conformance.check, {"answer": None, "src": X, "shape": (6,)}, "the answer is None; is a return missing?"),
+    (
+        conformance.check,
+        {"answer": ValueError, "src": X, "shape": (4,)},
+        "give an instance of the exception ValueError",
+    ),
     (conformance.run, {"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),
     (conformance.run, {"adapter": "numpy", "documents": ["static"]}, "did you mean 'static-oneapi'?"),
     (conformance.run, {"adapter": "numpy", "waivers": "/nowhere"}, "cannot be read: No such file"),
