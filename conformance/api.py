@@ -115,9 +115,13 @@ def check(
     with _value_errors():
         if (type_ := name_of(given.dtype)) not in WIDTH:
             raise Usage(f"src is an array of {given.dtype}, which is no element type; known: {', '.join(WIDTH)}")
+        if isinstance(answer, type) and issubclass(answer, BaseException):
+            raise Usage(f"the answer is a class; give an instance of the exception {answer.__name__}")
         spec, compiled = _contracts()
         call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag(special_zero))
         documents = _documents(spec, document)
+    if answer is None:
+        raise WrongAnswer(format_call(*call[:3]), dict.fromkeys(documents, "the answer is None; is a return missing?"))
     if isinstance(answer, BaseException):
         outcome = Outcome("rejected", stage="run", message=message_text(str(answer)))
     else:

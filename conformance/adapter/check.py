@@ -68,6 +68,8 @@ def _find_problems(adapter: Any) -> Iterator[str]:
     if not isinstance(refusals, tuple):
         yield "`refusals` is no tuple; write (ValueError,), with the comma"
     for refusal in refusals:
+        if not (isinstance(refusal, type) and issubclass(refusal, BaseException)):
+            yield f"`refusals` holds {quote(refusal)}, which is no exception class"
         if refusal in (BaseException, Exception, TypeError, AttributeError):
             yield f"`refusals` names {refusal.__name__}, by which bugs speak too; name the library's own"
 

@@ -33,12 +33,22 @@ class FunctionAdapter:
 
     @property
     def claims(self) -> Claims:
-        facets = "not_claimed" if self.leaves_out is FunctionAdapter.leaves_out else "leaves_out"
+        facets = self._name_of_facets()
         for name in ("operations", facets):
             names = getattr(self, name)
             if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
                 raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
         return Claims(tuple(self.operations), tuple(getattr(self, facets)), self.answers_special_zero)
+
+    def _name_of_facets(self) -> str:
+        """Return `not_claimed` or its older name: the one that is set nearest, in the adapter or a class of it."""
+        for own in (vars(self), *map(vars, type(self).__mro__)):
+            names = [name for name in ("not_claimed", "leaves_out") if name in own]
+            if len(names) == 2 and own["not_claimed"] != own["leaves_out"]:
+                raise TypeError("`not_claimed` and `leaves_out`, its older name, differ; keep `not_claimed` alone")
+            if names:
+                break
+        return names[0]
 
     def compile(self, graph: Graph) -> FunctionProgram:
         check_nodes_plain(graph)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from ..model import Adapter, Claims, covers
+from ..model import Adapter, Claims, Outcome, covers
 from ..plan.rows import Plan, Row
 from ..run.row import call_steps
 
@@ -26,26 +26,25 @@ class Check(NamedTuple):
 
 def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check]:
     """Make a legal call for each facet, and compare the outcome with the claims."""
-    broken, limit = False, ""
+    unsupported: list[str] = []
     works: list[str] = []
     for facet, row in _with_rank(plan.rows, claims):
         outcome = call_steps(row, adapter)[0]
         if not claims.excludes(facet) and outcome.kind in ("unsupported", "error"):
-            broken, limit = True, facet
-            what = f"{facet} is claimed, and src of that rank is {outcome.kind}: {outcome.message}"
-            yield Check("mend", "claims", f"{what}; add {facet!r} to not_claimed, or support it")
+            unsupported.append(_named_facet(row, outcome) or facet)
+            yield _advise(unsupported[0], outcome)
             break  # whoever leaves it out leaves out every higher rank
     for facet, row in sorted(_witnesses(plan.rows, claims).items()):
-        if covers(limit, facet):
+        if any(covers(name, facet) for name in unsupported):
             continue
         outcome = call_steps(row, adapter)[0]
         if claims.excludes(facet):
             works += [facet] * (outcome.kind == "tensor")
         elif outcome.kind in ("unsupported", "error"):
-            broken = True
-            how = "unsupported" if outcome.kind == "unsupported" else "the adapter fails"
-            what = f"{facet} is claimed, and {how}: {outcome.message}"
-            yield Check("mend", "claims", f"{what}; add {facet!r} to not_claimed, or support it")
+            name = _named_facet(row, outcome) or facet
+            if name not in unsupported:
+                unsupported.append(name)
+                yield _advise(name, outcome)
         elif outcome.kind != "tensor":
             what = f"{facet} is claimed, and {outcome.kind}: {outcome.message}"
             yield Check("note", "claims", f"{what}; `conformance run` will judge that")
@@ -55,8 +54,20 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
             works += [operation for row in islice(plain, 1) if call_steps(row, adapter)[0].kind == "tensor"]
     if works:
         yield Check("note", "claims", f"not claimed, and may be, because it works: {', '.join(works)}")
-    if not broken:
+    if not unsupported:
         yield Check("ok", "claims", "nothing that is claimed is unsupported")
+
+
+def _named_facet(row: Row, outcome: Outcome) -> str | None:
+    """Return the facet of the call that the adapter named as unsupported, if it named one."""
+    name = outcome.message or ""
+    return name if outcome.kind == "unsupported" and any(covers(name, facet) for facet in row.facets) else None
+
+
+def _advise(facet: str, outcome: Outcome) -> Check:
+    how = "unsupported" if outcome.kind == "unsupported" else "the adapter fails"
+    what = f"{facet} is claimed, and {how}: {outcome.message}"
+    return Check("mend", "claims", f"{what}; add {facet!r} to not_claimed, or support it")
 
 
 def is_plain(row: Row) -> bool:
@@ -65,21 +76,29 @@ def is_plain(row: Row) -> bool:
 
 
 def _with_rank(rows: Iterable[Row], claims: Claims) -> list[tuple[str, Row]]:
-    """Return a row for each rank of src, the lowest first; a library may not support it."""
+    """Return a row for each rank of src, the lowest first, with as few other facets as there are."""
+    ordinary = _ordinary_facets(claims)
     by_facet: dict[str, Row] = {}
     for row in rows:
         facet = f"rank:{len(row.case.steps[0].src)}"
-        if row.type != "f32" or facet not in row.facets or facet in by_facet:
+        if row.type != "f32" or facet not in row.facets or row.operation not in claims.operations:
             continue
-        if row.operation in claims.operations and not any(map(claims.excludes, row.facets - {facet})):
+        if any(map(claims.excludes, row.facets - {facet})):
+            continue
+        if facet not in by_facet or len(row.facets - ordinary) < len(by_facet[facet].facets - ordinary):
             by_facet[facet] = row
     return sorted(by_facet.items(), key=lambda pair: len(pair[1].case.steps[0].src))
 
 
+def _ordinary_facets(claims: Claims) -> frozenset[str]:
+    """Return the facets that nearly every adapter supports, as far as they are claimed."""
+    ordinary = frozenset(["type:f32", "shape-type:s64", "runtime-shape", *(f"rank:{rank}" for rank in range(1, 13))])
+    return ordinary - claims.find_unclaimed(ordinary)
+
+
 def _witnesses(rows: Iterable[Row], claims: Claims) -> dict[str, Row]:
     """Return, for each facet, a legal row that has no other facet beyond the ordinary ones that are claimed."""
-    ordinary = {"type:f32", "shape-type:s64", "runtime-shape", *(f"rank:{rank}" for rank in range(1, 13))}
-    ordinary -= claims.find_unclaimed(frozenset(ordinary))
+    ordinary = _ordinary_facets(claims)
     by_facet: dict[str, Row] = {}
     for row in rows:
         if row.operation not in claims.operations or row.case.large:

@@ -82,12 +82,12 @@ def show(
     What failed comes first, then a sentence for each document. On a terminal it fits the screen: documents with one
     sentence share it, and notes and failures that do not fit are left to the report.
     """
-    failures = group_failures(plan, evidence, conclusion)
-    notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
+    failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
+    notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)][bool(conclusion.headline) :]
     name = f"{_name(evidence)}: {_label(conclusion, evidence)}"
-    head = [name, *_facts(plan, evidence, conclusion)]
+    head = [name, *_headline(conclusion, rest), *_facts(plan, evidence, conclusion)]
     documents = ["", *_sentences(conclusion.sentences, 2)]
-    end, rest = ["", *_end(accepted or conclusion, out)], f"{PAGE} has all"
+    end = ["", *_end(accepted or conclusion, out)]
     texts = [*head, *_failures(plan.suite, failures, evidence, every_row, rest), *documents, *_notes(notes), *end]
     screen = screen_lines()
     if screen is not None and not every_row and count_lines(texts) >= screen:
@@ -100,7 +100,7 @@ def show(
 
 def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row: bool) -> None:
     """Print what each row of -k, --quick or --last-failed did. Such a run overwrites no report: it writes nothing."""
-    _say_all([_name(evidence), ""])
+    _say_all([_name(evidence), *_headline(conclusion, "--json has all"), ""])
     if evidence.results:
         say(table(_part_table(evidence.results)))
     failures = group_failures(plan, evidence, conclusion)
@@ -150,6 +150,11 @@ def _share_sentences(conclusion: Conclusion) -> list[str]:
     for document, sentence in zip(names, conclusion.sentences, strict=True):
         documents.setdefault(sentence.replace(document, "\0"), []).append(document)
     return [sentence.replace("\0", join_names(group)) for sentence, group in documents.items()]
+
+
+def _headline(conclusion: Conclusion, rest: str) -> Iterator[str]:
+    if conclusion.headline:
+        yield paint("red", wrap(conclusion.headline, 2, most=_MAX_DETAIL_LINES, rest=rest))
 
 
 def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:

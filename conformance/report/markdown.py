@@ -56,6 +56,8 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
     yield ""
     yield f"Exit code {run.conclusion.exit_code}: {inert(run.conclusion.why)}"
     yield ""
+    if run.conclusion.headline:
+        yield f"{inert(shorten(run.conclusion.headline, _MAX_CHARACTERS))}\n"
     for kind, entries in islice(run.failures.items(), _MAX_KINDS_LISTED):
         counts = run.count_failures(result for same in entries.values() for result in same)
         means = f". {inert(kind.cause.fault.means)}" if kind.cause else ""

@@ -85,7 +85,7 @@ def diagnose_elements(source: TensorSpec, want: Elements, got: Elements, earlier
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     right, wrong = np.frombuffer(want[:], kind), np.frombuffer(got[:], kind)
-    name = _find_stale(got, earlier) or _find_move(source, right, wrong) or _name_changes(source.type, right, wrong)
+    name = _find_stale(got, earlier) or _find_move(source, right, wrong) or name_changes(source.type, right, wrong)
     return Diagnosis(name, f"{name}: {first_difference(right, wrong)}", _list_differing(right, wrong))
 
 
@@ -145,6 +145,8 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
     longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
     if want.size and source.layout != "dense" and _as_if_dense(source, got):
         return "offset ignored" if source.layout == "offset" else "strides ignored"
+    if np.array_equal(got, want.view(want.dtype.newbyteorder())):
+        return "bytes of each element reversed"  # of every pattern in turn, that is a transposition, too
     if len(longer) > 1 and np.array_equal(got.reshape(longer[::-1]), want.reshape(longer).T):
         return "column-major order"
     half = _first_places(want, got, 1)[0] if want.size else 0
@@ -155,8 +157,6 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
         return "same elements in another order"
     if not got.any() and want.any():
         return "all zero"
-    if np.array_equal(got, want.view(want.dtype.newbyteorder())):
-        return "bytes of each element reversed"
     mark = np.frombuffer(bytes([MARK]) * want.itemsize, want.dtype)
     if want.itemsize > 1 and np.any(got == mark) and not np.any(want == mark):
         return "memory around src read"
@@ -184,7 +184,7 @@ def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
 # ── elements changed on the way ───────────────────────────────────────────────────────────────────
 
 
-def _name_changes(type_: str, want: Bits, got: Bits) -> str:
+def name_changes(type_: str, want: Bits, got: Bits) -> str:
     """Name the ways in which single elements changed, the most frequent first."""
     if type_ not in _FLOAT:
         return "wrong elements"

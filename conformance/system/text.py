@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 LONGEST_TEXT = 2000
+_REST = re.compile(r"… \([0-9]+ characters\)")
 _ERRORS = re.compile(
     r"^.*(?:Error|Exception|error|what\(\)|[Cc]heck failed): .*|^.*Assertion .* failed.*|^.*panicked at .*\n.*",
     re.MULTILINE,
@@ -15,8 +16,10 @@ _ERRORS = re.compile(
 
 
 def shorten(text: str, most: int = 80) -> str:
-    """Return the beginning of a text, and how long it is if that is not all."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+    """Return the beginning of a text, and how long it is if that is not all; a text so shortened stays as it is."""
+    if len(text) <= most or _REST.fullmatch(text, most):
+        return text
+    return f"{text[:most]}… ({len(text)} characters)"
 
 
 def tell_error(text: str) -> str:

@@ -1,19 +1,25 @@
 """Causes: the known fault that explains a failing row, matched by its condition on the call and by the diagnosis.
 
 Faults of exactly this backend and version are known causes. For any other one, all faults are tried, and one that
-explains failures is a guess: it is made only if nearly every call that the fault may hit did fail, in several cases.
+explains failures is a guess: it is made only if nearly every call that the fault may hit did fail, in several cases,
+and most calls that it cannot hit did not fail in the same way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
+
+import numpy as np
 
 from ..load.faults import load_faults
 from ..meaning.faults import KnownFaults
 from ..model import BAD, PASS, KnownFault, Meaning, PlainCall, Result
+from ..plan.memory import patterns
 from ..plan.rows import Row
+from ..run.diagnose import name_changes
 from ..run.judge import UNCLAIMED
 from .blame import failing_step, meaning_in
 from .standing import Blames
@@ -40,7 +46,7 @@ def find_causes(
     rows: Iterable[Row], results: Mapping[str, Result], blames: Blames, name: str, version: str
 ) -> dict[str, Cause]:
     """Return the cause of each blamed row that has one: the first fault of the file that fits."""
-    rows = list(rows)
+    rows = [row for row in rows if row.id in results]
     failing = [(row, results[row.id]) for row in rows if row.id in blames]
     if not failing:
         return {}
@@ -49,18 +55,58 @@ def find_causes(
         known = KnownFaults(own)
         return {row.id: Cause(fits[0], False) for row, result in failing if (fits := _explaining(known, row, result))}
     known = KnownFaults(faults)
-    fits_of = {row.id: fits for row, result in failing if (fits := _explaining(known, row, result))}
-    passing = [row for row in rows if row.id in results and PASS in results[row.id].verdicts.values()]
-    tried = Counter(fault for fits in fits_of.values() for fault in fits)
-    known = KnownFaults(tried)
-    hits = Counter(fault for row in passing for fault in _reaching(known, row, results[row.id].step, row.documents[0]))
+    fits_of: dict[str, list[KnownFault]] = {}
+    for row, result in failing:
+        fits_of[row.id] = [each for each in _explaining(known, row, result) if _shows_each_change(each, row, result)]
+    passing = (row for row in rows if row.id not in blames and PASS in results[row.id].verdicts.values())
+    return _guess(fits_of, chain((row for row, _ in failing), passing), results)
+
+
+def _guess(
+    fits_of: Mapping[str, list[KnownFault]], rows: Iterable[Row], results: Mapping[str, Result]
+) -> dict[str, Cause]:
+    """Return guesses, the commonest first. `fits_of`: the faults that fit each failing row; the other rows pass."""
+    fitting = Counter(fault for fits in fits_of.values() for fault in fits)
+    known = KnownFaults(fitting)
+    spared, others, alike = Counter[KnownFault](), Counter[KnownFault](), Counter[KnownFault]()
+    for row in rows:
+        result = results[row.id]
+        document = next((each for each, verdict in result.verdicts.items() if verdict in BAD), row.documents[0])
+        is_legal = meaning_in(row, result.step, document).kind == "legal"
+        reaching = _reaching(known, row, result.step, document)
+        for fault in fitting:
+            fails_alike = row.id in fits_of and _diagnosis(result) in fault.shows
+            if fault in reaching:
+                spared[fault] += fault not in fits_of[row.id] if fails_alike else row.id not in fits_of
+            elif is_legal != bool(fault.rules):
+                others[fault] += 1
+                alike[fault] += fails_alike
     causes: dict[str, Cause] = {}
-    for fault, number in tried.most_common():
+    for fault, number in fitting.most_common():
         explained = [row for row, fits in fits_of.items() if fault in fits]
         cases = {row.partition("[")[0] for row in explained}
-        if len(cases) >= _FEWEST_CASES and 10 * number >= _FAILING_OF_TEN * (number + hits[fault]):
+        nearly_all_fit = 10 * number >= _FAILING_OF_TEN * (number + spared[fault])
+        if len(cases) >= _FEWEST_CASES and nearly_all_fit and 2 * alike[fault] <= others[fault]:
             causes |= {row: Cause(fault, True) for row in explained if row not in causes}
     return causes
+
+
+def _shows_each_change(fault: KnownFault, row: Row, result: Result) -> bool:
+    """Ask whether a fault shows each way in which elements changed that are now `all zero`.
+
+    A library that only flushes subnormals shows that, too. Default elements are normal numbers.
+    """
+    if _diagnosis(result) != "all zero":
+        return True
+    if row.case.steps[result.step].bits is None:
+        return False
+    words = patterns(row.step(result.step).source)
+    ways = name_changes(row.type, words, np.zeros_like(words)).split(", ")
+    return {*ways} <= {way for shown in fault.shows for way in shown.split(", ")}
+
+
+def _diagnosis(result: Result) -> str:
+    return (result.diagnosis or "").removesuffix(UNCLAIMED)
 
 
 def _explaining(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault, ...]:
@@ -68,7 +114,7 @@ def _explaining(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFaul
     documents = [document for document, verdict in result.verdicts.items() if verdict in BAD]
     if any(failing_step(row, result, document) != result.step for document in documents):
         return ()
-    diagnosis = (result.diagnosis or "").removesuffix(UNCLAIMED)
+    diagnosis = _diagnosis(result)
     first, *others = (_reaching(known, row, result.step, document) for document in documents)
     return tuple(fault for fault in first if diagnosis in fault.shows and all(fault in other for other in others))
 

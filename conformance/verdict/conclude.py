@@ -28,6 +28,7 @@ from .sentences import (
     describe_failures_in_unclaimed_types,
     describe_filter,
     describe_missing_cases,
+    describe_rejections,
     note_adapter_errors,
     note_failures_in_unlisted_types,
     note_resumed,
@@ -70,6 +71,8 @@ class Conclusion:
     """By failing row, the known fault that explains it."""
     not_run: tuple[str, ...] = ()
     """What no option chose and a run can call: drawn rows, large tensors."""
+    headline: str = ""
+    """The note that a summary says first, if there is one."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -121,7 +124,9 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     notes += note_resumed(evidence.results)
     backend = header["backend"]
     causes = find_causes(plan.rows, results, conclusion.blames, backend["name"], backend["version"])
-    conclusion = replace(conclusion, notes=tuple(notes), causes=causes)
+    headline = describe_rejections(results.values(), conclusion.blames, causes)
+    notes = [headline, *notes] if headline else notes
+    conclusion = replace(conclusion, notes=tuple(notes), causes=causes, headline=headline)
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from importlib import import_module
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, ERROR, NOT_RUN, RIGHT, WAIVED, Claims, Result, Suite, Word, covers
+from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite, Word, covers
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.quick import QUICK, quick_rows
 from ..system.terminal import count_noun
-from ..system.text import join_names
+from ..system.text import join_names, tell_error
 from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
 
 _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
 """The words of a sentence, in the order in which they are named."""
+_FEWEST_REJECTED = 10
+"""Rows that have to be rejected before they say something of all calls."""
 LARGE_TENSORS = "tensors of more than 2^31 elements"
 
 
@@ -112,6 +114,24 @@ def note_failures_in_unlisted_types(groups: Iterable[SimilarRows]) -> Iterator[s
     if failing:
         types = f"{join_names(sorted(failing))}, which the documents do not list"
         yield f"not counted: {count_noun(failing.total(), 'failure')} in {types}"
+
+
+def describe_rejections(results: Iterable[Result], failing: Container[str], explained: Container[str]) -> str:
+    """Say that (nearly) every legal call is rejected for no known cause, and how; empty if it is not so.
+
+    The cause is then often outside all calls, such as a device that is missing.
+    """
+    said: Counter[str] = Counter()
+    others = 0
+    for result in results:
+        if result.row in failing and result.row not in explained and result.outcome.kind == "rejected":
+            said[result.outcome.message or "no message"] += 1
+        else:
+            others += result.row in failing or (result.outcome.kind == "tensor" and PASS in result.verdicts.values())
+    if said.total() < max(_FEWEST_REJECTED, 9 * others):
+        return ""
+    nearly, mostly = "nearly " * bool(others), "mostly " * (len(said) > 1)
+    return f"{nearly}every legal call is rejected, {mostly}with: {tell_error(said.most_common(1)[0][0])}"
 
 
 def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:

@@ -179,10 +179,17 @@ WRITTEN = {
     "not_claimed without a comma": (
         "class It(Right):\n not_claimed = ('declared')",
         "`not_claimed` is 'declared'; write ('declared',), with the comma"),
+    "two names for facets": (
+        "class It(Right):\n not_claimed = ('chain',)\n leaves_out = ('form',)",
+        "`not_claimed` and `leaves_out`, its older name, differ; keep `not_claimed` alone"),
     "leaves_out without a comma": (
         "class It(Right):\n leaves_out = ('declared')",
         "`leaves_out` is 'declared'; write ('declared',), with the comma"),
     "a refusal without a comma": ("class It(Right):\n refusals = ValueError", "write (ValueError,), with the comma"),
+    "the text of a refusal": (
+        "class It(Right):\n refusals = ('ValueError',)", "`refusals` holds 'ValueError', which is no exception class"),
+    "an exception for a class": (
+        "class It(Right):\n refusals = (ValueError(),)", "`refusals` holds ValueError(), which is no exception class"),
     "everything for a refusal": ("class It(Right):\n refusals = (Exception,)", "`refusals` names Exception"),
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Adapters of one function: how they reject and claim, and how a backend changes its surroundings."""
 
+import ctypes
 import json
 import os
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from conformance.run.row import run
 from .. import builders, miniatures
 from ..builders import Command, mini
 from ..processes import run_command
-from .adapters import backend, plan
+from .adapters import HEAD, backend, plan
 
 __all__ = ["backend", "plan"]
 
@@ -73,6 +74,18 @@ def test_leaves_out_is_an_older_name_of_not_claimed(plan: Plan) -> None:
     assert messages.parse_description(told) == (more.identity, more.claims)
 
 
+def test_the_nearest_name_of_the_facets_wins() -> None:
+    older = type("Older", (miniatures.Plain,), {"leaves_out": ("form", "chain")})
+    newer = type("Newer", (older,), {"not_claimed": ("form",)})
+    assert newer().claims.not_claimed == ("form",), "a subclass may claim more"
+    assert type("Oldest", (newer,), {"leaves_out": ()})().claims.not_claimed == ()
+    both = {"not_claimed": ("chain",), "leaves_out": ("chain",)}
+    assert type("Both", (newer,), both)().claims.not_claimed == ("chain",)
+    its_own = newer()
+    its_own.leaves_out = ("declared",)
+    assert its_own.claims.not_claimed == ("declared",)
+
+
 def test_a_declared_dst_is_unsupported_by_a_function(plan: Plan) -> None:
     node = plan.rows[0].steps[0].graph.nodes[0]
     graph = Graph(Declared("f32", (2, 3)), (node._replace(result=Declared("f32", (6,))),))
@@ -106,6 +119,25 @@ def test_noise_and_a_changed_directory_are_noted_and_undone(
     notes = " ".join(said.data["notes"])
     assert "the backend changed the working directory" in notes
     assert "lines to the standard output" in notes
+
+
+def test_descriptor_1_is_the_standard_error_meanwhile(capfd: pytest.CaptureFixture[str]) -> None:
+    with quiet_backend():
+        os.write(1, b"raw\n")
+        ctypes.CDLL(None).puts(b"from C")
+    assert capfd.readouterr() == ("", "raw\nfrom C\n")
+    os.write(1, b"ours\n")
+    assert capfd.readouterr().out == "ours\n"
+
+
+@pytest.mark.parametrize("words", [("run", "-k", "flattens"), ("hunt", "--examples", "3"), ("check-adapter",)])
+def test_json_stays_whole_beside_a_noisy_library(tmp_path: Path, words: tuple[str, ...]) -> None:
+    text = HEAD.replace("        return", "        import os; os.write(1, b'raw')\n        return")
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    few = ["--suite", builders.write_suite(tmp_path), "--isolation", "none", "--json"]
+    done = run_command(words[0], f"{tmp_path / 'mine.py'}:Right", *words[1:], *few, cwd=builders.ROOT)
+    assert json.loads(done.stdout)
+    assert "rawraw" in done.stderr
 
 
 def test_a_working_directory_that_is_gone_is_left(here: Path, tmp_path: Path) -> None:

@@ -195,6 +195,32 @@ def test_the_lowest_unsupported_rank_is_named(tmp_path: Path, capsys: pytest.Cap
     assert re.findall(r"rank:\d+ is claimed", to_mend(found)) == ["rank:7 is claimed"]
 
 
+UNSUPPORTED = {
+    "declared": ("any(node.result is not None for node in graph.nodes)", "declared"),
+    "shape-type:s32": ("graph.nodes[0].shape.type == 's32'", "shape-type:s32"),
+    "a family": ("graph.src.strides is not None", "layout"),
+}
+
+
+@pytest.mark.parametrize("what", UNSUPPORTED)
+def test_the_facet_that_the_adapter_names_is_advised(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    condition, facet = UNSUPPORTED[what]
+    change = (
+        "    not_claimed = ('form', 'rank:65')\n"
+        "    def compile(self, graph):\n        from conformance.model import Unsupported\n"
+        "        from conformance.adapter.function import FunctionProgram\n"
+        f"        if {condition}: raise Unsupported({facet!r})\n"
+        "        return FunctionProgram(self, graph.nodes)\n"
+    )
+    _, found = checks(adapter(tmp_path, change), capsys)
+    advice = f"claims: {facet} is claimed, and unsupported: {facet}; add '{facet}' to not_claimed, or support it"
+    assert advice in to_mend(found)
+    assert "rank:" not in to_mend(found)
+    assert to_mend(found).count(f"add '{facet}'") == 1
+
+
 def test_a_facet_that_is_not_claimed_and_works_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left_out = ("declared", "form", "rank:65", "chain", "type:f16", "layout:reversed")
     change = f"    not_claimed = {left_out}\n    operations = ('StaticReshape',)\n"

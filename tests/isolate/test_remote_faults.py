@@ -29,6 +29,9 @@ RAISED = {
     "raise SystemExit(0)": "SystemExit: 0",
     "raise Rejected(5, b'no')": "Rejected(5, b'no'): the stage is compile or run, the message text",
     "raise Unsupported(b'x')": "bytes where text was expected: b'x'",
+    "raise Rejected('run', 'x' * 2_000_000)": f"{'x' * 2000}… (2000000 characters)",
+    "raise Unsupported('x' * 2_000_000)": f"{'x' * 2000}… (2000000 characters)",
+    "raise ValueError('x' * 2_000_000)": f"ValueError: {'x' * 1988}… (2000",
     "return Tensor('f32', (0.0, 3.5), (14, 4), bytearray(8), 0)": "TypeError: 'float' object cannot be interpreted",
 }
 

@@ -219,6 +219,9 @@ def test_order_and_places() -> None:
     assert of(wide, lambda b: b * 0) == "all zero"
     assert of(wide, lambda b: np.append(b[1:], 0xA5A5A5A5)) == "memory around src read"
     assert of(wide, lambda b: b.byteswap()) == "bytes of each element reversed"
+    every = TensorSpec("f16", (256, 256), bits="all")  # bytes in the other order transpose it
+    assert of(every, lambda b: b.byteswap()) == "bytes of each element reversed"
+    assert of(every._replace(dims=(65_536,)), lambda b: b.byteswap()) == "bytes of each element reversed"
     assert of(wide, lambda b: np.append(b[:4], [7, 7])) == "truncated: a constant after the first elements"
     assert of(wide, lambda b: b + 1) != "repeated"
     assert of(wide, lambda b: b[[0, 2, 1, 2, 4, 4]]) == "elements in the wrong places"

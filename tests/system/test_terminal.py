@@ -4,7 +4,7 @@ import pytest
 
 from conformance.cli.commands import parser_of, top_parser
 from conformance.system.terminal import columns, paint, plain, say, verbatim, wrap
-from conformance.system.text import tell_error
+from conformance.system.text import shorten, tell_error
 
 
 @pytest.mark.parametrize("name", [None, "run", "publish", "verify"])
@@ -80,3 +80,9 @@ XLA = "crash: died\nF0000 shape.cc:12] Check failed: a == b (1 vs. 2)\n*** Check
 )
 def test_of_a_stack_trace_the_error_is_told(text: str, told: str) -> None:
     assert tell_error(text) == told
+
+
+def test_a_text_is_shortened_once() -> None:
+    once = shorten("x" * 101, 100)
+    assert once == shorten(once, 100) == f"{'x' * 100}… (101 characters)"
+    assert shorten(f"{once}x", 100).endswith("x… (119 characters)")

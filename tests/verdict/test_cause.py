@@ -79,6 +79,50 @@ def test_another_version_is_guessed_if_nearly_all_calls_fail(find: Find) -> None
     assert not find(fault("special_zero and 0 in shape and -1 in shape", version="2")), "two cases fit many a fault"
 
 
+def causes_of(command: Command, monkeypatch: pytest.MonkeyPatch, *faults: KnownFault) -> Mapping[str, Cause]:
+    monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: faults)
+    return conclude_evidence(command.plan, read(command.out / "results.jsonl")).causes
+
+
+def test_no_condition_explains_that_all_calls_fail(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command.run(mini("Refuses"), "--type", "f32")
+    assert not causes_of(command, monkeypatch, fault("len(src) != 1"))
+    illegal = fault("len(src) != 1", "answered an illegal call", rules=("one-infer", "lower-bound", "same-volume"))
+    command.run("broken:accepts-everything", "--type", "f32")
+    assert not causes_of(command, monkeypatch, illegal._replace(backends=()))
+
+
+def test_a_summary_says_first_that_all_calls_are_rejected(reporting: Command) -> None:
+    said = reporting.run(mini("Refuses"), "--type", "f32")
+    headline = "every legal call is rejected, with: no"
+    assert said.out.splitlines()[1] == f"  {headline}"
+    assert said.out.count(headline) == 1
+    assert (reporting.out / "summary.md").read_text("utf-8").split("\n\n")[2].strip("`") == headline
+    assert reporting.run(mini("Refuses"), "--type", "f32", "--json").data["notes"][0] == headline
+    assert "every legal call" not in reporting.run(BACKEND, "--type", "f32").out
+
+
+SUBNORMALS = """about: Elements that are 0 once subnormals are flushed.
+cases:
+  - {id: a, rule: content-is-bits, src: "f16[2]", shape: [2], special_zero: false, bits: "0001 83ff", expect: "f16[2]"}
+  - {id: b, rule: content-is-bits, src: "f16[1]", shape: [1], special_zero: false, bits: "3c00", expect: "f16[1]"}
+  - {id: c, rule: content-is-bits, src: "f16[2]", shape: [-1], special_zero: false, bits: "83ff 0002", expect: "f16[2]"}
+  - {id: d, rule: content-is-bits, src: "f16[1]", shape: [-1], special_zero: false, bits: "8003", expect: "f16[1]"}
+"""
+
+
+def test_the_elements_have_to_explain_that_all_are_zero(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushes = fault("src_type == 'f16'", "subnormals flushed")._replace(shows=("subnormals flushed", "all zero"))
+    command.run(mini("Zeros"), "--type", "f16")
+    assert not causes_of(command, monkeypatch, flushes), "default elements are normal numbers"
+    (command.cases / "few0.yaml").write_text(SUBNORMALS, encoding="utf-8")
+    command.run(mini("Zeros"), "--type", "f16")
+    assert not causes_of(command, monkeypatch, flushes), "one of four is no subnormal"
+    (command.cases / "few0.yaml").write_text(SUBNORMALS.replace("3c00", "0002"), encoding="utf-8")
+    command.run(mini("Zeros"), "--type", "f16")
+    assert cases(causes_of(command, monkeypatch, flushes)) == {*"abcd"}
+
+
 def test_calls_that_are_not_legal_have_causes_by_rule(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     command.run("broken:volume-unchecked", "--type", "f32")
     evidence, plan = read(command.out / "results.jsonl"), command.plan

@@ -22,8 +22,9 @@ from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import strides_of
 from ...run.at_once import run_in_threads
-from ...run.call import as_text, call_often, describe_message, elements_of, named_type, rejection_outcome, what_it_did
+from ...run.call import as_text, call_often, elements_of, message_text, named_type, rejection_outcome, what_it_did
 from ...system.exit_codes import CANNOT_START
+from ...system.text import LONGEST_TEXT, shorten
 from ..process.guard_pages import GuardedPages
 from ..process.usage import measure
 from . import messages
@@ -156,13 +157,14 @@ class Server:
             outcome = rejection_outcome(rejected)
             if outcome.kind == "error":
                 return {"error": {"message": outcome.message}}, ()
-            return {"rejected": {"stage": rejected.stage, "message": rejected.message}}, ()
+            return {"rejected": {"stage": outcome.stage, "message": outcome.message}}, ()
         except Unsupported as unsupported:
-            return {"unsupported": {"feature": describe_message(getattr(unsupported, "facet", None))}}, ()
+            return {"unsupported": {"feature": message_text(getattr(unsupported, "facet", None))}}, ()
         except BaseException as error:  # no terminal reaches this process, so an interrupt too comes from the backend
             is_too_much = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.EFBIG
-            what, where = f"{type(error).__name__}: {as_text(error)}", place_in(self.file, error)
-            return {"error": {"message": what, "memory": True} if is_too_much else {"message": what + where}}, ()
+            where = "" if is_too_much else place_in(self.file, error)
+            message = message_text(f"{type(error).__name__}: {as_text(error)}{where}")
+            return {"error": {"message": message, "memory": True} if is_too_much else {"message": message}}, ()
 
     def compile(self, request: Mapping[str, Any]) -> Reply:
         self.programs.pop(request["program"], None)
@@ -329,7 +331,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         adapter = load_adapter(arguments[0])
     except CannotStart as cannot:
-        stdout.write(messages.encode_line({"cannot_start": str(cannot)}))
+        stdout.write(messages.encode_line({"cannot_start": shorten(str(cannot), LONGEST_TEXT)}))
         stdout.flush()
         return CANNOT_START
     gc.freeze()  # the collector would else walk all loaded modules again and again
