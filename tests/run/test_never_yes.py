@@ -151,12 +151,12 @@ def test_the_sentence_names_every_limit(command: Command) -> None:
     assert sentences(said)["static-oneapi"] == (
         "conforms to static-oneapi as far as 20 cases of another suite go as run in the suite's own process; "
         "not claimed: chain; "
-        "not run: tensors of more than 2^31 elements; special_zero answered by the adapter"
+        "not run: drawn rows and tensors of more than 2^31 elements; special_zero answered by the adapter"
     )
     said = command.run(mini("LeavesOutOneType"), "--json")
     assert sentences(said)["static-oneapi"] == (
         "conforms to static-oneapi for bf16 and f32 as far as 20 cases of another suite go as run in the suite's own "
-        "process; not claimed: type:f16; not run: tensors of more than 2^31 elements"
+        "process; not claimed: type:f16; not run: drawn rows and tensors of more than 2^31 elements"
     )
 
 
