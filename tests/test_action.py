@@ -113,8 +113,8 @@ class Runner:
 
     def bash(self, words: list[str], given: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["bash", *words], cwd=self.folder, env=self.environment | dict(given), capture_output=True, text=True,
-            check=False, timeout=300,
+            ["bash", *words], cwd=self.folder, env=self.environment | dict(given), stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, check=False, timeout=300,  # a workflow reads commands in both
         )  # fmt: skip
 
 
