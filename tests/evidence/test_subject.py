@@ -256,7 +256,14 @@ def break_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(subject, name, nothing[name])
 
 
-@pytest.mark.parametrize("name", some_slow(ATTACKS, ("an editable package", "a library with a name of the system")))
+def marked_attacks() -> list[Any]:
+    """Return all attacks: two are fast, and CI tries every third of the others."""
+    fast = ("an editable package", "a library with a name of the system")
+    marks = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.exhaustive]
+    return [name if name in fast else pytest.param(name, marks=marks[k % 3]) for k, name in enumerate(ATTACKS)]
+
+
+@pytest.mark.parametrize("name", marked_attacks())
 def test_another_file_is_noticed_by_its_check_alone(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "container" in name and shutil.which("bwrap") is None:
         pytest.skip("needs bwrap")

@@ -11,7 +11,10 @@ from conformance.evidence.results import read
 from conformance.system.exit_codes import CANNOT_START
 from tests.builders import REPORTS
 
-BACKENDS = ("numpy", "onednn", "onnxruntime", "openvino", "torch")
+BACKENDS = (
+    "numpy",
+    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("onednn", "onnxruntime", "openvino", "torch")),
+)
 
 
 @pytest.mark.slow
