@@ -55,7 +55,7 @@ def find_published_results(folder: Path) -> Path | None:
 def clear(folder: Path) -> None:
     """Remove the results and reports of an earlier run, so that nobody mistakes them for those of this one.
 
-    CommandError if the folder holds a certificate, which would then stand beside results of another run.
+    CommandError if the folder holds a certificate: results of another run would lie beside it.
     """
     if (folder / CERTIFICATE).exists():
         raise CommandError(f"{folder}: holds a certificate; name another folder, or remove this one")

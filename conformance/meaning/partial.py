@@ -81,7 +81,7 @@ def decide(contract: Contract, call: PartialCall) -> tuple[Branch, ...]:
 def _join(branches: list[Branch]) -> Branch | None:
     """Take the last two branches out, and return them as one, if they differ only in whether their last fact holds.
 
-    Two unspecified ones may also differ in dst, of which the common lengths are left.
+    Two unspecified ones may also differ in dst; the common lengths are left.
     """
     if len(branches) < 2:
         return None

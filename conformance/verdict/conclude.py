@@ -92,7 +92,7 @@ class Conclusion:
 
 
 class RunLimits(NamedTuple):
-    """What limits every verdict of a run."""
+    """Facts that limit every verdict of a run."""
 
     in_process: bool = False
     """Whether the backend is not our own and ran in our process."""

@@ -39,7 +39,7 @@ def test_a_row_may_be_called_more_often_than_before(command: Command, monkeypatc
 
 @pytest.fixture
 def drawn(command: Command) -> Evidence:
-    """Evidence of sixty drawn rows, of which some fail."""
+    """Evidence of sixty drawn rows; some fail."""
     command.run("broken:eight-buffers-in-turn", "--drawn-rows", "60").expect(1)
     return read_and_judge(command.out / "results.jsonl", command.plan)
 
