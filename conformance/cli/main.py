@@ -202,9 +202,12 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _escape_unknown_characters() -> None:
-    """Print characters that the terminal cannot show as escapes, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    """Print characters that the terminal cannot show as escapes, instead of failing; a closed stream takes nothing."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

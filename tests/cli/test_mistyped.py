@@ -130,6 +130,14 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_a_closed_stream_is_no_error(closed: str) -> None:
+    script = f"{sys.executable} -m conformance list findings --json {closed}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
 def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     script = f"cd gone; rmdir ../gone; PYTHONPATH={ROOT} {sys.executable} -m conformance run reference -k stays"
