@@ -21,6 +21,7 @@ from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import CommandError
 from conformance.system.terminal import say
 from conformance.system.text import format_call
+from conformance.verdict.conclude import conclude_evidence
 
 _MAX_NAMED = 5
 
@@ -40,7 +41,7 @@ class Explanation(NamedTuple):
     unexplained: tuple[tuple[str, PlainCall], ...]
     """Calls that failed and that no fault explains, with a row of each."""
     idle: tuple[KnownFault, ...]
-    """Faults that are not needed to explain any call that failed."""
+    """Faults that explain no call alone, and are the cause of no row that failed."""
 
 
 def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Explanation:
@@ -60,6 +61,7 @@ def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: 
     failed, passed = _sort_calls(evidence, plan_of_run(plan, evidence, path))
     met = {call: known.hitting(call) for call in (*failed, *passed)}
     needed = {met[call][0] for call in failed if len(met[call]) == 1}
+    needed |= {cause.fault for cause in conclude_evidence(plan, evidence).causes.values()}  # of rows of several calls
     return Explanation(
         name, version, len(failed), len(passed), sum(bool(met[call]) for call in passed),
         tuple((row, call) for call, row in failed.items() if not met[call]),
@@ -141,7 +143,7 @@ def _compare(file: Path, plan: Plan, faults: Sequence[KnownFault]) -> Iterator[s
         yield f"{file}: {row} fails on {words}, and no fault in adapters/faults.yaml explains it; add one"
     if (more := len(found.unexplained) - _MAX_NAMED) > 0:
         yield f"{file}: {more:,} more failing calls have no fault that explains them"
-    why = f"is listed for {found.version}, but alone explains no failing call"
+    why = f"is listed for {found.version}, but explains no failing call alone, and is the cause of no failing row"
     for fault in found.idle:
         yield f"{fault.when and fault.when.place}: fault {fault.id!r} {why} of {file}; correct or delete it"
 
