@@ -15,13 +15,13 @@ from conformance.evidence.folder import RESULTS, find_results
 from conformance.evidence.results import Evidence, InvalidEvidence, read
 from conformance.load.faults import load_faults
 from conformance.meaning.faults import KnownFaults
-from conformance.model import FAIL, PASS, Case, Form, KnownFault, PlainCall, Result, Step
+from conformance.model import FAIL, PASS, Case, Form, KnownFault, PlainCall, Result, Step, fails
 from conformance.model.cases import given_keys
 from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import CommandError
 from conformance.system.terminal import say
 from conformance.system.text import format_call
-from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.cause import explaining
 
 _MAX_NAMED = 5
 
@@ -41,7 +41,7 @@ class Explanation(NamedTuple):
     unexplained: tuple[tuple[str, PlainCall], ...]
     """Calls that failed and that no fault explains, with a row of each."""
     idle: tuple[KnownFault, ...]
-    """Faults that explain no call alone, and are the cause of no row that failed."""
+    """Faults that explain no row that failed."""
 
 
 def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Explanation:
@@ -55,13 +55,15 @@ def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Ex
 def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: Path) -> Explanation:
     """Return how the faults of a backend explain evidence that has been read; `path` is for messages."""
     name, version = (evidence.header["backend"][key] for key in ("name", "version"))
-    plain = [fault for fault in faults if not fault.rules and not fault.facets]
-    own = [fault for fault in plain if version in fault.versions_of(name)]
-    known = KnownFaults(own)
-    failed, passed = _sort_calls(evidence, plan_of_run(plan, evidence, path))
+    own = [fault for fault in faults if version in fault.versions_of(name)]
+    known, every = KnownFaults([fault for fault in own if not fault.rules and not fault.facets]), KnownFaults(own)
+    plan = plan_of_run(plan, evidence, path)
+    failed, passed = _sort_calls(evidence, plan)
     met = {call: known.hitting(call) for call in (*failed, *passed)}
     needed = {met[call][0] for call in failed if len(met[call]) == 1}
-    needed |= {cause.fault for cause in conclude_evidence(plan, evidence).causes.values()}  # of rows of several calls
+    rows = {row.id: row for row in plan.rows}
+    failing = [result for result in evidence.results if result.row in rows and fails(result.verdicts.values())]
+    needed.update(fault for result in failing for fault in explaining(every, rows[result.row], result))
     return Explanation(
         name, version, len(failed), len(passed), sum(bool(met[call]) for call in passed),
         tuple((row, call) for call, row in failed.items() if not met[call]),
@@ -143,7 +145,7 @@ def _compare(file: Path, plan: Plan, faults: Sequence[KnownFault]) -> Iterator[s
         yield f"{file}: {row} fails on {words}, and no fault in adapters/faults.yaml explains it; add one"
     if (more := len(found.unexplained) - _MAX_NAMED) > 0:
         yield f"{file}: {more:,} more failing calls have no fault that explains them"
-    why = f"is listed for {found.version}, but explains no failing call alone, and is the cause of no failing row"
+    why = f"is listed for {found.version}, but explains no failing row"
     for fault in found.idle:
         yield f"{fault.when and fault.when.place}: fault {fault.id!r} {why} of {file}; correct or delete it"
 
