@@ -76,8 +76,14 @@ def name_uncalled(evidence: Evidence) -> str | None:
     drawn = evidence.footer.get("drawn")
     if not drawn:
         return "drawn rows"
+    return None if drawn["failures"] or has_called_all(evidence) else "some drawn rows"
+
+
+def has_called_all(evidence: Evidence) -> bool:
+    """Ask whether a run called every drawn row that a whole run calls; fewer if the backend was given up."""
+    drawn = evidence.footer.get("drawn")
+    if not drawn:
+        return False
     from ..draw.rows import whole_number  # slow to import
 
-    done = drawn["calls"] + drawn.get("left_out", 0)  # fewer if the backend was given up
-    is_whole = done == evidence.header["drawn"]["calls"] >= whole_number()
-    return None if is_whole or drawn["failures"] else "some drawn rows"
+    return bool(drawn["calls"] + drawn.get("left_out", 0) == evidence.header["drawn"]["calls"] >= whole_number())

@@ -159,7 +159,7 @@ _HEADER_FORM = {
     "waivers?": [_WAIVER_FORM],
     "folders?": MapOf(str),
     "limits?": {"timeout?": Number(0, 1e9), "memory?": COUNT},
-    "shards?": [{"shard": _SHARD, "started": is_time}],
+    "shards?": [{"shard": _SHARD, "started": is_time, "drawn?": COUNT}],
     "drawn?": {"seed": COUNT, "calls": COUNT, "quick?": bool},
     "nonce?": NONCE,
 }
@@ -287,6 +287,10 @@ def parse(data: bytes, path: Path) -> Evidence:
     held, counts = sum(drawn_number(result.row) is not None for result in results), reader.footer.get("drawn", {})
     if held > counts.get("failures", 0) + counts.get("waived", 0):
         raise InvalidEvidence(f"{path}: the footer does not count the drawn rows; the file was changed")
+    if counts and counts["calls"] + counts.get("left_out", 0) > reader.header.get("drawn", {"calls": -1})["calls"]:
+        raise InvalidEvidence(
+            f"{path}: the footer counts more drawn rows than the header asks for; the file was changed"
+        )
     return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
 
 

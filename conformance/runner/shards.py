@@ -65,7 +65,11 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
     header["environment"] = join_environments([part.header["environment"] for part in parts])
     if names := dict.fromkeys(part.header["by"] for part in parts if "by" in part.header):
         header["by"] = ", ".join(names)
-    header["shards"] = [{"shard": s, "started": p.header["started"]} for s, p in zip(shards, parts, strict=True)]
+    header["shards"] = [
+        {"shard": shard, "started": part.header["started"]}
+        | ({"drawn": part.footer["drawn"]["calls"]} if "drawn" in part.footer else {})
+        for shard, part in zip(shards, parts, strict=True)
+    ]
     footers = [part.footer for part in parts]
     return Merged(
         header, _join(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
@@ -78,7 +82,7 @@ def _count_drawn(header: Mapping[str, Any], footers: Sequence[Mapping[str, Any]]
     """Add up the drawn rows; those that no shard called are left out, unless a shard ended before."""
     if "drawn" not in header:
         return None
-    counts, wanted = [footer["drawn"] for footer in footers], header["drawn"]["calls"]
+    counts, wanted = [footer.get("drawn", {"calls": 0}) for footer in footers], header["drawn"]["calls"]
     calls, failures, waived = (sum(each.get(name, 0) for each in counts) for name in ("calls", "failures", "waived"))
     ended = all("left_out" in each or each["calls"] == wanted for each in counts)
     return DrawnCounts(calls, failures, wanted - calls if ended else 0, waived)

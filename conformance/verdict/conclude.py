@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..adapter import FAMILIES, is_own
-from ..evidence.drawn import name_uncalled, plan_of_run
+from ..evidence.drawn import has_called_all, name_uncalled, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
@@ -111,7 +111,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     overdue: tuple[str, ...] = ()
     if header.get("waivers"):
         whole = not target.is_part and not _lacks_rows(plan, results, target, claims)
-        overdue = waive.find_overdue(header, results, plan.rows, whole)
+        overdue = waive.find_overdue(header, results, plan.rows, whole, has_called_all(evidence))
     conclusion = conclude(
         plan, results, claims, target, doubt=_find_doubt(plan, evidence),
         overdue=() if target.is_part else overdue, limits=_find_limits(evidence),

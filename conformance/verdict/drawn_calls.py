@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 
 from ..evidence.drawn import name_uncalled
-from ..evidence.results import Evidence, InvalidEvidence
+from ..evidence.results import Evidence, InvalidEvidence, Target
 from ..plan.rows import Plan, Row, drawn_number
 from .waive import forbids_calls_of
 
@@ -33,12 +33,16 @@ def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
     counts = evidence.footer["drawn"]
     from ..draw.rows import Drawer, Drawn  # slow to import
 
-    rows = enumerate(Drawer(plan.suite.spec, evidence.claims).rows(Drawn(**evidence.header["drawn"])))
-    own = (row for number, row in rows if evidence.target.has_in_shard(number))
-    called = (row for row in own if not forbids_calls_of(evidence.header, row))
-    again = {row.id: row for row in islice(called, counts["calls"])}
-    if name_uncalled(evidence) is None and not counts["failures"] and (missed := next(called, None)):
-        raise InvalidEvidence(f"the evidence says that all drawn rows were called, and {missed.id} was not; run again")
+    rows = list(Drawer(plan.suite.spec, evidence.claims).rows(Drawn(**evidence.header["drawn"])))
+    again: dict[str, Row] = {}
+    for shard in evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": counts["calls"]}]:
+        target = Target(shard=shard["shard"])
+        own = (row for number, row in enumerate(rows) if target.has_in_shard(number))
+        called = (row for row in own if not forbids_calls_of(evidence.header, row))
+        again |= {row.id: row for row in islice(called, shard.get("drawn", 0))}
+        if name_uncalled(evidence) is None and not counts["failures"] and (missed := next(called, None)):
+            what = "the evidence says that all drawn rows were called"
+            raise InvalidEvidence(f"{what}, and {missed.id} was not; run again")
     return again
 
 

@@ -203,9 +203,12 @@ def apply_waivers(result: Result, row: Row, waivers: Iterable[Waiver], today: da
 
 
 def find_overdue(
-    header: Mapping[str, Any], results: Mapping[str, Result], rows: Iterable[Row], whole: bool
+    header: Mapping[str, Any], results: Mapping[str, Result], rows: Iterable[Row], whole: bool, drawn: bool
 ) -> tuple[str, ...]:
-    """Find waivers of a run that have expired, or that nothing needs any more, which only a whole run shows."""
+    """Find waivers of a run that have expired, or that nothing needs any more, which only a whole run shows.
+
+    `drawn`: whether it also called all drawn rows, to which a waiver without a case or a row may apply.
+    """
     rows = tuple(rows)
     used = {result.waiver for result in results.values()}
     ran = header["started"][:10]
@@ -216,7 +219,9 @@ def find_overdue(
             problems.append(
                 f"{waiver['place']}: the waiver of {what} expired on {waiver['expires']}; mend the backend or renew it"
             )
-        elif whole and waiver["number"] not in used and not _covers_no_call(waiver, results, rows):
+        elif not whole or not (drawn or {"case", "row"} & waiver.keys()):
+            continue
+        elif waiver["number"] not in used and not _covers_no_call(waiver, results, rows):
             problems.append(
                 f"{waiver['place']}: the waiver of {what} is stale, nothing that it is for fails; delete it"
             )

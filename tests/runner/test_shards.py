@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from conformance.evidence.results import Evidence, Writer, read
+from conformance.evidence.results import DrawnCounts, Evidence, Writer, read
 from conformance.model import Result
 from conformance.run.row import result_without_call
-from conformance.runner.shards import find_shard_gap
+from conformance.runner.shards import find_shard_gap, merge_shards
+from conformance.verdict.drawn_calls import draw_calls
 
 from ..builders import Command, mini
 from ..evidence.readers import merge, path, rows_in
@@ -50,6 +51,17 @@ def test_shards_share_the_drawn_rows(command: Command, backend: str) -> None:
     assert sum(evidence_of(each).footer["drawn"]["calls"] for each in parts) == whole.footer["drawn"]["calls"] > 20
     assert {result.row for result in whole.results} <= {result.row for result in merged.results}
     assert command("verify", command.folder / "merged", "--suite", command.folder).code == 0
+
+
+def test_a_shard_that_ended_early_called_its_first_drawn_rows(command: Command) -> None:
+    parts = [evidence_of(part(command, f"{number}/2", "reference", "--drawn-rows", "60")) for number in (1, 2)]
+    called = [list(draw_calls(command.plan, each)) for each in parts]
+    footer = {**parts[1].footer, "drawn": {"calls": 3, "failures": 0}}
+    ended = dataclasses.replace(parts[1], footer=footer)
+    merged = merge_shards([Path("one"), Path("two")], [parts[0], ended])
+    assert merged.drawn == DrawnCounts(len(called[0]) + 3, 0, 0, 0)
+    whole = Evidence(merged.header, tuple(merged.results), {"drawn": merged.drawn.to_json()}, "")
+    assert list(draw_calls(command.plan, whole)) == called[0] + called[1][:3]
 
 
 def test_a_shard_that_lacks_a_row_has_a_gap(command: Command) -> None:
