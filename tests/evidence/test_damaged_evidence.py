@@ -222,6 +222,16 @@ def test_a_footer_that_was_edited_is_refused(command: Command, what: str) -> Non
     verify(command).expect(1, out="the footer is not as it was written; the file was changed")
 
 
+@pytest.mark.parametrize("asked", [None, {"seed": 0, "calls": 20}])
+def test_drawn_rows_that_nobody_asked_for_are_not_counted(command: Command, asked: dict[str, int] | None) -> None:
+    def count(records: Records) -> None:
+        records[-1]["drawn"] = {"calls": 30, "failures": 0}
+        records[0].update({"drawn": asked} if asked else {})
+
+    rewrite(run_once(command), count)
+    verify(command).expect(1, out="the footer counts more drawn rows than the header asks for")
+
+
 def test_no_count_of_planted_failures_is_below_zero(command: Command) -> None:
     rewrite(run_once(command), lambda records: records[-1]["canaries"].update(AcceptsEverything=-3))
     assert "canaries.AcceptsEverything in the footer is -3" in verify(command).out
