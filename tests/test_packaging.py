@@ -257,7 +257,7 @@ def test_an_installed_wheel_finds_its_data(environment: CleanEnvironment, built:
     assert environment.finds_everything(clone) == clone / "conformance"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_install_from_the_folder(environment: CleanEnvironment, built: Archives, tmp_path: Path) -> None:
     """It installs what is in the wheel."""
     tree = copy_of_the_clone(tmp_path / "tree")

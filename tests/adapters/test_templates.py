@@ -167,7 +167,7 @@ def test_a_run_of_a_template_exits_with_0(workshop: Workshop, tmp_path: Path, la
     workshop.cli("run", workshop.build(language), *part, "--out", str(tmp_path / "report")).expect(0)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_reports")
 @pytest.mark.parametrize(("language", "part"), with_rows("c", "cpp"))
 def test_a_run_under_the_sanitizers_finds_nothing(

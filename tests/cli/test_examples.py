@@ -93,7 +93,7 @@ def test_users_can_copy_the_waivers_and_claims_of_the_docs(tmp_path: Path, cli: 
     assert not said.err
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_reports")
 def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli: Cli) -> None:
     backend = f"{DIALECT / 'acme.py'}:Acme"

@@ -180,7 +180,7 @@ def test_a_summary_that_fails_keeps_the_verdict(
     assert all((reporting.out / name).is_file() for name in REPORTS)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.junit.render", fail)
     monkeypatch.setattr("conformance.certificate.page.draw", fail)
