@@ -194,6 +194,7 @@ def test_the_wheel_carries_every_file_of_its_folders(built: Archives) -> None:
     assert wanted - built.names() == set()
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_the_wheel_of_one_source_is_always_the_same_bytes(built: Archives, tmp_path: Path) -> None:
     """The command of CONTRIBUTING makes the wheel from the unpacked sdist, as an index does."""
@@ -257,6 +258,7 @@ def test_an_installed_wheel_finds_its_data(environment: CleanEnvironment, built:
     assert environment.finds_everything(clone) == clone / "conformance"
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_an_install_from_the_folder(environment: CleanEnvironment, built: Archives, tmp_path: Path) -> None:
     """It installs what is in the wheel."""
@@ -318,6 +320,7 @@ def test_a_part_of_the_suite_beside_a_package_of_its_name(guest: CleanEnvironmen
     assert "incomplete" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_the_suite_beside_a_package_of_its_name(guest: CleanEnvironment, stranger: Path) -> None:
     (stranger / "conftest.py").unlink()

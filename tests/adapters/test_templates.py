@@ -160,6 +160,7 @@ def test_a_template_is_sound_and_conforms_in_all_that_it_claims(plan: Plan, work
         assert bool(left_out) == ("not claimed" in result.verdicts.values()), row.id
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_reports")
 @pytest.mark.parametrize(("language", "part"), with_rows(*TOOLS))
@@ -167,6 +168,7 @@ def test_a_run_of_a_template_exits_with_0(workshop: Workshop, tmp_path: Path, la
     workshop.cli("run", workshop.build(language), *part, "--out", str(tmp_path / "report")).expect(0)
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_reports")
 @pytest.mark.parametrize(("language", "part"), with_rows("c", "cpp"))

@@ -155,6 +155,7 @@ def test_a_run_refuses_an_added_case_with_a_wrong_expectation(cli: Cli, tmp_path
     cli("run", "reference", "--suite", suite, "-k", "added-two").expect(4, text="added-two")
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_check_locks_all_ids_of_a_folder_that_extends_none(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

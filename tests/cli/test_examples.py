@@ -93,6 +93,7 @@ def test_users_can_copy_the_waivers_and_claims_of_the_docs(tmp_path: Path, cli: 
     assert not said.err
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_reports")
 def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli: Cli) -> None:
@@ -180,6 +181,7 @@ def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
     assert f" --suite {DIALECT}\n" in finding.out
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("no_reports")
 def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli) -> None:

@@ -259,7 +259,8 @@ def break_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def marked_attacks() -> list[Any]:
     """Return all attacks: two are fast, and CI tries every third of the others."""
     fast = ("an editable package", "a library with a name of the system")
-    marks = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.exhaustive]
+    slow, exhaustive = [pytest.mark.slow], [pytest.mark.slow, pytest.mark.exhaustive]
+    marks = [slow, exhaustive, exhaustive]
     return [name if name in fast else pytest.param(name, marks=marks[k % 3]) for k, name in enumerate(ATTACKS)]
 
 

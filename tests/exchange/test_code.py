@@ -188,6 +188,7 @@ def test_the_command_writes_one_file(tmp_path: Path, cli: Cli) -> None:
     assert "--lang javascript|" in cli("export", "code", "--out", str(tmp_path / "new")).expect(2).err
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not EMBED.is_dir(), reason="the examples stay in the clone")
 @pytest.mark.skipif(not Path("/usr/include/gtest/gtest.h").is_file(), reason="googletest is not installed")

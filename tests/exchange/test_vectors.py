@@ -225,6 +225,7 @@ def test_a_program_in_cpp_makes_the_same_elements(tmp_path: Path, folder: Path) 
     assert not contents
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 @in_cpp
 def test_the_example_passes_and_its_planted_mistakes_fail(tmp_path: Path) -> None:

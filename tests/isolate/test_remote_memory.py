@@ -158,6 +158,7 @@ def test_a_working_directory_that_hides_modules(tmp_path: Path, monkeypatch: pyt
     worker("reference", LIMITS).close()
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_programs_without_a_user_close(fresh: Fresh) -> None:
     remote = fresh("reference")

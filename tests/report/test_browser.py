@@ -336,6 +336,7 @@ KEYSTROKE = """word => { const field = document.querySelector('[name=text]'), be
     document.body.offsetHeight; return performance.now() - began; }"""
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_report_of_ten_thousand_rows_paints_at_once(chromium: Any, whole: Path) -> None:
     page = chromium.new_page()

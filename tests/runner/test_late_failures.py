@@ -66,6 +66,7 @@ def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
     assert verify(reporting) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_program_whose_products_wrap_is_reported(tmp_path: Path) -> None:
     if not (compiler := shutil.which("cc")):
@@ -180,6 +181,7 @@ def test_a_summary_that_fails_keeps_the_verdict(
     assert all((reporting.out / name).is_file() for name in REPORTS)
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.junit.render", fail)

@@ -227,6 +227,7 @@ def test_the_command_shows_what_it_planted_and_what_noticed_it(tmp_path: Path, c
     assert "the suite notices 1 planted backend, 0 deleted rules and 0 mutants of the reference" in said
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) -> None:
     suite = builders.write_suite(tmp_path, builders.CASES.partition("  - {id: two-infers")[0])

@@ -33,6 +33,7 @@ def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path,
     assert sweep(tmp_path).expect(1, out=words).out.startswith("the 248 calls with src of rank 0 to 1")
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_crash_is_tried_again_in_a_new_process(tmp_path: Path, cli: Cli) -> None:
     backend = "conformance.adapters.broken.process:DiesRatherThanRefuse"
@@ -43,6 +44,7 @@ def test_a_crash_is_tried_again_in_a_new_process(tmp_path: Path, cli: Cli) -> No
     assert all("deterministic" in failure.example["detail"] for failure in failures.values())
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_memory_is_the_same_for_a_hundred_times_as_many_calls(tmp_path: Path) -> None:
     def peak(rank: str) -> int:
