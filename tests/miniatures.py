@@ -180,25 +180,19 @@ class Shrinks(Bent):
 class Tires(Bent):
     """Rejects its 5,000th call."""
 
-    calls = 0
+    calls, rejected, why = 0, 5000, "enough"
 
     def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
         self.calls += 1
-        if self.calls == 5000:
-            raise Rejected("run", "enough")
+        if self.calls == self.rejected:
+            raise Rejected("run", self.why)
         return answer
 
 
-class StumblesOnce(Bent):
+class StumblesOnce(Tires):
     """Rejects its second call."""
 
-    calls = 0
-
-    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
-        self.calls += 1
-        if self.calls == 2:
-            raise Rejected("run", "busy")
-        return answer
+    rejected, why = 2, "busy"
 
 
 class LosesOnce(StumblesOnce):

@@ -66,12 +66,12 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
         pairs = quick_rows().pairs
         met = f"{pairs['met']:,} of {pairs['of']:,} pairs of values of factors met"
         return f"{words}, none failed: {met}, as far as they are claimed"
-    whole = not waived and name_uncalled(evidence) is None
+    whole = not waived and has_called_all(evidence)
     met = f": every three of {len(factors)} factors met, as far as they are claimed" if whole else ""
     return f"{words}, none failed{met}"
 
 
-def name_uncalled(evidence: Evidence) -> str | None:
+def name_missed_rows(evidence: Evidence) -> str | None:
     """Name the drawn rows that a whole run would have called, if this one lacks some; None if one failed or all ran."""
     drawn = evidence.footer.get("drawn")
     if not drawn:

@@ -91,7 +91,7 @@ class OnnxModel:
         proto = type(self._proto)()
         proto.CopyFrom(self._proto)
         _bind(proto.graph, binding)
-        declared = {at: _dims_of(value.type) for at, value in _each_declared(proto.graph)}
+        declared = {at: _dims_of(value.type) for at, value in _list_declared(proto.graph)}
         _forget_dims(proto.graph)
         values: dict[tuple[str, str], Value] = {}
         inferred = self._infer(proto, values)
@@ -157,7 +157,7 @@ def _bind(graph: Any, binding: Binding) -> None:
     _set_symbols(graph, symbols)
 
 
-def _each_declared(graph: Any) -> Iterator[tuple[tuple[str, str], Any]]:
+def _list_declared(graph: Any) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield the tensors behind the inputs of a model for which dims are declared, each with its graph and name."""
     for inner, place in _graphs(graph, "graph"):
         for value in (*inner.value_info, *inner.output, *(inner.input if inner is not graph else ())):
@@ -165,7 +165,7 @@ def _each_declared(graph: Any) -> Iterator[tuple[tuple[str, str], Any]]:
 
 
 def _forget_dims(graph: Any) -> None:
-    for _, value in _each_declared(graph):
+    for _, value in _list_declared(graph):
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
 
@@ -176,7 +176,7 @@ def _fill_dims(graph: Any, declared: Mapping[tuple[str, str], Dims | None]) -> b
     Dims that contradict what it found are those of other inputs, so that none of them counts.
     """
     is_filled = False
-    for at, value in _each_declared(graph):
+    for at, value in _list_declared(graph):
         dims, found = declared.get(at), _dims_of(value.type)
         if dims is None or not are_equal_where_known(dims, found):
             dims = found

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from ..evidence.drawn import SEED
 from ..evidence.results import DrawnCounts, Target
 from ..isolate.backend import CallRows, close_backend
-from ..model import BAD, Adapter, Result
+from ..model import Adapter, Result, fails
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, Row
 from ..system.late import go_on
+from ..verdict.drawn_calls import kind_of
 
 if TYPE_CHECKING:
     from .run_suite import BackendSetup
@@ -48,7 +49,7 @@ class DrawnRun:
         After many kinds of failures, or a call that hung, no more are called. Another backend finds the small cases, as
         those that call rows may be busy.
         """
-        kinds, sent, stack = set(), deque[Row](), ExitStack()
+        kinds, failing, sent, stack = set(), 0, deque[Row](), ExitStack()
 
         @cache
         def another() -> Adapter:
@@ -71,16 +72,17 @@ class DrawnRun:
                 row = sent.popleft()
                 self.calls += 1
                 result = self._setup.apply_waivers(row, called)
-                bad = tuple(document for document, verdict in result.verdicts.items() if verdict in BAD)
-                kind = (result.diagnosis, row.case.rule, bad, result.waiver)
-                self.failures += bool(bad)
-                self.waived += result.waiver is not None and not bad
-                if (bad or result.waiver is not None) and kind not in kinds:
+                is_bad, is_waived = fails(result.verdicts.values()), result.waiver is not None
+                self.failures += is_bad
+                self.waived += is_waived and not is_bad
+                kind = (kind_of(row, result), result.waiver)
+                if (is_bad or is_waived) and kind not in kinds:
                     kinds.add(kind)
+                    failing += is_bad
                     yield row, self._with_case(row, result, another)
                 else:
                     yield row, None
-                if sum(bool(each[2]) for each in kinds) == _MAX_KINDS or result.outcome.kind == "timeout":
+                if failing == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
         self.left_out = self.drawn.calls - self.calls
 

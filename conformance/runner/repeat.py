@@ -12,9 +12,9 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..evidence.subject import Subject
 from ..isolate.backend import isolation_of, note_opened_files, run_rows, use_backend
-from ..model import BAD, WAIVED, Claims, Identity, Result, fails
+from ..model import Claims, Identity, Result, fails
 from ..plan.rows import Plan, Row, drawn_number
-from ..verdict.drawn_calls import draw_calls
+from ..verdict.drawn_calls import draw_calls, kind_of
 from .run_suite import read_subject_of
 
 
@@ -66,22 +66,16 @@ def _refuse_another(identity: Identity, claims: Claims, evidence: Evidence, back
 
 
 def _differences(before: Mapping[str, Result], every: Mapping[str, Row], again: Iterator[Result]) -> Iterator[str]:
-    kinds = {_kind_of(row, before[id_]) for id_, row in every.items() if drawn_number(id_) and id_ in before}
+    kinds = {kind_of(row, before[id_]) for id_, row in every.items() if drawn_number(id_) and id_ in before}
     for now in again:
         was, row = before.get(now.row), every[now.row]
         if was is None:  # a drawn row that did not fail, or not as the first of its kind
-            if fails(now.verdicts.values()) and _kind_of(row, now) not in kinds:
+            if fails(now.verdicts.values()) and kind_of(row, now) not in kinds:
                 yield f"{row.id}: the evidence says that no drawn row fails so, now {answer(now)}"
         elif _comparable(was) != _comparable(now):
             same = answer(was) == answer(now)
             answers = f"{answer(was)}, now {answer(now)}"
             yield f"{now.row}: the evidence says {answers}{', with other content or in another step' if same else ''}"
-
-
-def _kind_of(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
-    """Return the kind of a failure, waived or not. Evidence holds the first of each among drawn rows."""
-    failing = tuple(document for document, verdict in result.verdicts.items() if verdict in (*BAD, WAIVED))
-    return result.diagnosis, row.case.rule, failing
 
 
 def _comparable(result: Result) -> Any:

@@ -118,20 +118,24 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
             continue  # the reference knows the bundled operations only
         if added and plan.suite.whole and row.case.id not in plan.suite.added:
             continue
-        unfounded: list[str] = []
-        result = conclude_row(row, reference, _note_unfounded(row, reference, added, unfounded), frozenset())
+        wrong_reasons: list[str] = []
+        result = conclude_row(row, reference, _note_wrong_reasons(row, reference, added, wrong_reasons), frozenset())
         verdicts = {verdict for name, verdict in result.verdicts.items() if name not in added}
         wrong = [f"{verdict} on the reference: {result.detail}" for verdict in sorted(verdicts - RIGHT)[:1]]
-        yield from [Problem(row.case.place, f"{row.id}: {what}; one of them is wrong") for what in wrong + unfounded]
+        yield from [
+            Problem(row.case.place, f"{row.id}: {what}; one of them is wrong") for what in wrong + wrong_reasons
+        ]
 
 
-def _note_unfounded(row: Row, reference: Adapter, added: frozenset[str], unfounded: list[str]) -> Iterator[Part]:
+def _note_wrong_reasons(
+    row: Row, reference: Adapter, added: frozenset[str], wrong_reasons: list[str]
+) -> Iterator[Part]:
     """Call a row, and note each rejection with a reason that the contracts do not give."""
     for first, outcomes in call_parts(row, reference):
         for task, outcome in zip(row.steps[first:], outcomes, strict=False):
             if not reason_holds(task, outcome, added):
                 rules = ", ".join(sorted(reasons(task, added))) or "none"
-                unfounded.append(f"the reference rejects by {outcome.message}, the contracts by {rules}")
+                wrong_reasons.append(f"the reference rejects by {outcome.message}, the contracts by {rules}")
         yield first, outcomes
 
 

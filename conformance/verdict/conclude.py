@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..adapter import FAMILIES, is_own
-from ..evidence.drawn import has_called_all, name_uncalled, plan_of_run
+from ..evidence.drawn import has_called_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
@@ -134,7 +134,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
 
 def _find_limits(evidence: Evidence) -> RunLimits:
     is_chosen = evidence.target.filter or evidence.target.shard
-    return RunLimits(ran_in_suite_process(evidence.header), None if is_chosen else name_uncalled(evidence))
+    return RunLimits(ran_in_suite_process(evidence.header), None if is_chosen else name_missed_rows(evidence))
 
 
 def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from ..evidence.drawn import name_uncalled
+from ..evidence.drawn import has_called_all
 from ..evidence.results import Evidence, InvalidEvidence, Target
+from ..model import BAD, WAIVED, Result
 from ..plan.rows import Plan, Row, drawn_number
 from .waive import forbids_calls_of
 
@@ -26,13 +27,20 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     return frozenset((same & (held[0] | held[1])) - unknown)
 
 
+def kind_of(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
+    """Return the kind of a failure, waived or not. Evidence holds the first of each kind among drawn rows."""
+    failing = tuple(document for document, verdict in result.verdicts.items() if verdict in (*BAD, WAIVED))
+    return result.diagnosis, row.case.rule, failing
+
+
 def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
     """Draw again the rows that a run called, in their order; InvalidEvidence if it lacks some and does not say so."""
     if "drawn" not in evidence.footer:
         return {}
-    counts = evidence.footer["drawn"]
     from ..draw.rows import Drawer, Drawn  # slow to import
 
+    counts = evidence.footer["drawn"]
+    is_whole = has_called_all(evidence) and not counts["failures"]
     rows = list(Drawer(plan.suite.spec, evidence.claims).rows(Drawn(**evidence.header["drawn"])))
     again: dict[str, Row] = {}
     for shard in evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": counts["calls"]}]:
@@ -40,7 +48,7 @@ def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
         own = (row for number, row in enumerate(rows) if target.has_in_shard(number))
         called = (row for row in own if not forbids_calls_of(evidence.header, row))
         again |= {row.id: row for row in islice(called, shard.get("drawn", 0))}
-        if name_uncalled(evidence) is None and not counts["failures"] and (missed := next(called, None)):
+        if is_whole and (missed := next(called, None)):
             what = "the evidence says that all drawn rows were called"
             raise InvalidEvidence(f"{what}, and {missed.id} was not; run again")
     return again

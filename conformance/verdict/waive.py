@@ -215,13 +215,12 @@ def find_overdue(
     problems = []
     for waiver in header.get("waivers", ()):
         what = next(waiver[key] for key in KEYS if key in waiver)
+        is_shown = whole and (drawn or {"case", "row"} & waiver.keys())
         if waiver["expires"] < ran:
             problems.append(
                 f"{waiver['place']}: the waiver of {what} expired on {waiver['expires']}; mend the backend or renew it"
             )
-        elif not whole or not (drawn or {"case", "row"} & waiver.keys()):
-            continue
-        elif waiver["number"] not in used and not _covers_no_call(waiver, results, rows):
+        elif is_shown and waiver["number"] not in used and not _covers_no_call(waiver, results, rows):
             problems.append(
                 f"{waiver['place']}: the waiver of {what} is stale, nothing that it is for fails; delete it"
             )

@@ -1,6 +1,7 @@
 """Rows that an audit calls again."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,8 @@ from conformance.run import row
 from conformance.runner.repeat import repeat
 from conformance.verdict.rejudge import read_and_judge
 
-from ..builders import Command
+from ..builders import Command, mini
+from ..verdict.test_waive import waivers
 
 OFTEN = """about: A call that is made again and again.
 cases:
@@ -54,6 +56,15 @@ def test_drawn_rows_are_called_again_also_if_none_is_held(command: Command, draw
     different = repeat(forged, command.plan, "broken:eight-buffers-in-turn", 10_000).differences
     assert len(different) >= len(held)
     assert all("the evidence says that no drawn row fails so" in each for each in different)
+
+
+def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path: Path) -> None:
+    """Their failures are of one kind for each set of documents, and the evidence holds one of each."""
+    path = waivers(tmp_path, {"case": None, "breaks": "same-content"})
+    command.run(mini("Flushes"), "--drawn-rows", "300", "--waivers", path).expect(0)
+    evidence = read_and_judge(command.out / "results.jsonl", command.plan)
+    assert evidence.footer["drawn"]["waived"] > 1
+    assert repeat(evidence, command.plan, mini("Flushes"), 10_000).differences == ()
 
 
 def test_evidence_cannot_leave_out_drawn_rows(

@@ -65,7 +65,7 @@ def test_a_waiver_covers_the_drawn_rows_that_it_names(command: Command, tmp_path
     assert command.run(FLUSHES, *many, waivers(tmp_path, {})).expect(1), "a drawn row is of no case that a waiver names"
 
 
-def test_a_waiver_that_drawn_rows_may_need_is_not_stale_without_them(command: Command, tmp_path: Path) -> None:
+def test_a_waiver_that_drawn_rows_may_need_is_not_stale(command: Command, tmp_path: Path) -> None:
     broken = {"case": None, "breaks": "each-call-alone"}
     few = ("--drawn-rows", "20", "--waivers")
     command.run("reference", *few, waivers(tmp_path, broken)).expect(0, out="without some drawn rows")
