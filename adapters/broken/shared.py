@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from conformance.model import Node, Tensor
+from conformance.model.types import WIDTH
 
 from ..reference import dense, elements
 from .base import Answer, Run, execute_run, move_elements, read_node, resolve_dims
@@ -40,6 +42,40 @@ resolve_dims.plant("a-shared-shape-is-freed-after-its-first-node", "nodes-compos
                    "Reads zeros instead of a shape tensor that the node before has used.",
                    lambda call: call.resolve(shape=(0,) * len(call.shape)) if call.node.shares_shape else
                    call.resolve())  # fmt: skip
+
+
+def late_nodes(run: Run) -> list[tuple[int, Node]]:
+    """The nodes whose shapes arrive with run, with their indexes."""
+    return [(k, node) for k, node in enumerate(run.program.graph.nodes) if node.shape and node.shape.values is None]
+
+
+@execute_run("a-shared-shape-counts-once", breaks="nodes-compose", classes="H")
+def _(run: Run) -> Answer:
+    """Gives nodes behind one that shares a shape the shape before their own."""
+    shared, shapes = 0, []
+    for number, (_, node) in enumerate(late_nodes(run)):
+        shapes.append(run.shapes[max(0, number - shared)])
+        shared += node.shares_shape
+    return run._replace(shapes=tuple(shapes)).answer()
+
+
+@execute_run("shapes-go-by-the-number-of-the-node", breaks="nodes-compose", classes="H")
+def _(run: Run) -> Answer:
+    """Gives a node the shape of its own number, although nodes with a constant shape take none."""
+    shapes = [run.shapes[min(k, len(run.shapes) - 1)] for k, _ in late_nodes(run)]
+    return run._replace(shapes=tuple(shapes)).answer()
+
+
+@execute_run("all-shapes-have-the-first-type", breaks="nodes-compose", classes="D")
+def _(run: Run) -> Answer:
+    """Reads the entries of every shape that arrives as integers of the type of the first."""
+    shapes = list(run.shapes)
+    for k, shape in enumerate(shapes[1:], 1):
+        raw = elements(shape)
+        if shape.type != shapes[0].type:
+            width = WIDTH[shapes[0].type] * math.prod(shape.dims)
+            shapes[k] = dense(shapes[0].type, shape.dims, bytearray(raw.ljust(width, b"\0")[:width]))
+    return run._replace(shapes=tuple(shapes)).answer()
 
 
 def write_and_wait(maker: Any, value: Any) -> None:

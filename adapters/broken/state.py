@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
 from conformance.model import Node, Operand, Rejected, Tensor
 
+from ..reference import elements
 from .base import Answer, Dims, Run, execute_run, plant
 from .layout import with_strides
 
@@ -106,6 +108,44 @@ remember("lengths-in-a-row-are-the-key", "HI", "Caches dst by the lengths of src
          lambda src, shapes: src + tuple(d for shape in shapes for d in shape))  # fmt: skip
 remember("a-weak-hash-is-the-key", "HI", "Caches dst by a weak hash of the lengths.",
          lambda src, shapes: [hash_weakly(dims) for dims in (src, *shapes)])  # fmt: skip
+
+
+def address_of(tensor: Tensor) -> int:
+    return int(np.frombuffer(tensor.memory, np.uint8).ctypes.data) + tensor.offset
+
+
+@execute_run("the-address-of-shape-is-the-key", breaks="each-call-alone", classes="HI")
+def _(run: Run) -> Answer:
+    """Caches dst by the addresses of the shapes that arrive, whose entries may be others now."""
+    run.program.memory = cache = run.program.memory or {}
+    key = run.src.dims, *((shape.dims, address_of(shape)) for shape in run.shapes)
+    if run.shapes and key in cache:
+        return run.move(cache[key])
+    answer = run.answer()
+    cache[key] = dims_of(answer)
+    return answer
+
+
+@execute_run("the-first-64-bytes-are-the-key", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Returns an earlier answer if the dims and the first 64 bytes of src are the same."""
+    run.program.memory = run.program.memory or {}
+    answer = run.answer()
+    kept: Answer = run.program.memory.setdefault((run.src.dims, dims_of(answer), bytes(elements(run.src)[:64])), answer)
+    return kept
+
+
+@execute_run("a-deleted-program-takes-the-plan-along", breaks="each-call-alone", classes="HI")
+def _(run: Run) -> Answer:
+    """Shares a plan between programs of equal graphs, and deletes it with the first of them that is deleted."""
+    program, maker = run.program, run.program.maker
+    if program.memory is None:
+        maker.memory = plans = {} if maker.memory is None else maker.memory
+        program.memory = plans.setdefault(program.given, ["plan"])
+        finalize(program, lambda plan, graph: (plan.clear(), plans.pop(graph, None)), program.memory, program.given)
+    if not program.memory:
+        raise Rejected("run", "the plan of the program is not valid")
+    return run.answer()
 
 
 @execute_run("constant-after-three-calls", breaks="each-call-alone", classes="I")

@@ -89,17 +89,24 @@ class Step:
     `edges`: the short list of the type, over and over."""
     shared_src: bool = field(default=False, metadata=_facts("each node takes src", "shared-src"))
     """Whether each node of the chain takes src, not the output before it; the answer is the last node's output."""
-    shared_shape: bool = field(default=False, metadata=_facts("the nodes share one shape tensor", "shared-shape"))
-    """Whether the nodes take one shape tensor. Their shapes are then equal."""
+    shared_shape: bool = field(default=False, metadata=_facts("nodes share a shape tensor", "shared-shape"))
+    """Whether a node takes the shape tensor of the node before it where the two shapes are equal."""
     constant_nodes: Literal["none", "first", "second"] = field(
         default="none", metadata=_facts("a constant shape in every second node from the {}")
     )
     """Whether every second node of the chain, from the first or the second, has a constant shape of another type,
     however the shapes of the other nodes are passed."""
 
+    new_program: bool = field(default=False, metadata=_facts("in a program of its own, which is then deleted"))
+    """Whether the graph is compiled for this step alone. An equal program of other steps stays."""
+
     def is_constant(self, k: int) -> bool:
         """Ask whether a node has a constant shape, however the shapes of the other nodes are passed."""
         return self.constant_nodes != "none" and (self.constant_nodes == "second") == bool(k % 2)
+
+    def shares_shape(self, k: int) -> bool:
+        """Ask whether a node takes the shape tensor of the node before it."""
+        return self.shared_shape and k > 0 and self.shapes[k] == self.shapes[k - 1]
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,10 @@ class Case:
     """Whether a shape of rank 2 or more has its entries along the first dimension, not along the last."""
     shape_step: int = field(default=1, metadata=_facts("entries of shape {} places apart in memory", "shape-strides"))
     """Set if shape arrives with run and its entries do not lie side by side; -1: in reverse."""
+    mixed_shape_types: bool = field(default=False, metadata=_facts("every second shape of another type"))
+    """Whether the shape of every second node, from the second, is of the other type that the operation takes."""
+    one_shape_memory: bool = field(default=False, metadata=_facts("shapes of all steps in the same memory"))
+    """Whether the shapes that arrive lie where those of the step before lay."""
     dst_type: str | None = field(default=None, metadata=_facts("dst declared as {}"))
     dst_strides: str | None = field(default=None, metadata=_facts("dst declared with strides {}", "dst-strides"))
     """Strides declared of dst, counted in elements and separated by spaces; `declared` then has every length."""

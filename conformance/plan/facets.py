@@ -37,7 +37,7 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
         yield "unknown-src"
     if given != "attribute":
         yield f"shape-type:{shape_type}"
-        if has_constant_nodes(case):
+        if has_two_shape_types(case):
             yield f"shape-type:{other_shape_type(operation, shape_type)}"
     if given == "runtime" and len(operation.shape_passed_as) > 1:
         yield RUNTIME_SHAPE
@@ -52,8 +52,12 @@ def has_constant_nodes(case: Case) -> bool:
     return any(step.constant_nodes != "none" for step in case.steps)
 
 
+def has_two_shape_types(case: Case) -> bool:
+    return has_constant_nodes(case) or case.mixed_shape_types
+
+
 def other_shape_type(operation: Operation, shape_type: str) -> str:
-    """Return the type of the constant shapes beside shapes of another type; the same type if there is no other."""
+    """Return the type of the shapes beside shapes of a type; the same type if there is no other."""
     return next((type_ for type_ in operation.shape_types if type_ != shape_type), shape_type)
 
 

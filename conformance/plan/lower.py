@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,7 +54,7 @@ def _of_type(type_: str, step: RowStep) -> RowStep:
     source, declared = step.source._replace(type=type_), step.graph.src
     strides = declared.strides and strides_of(source.dims, source.layout, WIDTH[type_])
     graph = step.graph._replace(src=Declared(type_, declared.dims, strides))
-    return RowStep(graph, source, step.shapes, step.may_overwrite, step.meanings, step.large, step.shape_step)
+    return replace(step, graph=graph, source=source)
 
 
 class _Common(NamedTuple):
@@ -92,16 +93,24 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
         start += 977 * (number % 2 if case.generated else number)
     source = TensorSpec(_src_type(row, step), step.src, step.layout, step.bits, start)
     shapes = tuple(
-        (row.shape_type, _shape_dims(row, shape), shape)
+        (_shape_type(row, step, k), _shape_dims(row, shape), shape)
         for k, shape in enumerate(step.shapes)
         if _arrives(row, step, k) and not (k == _own_node(case, step) and case.inputs.get("shape") == 0)
     )
     graph = _graph(row, step, common)
-    return RowStep(graph, source, shapes, step.in_place, row.meanings(number), case.large, case.shape_step)
+    return RowStep(
+        graph, source, shapes, step.in_place, row.meanings(number), case.large, case.shape_step, case.one_shape_memory,
+        step.new_program,
+    )  # fmt: skip
 
 
 def _arrives(row: Row, step: Step, k: int) -> bool:
     return row.given == "runtime" and not step.is_constant(k)
+
+
+def _shape_type(row: Row, step: Step, k: int) -> str:
+    is_other = step.is_constant(k) or (row.case.mixed_shape_types and k % 2)
+    return other_shape_type(row.signature, row.shape_type) if is_other else row.shape_type
 
 
 def _src_type(row: Row, step: Step) -> str:
@@ -127,7 +136,7 @@ def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
     """Return one node of the graph. The attributes, inputs and outputs of a case are those of its own node."""
     case = row.case
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
-    shared = (step.shared_src, step.shared_shape) if k else (False, False)
+    shared = (step.shared_src and k > 0, step.shares_shape(k))
     if k != _own_node(case, step):
         shape = _shape_vector(row, step, k, common)
         return Node(row.operation, shape, special_zero, takes_src=shared[0], shares_shape=shared[1])
@@ -164,10 +173,9 @@ def _shape_operand(row: Row, step: Step, k: int, common: Dims) -> Operand | None
 def _shape_vector(row: Row, step: Step, k: int, common: Dims) -> Operand:
     """Return a well-formed shape of the type and rank that the case chooses."""
     if not _arrives(row, step, k):
-        type_ = other_shape_type(row.signature, row.shape_type) if step.is_constant(k) else row.shape_type
-        return Operand(type_, _shape_dims(row, step.shapes[k]), step.shapes[k])
+        return Operand(_shape_type(row, step, k), _shape_dims(row, step.shapes[k]), step.shapes[k])
     assert common is not None
-    return Operand(row.shape_type, common, None)
+    return Operand(_shape_type(row, step, k), common, None)
 
 
 def _shape_dims(row: Row, shape: tuple[int, ...]) -> tuple[int, ...]:

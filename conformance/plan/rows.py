@@ -11,7 +11,14 @@ from typing import NamedTuple, NoReturn
 from ..meaning.contract import Contract, contracts
 from ..model import INTEGERS, Case, Given, Operation, Spec, Suite
 from ..model.types import WIDTH, range_of
-from .facets import WITH_FUNCTION, facets_of_case, facets_of_way, has_constant_nodes, other_shape_type
+from .facets import (
+    WITH_FUNCTION,
+    facets_of_case,
+    facets_of_way,
+    has_constant_nodes,
+    has_two_shape_types,
+    other_shape_type,
+)
 from .lower import lower, lower_one, meanings_at
 from .memory import volume_of
 from .steps import RowStep, StepMeaning
@@ -201,14 +208,16 @@ def is_expressible(case: Case, operation: Operation, given: Given, shape_type: s
         return False
     if not static and ("shape" in case.attributes or shape_type not in WIDTH):
         return False
-    if case.shape_step != 1 and given != "runtime":
+    if (case.shape_step != 1 or case.one_shape_memory) and given != "runtime":
+        return False
+    if case.mixed_shape_types and other_shape_type(operation, shape_type) == shape_type:
         return False
     if static and any(step.shared_shape for step in case.steps):
         return False  # an attribute is no tensor
     types = {shape_type}
-    if has_constant_nodes(case):
-        if "constant" not in operation.shape_passed_as:
-            return False
+    if has_constant_nodes(case) and "constant" not in operation.shape_passed_as:
+        return False
+    if has_two_shape_types(case):
         types.add(other_shape_type(operation, shape_type))
     absent = case.inputs.get("shape") == 0 or "shape" in case.attributes
     if absent and (given, shape_type) != (operation.shape_passed_as[0], operation.shape_types[0]):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from ..model import Graph, Meaning
@@ -31,6 +32,17 @@ def _latest_image(source: TensorSpec) -> GuardedBuffer:
     return image
 
 
+@lru_cache(4)
+def _memory_of_shapes(number: int, size: int) -> bytearray:
+    return bytearray(size)
+
+
+def _in_one_memory(number: int, image: GuardedBuffer) -> GuardedBuffer:
+    """Return a shape in the memory of all with its number and size. Who calls with it writes it there before."""
+    tensor = replace(image.tensor, memory=_memory_of_shapes(number, len(image.before)))
+    return GuardedBuffer(tensor, image.before, image.elements)
+
+
 class StepMeaning(NamedTuple):
     """One meaning of a step, and the documents in which it has it."""
 
@@ -51,6 +63,10 @@ class RowStep:
     large: bool
     shape_step: int = 1
     """The distance in memory between two entries of a shape, in entries."""
+    one_shape_memory: bool = False
+    """Whether the shapes lie where those of the step before lay."""
+    new_program: bool = False
+    """Whether the program is compiled for this step alone, and deleted after it."""
 
     @cached_property
     def src(self) -> GuardedBuffer:
@@ -74,4 +90,5 @@ class RowStep:
     @cached_property
     def arriving(self) -> tuple[GuardedBuffer, ...]:
         """The shapes that arrive with run, in memory."""
-        return tuple(_shape_image(*shape, self.shape_step) for shape in self.shapes)
+        images = tuple(_shape_image(*shape, self.shape_step) for shape in self.shapes)
+        return tuple(map(_in_one_memory, count(), images)) if self.one_shape_memory else images

@@ -53,6 +53,9 @@ def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | 
 
 def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
     """Return the arguments of a run."""
+    if step.one_shape_memory:
+        for shape in step.arriving:
+            shape.restore()
     return step.src.tensor, tuple([shape.tensor for shape in step.arriving]), step.may_overwrite
 
 

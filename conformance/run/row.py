@@ -189,7 +189,7 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
                 del programs[other]
         if row.case.pause_ms and number == len(row.steps) - 1:
             sleep(row.case.pause_ms / 1000)
-        outcome, answer = make_call(adapter, step, programs)
+        outcome, answer = make_call(adapter, step, None if step.new_program else programs)
         if row.case.times > 1 and not fails(each.verdict for each in judge_step(step, outcome, ()).values()):
             outcome, answer = _call_again(adapter, step, programs, outcome, row.case.times)
         if outcome.kind in DIED:

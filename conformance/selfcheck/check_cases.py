@@ -227,7 +227,10 @@ def _dims_of_sources(row: Row) -> tuple[tuple[int, ...], ...]:
 
 
 def _call(task: RowStep) -> object:
-    return (task.graph, task.source._replace(start=0), task.shapes, task.shape_step, task.may_overwrite)
+    return (
+        task.graph, task.source._replace(start=0), task.shapes, task.shape_step, task.one_shape_memory,
+        task.may_overwrite, task.new_program,
+    )  # fmt: skip
 
 
 def _strides(cases: Iterable[Case]) -> Iterator[Problem]:
@@ -244,14 +247,17 @@ def _shared(cases: Iterable[Case]) -> Iterator[Problem]:
         for step in case.steps:
             if (step.shared_src or step.shared_shape) and len(step.shapes) == 1:
                 yield Problem(case.place, f"{case.id}: one node shares nothing; write a `chain`")
-            elif step.shared_shape and len(set(step.shapes)) > 1:
-                what = "`shared_shape: true` needs equal shapes in all nodes of the chain"
+            elif step.shared_shape and not any(map(step.shares_shape, range(len(step.shapes)))):
+                what = "`shared_shape: true` needs equal shapes in two nodes that follow each other"
                 yield Problem(case.place, f"{case.id}: {what}")
             if step.constant_nodes != "none" and (step.shared_shape or len(step.shapes) == 1):
                 what = "`constant_nodes` needs a `chain`, and a shape tensor of its own in each node"
                 yield Problem(case.place, f"{case.id}: {what}")
             if step.constant_nodes != "none" and case.rows == "one-per-type":
                 what = "with `constant_nodes` some types would have no row; leave out `rows: one-per-type`"
+                yield Problem(case.place, f"{case.id}: {what}")
+            if case.mixed_shape_types and (step.shared_shape or step.constant_nodes != "none" or len(step.shapes) == 1):
+                what = "`mixed_shape_types` needs a `chain`, and a shape in each node that all are given in one way"
                 yield Problem(case.place, f"{case.id}: {what}")
         if len(case.steps) < case.concurrent:
             what = f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"

@@ -236,16 +236,18 @@ class Session:
         program.session = self
 
     def _place(self, tensors: Sequence[Tensor]) -> tuple[list[int | None], int]:
-        """Copy large tensors to shared memory; return the place of each there, or None, and the bytes they take."""
+        """Copy tensors to shared memory if one is large; return their places there, or None, and the bytes they take.
+
+        A shape then lies where the one of the last such call lay, so that who keeps what was there is found.
+        """
         sizes = [len(tensor.memory) for tensor in tensors]
         self._large = max(sizes) >= SHARED_FROM
         places: list[int | None] = [None] * len(sizes)
         end = 0
         if self.shared and self._large:
             for index, size in enumerate(sizes):
-                if size >= SHARED_FROM:
-                    places[index] = end
-                    end += -(-size // _PAGE) * _PAGE
+                places[index] = end
+                end += -(-size // _PAGE) * _PAGE
             room = self.shared.room(2 * end)
             for at, size, tensor in zip(places, sizes, tensors, strict=True):
                 if at is not None:
