@@ -250,14 +250,16 @@ def _shared(cases: Iterable[Case]) -> Iterator[Problem]:
             elif step.shared_shape and not any(map(step.shares_shape, range(len(step.shapes)))):
                 what = "`shared_shape: true` needs equal shapes in two nodes that follow each other"
                 yield Problem(case.place, f"{case.id}: {what}")
-            if step.constant_nodes != "none" and (step.shared_shape or len(step.shapes) == 1):
-                what = "`constant_nodes` needs a `chain`, and a shape tensor of its own in each node"
-                yield Problem(case.place, f"{case.id}: {what}")
-            if step.constant_nodes != "none" and case.rows == "one-per-type":
-                what = "with `constant_nodes` some types would have no row; leave out `rows: one-per-type`"
-                yield Problem(case.place, f"{case.id}: {what}")
-            if case.mixed_shape_types and (step.shared_shape or step.constant_nodes != "none" or len(step.shapes) == 1):
-                what = "`mixed_shape_types` needs a `chain`, and a shape in each node that all are given in one way"
+            keys = ["constant_nodes"] * (step.constant_nodes != "none") + ["mixed_shape_types"] * case.mixed_shape_types
+            for key in keys:
+                if step.shared_shape or len(step.shapes) == 1:
+                    what = f"`{key}` needs a `chain`, and a shape tensor of its own in each node"
+                    yield Problem(case.place, f"{case.id}: {what}")
+                if case.rows == "one-per-type":
+                    what = f"with `{key}` some types would have no row; leave out `rows: one-per-type`"
+                    yield Problem(case.place, f"{case.id}: {what}")
+            if len(keys) == 2:
+                what = "`constant_nodes` already gives shapes of two types; leave out `mixed_shape_types`"
                 yield Problem(case.place, f"{case.id}: {what}")
         if len(case.steps) < case.concurrent:
             what = f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"

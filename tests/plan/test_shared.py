@@ -47,6 +47,28 @@ def test_a_shared_shape_reaches_each_node(given: str) -> None:
     assert len(step.shapes) == (2 if given == "runtime" else 0)
 
 
+@pytest.mark.parametrize(("case", "shared"), [
+    ("a-third-node-has-a-shape-of-its-own", [False, True, False]),
+    ("a-shape-of-its-own-before-a-shared-one", [False, False, True]),
+])  # fmt: skip
+def test_a_shape_is_shared_where_it_is_that_of_the_node_before(case: str, shared: list[bool]) -> None:
+    (step,) = ROWS[f"{case}[DynamicReshape-1-f32-s32]"].steps
+    assert [node.shares_shape for node in step.graph.nodes] == shared
+
+
+@pytest.mark.parametrize("given", ["constant", "runtime"])
+def test_two_shape_types_alternate(given: str) -> None:
+    (step,) = CHAINS[f"two-shape-types-in-turn[Reshape-1-f32-s64-{given}]"].steps
+    types = [node.shape.type for node in step.graph.nodes if node.shape]
+    assert types == ["s64", "s32", "s64"]
+    assert [type_ for type_, _, _ in step.shapes] == (types if given == "runtime" else [])
+    row = CHAINS["two-shape-types-in-turn[Reshape-1-f32-s64-runtime]"]
+    assert {"shape-type:s32", "shape-type:s64"} <= row.facets
+    assert {row.operation for row in CHAINS.values() if row.case.id == row.case.id and row.case.mixed_shape_types} == {
+        "Reshape-1"
+    }
+
+
 @pytest.mark.parametrize(("case", "late"), [
     ("a-constant-shape-behind-one-of-its-own", [True, False]),
     ("one-shape-of-its-own-between-constant-ones", [False, True, False]),
@@ -118,12 +140,17 @@ LACKING = [
     ("shared_src: true", "one node shares nothing; write a `chain`"),
     ("shared_shape: true", "one node shares nothing; write a `chain`"),
     ("chain: [{shape: [17, 19], special_zero: false}]\n    shared_shape: true",
-     "`shared_shape: true` needs equal shapes in all nodes of the chain"),
+     "`shared_shape: true` needs equal shapes in two nodes that follow each other"),
     ("constant_nodes: first", "`constant_nodes` needs a `chain`, and a shape tensor of its own in each node"),
     ("chain: [{shape: [19, 17], special_zero: false}]\n    shared_shape: true\n    constant_nodes: second",
      "`constant_nodes` needs a `chain`, and a shape tensor of its own in each node"),
     ("chain: [{shape: [19, 17], special_zero: false}]\n    constant_nodes: first\n    rows: one-per-type",
      "with `constant_nodes` some types would have no row; leave out `rows: one-per-type`"),
+    ("mixed_shape_types: true", "`mixed_shape_types` needs a `chain`, and a shape tensor of its own in each node"),
+    ("chain: [{shape: [19, 17], special_zero: false}]\n    mixed_shape_types: true\n    rows: one-per-type",
+     "with `mixed_shape_types` some types would have no row; leave out `rows: one-per-type`"),
+    ("chain: [{shape: [19, 17], special_zero: false}]\n    mixed_shape_types: true\n    constant_nodes: first",
+     "`constant_nodes` already gives shapes of two types; leave out `mixed_shape_types`"),
     ("concurrent: 2", "`concurrent: 2` needs as many `steps`; there is 1"),
     ("shape_column: true", "`shape_column: true` needs `shape_rank: 2` or more"),
     ("declared: [19, null]\n    dst_strides: '1 19'", f"dst_strides '1 19' {NEEDS_LENGTHS}"),
