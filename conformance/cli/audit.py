@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import digest_of_adapter
-from ..certificate.check import (
-    Certificate,
-    Trust,
-    called_rows,
-    check_certificate,
-    refuse_resumed,
-    refuse_same_key,
-)
+from ..certificate.check import Certificate, Trust, called_rows, check_certificate, refuse_resumed, refuse_same_key
 from ..certificate.page import render_pages, verify_command
 from ..certificate.signature import ISSUER, sign, signature_of, try_key
 from ..certificate.statement import AUDIT, AUDIT_FORM, EXTENSION, audit_of, level_of, read_record, write_record

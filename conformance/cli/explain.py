@@ -13,8 +13,7 @@ from ..plan.rows import explain_drawn
 from ..system.terminal import label_paragraph, lines, paint, say, table, verbatim, wrap
 from ..system.text import describe_unknown, format_call
 from .arguments import Usage, emit, find_alike, load_spec_of, suite_option
-from .explain_case import find_case, print_case
-from .explain_repro import print_script
+from .explain_case import find_case, print_case, print_script
 from .facts import of_document, of_finding, of_operation, of_rule
 from .layout import (
     describe_standing,

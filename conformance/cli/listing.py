@@ -74,14 +74,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def names_to_filter_by(spec: Spec) -> dict[str, Collection[str]]:
-    """Return the words that may follow the name of a list, by what they are."""
-    return {"document": spec.documents, "level": LEVELS, "kind": FINDING_KINDS, "rule": spec.rules}
-
-
 def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
     """Say what each word filters by; Usage if it names nothing, or nothing that this list has."""
-    known = names_to_filter_by(spec)
+    known: dict[str, Collection[str]] = {
+        "document": spec.documents, "level": LEVELS, "kind": FINDING_KINDS, "rule": spec.rules,
+    }  # fmt: skip
     filters = LISTINGS[what].filters
     found: dict[str, str] = {}
     for word in words:

@@ -12,7 +12,7 @@ from ..evidence.folder import results_path
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..report.finished_run import FinishedRun
 from ..site.playground import PLAYGROUND
-from ..site.publish import SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
+from ..site.publish import SPECIFICATION, prepare, publish, refuse_foreign_pages, size, write_pages
 from ..site.register import REGISTER
 from ..system.files import lock_folder
 from ..system.terminal import count_noun, say, table
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         emit({
             "folder": str(site),
             "backends": [{"name": facts.name, "verdicts": dict(facts.conclusion.counts)} for facts in runs],
-            "stale": [each.why for each in stale],
+            "stale": stale,
             "certificates": certificates,
         })  # fmt: skip
     else:
@@ -64,12 +64,12 @@ def run(args: argparse.Namespace) -> int:
     return 1 if stale or any(each["level"] is None for each in certificates) else 0
 
 
-def _show(site: Path, runs: list[FinishedRun], stale: list[Stale], certificates: list[dict[str, Any]]) -> None:
+def _show(site: Path, runs: list[FinishedRun], stale: list[str], certificates: list[dict[str, Any]]) -> None:
     if runs:
         rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in COLUMNS)) for facts in runs]
         say(table(rows, ("backend", *COLUMNS), tuple(range(1, 1 + len(COLUMNS)))))
-    for each in stale:
-        say(f"not on the page: {each.why}")
+    for why in stale:
+        say(f"not on the page: {why}")
     if certificates:
         lines = [(each["backend"] or each["folder"], each["level"] or "refused", each["run"] or "", each["suite"] or "",
                   each["why"] or f"valid until {each['until']}") for each in certificates]  # fmt: skip

@@ -41,14 +41,13 @@ def run(args: argparse.Namespace) -> int:
     if args.out is None and len(args.folders) > 1:
         raise Usage("several folders are put together as the shards of one run; name a new folder with --out")
     plan = load_plan(args.suite)
-    folder = args.folders[0] if args.out is None else args.out.resolve()
     if args.out is None:
-        check_folder("DIR", folder)
-    with lock_folder(folder, "conformance report"):
-        if args.out is None:
-            return _write_again(folder, plan, args.json)
-        evidence = _put_together(args.folders, folder, plan)
-        return conclude_and_report(plan, evidence, folder, args.json)
+        check_folder("DIR", args.folders[0])
+        with lock_folder(args.folders[0], "conformance report"):
+            return _write_again(args.folders[0], plan, args.json)
+    out = args.out.resolve()
+    with lock_folder(out, "conformance report"):
+        return conclude_and_report(plan, _put_together(args.folders, out, plan), out, args.json)
 
 
 def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:

@@ -58,7 +58,7 @@ def add_options(parser: Parser) -> None:
     text = "only a few hundred rows, which notice almost every planted backend; never conforms"
     parser.add_argument("--quick", action="store_true", help=text)
     text = "only rows that failed in the run of that folder; never conforms"
-    parser.path("--last-failed", "DIR", text, short="--lf")
+    parser.path("--last-failed", "DIR", text, "--lf")
     text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
     text = "drawn rows to call after the cases: combinations, long sequences, then random ones (all but these)"

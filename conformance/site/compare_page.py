@@ -69,13 +69,6 @@ class AlikeBackends(NamedTuple):
         return sum(number < rows for _, number, rows in self.backends)
 
 
-class Filtered(NamedTuple):
-    """The values that the filters look at."""
-
-    kinds: str
-    rule: str
-
-
 class Cells(NamedTuple):
     """The group of each backend, as the script of the page reads it; many cases have the same."""
 
@@ -88,7 +81,8 @@ class Cells(NamedTuple):
 class RuleLine(NamedTuple):
     """A rule with the backends by their worst verdict in its tests."""
 
-    filtered: Filtered
+    kinds: str
+    """What the filter of kinds looks at, such as `disagreements one-fails`."""
     rule: Rule
     groups: list[AlikeBackends]
     cells: Cells
@@ -97,7 +91,9 @@ class RuleLine(NamedTuple):
 class CaseLine(NamedTuple):
     """A case with the backends by what they did; `silent`: the rules that leave its call unspecified."""
 
-    filtered: Filtered
+    kinds: str
+    about: str
+    """The rule that the filter of rules looks at."""
     case: Case
     call: str
     silent: tuple[str, ...]
@@ -233,9 +229,9 @@ def one_fails(cells: RowsOfEach) -> bool:
     return sum(any(result.failing for result in cell) for cell in cells) == 1
 
 
-def _filter(cells: RowsOfEach, rule: str, apart: bool) -> Filtered:
+def _list_kinds(cells: RowsOfEach, apart: bool) -> str:
     kinds = {"disagreements": apart, "one-fails": one_fails(cells)}
-    return Filtered(" ".join(kind for kind, holds in kinds.items() if holds), rule)
+    return " ".join(kind for kind, holds in kinds.items() if holds)
 
 
 def _collect_rules(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[RuleLine]:
@@ -244,7 +240,7 @@ def _collect_rules(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterato
             rows = [run.rules[rule.id] for run in runs]
             counts = [count_groups(run.with_drawn.groups[rule.id]) for run in runs]
             groups = _group_rule(names, counts)
-            yield RuleLine(_filter(rows, rule.id, differs(rows)), rule, groups, _number_groups(names, groups))
+            yield RuleLine(_list_kinds(rows, differs(rows)), rule, groups, _number_groups(names, groups))
 
 
 def _group_rule(names: Sequence[str], counts: Sequence[Mapping[Verdict, int]]) -> list[AlikeBackends]:
@@ -269,7 +265,7 @@ def _group_rule(names: Sequence[str], counts: Sequence[Mapping[Verdict, int]]) -
 def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
     """Order cases: those in which backends differ first, and a single call before a chain and before several calls."""
     step = line.case.steps[0]
-    return "disagreements" not in line.filtered.kinds, len(step.shapes) > 1, len(line.case.steps) > 1
+    return "disagreements" not in line.kinds, len(step.shapes) > 1, len(line.case.steps) > 1
 
 
 # ── backends that did the same ────────────────────────────────────────────────────────────────────
@@ -278,9 +274,7 @@ def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
 def _collect_cases(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
     for case_id, rows in runs[0].cases.items():
         case, cells = rows[0].row.case, [run.cases[case_id] for run in runs]
-        filtered = _filter(cells, case.rule, differs(cells))
-        groups = _group_backends(names, cells)
-        yield CaseLine(filtered, case, format_step(case, case.steps[0]), (), groups, _number_groups(names, groups))
+        yield _make_line(case, _list_kinds(cells, differs(cells)), case.rule, (), names, cells)
 
 
 def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
@@ -295,10 +289,17 @@ def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -
             for run, each in zip(runs, observations, strict=True)
         ]
         apart = len({_summarize_case(cell).answers for cell in cells}) > 1
-        filtered = _filter([run.cases[case_id] for run in runs], rules[0] if rules else "", apart)
+        kinds = _list_kinds([run.cases[case_id] for run in runs], apart)
         case = runs[0].cases[case_id][0].row.case
-        groups = _group_backends(names, cells)
-        yield CaseLine(filtered, case, format_step(case, case.steps[0]), rules, groups, _number_groups(names, groups))
+        yield _make_line(case, kinds, rules[0] if rules else "", rules, names, cells)
+
+
+def _make_line(
+    case: Case, kinds: str, about: str, silent: tuple[str, ...], names: Sequence[str], cells: RowsOfEach
+) -> CaseLine:
+    groups = _group_backends(names, cells)
+    call = format_step(case, case.steps[0])
+    return CaseLine(kinds, about, case, call, silent, groups, _number_groups(names, groups))
 
 
 def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[AlikeBackends]:
