@@ -40,9 +40,10 @@ from ..evidence.folder import clear
 from ..isolate.backend import close_backend, open_backend, process_notes
 from ..load.cases import load_suite
 from ..load.folders import cases_folder, find_folders, layers
-from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict
+from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
-from ..report.failure_text import format_failure, format_headline, pair_row
+from ..report.failure_text import format_failure, format_headline
+from ..report.rows import RowResult
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend
 from ..runner.run_suite import BackendSetup, RunRequest, check_backend, load_waivers
@@ -228,7 +229,7 @@ class ConformanceSession:
 
     def failure(self, row: Row, result: Result) -> Failure:
         """Describe a failing row for a person, with the command that repeats it."""
-        shown = pair_row(row, result)
+        shown = RowResult(row, result, worst(result.verdicts.values()))
         rule = self.plan.suite.spec.rules[row.case.rule]
         return Failure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
 

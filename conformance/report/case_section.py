@@ -71,7 +71,7 @@ def _group_by_rule(run: FinishedRun) -> dict[str, tuple[tuple[RowResult, ...], .
     return {rule: by_rule[rule] for rule in run.plan.suite.spec.rules if rule in by_rule}
 
 
-def list_filters(run: FinishedRun, brief: bool = False) -> Mapping[str, Iterable[str]]:
+def list_filters(run: FinishedRun, brief: bool) -> Mapping[str, Iterable[str]]:
     """List the values of each filter; `brief`: only for what failed."""
     spec = run.plan.suite.spec
     rules = [rule for rule, rows in run.rules.items() if any(not brief or result.failing for result in rows)]

@@ -260,16 +260,14 @@ def _flat(value: Any, name: str) -> dict[str, str]:
         return {key: text for part, each in value.items() for key, text in _flat(each, f"{name} · {part}").items()}
     if name == "waivers":
         return {
-            f"waiver of {', '.join(each[key] for key in KEYS if key in each)}": _format_waiver(each)
+            f"waiver of {', '.join(each[key] for key in KEYS if key in each)}": "; ".join(
+                f"{key}: {text}" for key, text in each.items() if key not in ("number", "place")
+            )
             for each in value or ()
         }
     if isinstance(value, list | tuple):
         return {name: ", ".join(map(str, value)) or "none"}
     return {name: "none" if value is None else str(value)}
-
-
-def _format_waiver(waiver: Mapping[str, Any]) -> str:
-    return "; ".join(f"{key}: {value}" for key, value in waiver.items() if key not in ("number", "place"))
 
 
 # ── documents ─────────────────────────────────────────────────────────────────────────────────────
@@ -351,7 +349,7 @@ def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
 
 def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[Pinned, ...]) -> Iterator[Change]:
     """Yield the changes of a drawn row that both runs called. The evidence of one holds it: it failed only there."""
-    causes = tuple(_others(dict.fromkeys(each.cause for each in pinned))) or ("flaky",)
+    causes = _others(dict.fromkeys(each.cause for each in pinned)) or ("flaky",)
     failed = group_pairs((verdict, document) for document, verdict in held.verdicts.items() if verdict not in RIGHT)
     for verdict, documents in failed.items():
         ends = (verdict, answer(held)), (_NOT_FAILED, "not kept")
@@ -408,15 +406,13 @@ def _causes(
     if "(flaky" in f"{was.outcome.message} {now.outcome.message}":
         return ("flaky",)
     if WAIVED in (before, after) and (same or "waiver" in differs):
-        return ("waiver",) if same else tuple(dict.fromkeys(("waiver", *_others(differs))))
+        return ("waiver",) if same else ("waiver", *_others(differs))
     if NOT_CLAIMED in (before, after) and "claims" in differs:
         return ("claims",)
     if same and before != after:
         return ("ruling",) if ruled and "suite" in differs else ("suite",) if "suite" in differs else ("flaky",)
-    return tuple(_others(differs)) or ("flaky",)
+    return _others(differs) or ("flaky",)
 
 
-def _others(differs: Mapping[Cause, None]) -> Iterator[Cause]:
-    for cause in differs:
-        if cause in ("backend", "environment", "suite"):
-            yield cause
+def _others(differs: Mapping[Cause, None]) -> tuple[Cause, ...]:
+    return tuple(cause for cause in differs if cause in ("backend", "environment", "suite"))
