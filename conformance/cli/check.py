@@ -128,9 +128,6 @@ def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
     return ()
 
 
-# ── for machines ──────────────────────────────────────────────────────────────────────────────────
-
-
 def _data(findings: _Findings) -> dict[str, Any]:
     coverage = findings.coverage
     counts = ("statements", "by_rule", "by_finding", "by_prose", "uncovered")
@@ -170,9 +167,6 @@ def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
             for each in findings.meetings
         },
     }
-
-
-# ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _show(findings: _Findings, options: str) -> None:

@@ -228,9 +228,6 @@ def _read_range(entry: str, text: str) -> range:
     return range(first, min(last, first + _MAX_TRIALS) + 1)
 
 
-# ── for machines ──────────────────────────────────────────────────────────────────────────────────
-
-
 def _data(file: CheckedFile) -> dict[str, Any]:
     return {
         "file": str(file.path),
@@ -264,9 +261,6 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial], faults: Sequence[K
         ],
         "faults": [{"id": f.id, "title": f.title, "means": f.means, "backends": dict(f.backends)} for f in faults],
     }
-
-
-# ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _show(spec: Spec, files: Sequence[CheckedFile]) -> None:
@@ -332,7 +326,6 @@ def _describe_lengths(lengths: Sequence[int | str | None]) -> str:
 
 
 def _show_faults(files: Sequence[CheckedFile]) -> None:
-    """Print each known fault that may hit a node, and the places of those nodes."""
     places: dict[KnownFault, list[str]] = {}
     for file in files:
         for node, faults in zip(file.nodes, file.faults, strict=True):

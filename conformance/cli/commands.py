@@ -68,7 +68,6 @@ def load_command(name: str) -> Any:
 
 
 def top_parser() -> Parser:
-    """Return the parser of a command line without a command."""
     top = Parser(prog="conformance")
     top.format_help = lambda: fold_lines(help_text())  # type: ignore[method-assign]
     top.add_argument("--version", action=_Version, nargs=0)
@@ -85,7 +84,6 @@ def parser_of(command: str) -> Parser:
 
 
 def help_text() -> str:
-    """Return the text of `conformance --help`: every command under its purpose."""
     lines = [OPENING]
     for purpose, commands in GROUPS.items():
         lines += [purpose, *(f"  {name:<15} {summary}" for name, summary in commands.items()), ""]

@@ -48,7 +48,6 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print everything that has the name."""
     name, backend, options = args.name or "", args.backend, suite_option(args.suite)
     if not name.strip():
         raise Usage(

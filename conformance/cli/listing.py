@@ -38,35 +38,23 @@ def add_options(parser: Parser) -> None:
     add_suite(parser)
 
 
-class _Scope(NamedTuple):
-    """The specification, the folder of --suite, and the one document, rule, level or kind to list."""
-
-    spec: Spec
-    suite: Path | None
-    chosen: Mapping[str, str]
-
-
 class _Listing(NamedTuple):
-    """The way to list one kind of thing."""
-
     filters: tuple[str, ...]
     """What a word can choose: a document, rule, level or kind."""
-    entries: Callable[[_Scope], Iterator[dict[str, Any]]]
+    entries: Callable[[Spec, Path | None, Mapping[str, str]], Iterator[dict[str, Any]]]
+    """Makes the entries from the specification, the folder of --suite, and what is chosen by the kind of filter."""
     cells: Mapping[str, str | Callable[[Spec, dict[str, Any]], str]]
     """By the name of a column: the key of an entry, or a function that writes the cell."""
     right: tuple[int, ...] = ()
-    noun: str = ""
-    """An entry in words, if it is not the singular of the name of the list."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the list that the arguments name."""
     if args.what is None:
         raise Usage(f"say what to list: {', '.join(LISTINGS)}; for example `conformance list rules`")
     plural = f"{args.what}s"
     what = plural.lower() if plural.lower() in LISTINGS else pick("list", args.what, LISTINGS)
     spec = load_spec_of(args.suite)
-    entries = list(LISTINGS[what].entries(_Scope(spec, args.suite, _read_words(spec, what, args.words))))
+    entries = list(LISTINGS[what].entries(spec, args.suite, _read_words(spec, what, args.words)))
     if args.json:
         emit(_with_rows(entries, args.suite) if what == "cases" else {what: entries})
     else:
@@ -114,39 +102,35 @@ def _show(spec: Spec, what: str, entries: list[dict[str, Any]]) -> None:
     say()
     first = next(iter(entries[0].values())) if entries else ""
     more = f"; conformance {'run' if what == 'backends' else 'explain'} {first}" if entries else ""
-    say(paint("dim", f"{count_noun(len(entries), listing.noun or what[:-1])}{more}"))
+    say(paint("dim", f"{count_noun(len(entries), what[:-1])}{more}"))
 
 
-# ── the entries ───────────────────────────────────────────────────────────────────────────────────
-
-
-def _rules(scope: _Scope) -> Iterator[dict[str, Any]]:
-    for rule in scope.spec.rules.values():
-        document = scope.chosen.get("document")
+def _rules(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    document = chosen.get("document")
+    for rule in spec.rules.values():
         is_bound = document is None or standing(rule, document)["standing"] != "not bound"
-        if is_bound and scope.chosen.get("level", rule.level) == rule.level:
-            yield of_rule(scope.spec, rule)
+        if is_bound and chosen.get("level", rule.level) == rule.level:
+            yield of_rule(spec, rule)
 
 
-def _operations(scope: _Scope) -> Iterator[dict[str, Any]]:
-    for operation in scope.spec.operations.values():
-        if scope.chosen.get("document") in (None, *operation.documents):
+def _operations(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for operation in spec.operations.values():
+        if chosen.get("document") in (None, *operation.documents):
             yield of_operation(operation)
 
 
-def _findings(scope: _Scope) -> Iterator[dict[str, Any]]:
-    compiled, options = contracts(scope.spec), suite_option(scope.suite)
-    for finding in sorted(scope.spec.findings.values(), key=lambda finding: WEIGHTS.index(finding.weight)):
-        document = scope.chosen.get("document")
+def _findings(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    compiled, options, document = contracts(spec), suite_option(folder), chosen.get("document")
+    for finding in sorted(spec.findings.values(), key=lambda finding: WEIGHTS.index(finding.weight)):
         is_concerned = document is None or pointers_in(finding.at, document)
-        if is_concerned and scope.chosen.get("kind", finding.kind) == finding.kind:
-            yield of_finding(scope.spec, finding, compiled, options)
+        if is_concerned and chosen.get("kind", finding.kind) == finding.kind:
+            yield of_finding(spec, finding, compiled, options)
 
 
-def _cases(scope: _Scope) -> Iterator[dict[str, Any]]:
-    suite = with_cases(scope.spec, scope.suite)
+def _cases(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    suite = with_cases(spec, folder)
     for case in suite.cases.values():
-        if scope.chosen.get("rule", case.rule) == case.rule:
+        if chosen.get("rule", case.rule) == case.rule:
             calls = [
                 f"{step.src_type}{list(step.src)} by {' then '.join(str(list(shape)) for shape in step.shapes)}"
                 for step in (case.steps[number] for number in case.shown_steps)
@@ -164,17 +148,14 @@ def _with_rows(entries: Iterable[dict[str, Any]], suite: Path | None) -> dict[st
     return {"suite": plan.suite.digest, "cases": [{**entry, "rows": rows[entry["case"]]} for entry in entries]}
 
 
-def _factors(scope: _Scope) -> Iterator[dict[str, Any]]:
+def _factors(spec: Spec, *_: object) -> Iterator[dict[str, Any]]:
     from ..draw.factors import Factors  # NumPy is slow to import, and no other list needs it
 
-    factors = Factors(scope.spec)
+    factors = Factors(spec)
     for name, values in factors.values.items():
         designs = [design for design in factors.designs if name in design.factors]
         meets = {design.name: "threes" if name in design.threes else "pairs" for design in designs}
         yield {"factor": name, "about": factors.about[name], "meets": meets, "values": values}
-
-
-# ── the columns ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -211,7 +192,7 @@ LISTINGS = {
     ),
     "documents": _Listing(
         (),
-        lambda scope: (of_document(scope.spec, each) for each in scope.spec.documents.values()),
+        lambda spec, *_: (of_document(spec, each) for each in spec.documents.values()),
         {
             **_same("document", "operation", "edition", "lines", "statements"),
             "licence": lambda _, document: document["licence"] or "no licence stated",
@@ -251,7 +232,7 @@ LISTINGS = {
     ),
     "backends": _Listing(
         (),
-        lambda _: chain(
+        lambda *_: chain(
             (
                 {"backend": name, **{key: getattr(known, key) for key in ("version", "about", "install", "not_tried")}}
                 for name, known in bundled_backends().items()

@@ -42,7 +42,6 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the meaning of the call."""
     for option, text in (("--src", args.src), ("--shape", args.shape), ("--special-zero", args.special_zero)):
         if text is None:
             raise Usage(f"{option} is missing; {_EXAMPLE}")

@@ -43,7 +43,6 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(option, action=_Once, metavar=metavar, help=help_, **more)
 
     def path(self, option: str, metavar: str, help_: str, *short: str, **more: Any) -> None:
-        """Add an option that names a file or a folder."""
         self.add_argument(option, *short, action=_Once, metavar=metavar, help=help_, type=path, **more)
 
     def many(self, option: str, metavar: str, help_: str, **more: Any) -> None:

@@ -236,9 +236,6 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
         say_error(_how_to_continue(out, evidence))
 
 
-# ── what to run ───────────────────────────────────────────────────────────────────────────────────
-
-
 def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request of a run; Usage if its options contradict one another."""
     if args.partial_ok and (not args.shard or args.select is not None or args.last_failed):

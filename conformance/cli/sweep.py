@@ -147,9 +147,6 @@ def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer:
     return notes
 
 
-# ── what to sweep ─────────────────────────────────────────────────────────────────────────────────
-
-
 def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     check_names(spec, args.operation, args.type)
     for name in args.layout or ():
@@ -165,9 +162,6 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     )  # fmt: skip
 
 
-# ── messages ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def _announce(request: SweepRequest, shard_: str | None) -> None:
     ways = count_noun(len(request.ways), "way")
     say(f"{request.domain}, each in {ways} of calling: {count_noun(request.domain.size * len(request.ways), 'call')}")
@@ -176,7 +170,6 @@ def _announce(request: SweepRequest, shard_: str | None) -> None:
 
 
 def _conclude(shard_: str | None, results: Results) -> tuple[int, str]:
-    """Return the exit code and the reason for it."""
     escaped = planted.find_uncaught(planted.SWEPT, results.footer["canaries"])
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}

@@ -192,7 +192,6 @@ class ConformanceSession:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-        """Attach the result to the report of the call."""
         outcome: Any = yield
         if isinstance(item, CaseRow):
             report = outcome.get_result()
@@ -254,7 +253,6 @@ class ConformanceSession:
         return f"not claimed: {', '.join(sorted(self.claims.find_unclaimed(row.facets)))}"
 
     def waiver_reason(self, result: Result) -> str:
-        """Name the waiver of a row, with its reason and its end."""
         waiver = next(waiver for waiver in self.setup.waivers if waiver.number == result.waiver)
         entry = waiver.entry
         return f"waived until {entry['expires']}: {entry['reason']} ({waiver.place})"

@@ -18,8 +18,6 @@ LISTED: tuple[Verdict, ...] = (FAIL, ERROR, WAIVED)
 
 
 class CaseAnswers(NamedTuple):
-    """A case with its answers."""
-
     case: Case
     counts: Mapping[Verdict, int]
     steps: list[StepCall]
@@ -34,8 +32,6 @@ class NamedCases(NamedTuple):
 
 
 class RuleCases(NamedTuple):
-    """The cases of a rule."""
-
     rule: str
     entries: list[CaseAnswers]
     idle: NamedCases | None

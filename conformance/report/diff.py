@@ -384,7 +384,6 @@ def _changes(rule: str, was: Result, now: Result, pinned: tuple[Pinned, ...], pl
 
 
 def direction(was: str, now: str) -> Direction:
-    """Return how a row changed from one verdict to another."""
     if was in BAD and now in (WAIVED, NOT_CLAIMED, NOT_RUN):
         return "set aside"
     if _RANK[was] == _RANK[now]:

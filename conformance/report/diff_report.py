@@ -122,9 +122,6 @@ def note_not_compared(difference: Difference) -> str:
     return f"not compared: {', and '.join(notes)}" if notes else ""
 
 
-# ── text ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def render_text(difference: Difference) -> str:
     """Render a file of plain text, as safe as what `say` prints."""
     return f"{plain(format_changes(difference))}\n"
@@ -166,9 +163,6 @@ def _list_lines(difference: Difference) -> Iterator[str]:
             yield f"      {' · '.join(filter(None, (group.verdicts, group.answers)))} · why: {group.causes}"
         if len(some) > _MAX_GROUPS_OF_TEXT:
             yield f"  and {len(some) - _MAX_GROUPS_OF_TEXT} more; --out changes.html has them"
-
-
-# ── Markdown ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def render_markdown(difference: Difference) -> str:
@@ -218,9 +212,6 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         if len(some) > MAX_GROUPS:
             yield f"- and {len(some) - MAX_GROUPS} more"
         yield ""
-
-
-# ── page ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def render_html(

@@ -101,7 +101,6 @@ class FinishedRun:
         return {rule: group_rows((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
-        """Return the tests that a row is, by document."""
         row, verdicts = result.row, result.verdicts
         key = (row.operation, row.type, row.facets, *verdicts.values())
         if key not in self._tests:
@@ -159,7 +158,6 @@ class FinishedRun:
 
     @cached_property
     def target(self) -> Target:
-        """The operations, documents, types and rows that the run was to test."""
         return self.evidence.target
 
     @cached_property
@@ -235,12 +233,10 @@ class FinishedRun:
 
     @property
     def label(self) -> Label:
-        """The name of the whole result."""
         return label_of(self.standings, self.claims, self.conclusion.exit_code)
 
     @property
     def failed(self) -> int:
-        """The number of tests that fail."""
         return count_failed(self.conclusion.counts)
 
     @property
@@ -269,7 +265,6 @@ class FinishedRun:
         return self if plan is self.plan else replace(self, plan=plan)
 
     def want(self, row: Row, step: int) -> Wants:
-        """The wants of a row at a step, with the documents that say so."""
         key = (row.case.id, row.operation, step)
         if key not in self._wants:
             self._wants[key] = tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())

@@ -82,8 +82,6 @@ def list_assets() -> Mapping[str, str]:
 
 
 class Menu(NamedTuple):
-    """The menu of a page of a site."""
-
     root: str
     """The way to the folder of the site."""
     pages: Mapping[str, str]

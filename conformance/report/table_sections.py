@@ -12,8 +12,6 @@ from .wording import format_answer, format_lines
 
 Counts = Mapping[Verdict, int]
 
-# ── rules ─────────────────────────────────────────────────────────────────────────────────────────
-
 
 class RuleRow(NamedTuple):
     """A rule, each document with its lines and the verdicts there, the cases of the rule, and all its tests."""
@@ -50,9 +48,6 @@ def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
                 documents.append((document, lines, counts))
         cases = describe_cases(run.rules[rule_id]) if groups else ""
         yield RuleRow(rule, documents, cases, count_groups(groups))
-
-
-# ── unspecified calls ─────────────────────────────────────────────────────────────────────────────
 
 
 Observations = dict[tuple[tuple[str, ...], str], dict[str, list[tuple[RowResult, tuple[str, ...]]]]]
@@ -98,9 +93,6 @@ def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
         yield ObservedRules(rules, describe_cases(result for result, _ in found), tests, answered)
 
 
-# ── rows that are set aside ───────────────────────────────────────────────────────────────────────
-
-
 class RowsOf(NamedTuple):
     """Rows that have one thing in common, such as a facet, a waiver or a reason not to be run."""
 
@@ -110,7 +102,6 @@ class RowsOf(NamedTuple):
 
 
 def count_rows(about: object, rows: Sequence[RowResult]) -> RowsOf:
-    """Count the cases of rows, and their verdicts in each document."""
     cases = list(dict.fromkeys(result.row.case.id for result in rows))
     return RowsOf(about, cases, count_results(rows))
 

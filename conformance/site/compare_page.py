@@ -166,7 +166,6 @@ def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], fi
 
 
 def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, Any]:
-    """Collect what the sections of all pages show."""
     names = name_runs(runs)
     cases = sorted(_collect_cases(runs, names), key=_order_line)
     rules, spec = list(_collect_rules(runs, names)), runs[0].plan.suite.spec
@@ -202,7 +201,6 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
 
 
 def _count_unexecuted(runs: Sequence[FinishedRun]) -> Counter[str]:
-    """Count the rows of each case that no backend has executed."""
     seen = {result.row for run in runs for result in run.evidence.results if result.outcome.was_called}
     return Counter(row.case.id for row in runs[0].plan.rows if row.id not in seen)
 
@@ -266,9 +264,6 @@ def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
     """Order cases: those in which backends differ first, and a single call before a chain and before several calls."""
     step = line.case.steps[0]
     return "disagreements" not in line.kinds, len(step.shapes) > 1, len(line.case.steps) > 1
-
-
-# ── backends that did the same ────────────────────────────────────────────────────────────────────
 
 
 def _collect_cases(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:

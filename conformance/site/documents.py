@@ -97,9 +97,6 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
     replace_pages(folder, pages)
 
 
-# ── the page of a document ────────────────────────────────────────────────────────────────────────
-
-
 def _entries(
     spec: Spec, document: Document, rows: Mapping[str, Sequence[Row]], failing: Failing
 ) -> Iterator[RuleEntry]:
@@ -180,9 +177,6 @@ def _count_failing(runs: Sequence[FinishedRun]) -> Failing:
     )
 
 
-# ── the page of all cases ─────────────────────────────────────────────────────────────────────────
-
-
 def _list_cases(spec: Spec, rows: Mapping[str, Sequence[Row]], failing: Failing) -> list[tuple[Rule, list[CaseEntry]]]:
     """List the cases of each rule that has any, in the order of the rules."""
     return [
@@ -198,9 +192,6 @@ def _describe_calls(case: Case) -> str:
     """The first call of a case, and how many come after it."""
     more = len(case.steps) - 1
     return format_step(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
-
-
-# ── the other pages ───────────────────────────────────────────────────────────────────────────────
 
 
 def _table(spec: Spec) -> Iterator[tuple[Rule, dict[str, str]]]:

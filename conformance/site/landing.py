@@ -120,7 +120,6 @@ def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
 
 
 def _find_met(claims: Claims) -> Iterator[str]:
-    """Yield the needs that a backend meets by what it claims."""
     yield from ["own"] * (not claims.answers_special_zero)
     yield from filter(claims.offers_type, ("bf16", "f16"))
     yield from ["runtime"] * (not claims.excludes(RUNTIME_SHAPE) and len(claims.operations) > 1)
