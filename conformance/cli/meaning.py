@@ -9,7 +9,6 @@ from typing import Any
 
 from ..meaning.contract import contracts
 from ..model import INTEGERS, Call, Form, Operation
-from ..model.types import WIDTH
 from ..system.terminal import paint, say
 from ..system.text import format_call, format_dims
 from .arguments import Usage, emit, load_spec_of, pick
@@ -20,7 +19,6 @@ from .reading import read_boolean, read_named_lengths, read_names, read_partial_
 from .shared_options import add_suite
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
-_TYPES = (*WIDTH, "string")
 _PARTS = ("shape", "special_zero", "src", "dst")
 _TYPE_KEYS = ("src_type", "dst_type", "shape_type", "special_zero_type")
 _KEYS = (*_TYPE_KEYS, "shape_rank", "declared", "missing", "extra_attributes", "extra_operands")
@@ -70,7 +68,7 @@ def _read_form(given: Mapping[str, str], written: str | None) -> dict[str, Any]:
     for key, text in given.items():
         option = f"--form {key}"
         if key in _TYPE_KEYS:
-            form[key] = read_type(option, text, _TYPES)
+            form[key] = read_type(option, text)
         elif key == "shape_rank":
             if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
                 what = f"{text[:40]!r} is not a number from 0 to 64"
@@ -85,7 +83,7 @@ def _read_form(given: Mapping[str, str], written: str | None) -> dict[str, Any]:
         else:
             form[key] = read_names(text)
     if written is not None:
-        read = read_type("--src", written, _TYPES)
+        read = read_type("--src", written)
         if form.setdefault("src_type", read) != read:
             raise Usage(f"--src says {read} and --form src_type {form['src_type']}; say it once")
     return form

@@ -242,7 +242,4 @@ def _kind(
 
 def relative(path: Path) -> str:
     """Return a path as it is named from the working directory, if it lies below."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

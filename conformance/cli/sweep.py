@@ -27,9 +27,8 @@ from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table
-from ..system.text import describe_unknown
 from ..verdict import planted
-from .arguments import Usage, emit, load_spec_of
+from .arguments import Usage, emit, load_spec_of, refuse_unknown
 from .parser import Parser, shard, whole
 from .request import check_names
 from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, add_suite, read_limits
@@ -149,9 +148,7 @@ def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer:
 
 def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     check_names(spec, args.operation, args.type)
-    for name in args.layout or ():
-        if name not in LAYOUTS:
-            raise Usage(describe_unknown("layout", name, sorted(LAYOUTS)))
+    refuse_unknown("layout", args.layout, LAYOUTS)
     domain = Domain(args.rank, args.max_dim, args.rank + 1, -2, args.max_dim)
     if is_too_large(domain):
         raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")

@@ -1,21 +1,10 @@
-"""The pytest hooks: under `pytest --adapter BACKEND` each row of the suite is an item.
+"""The pytest hooks: under `pytest --adapter BACKEND` each row is an item. docs/pytest.md says what users see.
 
-What is collected
-    The whole suite alone. If arguments name tests, these and then the suite. Arguments that name cases (`cases`,
-    `cases/zero.yaml`, `cases/zero.yaml::meets-infer`, `cases/zero.yaml::meets-infer[StaticReshape-f32]`) narrow the
-    suite to these. If all arguments name cases, nothing else is collected. They name the bundled cases from every
-    working directory. `testpaths` of the repository does not count.
+`--collect-only` runs nothing and keeps its exit status of 0. The session ends with an error if a worker of xdist runs
+another backend or suite than the process that concludes.
 
-What the exit status says
-    0 only if the whole target conforms. If pytest alone would end with 0 and the conclusion does not, the status is
-    the conclusion's code, as of `conformance run`: 1 if something in the target failed or erred, 4 if the run is
-    incomplete (rows deselected, skipped by a conftest, not reached, everything unsupported). All other codes are
-    pytest's own. `--collect-only` runs nothing and keeps its 0. The session ends with an error if a worker of xdist
-    runs another backend or suite than the process that concludes.
-
-How an item runs
-    Items have no fixtures, and run in pytest's own protocol. Results travel on the call report, over xdist too; only
-    the process that has the terminal concludes and writes files.
+Items have no fixtures, and run in pytest's own protocol. Results travel on the call report, over xdist too; only the
+process that has the terminal concludes and writes files.
 """
 
 from __future__ import annotations
@@ -43,7 +32,7 @@ from ..load.folders import cases_folder, find_folders, layers
 from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline
-from ..report.rows import RowResult
+from ..report.rows import RowResult, group_pairs
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend
 from ..runner.run_suite import BackendSetup, RunRequest, check_backend, load_waivers
@@ -152,15 +141,12 @@ class ConformanceSession:
         if isinstance(collector, pytest.Session):
             report = outcome.get_result()
             if report.passed:
-                report.result = [*report.result, *self.files(collector)]
-
-    def files(self, session: pytest.Session) -> Iterator[CaseFile]:
-        by_file: dict[str, list[Row]] = {}
-        for row in self.wanted:
-            if self.named is None or row.id in self.named:
-                by_file.setdefault(row.case.file, []).append(row)
-        for file, rows in by_file.items():
-            yield CaseFile.from_parent(session, name=file, nodeid=file, rows=rows, conformance=self)
+                named = (row for row in self.wanted if self.named is None or row.id in self.named)
+                by_file = group_pairs((row.case.file, row) for row in named)
+                report.result = [*report.result] + [
+                    CaseFile.from_parent(collector, name=file, nodeid=file, rows=rows, conformance=self)
+                    for file, rows in by_file.items()
+                ]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         gc.freeze()  # thousands of rows and items that the garbage collector would visit again and again

@@ -153,9 +153,7 @@ class Difference:
 
     @property
     def worse(self) -> bool:
-        return any(change.direction == "worse" for change in self.changes) or any(
-            each.worse for each in self.standings or ()
-        )
+        return self.counts["worse"] > 0 or any(each.worse for each in self.standings or ())
 
     @property
     def counts(self) -> dict[Direction, int]:
@@ -178,8 +176,7 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     asked_once = sum(left_out[row] for row in not_asked[0].keys() ^ not_asked[1].keys())
     rules = {row.id: row.case.rule for each in [*filter(None, plans)] or [plan] for row in each.rows}
     comparable = find_comparable(plan, old, new)
-    drawn = dict.fromkeys(row for row in (*now, *was) if drawn_number(row))
-    not_compared = {row for row in drawn if row not in comparable}
+    not_compared = {row for row in (*now, *was) if drawn_number(row) and row not in comparable}
     changes: list[Change] = []
     tests = 0
     for row in dict.fromkeys((*now, *was)):

@@ -67,15 +67,11 @@ class ChangeGroup(NamedTuple):
         """The answers; empty if only the claims changed."""
         if changed_by_claims(self.first):
             return ""
-        was, now = (
-            "/".join(dict.fromkeys(each))
-            for each in zip(*((c.was_answer, c.now_answer) for c in self.rows), strict=True)
-        )
-        return (
-            shorten(was, _MAX_TEXT)
-            if was == now
-            else f"{shorten(was, _MAX_TEXT) or 'nothing'} → {shorten(now, _MAX_TEXT) or 'nothing'}"
-        )
+        was = "/".join(dict.fromkeys(change.was_answer for change in self.rows))
+        now = "/".join(dict.fromkeys(change.now_answer for change in self.rows))
+        if was == now:
+            return shorten(was, _MAX_TEXT)
+        return f"{shorten(was, _MAX_TEXT) or 'nothing'} → {shorten(now, _MAX_TEXT) or 'nothing'}"
 
 
 def changed_by_claims(change: Change) -> bool:

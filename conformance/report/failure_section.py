@@ -153,13 +153,10 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         left = max(0, left - len(others))
 
 
-def list_shown(failures: Iterable[FailureGroup]) -> set[str]:
+def list_shown(failures: Sequence[FailureGroup]) -> set[str]:
     """Return the cases that failures show, in full or in a line."""
-    shown: set[str] = set()
-    for failure in failures:
-        shown.update(entry.case.id for entry in failure.full)
-        shown.update(entry.case.id for entry in failure.short)
-    return shown
+    full = {entry.case.id for failure in failures for entry in failure.full}
+    return full | {entry.case.id for failure in failures for entry in failure.short}
 
 
 def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[Kind, Sequence[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -72,6 +72,8 @@ class FinishedRun:
     plan: Plan
     evidence: Evidence
     conclusion: Conclusion
+    _tests: dict[object, Mapping[str, Verdict]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _wants: dict[tuple[str, str, int], Wants] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     # ── rows ──
 
@@ -106,10 +108,6 @@ class FinishedRun:
         if key not in self._tests:
             self._tests[key] = tests_of(row, verdicts, self.target, self.claims)
         return self._tests[key]
-
-    @cached_property
-    def _tests(self) -> dict[tuple[object, ...], Mapping[str, Verdict]]:
-        return {}
 
     @cached_property
     def failing(self) -> tuple[RowResult, ...]:
@@ -269,10 +267,6 @@ class FinishedRun:
         if key not in self._wants:
             self._wants[key] = tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
         return self._wants[key]
-
-    @cached_property
-    def _wants(self) -> dict[tuple[str, str, int], Wants]:
-        return {}
 
     def commands(self, row: Row) -> tuple[str, str]:
         """The commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""

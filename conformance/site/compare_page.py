@@ -43,6 +43,14 @@ MAX_CHOSEN = 5
 """Backends that can be compared side by side."""
 
 
+Cells = tuple[str, str]
+"""The group of each backend, as the script of the page reads it; many cases have the same.
+
+The number of each group, and how many of the backend's rows it is if not all: `0;0 3/9;1`. Then for each backend the
+index of its group there: `0,0,2,1`.
+"""
+
+
 class CaseOutcome(NamedTuple):
     """The worst verdict of a case's rows that say something of a backend, and the backend's answers there, if any."""
 
@@ -67,15 +75,6 @@ class AlikeBackends(NamedTuple):
     def partly(self) -> int:
         """The number of backends with the verdict in some of them only."""
         return sum(number < rows for _, number, rows in self.backends)
-
-
-class Cells(NamedTuple):
-    """The group of each backend, as the script of the page reads it; many cases have the same."""
-
-    kinds: str
-    """The number of a group, and how many of the backend's rows it is if not all: `0;0 3/9;1`."""
-    kind_of: str
-    """For each backend, the index of its kind: `0,0,2,1`."""
 
 
 class RuleLine(NamedTuple):
@@ -319,7 +318,7 @@ def _number_groups(names: Sequence[str], groups: Sequence[AlikeBackends]) -> Cel
         for name, number, rows in group.backends
     }
     distinct = list(dict.fromkeys(kinds.values()))
-    return Cells(";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names))
+    return ";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names)
 
 
 def _summarize_case(rows: Sequence[RowResult]) -> CaseOutcome:

@@ -86,7 +86,7 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
         disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
     )  # fmt: skip
     pages[CASES] = render_page(
-        "site_cases.html", spec=spec, rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
+        "site_cases.html", rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
         runs=len(runs), compared=f"../{COMPARED}", **frame,
     )  # fmt: skip
     pages[INDEX] = render_page(
