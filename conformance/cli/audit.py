@@ -24,7 +24,7 @@ from ..system.terminal import say, verbatim
 from .arguments import check_folder, check_key, emit, load_plan
 from .parser import Parser, one_line, path, positive
 from .request import refusals_fail
-from .shared_options import add_backend, add_key, add_suite, add_trust
+from .shared_options import add_backend, add_key, add_trust
 
 _MAX_DIFFERENCES_SHOWN = 10
 
@@ -41,7 +41,6 @@ def add_options(parser: Parser) -> None:
     add_trust(parser)
     parser.once("--issuer", "NAME", "who issues, as the certificate says it", type=one_line)
     add_key(parser)
-    add_suite(parser)
 
 
 @refusals_fail()

@@ -27,7 +27,6 @@ from .arguments import Usage, check_folder, emit, load_spec_of, locate, suite_op
 from .mutants import try_mutants
 from .parser import Parser
 from .prove import try_proof
-from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance check                                   the bundled suite
@@ -38,7 +37,6 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
     parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")

@@ -39,7 +39,7 @@ from .parser import Parser, path
 from .reading import LARGEST, MAX_ENTRIES
 from .run import DEFAULT_OUT
 from .run import run as run_suite
-from .shared_options import BACKEND, add_suite
+from .shared_options import BACKEND
 
 _MAX_INPUTS_NAMED = 8
 _MAX_PLACES_NAMED = 4
@@ -67,7 +67,6 @@ exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR), .pt2 (PyTorch) or .tflite"
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
     text = "dims of an input, or a named length; 1..8 tries each: x=1..8,3,320 or batch=1..8"

@@ -10,7 +10,7 @@ from .. import __version__
 from ..system import exit_codes
 from ..system.terminal import fold_lines, say
 from .parser import Parser
-from .shared_options import add_json
+from .shared_options import add_json, add_suite
 
 GROUPS = {
     "test a backend": {
@@ -79,6 +79,8 @@ def parser_of(command: str) -> Parser:
     description = f"{summary[0].upper()}{summary[1:]}."
     parser = Parser(prog=f"conformance {command}", description=description, epilog=f"for example:\n{module.EXAMPLES}")
     module.add_options(parser)
+    if command != "new-adapter":  # no suite decides what it writes
+        add_suite(parser)
     add_json(parser)
     return parser
 

@@ -16,7 +16,6 @@ from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge
 from .arguments import emit, load_plan
 from .parser import Parser, path
-from .shared_options import add_suite
 
 DEFAULT_OUT = Path("conformance-compare.html")
 
@@ -28,7 +27,6 @@ def add_options(parser: Parser) -> None:
     text = "folders of runs, or their results.jsonl"
     parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help=text)
     parser.path("--out", "FILE", "the page to write (conformance-compare.html)")
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

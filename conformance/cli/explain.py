@@ -25,7 +25,6 @@ from .layout import (
     print_section,
 )
 from .parser import Parser
-from .shared_options import add_suite
 
 _HEADINGS = {
     "stated": "rules it states", "stated, as we read it": "rules it states, as we read it", "our ruling": "our rulings",
@@ -44,7 +43,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
     text = "print a script that repeats a case that you trust with that library alone; bundled backends only"
     parser.once("--backend", "NAME", text)
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,7 +18,6 @@ from ..system.text import describe_unknown, shorten
 from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, locate_case, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
-from .shared_options import add_suite
 
 _LEVEL_STYLES = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 
@@ -35,7 +34,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, factors or backends")
     text = "list only what concerns this document, rule, level or kind"
     parser.add_argument("words", nargs="*", metavar="WORD", help=text)
-    add_suite(parser)
 
 
 class _Listing(NamedTuple):

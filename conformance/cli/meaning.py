@@ -16,7 +16,6 @@ from .facts import holding_type, meaning_in, of_call
 from .layout import print_meanings
 from .parser import Parser
 from .reading import read_boolean, read_named_lengths, read_names, read_partial_lengths, read_type, read_typed_lengths
-from .shared_options import add_suite
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
 _PARTS = ("shape", "special_zero", "src", "dst")
@@ -32,7 +31,6 @@ declared (dims of dst, such as 3,?), missing (shape, special_zero, src, dst), ex
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or 'f32[n, 4, 5]'; () for rank 0")
     parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1 or n,-1")
     parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")

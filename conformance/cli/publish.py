@@ -18,7 +18,6 @@ from ..system.files import lock_folder
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .parser import Parser, path
-from .shared_options import add_suite
 
 COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, OBSERVED, ERROR, WAIVED, NOT_RUN)
 """The verdicts that a test can have."""
@@ -33,7 +32,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="DIR", help=text)
     text = "the folder of a whole run or of a certificate, to be put into DIR"
     parser.add_argument("runs", nargs="*", type=path, metavar="RUN", help=text)
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,7 +20,6 @@ from .arguments import Usage, check_folder, emit, load_plan
 from .parser import Parser
 from .parser import path as read_path
 from .run import conclude_and_report
-from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance report build/reference                  its pages; of an interrupted run, those of the rows that were run
@@ -33,7 +32,6 @@ def add_options(parser: Parser) -> None:
     text = "the folder of a run, with its results.jsonl; with --out, the folders of all shards of one run"
     parser.add_argument("folders", nargs="+", type=read_path, metavar="DIR", help=text)
     parser.path("--out", "DIR", "put the shards together, conclude as `run` does, and write the whole run there")
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ from ..runner.run_suite import RunRequest
 from ..system.exit_codes import FAILS
 from .arguments import Usage, refuse_unknown
 from .parser import Parser, one_line, path
-from .shared_options import add_backend, add_limits, add_suite, read_limits
+from .shared_options import add_backend, add_limits, read_limits
 
 
 def add_request_options(parser: Parser) -> None:
@@ -32,7 +32,6 @@ def add_request_options(parser: Parser) -> None:
     add_limits(parser)
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     parser.once("--tester", "NAME", "who tests, for the evidence and the report", type=one_line)
-    add_suite(parser)
 
 
 def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:

@@ -31,7 +31,7 @@ from ..verdict import planted
 from .arguments import Usage, emit, load_spec_of, refuse_unknown
 from .parser import Parser, shard, whole
 from .request import check_names
-from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, add_suite, read_limits
+from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, read_limits
 
 DEFAULT_OUT = Path("conformance-sweep")
 _PLANTED_DOMAIN = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
@@ -41,7 +41,6 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     add_backend(parser)
     add_calls(parser)
     parser.add_argument(
