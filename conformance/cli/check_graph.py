@@ -26,6 +26,7 @@ from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
 from ..model import OBSERVED, PASS, KnownFault, Spec
 from ..plan.rows import Plan
+from ..report.rows import group_pairs
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
@@ -325,11 +326,12 @@ def _describe_lengths(lengths: Sequence[int | str | None]) -> str:
 
 
 def _show_faults(files: Sequence[CheckedFile]) -> None:
-    places: dict[KnownFault, list[str]] = {}
-    for file in files:
-        for node, faults in zip(file.nodes, file.faults, strict=True):
-            for fault in faults:
-                places.setdefault(fault, []).append(node.first.place)
+    places: dict[KnownFault, tuple[str, ...]] = group_pairs(
+        (fault, node.first.place)
+        for file in files
+        for node, faults in zip(file.nodes, file.faults, strict=True)
+        for fault in faults
+    )
     if not places:
         return
     say()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,6 +12,7 @@ from ..adapter import bundled_backends, registered_backends
 from ..load.cases import with_cases
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
+from ..report.rows import group_pairs
 from ..system.terminal import count_noun, paint, say, table
 from ..system.text import describe_unknown, shorten
 from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, locate_case, pick, suite_option
@@ -140,10 +140,8 @@ def _cases(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterat
 def _with_rows(entries: Iterable[dict[str, Any]], suite: Path | None) -> dict[str, Any]:
     """Return cases with the ids of their rows, and the digest of the suite that has them."""
     plan = load_plan(suite)
-    rows = defaultdict[str, list[str]](list)
-    for row in plan.rows:
-        rows[row.case.id].append(row.id)
-    return {"suite": plan.suite.digest, "cases": [{**entry, "rows": rows[entry["case"]]} for entry in entries]}
+    rows = group_pairs((row.case.id, row.id) for row in plan.rows)
+    return {"suite": plan.suite.digest, "cases": [{**entry, "rows": rows.get(entry["case"], ())} for entry in entries]}
 
 
 def _factors(spec: Spec, *_: object) -> Iterator[dict[str, Any]]:

@@ -17,6 +17,7 @@ from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
 from ..model.verdicts import LABELS, TABLE
 from ..plan.rows import Plan
+from ..report.rows import group_pairs
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
 from ..system.text import join_names, tell_error
 from ..verdict.conclude import Conclusion
@@ -145,10 +146,9 @@ def _sentences(sentences: Iterable[str], indent: int) -> Iterator[str]:
 
 def _share_sentences(conclusion: Conclusion) -> list[str]:
     """Write the sentences that differ in nothing but the document as one about all of these."""
-    documents: dict[str, list[str]] = {}
     names = dict.fromkeys(standing.document for standing in conclusion.standings)
-    for document, sentence in zip(names, conclusion.sentences, strict=True):
-        documents.setdefault(sentence.replace(document, "\0"), []).append(document)
+    pairs = zip(names, conclusion.sentences, strict=True)
+    documents = group_pairs((sentence.replace(document, "\0"), document) for document, sentence in pairs)
     return [sentence.replace("\0", join_names(group)) for sentence, group in documents.items()]
 
 

@@ -281,7 +281,7 @@ def _pair_documents(
     both: tuple[Evidence, Evidence], concluded: tuple[Conclusion, Conclusion], plan: Plan
 ) -> Iterator[DocumentChange]:
     was, now = (
-        describe_documents(FinishedRun(plan_of_run(plan, evidence), evidence, conclusion))
+        describe_documents(FinishedRun(plan, evidence, conclusion).with_drawn)
         for evidence, conclusion in zip(both, concluded, strict=True)
     )
     yield from map(DocumentChange, was, now)

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple
 
 from ..evidence.command import run_words, suite_words
@@ -119,27 +118,18 @@ class FinishedRun:
     @cached_property
     def failures(self) -> Mapping[Kind, Mapping[str, tuple[RowResult, ...]]]:
         """Failing rows: kind → case → rows, those to be mended first in front."""
-        blames, causes = self.conclusion.blames, self.conclusion.causes
-        by_kind: dict[object, list[RowResult]] = {}
-        for result in self.failing:
-            blamed = blames.get(result.row.id, {}).values()
-            like_it = worst_severity(blamed), heaviest(blamed), result.diagnosis
-            by_kind.setdefault(causes.get(result.row.id, like_it), []).append(result)
-        groups = [*by_kind.values()]
-        kinds = [self._name_kind(rows[0]) for rows in groups]
-        if len(kinds) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
-            rest = Kind(None, None, None, f"{len(kinds) - MAX_KINDS} more kinds")
-            kinds, groups = [*kinds[:MAX_KINDS], rest], [*groups[:MAX_KINDS], list(chain(*groups[MAX_KINDS:]))]
-        return {
-            kind: group_pairs((result.row.case.id, result) for result in rows)
-            for kind, rows in zip(kinds, groups, strict=True)
-        }
+        named = [(self._kind_of(result), result) for result in self.failing]
+        alike = group_pairs((kind.cause or kind, (kind, result)) for kind, result in named)
+        groups = [(same[0][0], [result for _, result in same]) for same in alike.values()]
+        if len(groups) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
+            rest = Kind(None, None, None, f"{len(groups) - MAX_KINDS} more kinds")
+            groups[MAX_KINDS:] = [(rest, [result for _, rows in groups[MAX_KINDS:] for result in rows])]
+        return {kind: group_pairs((result.row.case.id, result) for result in rows) for kind, rows in groups}
 
-    def _name_kind(self, first: RowResult) -> Kind:
-        """Name the kind of failure that has this row as its worst."""
-        blamed = self.conclusion.blames.get(first.row.id, {}).values()
-        cause = self.conclusion.causes.get(first.row.id)
-        return Kind(cause, worst_severity(blamed), heaviest(blamed), first.diagnosis or "no diagnosis")
+    def _kind_of(self, result: RowResult) -> Kind:
+        blamed = self.conclusion.blames.get(result.row.id, {}).values()
+        cause = self.conclusion.causes.get(result.row.id)
+        return Kind(cause, worst_severity(blamed), heaviest(blamed), result.diagnosis or "no diagnosis")
 
     @cached_property
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:

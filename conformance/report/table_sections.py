@@ -83,9 +83,12 @@ class ObservedRules(NamedTuple):
 def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
     """Count the unspecified calls by the rules that leave them so, in the order of the rules."""
     order = list(run.plan.suite.spec.rules)
-    by_rules: dict[tuple[str, ...], list[tuple[RowResult, tuple[str, ...]]]] = {}
-    for (rules, _), answers in group_observations(run).items():
-        by_rules.setdefault(rules, []).extend(found for same in answers.values() for found in same)
+    by_rules: dict[tuple[str, ...], tuple[tuple[RowResult, tuple[str, ...]], ...]] = group_pairs(
+        (rules, found)
+        for (rules, _), answers in group_observations(run).items()
+        for same in answers.values()
+        for found in same
+    )
     for rules in sorted(by_rules, key=lambda rules: order.index(rules[0]) if rules else -1):
         found = by_rules[rules]
         tests = sum(len(documents) for _, documents in found)

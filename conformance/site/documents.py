@@ -18,6 +18,7 @@ from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
 from ..report.render import Site, render_page
+from ..report.rows import group_pairs
 from ..report.wording import format_step, format_want
 from ..system.files import replace_pages
 from ..system.terminal import count_noun
@@ -72,7 +73,7 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
     """Write the pages into a folder beside the pages of these runs; pages of documents of before are removed."""
     spec, failing = plan.suite.spec, _count_failing(runs)
     frame = site.frame("../", "Documents")
-    rows = _rows_by_rule(plan)
+    rows = group_pairs((row.case.rule, row) for row in plan.rows if row.first is None)  # other types say the same
     pages = {
         f"{document.id}.html": render_page(
             "site_document.html", spec=spec, document=document, entries=list(_entries(spec, document, rows, failing)),
@@ -159,14 +160,6 @@ def _draw(row: Row, contract: Contract, meaning: Meaning) -> Picture | None:
     if not computed or case.attributes or case.inputs or case.outputs or case.shape_rank != 1 or len(step.shapes) > 1:
         return None
     return draw_reading(Call(step.src, step.shapes[0], step.special_zero[0]), contract, meaning)
-
-
-def _rows_by_rule(plan: Plan) -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = {}
-    for row in plan.rows:
-        if row.first is None:  # the rows of other types say the same
-            rows.setdefault(row.case.rule, []).append(row)
-    return rows
 
 
 def _count_failing(runs: Sequence[FinishedRun]) -> Failing:
