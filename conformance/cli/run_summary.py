@@ -119,9 +119,6 @@ def _say_all(texts: Iterable[str]) -> None:
         say(text)
 
 
-# ── the conclusion ────────────────────────────────────────────────────────────────────────────────
-
-
 def _name(evidence: Evidence) -> str:
     return paint("bold", f"{evidence.header['backend']['name']} {evidence.header['backend']['version']}")
 
@@ -186,9 +183,6 @@ def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
         lines = [(verdicts, count_noun(number, "row")) for verdicts, number in counts.items()]
     for verdicts, what in lines:
         yield f"  {', '.join(paint(TABLE[verdict].style or 'dim', verdict) for verdict in verdicts)}", what
-
-
-# ── the failures ──────────────────────────────────────────────────────────────────────────────────
 
 
 def _note_outside(failures: Failures) -> Iterator[str]:

@@ -91,9 +91,6 @@ def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
         raise Usage(f"--conformance-out {option.conformance_out}: {error.strerror or error}") from None
 
 
-# ── the session ───────────────────────────────────────────────────────────────────────────────────
-
-
 class ConformanceSession:
     """The suite's part in a session: one backend, the rows to run, and their results."""
 
@@ -132,8 +129,6 @@ class ConformanceSession:
         name = plain(f"{identity.name} {identity.version}")
         return "{} (detail and claims {}, adapter {}, suite {}, waivers and limits {})".format(name, *short)
 
-    # ── collecting ──
-
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
         """Append the case files to what the session collects."""
@@ -153,8 +148,6 @@ class ConformanceSession:
         if not self.config.option.collectonly:
             rows = (item.row for item in session.items if isinstance(item, CaseRow))
             self.calls.call_ahead(row for row in rows if self.setup.waive_call(row) is None)
-
-    # ── running ──
 
     def call(self, row: Row) -> Result:
         """Run a row as `conformance run` does, whatever warning filters the repository has."""
@@ -205,8 +198,6 @@ class ConformanceSession:
         if report.failed and isinstance(report.longrepr, str):  # from a worker of xdist, which sends text only
             report.longrepr = self.failure(row, result)  # type: ignore[assignment]
 
-    # ── what items ask ──
-
     def verdicts(self, result: Result) -> set[Verdict]:
         """Return the verdicts of the documents that the session judges by."""
         chosen = self.target.documents
@@ -242,8 +233,6 @@ class ConformanceSession:
         waiver = next(waiver for waiver in self.setup.waivers if waiver.number == result.waiver)
         entry = waiver.entry
         return f"waived until {entry['expires']}: {entry['reason']} ({waiver.place})"
-
-    # ── concluding ──
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -235,8 +235,6 @@ def _name(evidence: Evidence, plan: Plan) -> Side:
     return Side(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, suite)
 
 
-# ── what the headers pin ──────────────────────────────────────────────────────────────────────────
-
 _PARTS: Mapping[str, Cause] = {
     "backend": "backend", "isolation": "backend", "claims": "claims", "suite": "suite", "waivers": "waiver",
     "environment": "environment", "target": "target", "drawn": "target",
@@ -265,9 +263,6 @@ def _flat(value: Any, name: str) -> dict[str, str]:
     if isinstance(value, list | tuple):
         return {name: ", ".join(map(str, value)) or "none"}
     return {name: "none" if value is None else str(value)}
-
-
-# ── documents ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _conclude(old: Evidence, new: Evidence, plan: Plan) -> tuple[Conclusion, Conclusion] | None:
@@ -333,9 +328,6 @@ def _compare_blames(concluded: tuple[Conclusion, Conclusion]) -> Iterator[Blames
         before, after = (describe_failures(each.get(document, ())) or "no failure" for each in (was, now))
         if before != after:
             yield BlamesOfDocument(document, before, after)
-
-
-# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _make_lone(rule: str, held: Result, is_new: bool) -> Change:

@@ -74,8 +74,6 @@ class FinishedRun:
     _tests: dict[object, Mapping[str, Verdict]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _wants: dict[tuple[str, str, int], Wants] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    # ── rows ──
-
     @cached_property
     def rows(self) -> tuple[RowResult, ...]:
         """Every row of the plan, in its order."""
@@ -138,8 +136,6 @@ class FinishedRun:
         used = group_pairs((result.result.waiver, result) for result in self.rows) if waivers else {}
         return tuple((waiver, used.get(waiver["number"], ())) for waiver in waivers)
 
-    # ── what was asked for ──
-
     @cached_property
     def claims(self) -> Claims:
         return self.evidence.claims
@@ -177,8 +173,6 @@ class FinishedRun:
         if self.target.shard:
             return f"not in the part {self.target.shard} of the suite"
         return LOST
-
-    # ── the conclusion ──
 
     @property
     def backend(self) -> str:
@@ -230,8 +224,6 @@ class FinishedRun:
     @property
     def failure_counts(self) -> str:
         return describe_failures(self.standings)
-
-    # ── about some rows ──
 
     def blames_of(self, rows: Iterable[RowResult]) -> dict[str, Blamed]:
         """Return what some rows break in each document; the first row that fails there decides."""

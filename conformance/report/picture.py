@@ -102,9 +102,6 @@ def draw_reading(call: Call, contract: Contract, meaning: Meaning) -> Picture:
     return Picture(label, tuple(_place_lines(lines)))
 
 
-# ── what becomes of each entry ────────────────────────────────────────────────────────────────────
-
-
 def _draw_lengths(dims: Sequence[int | None]) -> tuple[Box, ...]:
     return tuple(Box("?" if length is None else str(length), "length", k) for k, length in enumerate(dims))
 
@@ -161,9 +158,6 @@ def _draw_outcome(outcome: Outcome, meaning: Meaning) -> tuple[Box, ...]:
         return _draw_lengths(dims)
     right = [len(want) == len(dims) and want[k] in (None, length) for k, length in enumerate(dims)]
     return tuple(Box(str(length), "length" if same else "differs") for length, same in zip(dims, right, strict=True))
-
-
-# ── where each box is ─────────────────────────────────────────────────────────────────────────────
 
 
 def _place_lines(lines: Sequence[Line]) -> Iterator[tuple[str, int, tuple[Placed, ...]]]:

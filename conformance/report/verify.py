@@ -200,9 +200,6 @@ def _find_miscounts(lines: bytes, evidence: Evidence) -> Iterator[str]:
     yield from find_miscounts(evidence)
 
 
-# ── where two texts differ ────────────────────────────────────────────────────────────────────────
-
-
 def differences(there: str, derived: str) -> Iterator[str]:
     """Yield the first lines in which a file differs from what its evidence gives."""
     if there == derived:

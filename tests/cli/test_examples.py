@@ -56,7 +56,6 @@ def problems_of(dialect: Path) -> list[str]:
     return [str(problem) for problem in malformed.value.problems]
 
 
-# ── it works as its README says ───────────────────────────────────────────────────────────────────
 def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
     assert sum(len((DIALECT / name).read_text(encoding="utf-8").splitlines()) for name in WRITTEN) < 60
 
@@ -284,7 +283,6 @@ def test_a_file_that_only_mentions_extends_adds_to_nothing(private: Path) -> Non
     assert not load_suite(private).added
 
 
-# ── what is added cannot change what is there ─────────────────────────────────────────────────────
 def test_additions_change_no_bundled_document() -> None:
     plain, added = load_spec(), load_spec(DIALECT / "spec")
     for rule in plain.rules.values():

@@ -56,7 +56,6 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, cli: Cli) ->
     assert cli("list", "rules") == (130, "", "conformance: interrupted\n")
 
 
-# ── as a process ──────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize(
     "words", [["--help"], ["-h"], ["help"], ["meaning", "--help"], ["help", "check"], ["--version"]]
 )
@@ -149,7 +148,6 @@ def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-# ── the terminal ──────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x07", "\u202e", "\u2066", "\x9b31m", "\r", "\u200b", "\ufeff", "\x00"])
 def test_nothing_printable_acts_on_a_terminal(text: str) -> None:
     shown = terminal.printable(f"a{text}b")
