@@ -6,7 +6,7 @@ import contextlib
 import json
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,13 @@ def pick(what: str, name: str, names: Iterable[str]) -> str:
     if len(alike) != 1:
         raise Usage(describe_unknown(what, name, known))
     return alike[0]
+
+
+def refuse_unknown(what: str, names: Iterable[str] | None, known: Collection[str]) -> None:
+    """Raise Usage for the first name that is not known."""
+    for name in names or ():
+        if name not in known:
+            raise Usage(describe_unknown(what, name, sorted(known)))
 
 
 def find_alike(name: str, names: Iterable[str]) -> list[str]:

@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import digest_of_adapter
-from ..certificate.check import (
-    Certificate,
-    Trust,
-    called_rows,
-    check_certificate,
-    refuse_resumed,
-    refuse_same_key,
-)
+from ..certificate.check import Certificate, Trust, called_rows, check_certificate, refuse_resumed, refuse_same_key
 from ..certificate.page import render_pages, verify_command
 from ..certificate.signature import ISSUER, sign, signature_of, try_key
 from ..certificate.statement import AUDIT, AUDIT_FORM, EXTENSION, audit_of, level_of, read_record, write_record
@@ -31,7 +24,7 @@ from ..system.terminal import say, verbatim
 from .arguments import check_folder, check_key, emit, load_plan
 from .parser import Parser, one_line, path, positive
 from .request import refusals_fail
-from .shared_options import add_backend, add_key, add_suite, add_trust
+from .shared_options import add_backend, add_key, add_trust
 
 _MAX_DIFFERENCES_SHOWN = 10
 
@@ -48,7 +41,6 @@ def add_options(parser: Parser) -> None:
     add_trust(parser)
     parser.once("--issuer", "NAME", "who issues, as the certificate says it", type=one_line)
     add_key(parser)
-    add_suite(parser)
 
 
 @refusals_fail()

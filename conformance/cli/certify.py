@@ -155,7 +155,6 @@ def _write_statement(
 
 
 def _show(evidence: Evidence, conclusion: Conclusion) -> None:
-    """Print what the run shows, and the files that were tested."""
     backend, files = evidence.header["backend"], evidence.footer.get("subject", {})
     say(paint("bold", f"{backend['name']} {backend['version']}"))
     for sentence in conclusion.sentences:

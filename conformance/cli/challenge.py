@@ -13,7 +13,7 @@ from ..system.terminal import say
 from .arguments import Usage, check_key, emit, load_plan
 from .parser import Parser, days, path
 from .request import refusals_fail
-from .shared_options import add_key, add_suite
+from .shared_options import add_key
 
 EXAMPLES = """\
   conformance challenge commitment.json --key issuer-key"""
@@ -24,7 +24,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--days", type=days, default=14, metavar="N", help="days in which to answer (14)")
     add_key(parser)
     parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
-    add_suite(parser)
 
 
 @refusals_fail()

@@ -27,7 +27,6 @@ from .arguments import Usage, check_folder, emit, load_spec_of, locate, suite_op
 from .mutants import try_mutants
 from .parser import Parser
 from .prove import try_proof
-from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance check                                   the bundled suite
@@ -38,7 +37,6 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
     parser.path("--sources", "DIR", "the five documents: verify digests and pointers, and compute coverage")
@@ -128,9 +126,6 @@ def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
     return ()
 
 
-# ── for machines ──────────────────────────────────────────────────────────────────────────────────
-
-
 def _data(findings: _Findings) -> dict[str, Any]:
     coverage = findings.coverage
     counts = ("statements", "by_rule", "by_finding", "by_prose", "uncovered")
@@ -170,9 +165,6 @@ def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
             for each in findings.meetings
         },
     }
-
-
-# ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _show(findings: _Findings, options: str) -> None:

@@ -15,7 +15,7 @@ from ..run.contain import quiet_backend
 from ..system.terminal import count_noun, paint, say, verbatim, wrap
 from .arguments import Usage, emit, load_plan
 from .parser import Parser
-from .shared_options import add_backend, add_isolation, add_suite, add_timeout
+from .shared_options import add_backend, add_isolation, add_timeout
 
 _STYLES = {"ok": "green", "mend": "red", "note": "cyan"}
 
@@ -25,7 +25,6 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     add_backend(parser)
     add_isolation(parser)
     add_timeout(parser)
@@ -37,22 +36,32 @@ def run(args: argparse.Namespace) -> int:
     if not any(map(is_plain, plan.rows)):
         raise Usage(f"{args.suite} has no case with one call that is legal in every document; add one")
     checks: list[Check] = []
-    printed = False
-    running = _all(args, plan)
-    while True:
-        with quiet_backend() as notes:
-            check = next(running, None)
-        if notes and not printed:
-            printed = True
-            checks.append(Check("note", "output", f"{', '.join(notes)}; chatter belongs on the standard error"))
-            if not args.json:
-                _show(checks[-1])
-        if check is None:
-            break
+    for check in _run_quietly(_all(args, plan)):
         checks.append(check)
         if not args.json:
             _show(check)
-    return _conclude(args, checks)
+    mend = [check for check in checks if check.word == "mend"]
+    if args.json:
+        emit({"backend": args.backend, "sound": not mend, "checks": [check._asdict() for check in checks]})
+    elif mend:
+        say(f"{count_noun(len(mend), 'thing')} to mend in the adapter; verdicts on its backend mean little before")
+    else:
+        say(verbatim(f"the adapter is sound; next: conformance run {shlex.quote(args.backend)}"))
+    return 1 if mend else 0
+
+
+def _run_quietly(running: Iterator[Check]) -> Iterator[Check]:
+    """Yield the checks, each made without output of the backend, and a note on the first output."""
+    is_noted = False
+    while True:
+        with quiet_backend() as notes:
+            check = next(running, None)
+        if notes and not is_noted:
+            is_noted = True
+            yield Check("note", "output", f"{', '.join(notes)}; chatter belongs on the standard error")
+        if check is None:
+            return
+        yield check
 
 
 def _all(args: argparse.Namespace, plan: Plan) -> Iterator[Check]:
@@ -65,14 +74,3 @@ def _all(args: argparse.Namespace, plan: Plan) -> Iterator[Check]:
 def _show(check: Check) -> None:
     text = wrap(f"{check.word:<4} {check.check}: {check.text}", 0, 5)
     say(paint(_STYLES[check.word], check.word) + text.removeprefix(check.word))
-
-
-def _conclude(args: argparse.Namespace, checks: list[Check]) -> int:
-    mend = [check for check in checks if check.word == "mend"]
-    if args.json:
-        emit({"backend": args.backend, "sound": not mend, "checks": [check._asdict() for check in checks]})
-    elif mend:
-        say(f"{count_noun(len(mend), 'thing')} to mend in the adapter; verdicts on its backend mean little before")
-    else:
-        say(verbatim(f"the adapter is sound; next: conformance run {shlex.quote(args.backend)}"))
-    return 1 if mend else 0

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
+import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +26,7 @@ from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
 from ..model import OBSERVED, PASS, KnownFault, Spec
 from ..plan.rows import Plan
+from ..report.rows import group_pairs
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
 from ..system.terminal import count_noun, paint, say, table, wrap
@@ -31,15 +35,17 @@ from ..verdict.conclude import Conclusion
 from .arguments import Usage, emit, load_spec_of, pick
 from .commands import parser_of
 from .facts import of_branch, standing
-from .graph_lengths import trials_of
 from .layout import KIND_STYLES, print_rules
 from .parser import Parser, path
+from .reading import LARGEST, MAX_ENTRIES
 from .run import DEFAULT_OUT
 from .run import run as run_suite
-from .shared_options import BACKEND, add_suite
+from .shared_options import BACKEND
 
 _MAX_INPUTS_NAMED = 8
 _MAX_PLACES_NAMED = 4
+_MAX_TRIALS = 1000
+_LENGTH = re.compile(r"([0-9]{1,19})(?:\.\.([0-9]{1,19}))?")
 
 
 class CheckedFile(NamedTuple):
@@ -62,14 +68,10 @@ exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     text = "model files: .json (oneDNN Graph), .onnx, .xml (OpenVINO IR), .pt2 (PyTorch) or .tflite"
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
-    parser.many(
-        "--input",
-        "NAME=DIMS",
-        "dims of an input, or a named length; 1..8 tries each: x=1..8,3,320 or batch=1..8",
-    )
+    text = "dims of an input, or a named length; 1..8 tries each: x=1..8,3,320 or batch=1..8"
+    parser.many("--input", "NAME=DIMS", text)
     parser.add_argument("--trace", action="store_true", help="run an ONNX model once, for shapes that it computes")
     parser.once("--document", "ID", "only in that document")
     parser.add_argument("--faults", action="store_true", help="name known faults of all backends, not only of --run")
@@ -86,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     spec = load_spec_of(args.suite)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
-    trials = trials_of(args.input or ())
+    trials = _read_trials(args.input or ())
     known = KnownFaults(fault for fault in load_faults() if args.faults or fault.versions_of(backend or ""))
     files = [_check(path, judge, trials, known, args.trace) for path in args.files]
     code = _exit_code(files)
@@ -190,7 +192,40 @@ def _exit_code(files: Sequence[CheckedFile]) -> int:
     return FAILS if "illegal" in kinds else INCOMPLETE if kinds & {"not decided", "conditional"} else CONFORMS
 
 
-# ── for machines ──────────────────────────────────────────────────────────────────────────────────
+def _read_trials(texts: Iterable[str]) -> list[Trial]:
+    """Return a trial for every combination of lengths; one without dims if no input is named."""
+    dims: dict[str, tuple[range, ...]] = {}
+    for text in texts:
+        name, equals, lengths = text.rpartition("=")
+        if not equals or not name:
+            raise Usage(f"--input {shorten(text)!r} names no input; write --input x=1..8,3,320,320")
+        if name in dims:
+            raise Usage(f"--input names {shorten(name)!r} twice; give all its lengths at once, such as {name}=1..8,3")
+        dims[name] = tuple(_read_range(entry, text) for entry in lengths.split(",")) if lengths != "()" else ()
+    ranges = [(name, k, tried) for name, each in dims.items() for k, tried in enumerate(each)]
+    count = math.prod(len(each) for _, _, each in ranges)
+    if count > _MAX_TRIALS or len(ranges) > MAX_ENTRIES:
+        raise Usage(f"--input asks for {count:,} combinations of lengths; at most {_MAX_TRIALS:,} are tried")
+    return [_trial(dims, ranges, chosen) for chosen in itertools.product(*(each for _, _, each in ranges))]
+
+
+def _trial(dims: dict[str, tuple[range, ...]], ranges: list[tuple[str, int, range]], chosen: tuple[int, ...]) -> Trial:
+    lengths = {(name, k): length for (name, k, _), length in zip(ranges, chosen, strict=True)}
+    varied = tuple((f"{name}[{k}]", lengths[name, k]) for name, k, each in ranges if len(each) > 1)
+    return Trial(varied, {name: tuple(lengths[name, k] for k in range(len(each))) for name, each in dims.items()})
+
+
+def _read_range(entry: str, text: str) -> range:
+    match = _LENGTH.fullmatch(entry.strip())
+    if not match:
+        raise Usage(f"--input {shorten(text)!r}: {shorten(entry)!r} is not a length; write 3, or 1..8 to try 1 to 8")
+    first = int(match[1])
+    last = int(match[2] or first)
+    if last < first or last > LARGEST:
+        raise Usage(
+            f"--input {shorten(text)!r}: {entry.strip()} holds no length of 64 bits; write the smaller one first"
+        )
+    return range(first, min(last, first + _MAX_TRIALS) + 1)
 
 
 def _data(file: CheckedFile) -> dict[str, Any]:
@@ -199,22 +234,15 @@ def _data(file: CheckedFile) -> dict[str, Any]:
         "unreadable": file.why_unreadable or None,
         "inputs": file.inputs,
         "nodes": [
-            {
-                **_data_of_node(node, file.trials),
-                "faults": [
-                    {"id": f.id, "title": f.title, "means": f.means, "backends": dict(f.backends)} for f in faults
-                ],
-            }
-            for node, faults in zip(file.nodes, file.faults, strict=True)
+            _data_of_node(node, file.trials, faults) for node, faults in zip(file.nodes, file.faults, strict=True)
         ],
     }
 
 
-def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
-    first = node.first
+def _data_of_node(node: CheckedNode, trials: Sequence[Trial], faults: Sequence[KnownFault]) -> dict[str, Any]:
     return {
-        "name": first.name,
-        "place": first.place,
+        "name": node.first.name,
+        "place": node.first.place,
         "kind": node.kind,
         "trials": [
             {
@@ -231,10 +259,8 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial]) -> dict[str, Any]:
             }
             for number, (trial, variant) in enumerate(zip(trials, node.variants, strict=True))
         ],
+        "faults": [{"id": f.id, "title": f.title, "means": f.means, "backends": dict(f.backends)} for f in faults],
     }
-
-
-# ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _show(spec: Spec, files: Sequence[CheckedFile]) -> None:
@@ -300,12 +326,12 @@ def _describe_lengths(lengths: Sequence[int | str | None]) -> str:
 
 
 def _show_faults(files: Sequence[CheckedFile]) -> None:
-    """Print each known fault that may hit a node, and the places of those nodes."""
-    places: dict[KnownFault, list[str]] = {}
-    for file in files:
-        for node, faults in zip(file.nodes, file.faults, strict=True):
-            for fault in faults:
-                places.setdefault(fault, []).append(node.first.place)
+    places: dict[KnownFault, tuple[str, ...]] = group_pairs(
+        (fault, node.first.place)
+        for file in files
+        for node, faults in zip(file.nodes, file.faults, strict=True)
+        for fault in faults
+    )
     if not places:
         return
     say()

@@ -10,7 +10,7 @@ from .. import __version__
 from ..system import exit_codes
 from ..system.terminal import fold_lines, say
 from .parser import Parser
-from .shared_options import add_json
+from .shared_options import add_json, add_suite
 
 GROUPS = {
     "test a backend": {
@@ -68,7 +68,6 @@ def load_command(name: str) -> Any:
 
 
 def top_parser() -> Parser:
-    """Return the parser of a command line without a command."""
     top = Parser(prog="conformance")
     top.format_help = lambda: fold_lines(help_text())  # type: ignore[method-assign]
     top.add_argument("--version", action=_Version, nargs=0)
@@ -80,12 +79,13 @@ def parser_of(command: str) -> Parser:
     description = f"{summary[0].upper()}{summary[1:]}."
     parser = Parser(prog=f"conformance {command}", description=description, epilog=f"for example:\n{module.EXAMPLES}")
     module.add_options(parser)
+    if command != "new-adapter":  # no suite decides what it writes
+        add_suite(parser)
     add_json(parser)
     return parser
 
 
 def help_text() -> str:
-    """Return the text of `conformance --help`: every command under its purpose."""
     lines = [OPENING]
     for purpose, commands in GROUPS.items():
         lines += [purpose, *(f"  {name:<15} {summary}" for name, summary in commands.items()), ""]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..evidence.folder import results_path
 from ..model.verdicts import MARKS
@@ -15,7 +16,6 @@ from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge
 from .arguments import emit, load_plan
 from .parser import Parser, path
-from .shared_options import add_suite
 
 DEFAULT_OUT = Path("conformance-compare.html")
 
@@ -27,7 +27,6 @@ def add_options(parser: Parser) -> None:
     text = "folders of runs, or their results.jsonl"
     parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help=text)
     parser.path("--out", "FILE", "the page to write (conformance-compare.html)")
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,14 +37,15 @@ def run(args: argparse.Namespace) -> int:
     out = args.out or DEFAULT_OUT
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(render(runs), encoding="utf-8", newline="\n")
+    data = _data(runs, out)
     if args.json:
-        emit(_data(runs, out))
+        emit(data)
     else:
-        _show(runs, out)
+        _show(runs, data)
     return 0
 
 
-def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, object]:
+def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, Any]:
     cases = list(runs[0].cases)
     return {
         "out": str(out),
@@ -63,15 +63,11 @@ def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, object]:
     }
 
 
-def _show(runs: Sequence[FinishedRun], out: Path) -> None:
-    names = name_runs(runs)
+def _show(runs: Sequence[FinishedRun], data: dict[str, Any]) -> None:
     documents = runs[0].plan.suite.spec.documents
     rows = [(d, *(f"{MARKS[run.documents[d][0]]} {run.documents[d][0]}" for run in runs)) for d in documents]
-    say(table(rows, ("document", *names)))
-    data = _data(runs, out)
+    say(table(rows, ("document", *name_runs(runs))))
     say()
     for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):
-        cases = data[key]
-        assert isinstance(cases, list)
-        say(f"{count_noun(len(cases), 'case')} of {data['cases']} {what}")
-    say(f"page: {out}")
+        say(f"{count_noun(len(data[key]), 'case')} of {data['cases']} {what}")
+    say(f"page: {data['out']}")

@@ -16,7 +16,6 @@ from ..verdict.rejudge import read_and_judge
 from .arguments import Usage, emit, load_plan, load_spec_of, pick, suite_option
 from .diff_documents import diff_documents, print_document_diff
 from .parser import Parser, path
-from .shared_options import add_suite
 
 _FORMS = {".txt": diff_report.render_text, ".md": diff_report.render_markdown}
 
@@ -30,7 +29,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("old", type=path, metavar="OLD", help="the folder of a run, its results.jsonl, or a document")
     parser.add_argument("new", type=path, metavar="NEW", help="those of a later run, or another document")
     parser.path("--out", "FILE", "write a file, text, Markdown or a page as its name ends in .txt, .md or .html")
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

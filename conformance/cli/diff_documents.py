@@ -74,9 +74,6 @@ def _facts(operation: Operation, document: str) -> dict[str, Any]:
     return facts
 
 
-# ── the example ───────────────────────────────────────────────────────────────────────────────────
-
-
 def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     """Return a smallest call with different meanings, or the domain in which there is none."""
     compiled = contracts(spec)

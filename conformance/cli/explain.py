@@ -13,8 +13,7 @@ from ..plan.rows import explain_drawn
 from ..system.terminal import label_paragraph, lines, paint, say, table, verbatim, wrap
 from ..system.text import describe_unknown, format_call
 from .arguments import Usage, emit, find_alike, load_spec_of, suite_option
-from .explain_case import find_case, print_case
-from .explain_repro import print_script
+from .explain_case import find_case, print_case, print_script
 from .facts import of_document, of_finding, of_operation, of_rule
 from .layout import (
     describe_standing,
@@ -26,7 +25,6 @@ from .layout import (
     print_section,
 )
 from .parser import Parser
-from .shared_options import add_suite
 
 _HEADINGS = {
     "stated": "rules it states", "stated, as we read it": "rules it states, as we read it", "our ruling": "our rulings",
@@ -45,11 +43,9 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
     text = "print a script that repeats a case that you trust with that library alone; bundled backends only"
     parser.once("--backend", "NAME", text)
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print everything that has the name."""
     name, backend, options = args.name or "", args.backend, suite_option(args.suite)
     if not name.strip():
         raise Usage(

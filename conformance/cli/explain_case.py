@@ -1,17 +1,21 @@
-"""`conformance explain CASE`: a case or one of its rows, what it means in each document, and how to run it."""
+"""`conformance explain CASE`: a case or a row with its meanings and commands, or with --backend a script of it."""
 
 from __future__ import annotations
 
+import importlib
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from ..adapter import REFERENCE, bundled_backends, name_and_device
 from ..hunt.write_case import write_expectation
-from ..model import Case, Spec, Suite
-from ..plan.rows import Row, plan_of
+from ..model import Case, Spec, Suite, Unsupported
+from ..plan.rows import Row, explain_drawn, plan_of
+from ..report.script import complete_script
 from ..report.wording import format_step
-from ..system.terminal import label_paragraph, paint, say, verbatim
-from .arguments import locate_case
+from ..system.terminal import label_paragraph, paint, say, say_raw, verbatim
+from ..system.text import describe_unknown
+from .arguments import Usage, emit, locate_case
 from .facts import of_meaning
 from .layout import print_heading, print_meanings
 
@@ -19,7 +23,7 @@ _MAX_ROWS_SHOWN = 4
 """Rows to list, so that the meaning and the commands fit on one screen."""
 
 
-def find_rows(suite: Suite, name: str) -> list[Row]:
+def _find_rows(suite: Suite, name: str) -> list[Row]:
     """Return the rows of the case of that name, or the row of that name."""
     wanted = name.strip().rpartition("::")[2]
     return [row for row in plan_of(suite).rows if wanted in (row.id, row.case.id)]
@@ -27,7 +31,7 @@ def find_rows(suite: Suite, name: str) -> list[Row]:
 
 def find_case(suite: Suite, name: str, options: str, pytest_options: str) -> list[dict[str, Any]]:
     """Return the case of that name, or of the row of that name; at most one. Its commands have the options."""
-    rows = find_rows(suite, name)
+    rows = _find_rows(suite, name)
     case = rows[0].case if rows else suite.cases.get(name.strip())
     if case is None:
         return []
@@ -95,3 +99,44 @@ def print_case(spec: Spec, case: Mapping[str, Any]) -> None:
     say()
     for command in case["commands"]:
         say(verbatim(paint("bold", command)))
+
+
+def print_script(suite: Suite, name: str, backend: str, as_json: bool, options: str) -> None:
+    """Print a script that repeats the row of that name, or a row of the case, in the library's own Python."""
+    rows = _find_rows(suite, name)
+    if not rows:
+        raise Usage(explain_drawn(name) or describe_unknown("case", name, suite.cases, "conformance list cases"))
+    rows.sort(key=lambda row: row.type != "f32")  # most libraries have f32
+    row = _find_writable(rows, backend, f"conformance run {shlex.quote(backend)}{options} -k {shlex.quote(name)}")
+    text = complete_script({row.case.id: row}, backend)
+    if as_json:
+        emit({"row": row.id, "backend": backend, "language": "python", "text": text})
+    else:
+        say_raw(text)
+
+
+def _find_writable(rows: list[Row], backend: str, run: str) -> Row:
+    """Return the first row that a script can be written for. `run`: the command that calls them without a script."""
+    name, device = name_and_device(backend)
+    if name not in bundled_backends():
+        if ":" in backend:
+            raise Usage(f"--backend takes bundled backends only; to call the case on {backend}: {run}")
+        raise Usage(describe_unknown("backend", name, bundled_backends(), "conformance list backends"))
+    repro: Any = importlib.import_module("conformance.adapters.repro")
+    if name not in repro.WRITERS:
+        own = name == REFERENCE
+        why = "is the suite’s own reference and no library; try numpy" if own else "has no writer of scripts"
+        raise Usage(f"--backend {name}: {name} {why}")
+    if device is not None and name not in repro.WITH_DEVICE:
+        raise Usage(f"--backend {backend}: {name} has no choice of device; write --backend {name}")
+    facets = []
+    for row in rows:
+        try:
+            repro.WRITERS[name](row, backend)
+        except Unsupported as unsupported:  # noqa: PERF203 - which row it has words for is seen by trying
+            facets.append(unsupported.facet)
+        else:
+            return row
+    raise Usage(
+        f"no script for {name} can make the call of {rows[0].case.id}: it needs {', '.join(dict.fromkeys(facets))}"
+    )

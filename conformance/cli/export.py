@@ -13,7 +13,6 @@ from ..system.files import replace_text
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan, load_spec_of
 from .parser import Parser
-from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance export onnx --out build/onnx            a folder for each test, for onnx's own runner
@@ -33,7 +32,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("format", choices=("onnx", "benchdnn", "json", "code", "smt2"), metavar="FORMAT", help=text)
     parser.add_argument("--lang", choices=NAMES, metavar="LANGUAGE", help=f"of code: {', '.join(NAMES)}")
     parser.path("--out", "DIR", "where the files go, a new or an empty folder", required=True)
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

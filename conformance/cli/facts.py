@@ -15,7 +15,6 @@ FORMS = ("requires", "where", "gives", "ensures", "when")
 
 
 def pointers_in(pointers: Iterable[Pointer], document: str) -> list[dict[str, Any]]:
-    """Return line and words of the pointers into one document."""
     return [{"line": each.line, "words": each.words} for each in pointers if each.document == document]
 
 
@@ -82,16 +81,11 @@ def of_document(spec: Spec, document: Document) -> dict[str, Any]:
 
 
 def of_operation(operation: Operation) -> dict[str, Any]:
-    """Return the whole entry of an operation in operations.yaml."""
     entry = {key: value for key, value in operation.detail.items() if key != "id"}
     return {"operation": operation.id, **entry, "place": str(operation.place)}
 
 
-# ── calls and what they mean ──────────────────────────────────────────────────────────────────────
-
-
 def of_call(call: Call) -> dict[str, Any]:
-    """Return a call, and its form if it has one."""
     data: dict[str, Any] = {"src": list(call.src), "shape": list(call.shape), "special_zero": call.special_zero}
     if call.form is not None:
         data["form"] = {name: list(v) if isinstance(v, tuple) else v for name, v in call.form._asdict().items()}
@@ -158,9 +152,6 @@ def _form_options(form: Form) -> Iterator[str]:
     if form.declared is not None:
         values["declared"] = _format_lengths(form.declared).strip("'")
     yield from (f"--form {shlex.quote(f'{key}={value}')}" for key, value in values.items() if value)
-
-
-# ── what an operation can express ─────────────────────────────────────────────────────────────────
 
 
 def _first_too_large(type_: str, shape: tuple[int | str, ...]) -> int | None:

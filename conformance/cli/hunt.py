@@ -14,14 +14,13 @@ from ..system.terminal import count_noun, lines, paint, say
 from .arguments import emit, load_spec_of
 from .parser import Parser, positive, whole
 from .request import check_names
-from .shared_options import add_backend, add_calls, add_isolation, add_limits, add_suite, read_limits
+from .shared_options import add_backend, add_calls, add_isolation, add_limits, read_limits
 
 EXAMPLES = """\
   conformance hunt reference --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails"""
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     add_backend(parser)
     add_calls(parser)
     parser.add_argument("--examples", type=positive, default=2000, metavar="N", help="calls to try (2000)")

@@ -67,7 +67,6 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
 
 
 def print_rules(spec: Spec, standings: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
-    """Print each rule, and how documents treat it."""
     for rule, documents in standings.items():
         say()
         say(f"{paint('bold', rule)}  {paint('dim', spec.rules[rule].level)}")

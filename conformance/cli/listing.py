@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,12 +12,12 @@ from ..adapter import bundled_backends, registered_backends
 from ..load.cases import with_cases
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
+from ..report.rows import group_pairs
 from ..system.terminal import count_noun, paint, say, table
 from ..system.text import describe_unknown, shorten
 from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, locate_case, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
-from .shared_options import add_suite
 
 _LEVEL_STYLES = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 
@@ -35,38 +34,25 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, factors or backends")
     text = "list only what concerns this document, rule, level or kind"
     parser.add_argument("words", nargs="*", metavar="WORD", help=text)
-    add_suite(parser)
-
-
-class _Scope(NamedTuple):
-    """The specification, the folder of --suite, and the one document, rule, level or kind to list."""
-
-    spec: Spec
-    suite: Path | None
-    chosen: Mapping[str, str]
 
 
 class _Listing(NamedTuple):
-    """The way to list one kind of thing."""
-
     filters: tuple[str, ...]
     """What a word can choose: a document, rule, level or kind."""
-    entries: Callable[[_Scope], Iterator[dict[str, Any]]]
+    entries: Callable[[Spec, Path | None, Mapping[str, str]], Iterator[dict[str, Any]]]
+    """Makes the entries from the specification, the folder of --suite, and what is chosen by the kind of filter."""
     cells: Mapping[str, str | Callable[[Spec, dict[str, Any]], str]]
     """By the name of a column: the key of an entry, or a function that writes the cell."""
     right: tuple[int, ...] = ()
-    noun: str = ""
-    """An entry in words, if it is not the singular of the name of the list."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the list that the arguments name."""
     if args.what is None:
         raise Usage(f"say what to list: {', '.join(LISTINGS)}; for example `conformance list rules`")
     plural = f"{args.what}s"
     what = plural.lower() if plural.lower() in LISTINGS else pick("list", args.what, LISTINGS)
     spec = load_spec_of(args.suite)
-    entries = list(LISTINGS[what].entries(_Scope(spec, args.suite, _read_words(spec, what, args.words))))
+    entries = list(LISTINGS[what].entries(spec, args.suite, _read_words(spec, what, args.words)))
     if args.json:
         emit(_with_rows(entries, args.suite) if what == "cases" else {what: entries})
     else:
@@ -74,14 +60,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def names_to_filter_by(spec: Spec) -> dict[str, Collection[str]]:
-    """Return the words that may follow the name of a list, by what they are."""
-    return {"document": spec.documents, "level": LEVELS, "kind": FINDING_KINDS, "rule": spec.rules}
-
-
 def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
     """Say what each word filters by; Usage if it names nothing, or nothing that this list has."""
-    known = names_to_filter_by(spec)
+    known: dict[str, Collection[str]] = {
+        "document": spec.documents, "level": LEVELS, "kind": FINDING_KINDS, "rule": spec.rules,
+    }  # fmt: skip
     filters = LISTINGS[what].filters
     found: dict[str, str] = {}
     for word in words:
@@ -117,39 +100,35 @@ def _show(spec: Spec, what: str, entries: list[dict[str, Any]]) -> None:
     say()
     first = next(iter(entries[0].values())) if entries else ""
     more = f"; conformance {'run' if what == 'backends' else 'explain'} {first}" if entries else ""
-    say(paint("dim", f"{count_noun(len(entries), listing.noun or what[:-1])}{more}"))
+    say(paint("dim", f"{count_noun(len(entries), what[:-1])}{more}"))
 
 
-# ── the entries ───────────────────────────────────────────────────────────────────────────────────
-
-
-def _rules(scope: _Scope) -> Iterator[dict[str, Any]]:
-    for rule in scope.spec.rules.values():
-        document = scope.chosen.get("document")
+def _rules(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    document = chosen.get("document")
+    for rule in spec.rules.values():
         is_bound = document is None or standing(rule, document)["standing"] != "not bound"
-        if is_bound and scope.chosen.get("level", rule.level) == rule.level:
-            yield of_rule(scope.spec, rule)
+        if is_bound and chosen.get("level", rule.level) == rule.level:
+            yield of_rule(spec, rule)
 
 
-def _operations(scope: _Scope) -> Iterator[dict[str, Any]]:
-    for operation in scope.spec.operations.values():
-        if scope.chosen.get("document") in (None, *operation.documents):
+def _operations(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for operation in spec.operations.values():
+        if chosen.get("document") in (None, *operation.documents):
             yield of_operation(operation)
 
 
-def _findings(scope: _Scope) -> Iterator[dict[str, Any]]:
-    compiled, options = contracts(scope.spec), suite_option(scope.suite)
-    for finding in sorted(scope.spec.findings.values(), key=lambda finding: WEIGHTS.index(finding.weight)):
-        document = scope.chosen.get("document")
+def _findings(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    compiled, options, document = contracts(spec), suite_option(folder), chosen.get("document")
+    for finding in sorted(spec.findings.values(), key=lambda finding: WEIGHTS.index(finding.weight)):
         is_concerned = document is None or pointers_in(finding.at, document)
-        if is_concerned and scope.chosen.get("kind", finding.kind) == finding.kind:
-            yield of_finding(scope.spec, finding, compiled, options)
+        if is_concerned and chosen.get("kind", finding.kind) == finding.kind:
+            yield of_finding(spec, finding, compiled, options)
 
 
-def _cases(scope: _Scope) -> Iterator[dict[str, Any]]:
-    suite = with_cases(scope.spec, scope.suite)
+def _cases(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    suite = with_cases(spec, folder)
     for case in suite.cases.values():
-        if scope.chosen.get("rule", case.rule) == case.rule:
+        if chosen.get("rule", case.rule) == case.rule:
             calls = [
                 f"{step.src_type}{list(step.src)} by {' then '.join(str(list(shape)) for shape in step.shapes)}"
                 for step in (case.steps[number] for number in case.shown_steps)
@@ -161,23 +140,18 @@ def _cases(scope: _Scope) -> Iterator[dict[str, Any]]:
 def _with_rows(entries: Iterable[dict[str, Any]], suite: Path | None) -> dict[str, Any]:
     """Return cases with the ids of their rows, and the digest of the suite that has them."""
     plan = load_plan(suite)
-    rows = defaultdict[str, list[str]](list)
-    for row in plan.rows:
-        rows[row.case.id].append(row.id)
-    return {"suite": plan.suite.digest, "cases": [{**entry, "rows": rows[entry["case"]]} for entry in entries]}
+    rows = group_pairs((row.case.id, row.id) for row in plan.rows)
+    return {"suite": plan.suite.digest, "cases": [{**entry, "rows": rows.get(entry["case"], ())} for entry in entries]}
 
 
-def _factors(scope: _Scope) -> Iterator[dict[str, Any]]:
+def _factors(spec: Spec, *_: object) -> Iterator[dict[str, Any]]:
     from ..draw.factors import Factors  # NumPy is slow to import, and no other list needs it
 
-    factors = Factors(scope.spec)
+    factors = Factors(spec)
     for name, values in factors.values.items():
         designs = [design for design in factors.designs if name in design.factors]
         meets = {design.name: "threes" if name in design.threes else "pairs" for design in designs}
         yield {"factor": name, "about": factors.about[name], "meets": meets, "values": values}
-
-
-# ── the columns ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -214,7 +188,7 @@ LISTINGS = {
     ),
     "documents": _Listing(
         (),
-        lambda scope: (of_document(scope.spec, each) for each in scope.spec.documents.values()),
+        lambda spec, *_: (of_document(spec, each) for each in spec.documents.values()),
         {
             **_same("document", "operation", "edition", "lines", "statements"),
             "licence": lambda _, document: document["licence"] or "no licence stated",
@@ -254,7 +228,7 @@ LISTINGS = {
     ),
     "backends": _Listing(
         (),
-        lambda _: chain(
+        lambda *_: chain(
             (
                 {"backend": name, **{key: getattr(known, key) for key in ("version", "about", "install", "not_tried")}}
                 for name, known in bundled_backends().items()

@@ -31,9 +31,6 @@ _DIMS = frozenset({"--src", "--shape", "--form"})
 _LONG_OPTION = re.compile(r"--[A-Za-z]")
 
 
-# ── reading the command line ──────────────────────────────────────────────────────────────────────
-
-
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the arguments; Usage says what to type instead."""
     words = [_with_hyphens(word) for word in arguments]
@@ -92,9 +89,6 @@ def _join_dims(words: Sequence[str]) -> list[str]:
         else:
             joined[-1] += f" {word}" if "=" in joined[-1] else f"={word}"
     return joined
-
-
-# ── running the command ───────────────────────────────────────────────────────────────────────────
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

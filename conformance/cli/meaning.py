@@ -9,7 +9,6 @@ from typing import Any
 
 from ..meaning.contract import contracts
 from ..model import INTEGERS, Call, Form, Operation
-from ..model.types import WIDTH
 from ..system.terminal import paint, say
 from ..system.text import format_call, format_dims
 from .arguments import Usage, emit, load_spec_of, pick
@@ -17,10 +16,8 @@ from .facts import holding_type, meaning_in, of_call
 from .layout import print_meanings
 from .parser import Parser
 from .reading import read_boolean, read_named_lengths, read_names, read_partial_lengths, read_type, read_typed_lengths
-from .shared_options import add_suite
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
-_TYPES = (*WIDTH, "string")
 _PARTS = ("shape", "special_zero", "src", "dst")
 _TYPE_KEYS = ("src_type", "dst_type", "shape_type", "special_zero_type")
 _KEYS = (*_TYPE_KEYS, "shape_rank", "declared", "missing", "extra_attributes", "extra_operands")
@@ -34,7 +31,6 @@ declared (dims of dst, such as 3,?), missing (shape, special_zero, src, dst), ex
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or 'f32[n, 4, 5]'; () for rank 0")
     parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1 or n,-1")
     parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")
@@ -42,103 +38,89 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the meaning of the call."""
     for option, text in (("--src", args.src), ("--shape", args.shape), ("--special-zero", args.special_zero)):
         if text is None:
             raise Usage(f"{option} is missing; {_EXAMPLE}")
-    typed = _TypedCall(args.src, args.shape, args.special_zero, args.form or ())
+    written, src = read_typed_lengths("--src", args.src)
+    lengths: tuple[Any, Any] = src, read_named_lengths("--shape", args.shape)  # or names of lengths
+    plain = Call(*lengths, read_boolean("--special-zero", args.special_zero))
+    form = _read_form(_read_pairs(args.form or ()), written)
     spec = load_spec_of(args.suite)
     compiled = contracts(spec)
     meanings = {}
-    for name in spec.documents:
-        operation = spec.operations[spec.documents[name].operation]
-        call = typed.call(operation)
-        meanings[name] = meaning_in(spec, name, call, compiled[name])
-        meanings[name]["call"] = of_call(call)
-    plain = Call(typed.src, typed.shape, typed.special_zero)
+    for name, document in spec.documents.items():
+        call = _with_form(plain, form, spec.operations[document.operation])
+        meanings[name] = meaning_in(spec, name, call, compiled[name]) | {"call": of_call(call)}
     if args.json:
         emit({"call": of_call(plain), "meanings": meanings})
     else:
-        say(paint("bold", typed.sentence()))
+        say(paint("bold", _describe(plain, form)))
         say()
         print_meanings(spec, meanings)
     return 0
 
 
-# ── the call ──────────────────────────────────────────────────────────────────────────────────────
+def _read_form(given: Mapping[str, str], written: str | None) -> dict[str, Any]:
+    """Read the values of --form, by the names of `Form`. `written`: the type that --src has."""
+    form: dict[str, Any] = {}
+    for key, text in given.items():
+        option = f"--form {key}"
+        if key in _TYPE_KEYS:
+            form[key] = read_type(option, text)
+        elif key == "shape_rank":
+            if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
+                what = f"{text[:40]!r} is not a number from 0 to 64"
+                raise Usage(f"{option} {what}; a well-formed shape has rank 1")
+            form[key] = int(text)
+        elif key == "declared":
+            form[key] = read_partial_lengths(option, text)
+            if any(d is not None and d < 0 for d in form[key]):
+                raise Usage(f"{option} {text!r}: a length is not below 0; write ? where it is not known")
+        elif key == "missing":
+            form[key] = [pick(f"name for {option}:", name, _PARTS) for name in read_names(text)]
+        else:
+            form[key] = read_names(text)
+    if written is not None:
+        read = read_type("--src", written)
+        if form.setdefault("src_type", read) != read:
+            raise Usage(f"--src says {read} and --form src_type {form['src_type']}; say it once")
+    return form
 
 
-class _TypedCall:
-    """The call that the command line describes, for each operation."""
-
-    def __init__(self, src: str, shape: str, special_zero: str, form: Sequence[str]) -> None:
-        self.src: tuple[Any, ...]  # a length, or the name of one
-        self.shape: tuple[Any, ...]
-        written, self.src = read_typed_lengths("--src", src)
-        self.shape = read_named_lengths("--shape", shape)
-        self.special_zero = read_boolean("--special-zero", special_zero)
-        self.form = self._form(_read_pairs(form), written)
-
-    def _form(self, given: Mapping[str, str], written: str | None) -> dict[str, Any]:
-        """Read the values of --form, by the names of `Form`."""
-        form: dict[str, Any] = {}
-        for key, text in given.items():
-            option = f"--form {key}"
-            if key in _TYPE_KEYS:
-                form[key] = read_type(option, text, _TYPES)
-            elif key == "shape_rank":
-                if not re.fullmatch(r"[0-9]|[1-5][0-9]|6[0-4]", text.strip()):
-                    what = f"{text[:40]!r} is not a number from 0 to 64"
-                    raise Usage(f"{option} {what}; a well-formed shape has rank 1")
-                form[key] = int(text)
-            elif key == "declared":
-                form[key] = read_partial_lengths(option, text)
-                if any(d is not None and d < 0 for d in form[key]):
-                    raise Usage(f"{option} {text!r}: a length is not below 0; write ? where it is not known")
-            elif key == "missing":
-                form[key] = [pick(f"name for {option}:", name, _PARTS) for name in read_names(text)]
-            else:
-                form[key] = read_names(text)
-        if written is not None:
-            read = read_type("--src", written, _TYPES)
-            if form.setdefault("src_type", read) != read:
-                raise Usage(f"--src says {read} and --form src_type {form['src_type']}; say it once")
-        return form
-
-    def call(self, operation: Operation) -> Call:
-        """Return the call for an operation; shape is an attribute of some operations and an operand of others."""
-        if not self.form:
-            return Call(self.src, self.shape, self.special_zero)
-        given = dict(self.form)
-        missing = given.pop("missing", [])
-        attributes = ["special_zero", *(["shape"] if "attribute" in operation.shape_passed_as else [])]
-        src_type = given.pop("src_type", operation.types[0])
-        shape_type = given.pop("shape_type", None) or holding_type(operation, self.shape)
-        form = Form(
+def _with_form(plain: Call, form: Mapping[str, Any], operation: Operation) -> Call:
+    """Return the call for an operation; shape is an attribute of some operations and an operand of others."""
+    if not form:
+        return plain
+    given = dict(form)
+    missing = given.pop("missing", [])
+    attributes = ["special_zero", *(["shape"] if "attribute" in operation.shape_passed_as else [])]
+    src_type = given.pop("src_type", operation.types[0])
+    return plain._replace(
+        form=Form(
             src_type,
             given.pop("dst_type", src_type),
-            shape_type,
+            given.pop("shape_type", None) or holding_type(operation, plain.shape),
             special_zero_is_exact=given.get("special_zero_type", "bool") in ("bool", *INTEGERS),
             missing_attributes=tuple(name for name in missing if name in attributes),
             missing_operands=tuple(name for name in missing if name not in attributes),
             **given,
         )
-        return Call(self.src, self.shape, self.special_zero, form)
+    )
 
-    def sentence(self) -> str:
-        """Describe the call, so that a person sees how it was read."""
-        parts = [format_call(self.src, self.shape, self.special_zero)]
-        for name, value in self.form.items():
-            if name == "declared":
-                text = format_dims(value)
-            else:
-                text = str(value) if isinstance(value, str | int) else " and ".join(value) or "none"
-            parts.append(f"{name.replace('_', ' ')} {text}")
-        return ", ".join(parts)
+
+def _describe(plain: Call, form: Mapping[str, Any]) -> str:
+    """Describe the call, so that a person sees how it was read."""
+    parts = [format_call(plain.src, plain.shape, plain.special_zero)]
+    for name, value in form.items():
+        if name == "declared":
+            text = format_dims(value)
+        else:
+            text = str(value) if isinstance(value, str | int) else " and ".join(value) or "none"
+        parts.append(f"{name.replace('_', ' ')} {text}")
+    return ", ".join(parts)
 
 
 def _read_pairs(words: Sequence[str]) -> dict[str, str]:
-    """Return the values of --form by key."""
     values: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")

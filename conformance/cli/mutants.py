@@ -77,9 +77,6 @@ def _with_progress(label: str, things: list[Any]) -> Iterator[Any]:
     progress.close()
 
 
-# ── for machines ──────────────────────────────────────────────────────────────────────────────────
-
-
 def _data(findings: Findings, problems: list[str]) -> dict[str, Any]:
     return {
         "ok": not problems,
@@ -95,9 +92,6 @@ def _data(findings: Findings, problems: list[str]) -> dict[str, Any]:
             for result in findings.mutants
         ],
     }
-
-
-# ── for people ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _show(findings: Findings, problems: list[str]) -> None:

@@ -38,7 +38,6 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the adapter and print the next commands."""
     name, language = args.name, args.lang
     if not _NAME.fullmatch(name):
         raise Usage(f"{name!r} is no name for a backend; begin with a letter, go on with letters, digits, - and _")

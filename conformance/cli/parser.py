@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..system.json_forms import is_date
+from ..system.json_forms import SHA256, is_date
 from ..system.terminal import fold_lines
 from ..system.text import describe_unknown, quote
 from .arguments import Usage
@@ -42,10 +42,8 @@ class Parser(argparse.ArgumentParser):
         """Add an option that is given at most once."""
         self.add_argument(option, action=_Once, metavar=metavar, help=help_, **more)
 
-    def path(self, option: str, metavar: str, help_: str, short: str | None = None, **more: Any) -> None:
-        """Add an option that names a file or a folder."""
-        names = [option] if short is None else [option, short]
-        self.add_argument(*names, action=_Once, metavar=metavar, help=help_, type=path, **more)
+    def path(self, option: str, metavar: str, help_: str, *short: str, **more: Any) -> None:
+        self.add_argument(option, *short, action=_Once, metavar=metavar, help=help_, type=path, **more)
 
     def many(self, option: str, metavar: str, help_: str, **more: Any) -> None:
         """Add an option that may be repeated; its values are a list."""
@@ -69,7 +67,6 @@ def path(text: str) -> Path:
 
 
 def existing_file(text: str) -> Path:
-    """Read the path of a file that is there."""
     if not path(text).exists() or path(text).is_dir():
         raise argparse.ArgumentTypeError(f"{quote(text)} is no file; check the path")
     return path(text)
@@ -114,8 +111,7 @@ def day(text: str) -> datetime:
 
 
 def nonce(text: str) -> str:
-    """Read 32 bytes in hexadecimal."""
-    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+    if not SHA256.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no nonce; write 64 of the digits 0 to 9 and a to f")
     return text
 

@@ -12,13 +12,12 @@ from ..evidence.folder import results_path
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..report.finished_run import FinishedRun
 from ..site.playground import PLAYGROUND
-from ..site.publish import SPECIFICATION, Stale, prepare, publish, refuse_foreign_pages, size, write_pages
+from ..site.publish import SPECIFICATION, prepare, publish, refuse_foreign_pages, size, write_pages
 from ..site.register import REGISTER
 from ..system.files import lock_folder
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .parser import Parser, path
-from .shared_options import add_suite
 
 COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, OBSERVED, ERROR, WAIVED, NOT_RUN)
 """The verdicts that a test can have."""
@@ -33,7 +32,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("folder", type=path, metavar="DIR", help=text)
     text = "the folder of a whole run or of a certificate, to be put into DIR"
     parser.add_argument("runs", nargs="*", type=path, metavar="RUN", help=text)
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         emit({
             "folder": str(site),
             "backends": [{"name": facts.name, "verdicts": dict(facts.conclusion.counts)} for facts in runs],
-            "stale": [each.why for each in stale],
+            "stale": stale,
             "certificates": certificates,
         })  # fmt: skip
     else:
@@ -64,12 +62,12 @@ def run(args: argparse.Namespace) -> int:
     return 1 if stale or any(each["level"] is None for each in certificates) else 0
 
 
-def _show(site: Path, runs: list[FinishedRun], stale: list[Stale], certificates: list[dict[str, Any]]) -> None:
+def _show(site: Path, runs: list[FinishedRun], stale: list[str], certificates: list[dict[str, Any]]) -> None:
     if runs:
         rows = [(facts.name, *(str(facts.conclusion.counts.get(verdict, 0)) for verdict in COLUMNS)) for facts in runs]
         say(table(rows, ("backend", *COLUMNS), tuple(range(1, 1 + len(COLUMNS)))))
-    for each in stale:
-        say(f"not on the page: {each.why}")
+    for why in stale:
+        say(f"not on the page: {why}")
     if certificates:
         lines = [(each["backend"] or each["folder"], each["level"] or "refused", each["run"] or "", each["suite"] or "",
                   each["why"] or f"valid until {each['until']}") for each in certificates]  # fmt: skip

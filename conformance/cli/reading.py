@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..model.types import WIDTH
 from .arguments import Usage, pick
 
 LARGEST = 2**63 - 1
@@ -68,7 +69,7 @@ def read_partial_lengths(option: str, text: str) -> tuple[int | None, ...]:
 
 def _entries(option: str, text: str) -> list[str]:
     body = _plain(text)
-    if body[:1] in _PAIRS and body[:1]:
+    if body[:1] in _PAIRS:
         if body[-1:] != _PAIRS[body[0]]:
             raise _nonsense(option, text, f"{body[0]!r} is not closed")
         body = body[1:-1].strip()
@@ -107,10 +108,10 @@ def read_boolean(option: str, text: str) -> bool:
     raise Usage(f"{option} {text[:60]!r} is neither true nor false; write {option} true")
 
 
-def read_type(option: str, text: str, types: tuple[str, ...]) -> str:
+def read_type(option: str, text: str) -> str:
     """Read an element type by the specification's name or a library's, such as `float32`."""
     plain = _plain(text).lower()
-    return pick(f"type for {option}:", _ALIASES.get(plain, plain), types)
+    return pick(f"type for {option}:", _ALIASES.get(plain, plain), (*WIDTH, "string"))
 
 
 def read_names(text: str) -> tuple[str, ...]:

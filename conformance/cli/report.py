@@ -20,7 +20,6 @@ from .arguments import Usage, check_folder, emit, load_plan
 from .parser import Parser
 from .parser import path as read_path
 from .run import conclude_and_report
-from .shared_options import add_suite
 
 EXAMPLES = """\
   conformance report build/reference                  its pages; of an interrupted run, those of the rows that were run
@@ -33,7 +32,6 @@ def add_options(parser: Parser) -> None:
     text = "the folder of a run, with its results.jsonl; with --out, the folders of all shards of one run"
     parser.add_argument("folders", nargs="+", type=read_path, metavar="DIR", help=text)
     parser.path("--out", "DIR", "put the shards together, conclude as `run` does, and write the whole run there")
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,14 +39,13 @@ def run(args: argparse.Namespace) -> int:
     if args.out is None and len(args.folders) > 1:
         raise Usage("several folders are put together as the shards of one run; name a new folder with --out")
     plan = load_plan(args.suite)
-    folder = args.folders[0] if args.out is None else args.out.resolve()
     if args.out is None:
-        check_folder("DIR", folder)
-    with lock_folder(folder, "conformance report"):
-        if args.out is None:
-            return _write_again(folder, plan, args.json)
-        evidence = _put_together(args.folders, folder, plan)
-        return conclude_and_report(plan, evidence, folder, args.json)
+        check_folder("DIR", args.folders[0])
+        with lock_folder(args.folders[0], "conformance report"):
+            return _write_again(args.folders[0], plan, args.json)
+    out = args.out.resolve()
+    with lock_folder(out, "conformance report"):
+        return conclude_and_report(plan, _put_together(args.folders, out, plan), out, args.json)
 
 
 def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:

@@ -19,10 +19,9 @@ from ..plan.rows import Plan
 from ..report.verify import OtherSuite
 from ..runner.run_suite import RunRequest
 from ..system.exit_codes import FAILS
-from ..system.text import describe_unknown
-from .arguments import Usage
+from .arguments import Usage, refuse_unknown
 from .parser import Parser, one_line, path
-from .shared_options import add_backend, add_limits, add_suite, read_limits
+from .shared_options import add_backend, add_limits, read_limits
 
 
 def add_request_options(parser: Parser) -> None:
@@ -33,7 +32,6 @@ def add_request_options(parser: Parser) -> None:
     add_limits(parser)
     parser.add_argument("--large", action="store_true", help="also tensors of more than 2^31 elements (some 16 GiB)")
     parser.once("--tester", "NAME", "who tests, for the evidence and the report", type=one_line)
-    add_suite(parser)
 
 
 def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
@@ -65,13 +63,9 @@ def check_names(
     spec: Spec, operations: Sequence[str] | None, types: Sequence[str] | None, documents: Sequence[str] | None = None
 ) -> None:
     """Raise Usage for the name of an operation, type or document that there is not."""
-    for what, names, known in (
-        ("operation", operations, spec.operations), ("document", documents, spec.documents),
-        ("type", types, spec.types),
-    ):  # fmt: skip
-        for name in names or ():
-            if name not in known:
-                raise Usage(describe_unknown(what, name, sorted(known)))
+    refuse_unknown("operation", operations, spec.operations)
+    refuse_unknown("document", documents, spec.documents)
+    refuse_unknown("type", types, spec.types)
 
 
 def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ...]:
@@ -79,10 +73,7 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
     spec = plan.suite.spec
     facets = {facet for row in plan.rows for facet in row.facets}
     claimable = {name for name in FACETS if any(covers(name, facet) for facet in facets)}
-    known = {*claimable, *spec.operations, *spec.documents, *spec.types}
-    for name in names or ():
-        if name not in known:
-            raise Usage(describe_unknown("requirement", name, sorted(known)))
+    refuse_unknown("requirement", names, {*claimable, *spec.operations, *spec.documents, *spec.types})
     return tuple(names or ())
 
 

@@ -58,7 +58,7 @@ def add_options(parser: Parser) -> None:
     text = "only a few hundred rows, which notice almost every planted backend; never conforms"
     parser.add_argument("--quick", action="store_true", help=text)
     text = "only rows that failed in the run of that folder; never conforms"
-    parser.path("--last-failed", "DIR", text, short="--lf")
+    parser.path("--last-failed", "DIR", text, "--lf")
     text = "call no further row after N rows of the target failed; the others are not run"
     parser.add_argument("--maxfail", type=positive, metavar="N", help=text)
     text = "drawn rows to call after the cases: combinations, long sequences, then random ones (all but these)"
@@ -234,9 +234,6 @@ def write_reports(out: Path, plan: Plan, evidence: Evidence, conclusion: Conclus
         say_error(line)
     if unwritten:
         say_error(_how_to_continue(out, evidence))
-
-
-# ── what to run ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:

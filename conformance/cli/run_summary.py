@@ -17,6 +17,7 @@ from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
 from ..model.verdicts import LABELS, TABLE
 from ..plan.rows import Plan
+from ..report.rows import group_pairs
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
 from ..system.text import join_names, tell_error
 from ..verdict.conclude import Conclusion
@@ -118,9 +119,6 @@ def _say_all(texts: Iterable[str]) -> None:
         say(text)
 
 
-# ── the conclusion ────────────────────────────────────────────────────────────────────────────────
-
-
 def _name(evidence: Evidence) -> str:
     return paint("bold", f"{evidence.header['backend']['name']} {evidence.header['backend']['version']}")
 
@@ -145,10 +143,9 @@ def _sentences(sentences: Iterable[str], indent: int) -> Iterator[str]:
 
 def _share_sentences(conclusion: Conclusion) -> list[str]:
     """Write the sentences that differ in nothing but the document as one about all of these."""
-    documents: dict[str, list[str]] = {}
     names = dict.fromkeys(standing.document for standing in conclusion.standings)
-    for document, sentence in zip(names, conclusion.sentences, strict=True):
-        documents.setdefault(sentence.replace(document, "\0"), []).append(document)
+    pairs = zip(names, conclusion.sentences, strict=True)
+    documents = group_pairs((sentence.replace(document, "\0"), document) for document, sentence in pairs)
     return [sentence.replace("\0", join_names(group)) for sentence, group in documents.items()]
 
 
@@ -186,9 +183,6 @@ def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
         lines = [(verdicts, count_noun(number, "row")) for verdicts, number in counts.items()]
     for verdicts, what in lines:
         yield f"  {', '.join(paint(TABLE[verdict].style or 'dim', verdict) for verdict in verdicts)}", what
-
-
-# ── the failures ──────────────────────────────────────────────────────────────────────────────────
 
 
 def _note_outside(failures: Failures) -> Iterator[str]:
@@ -242,7 +236,4 @@ def _kind(
 
 def relative(path: Path) -> str:
     """Return a path as it is named from the working directory, if it lies below."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

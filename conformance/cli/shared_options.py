@@ -43,7 +43,6 @@ def add_limits(parser: Parser) -> None:
 
 
 def read_limits(args: argparse.Namespace) -> Limits:
-    """Return the limits that the options of `add_limits` set."""
     from ..isolate.backend import limits_for  # as above
 
     return limits_for(args.backend, args.timeout, args.memory)

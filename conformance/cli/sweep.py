@@ -27,12 +27,11 @@ from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table
-from ..system.text import describe_unknown
 from ..verdict import planted
-from .arguments import Usage, emit, load_spec_of
+from .arguments import Usage, emit, load_spec_of, refuse_unknown
 from .parser import Parser, shard, whole
 from .request import check_names
-from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, add_suite, read_limits
+from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, read_limits
 
 DEFAULT_OUT = Path("conformance-sweep")
 _PLANTED_DOMAIN = Domain(ranks=2, longest=2, entries=2, lowest=-2, highest=2)
@@ -42,7 +41,6 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    add_suite(parser)
     add_backend(parser)
     add_calls(parser)
     parser.add_argument(
@@ -147,14 +145,9 @@ def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer:
     return notes
 
 
-# ── what to sweep ─────────────────────────────────────────────────────────────────────────────────
-
-
 def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     check_names(spec, args.operation, args.type)
-    for name in args.layout or ():
-        if name not in LAYOUTS:
-            raise Usage(describe_unknown("layout", name, sorted(LAYOUTS)))
+    refuse_unknown("layout", args.layout, LAYOUTS)
     domain = Domain(args.rank, args.max_dim, args.rank + 1, -2, args.max_dim)
     if is_too_large(domain):
         raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
@@ -165,9 +158,6 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     )  # fmt: skip
 
 
-# ── messages ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def _announce(request: SweepRequest, shard_: str | None) -> None:
     ways = count_noun(len(request.ways), "way")
     say(f"{request.domain}, each in {ways} of calling: {count_noun(request.domain.size * len(request.ways), 'call')}")
@@ -176,7 +166,6 @@ def _announce(request: SweepRequest, shard_: str | None) -> None:
 
 
 def _conclude(shard_: str | None, results: Results) -> tuple[int, str]:
-    """Return the exit code and the reason for it."""
     escaped = planted.find_uncaught(planted.SWEPT, results.footer["canaries"])
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}

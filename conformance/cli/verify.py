@@ -23,7 +23,7 @@ from ..verdict.conclude import Conclusion, conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
 from .parser import Parser, day, path, positive
 from .request import check_requirements, read_claims, refusals_fail
-from .shared_options import add_suite, add_trust
+from .shared_options import add_trust
 
 EXAMPLES = """\
   conformance verify build/reference                  a folder of a run
@@ -47,7 +47,6 @@ def add_options(parser: Parser) -> None:
     add_trust(parser)
     parser.path("--subject", "FILE", "a file that must have been tested, such as a library")
     parser.once("--at", "DAY", "ask whether the certificate held on that day, such as 2026-11-25", type=day)
-    add_suite(parser)
 
 
 def run(args: argparse.Namespace) -> int:

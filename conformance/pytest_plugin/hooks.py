@@ -1,21 +1,10 @@
-"""The pytest hooks: under `pytest --adapter BACKEND` each row of the suite is an item.
+"""The pytest hooks: under `pytest --adapter BACKEND` each row is an item. docs/pytest.md says what users see.
 
-What is collected
-    The whole suite alone. If arguments name tests, these and then the suite. Arguments that name cases (`cases`,
-    `cases/zero.yaml`, `cases/zero.yaml::meets-infer`, `cases/zero.yaml::meets-infer[StaticReshape-f32]`) narrow the
-    suite to these. If all arguments name cases, nothing else is collected. They name the bundled cases from every
-    working directory. `testpaths` of the repository does not count.
+`--collect-only` runs nothing and keeps its exit status of 0. The session ends with an error if a worker of xdist runs
+another backend or suite than the process that concludes.
 
-What the exit status says
-    0 only if the whole target conforms. If pytest alone would end with 0 and the conclusion does not, the status is
-    the conclusion's code, as of `conformance run`: 1 if something in the target failed or erred, 4 if the run is
-    incomplete (rows deselected, skipped by a conftest, not reached, everything unsupported). All other codes are
-    pytest's own. `--collect-only` runs nothing and keeps its 0. The session ends with an error if a worker of xdist
-    runs another backend or suite than the process that concludes.
-
-How an item runs
-    Items have no fixtures, and run in pytest's own protocol. Results travel on the call report, over xdist too; only
-    the process that has the terminal concludes and writes files.
+Items have no fixtures, and run in pytest's own protocol. Results travel on the call report, over xdist too; only the
+process that has the terminal concludes and writes files.
 """
 
 from __future__ import annotations
@@ -40,9 +29,10 @@ from ..evidence.folder import clear
 from ..isolate.backend import close_backend, open_backend, process_notes
 from ..load.cases import load_suite
 from ..load.folders import cases_folder, find_folders, layers
-from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict
+from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
-from ..report.failure_text import format_failure, format_headline, pair_row
+from ..report.failure_text import format_failure, format_headline
+from ..report.rows import RowResult, group_pairs
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend
 from ..runner.run_suite import BackendSetup, RunRequest, check_backend, load_waivers
@@ -101,9 +91,6 @@ def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
         raise Usage(f"--conformance-out {option.conformance_out}: {error.strerror or error}") from None
 
 
-# ── the session ───────────────────────────────────────────────────────────────────────────────────
-
-
 class ConformanceSession:
     """The suite's part in a session: one backend, the rows to run, and their results."""
 
@@ -142,8 +129,6 @@ class ConformanceSession:
         name = plain(f"{identity.name} {identity.version}")
         return "{} (detail and claims {}, adapter {}, suite {}, waivers and limits {})".format(name, *short)
 
-    # ── collecting ──
-
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
         """Append the case files to what the session collects."""
@@ -151,23 +136,18 @@ class ConformanceSession:
         if isinstance(collector, pytest.Session):
             report = outcome.get_result()
             if report.passed:
-                report.result = [*report.result, *self.files(collector)]
-
-    def files(self, session: pytest.Session) -> Iterator[CaseFile]:
-        by_file: dict[str, list[Row]] = {}
-        for row in self.wanted:
-            if self.named is None or row.id in self.named:
-                by_file.setdefault(row.case.file, []).append(row)
-        for file, rows in by_file.items():
-            yield CaseFile.from_parent(session, name=file, nodeid=file, rows=rows, conformance=self)
+                named = (row for row in self.wanted if self.named is None or row.id in self.named)
+                by_file = group_pairs((row.case.file, row) for row in named)
+                report.result = [*report.result] + [
+                    CaseFile.from_parent(collector, name=file, nodeid=file, rows=rows, conformance=self)
+                    for file, rows in by_file.items()
+                ]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         gc.freeze()  # thousands of rows and items that the garbage collector would visit again and again
         if not self.config.option.collectonly:
             rows = (item.row for item in session.items if isinstance(item, CaseRow))
             self.calls.call_ahead(row for row in rows if self.setup.waive_call(row) is None)
-
-    # ── running ──
 
     def call(self, row: Row) -> Result:
         """Run a row as `conformance run` does, whatever warning filters the repository has."""
@@ -191,7 +171,6 @@ class ConformanceSession:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-        """Attach the result to the report of the call."""
         outcome: Any = yield
         if isinstance(item, CaseRow):
             report = outcome.get_result()
@@ -219,8 +198,6 @@ class ConformanceSession:
         if report.failed and isinstance(report.longrepr, str):  # from a worker of xdist, which sends text only
             report.longrepr = self.failure(row, result)  # type: ignore[assignment]
 
-    # ── what items ask ──
-
     def verdicts(self, result: Result) -> set[Verdict]:
         """Return the verdicts of the documents that the session judges by."""
         chosen = self.target.documents
@@ -228,7 +205,7 @@ class ConformanceSession:
 
     def failure(self, row: Row, result: Result) -> Failure:
         """Describe a failing row for a person, with the command that repeats it."""
-        shown = pair_row(row, result)
+        shown = RowResult(row, result, worst(result.verdicts.values()))
         rule = self.plan.suite.spec.rules[row.case.rule]
         return Failure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
 
@@ -253,12 +230,9 @@ class ConformanceSession:
         return f"not claimed: {', '.join(sorted(self.claims.find_unclaimed(row.facets)))}"
 
     def waiver_reason(self, result: Result) -> str:
-        """Name the waiver of a row, with its reason and its end."""
         waiver = next(waiver for waiver in self.setup.waivers if waiver.number == result.waiver)
         entry = waiver.entry
         return f"waived until {entry['expires']}: {entry['reason']} ({waiver.place})"
-
-    # ── concluding ──
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

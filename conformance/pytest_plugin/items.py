@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,7 +46,7 @@ class RowFailed(AssertionError):
 class CaseFile(pytest.Collector):
     """A file of the suite; its node id does not depend on the working directory."""
 
-    def __init__(self, conformance: ConformanceSession, rows: list[Row], **options: Any) -> None:
+    def __init__(self, conformance: ConformanceSession, rows: Sequence[Row], **options: Any) -> None:
         super().__init__(**options)
         self.conformance, self.rows = conformance, rows
 

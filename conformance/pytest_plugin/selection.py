@@ -29,7 +29,6 @@ def suite_folder(config: pytest.Config) -> Path | None:
 
 
 def target(plan: Plan, option: Any) -> Target:
-    """Return the target of the session, from --operation, --document, --type and --large."""
     names = {what: getattr(option, f"conformance_{what}") or () for what in ("operation", "document", "type")}
     check_names(plan.suite.spec, names["operation"], names["type"], names["document"])
     return Target(

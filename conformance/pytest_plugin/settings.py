@@ -1,12 +1,8 @@
 """Read how a pytest session calls the backend: as `conformance run` does, with the same limits, waivers and claims.
 
-Each of these options is called `--conformance-NAME`, because other plugins have `--timeout` and the like. It may also
-be set in the configuration of pytest as `conformance_NAME`; the command line wins. Paths there are relative to the file
-of the configuration.
-
-`--conformance-jobs N` is the number of processes of the backend. They call the rows ahead of pytest, which goes on in
-one process. This needs less time of the processor than `-n N`, in which each worker loads the suite and makes its plan.
-The two exclude each other, since together they would start N times as many processes as either says.
+docs/pytest.md lists the options, `--conformance-NAME`, each also a setting `conformance_NAME` of pytest.
+`--conformance-jobs N` needs less time of the processor than `-n N`, in which each worker loads the suite and makes its
+plan. Together they would start N times as many processes as either says.
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, cast, get_args
 
 import pytest
 
@@ -80,8 +76,7 @@ def _read(config: pytest.Config, name: str, read: Callable[[str], Value]) -> Val
 def _isolation(text: str) -> Isolation:
     if text not in get_args(Isolation):
         raise argparse.ArgumentTypeError(describe_unknown("isolation", text, get_args(Isolation)))
-    isolation: Any = text
-    return isolation  # type: ignore[no-any-return]
+    return cast("Isolation", text)
 
 
 def _read_file_name(config: pytest.Config, name: str) -> Path | None:

@@ -44,10 +44,9 @@ def texts(
 
 
 def finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedRun:
-    from ..evidence.drawn import plan_of_run
     from .finished_run import FinishedRun
 
-    return FinishedRun(plan_of_run(plan, evidence), evidence, conclusion)
+    return FinishedRun(plan, evidence, conclusion).with_drawn
 
 
 def _renderers(packed: bytes = b"", certified: bool = False) -> Mapping[str, Callable[[FinishedRun], str]]:

@@ -16,8 +16,6 @@ _PLACES = re.compile(PLACE.format('([^"]+)', "(.*?)"))
 _WORDS = re.compile(
     rf'<a href="{re.escape(COMPARED)}#case-([a-z0-9-]+)">Other backends that fail here: [\d,]+ of [\d,]+</a>'
 )
-
-
 _SINCE = re.compile(SINCE.format("(.*?)"))
 _CHANGES = re.compile(r'<a href="since-([\w.+-]+)\.html">Since \1: [\d,]+ tests better, [\d,]+ worse</a>')
 

@@ -53,7 +53,6 @@ def make_line(facets: Facets, answer: CaseAnswer, rows: Sequence[RowResult], fai
 
 
 def number_facet(facets: Facets, rows: Sequence[RowResult], documents: Iterable[str]) -> int:
-    """Return the number of the facet that some rows have in some documents."""
     among = set(documents)
     values = (
         (verdict for result in rows for document, verdict in result.verdicts.items() if document in among),

@@ -18,8 +18,6 @@ LISTED: tuple[Verdict, ...] = (FAIL, ERROR, WAIVED)
 
 
 class CaseAnswers(NamedTuple):
-    """A case with its answers."""
-
     case: Case
     counts: Mapping[Verdict, int]
     steps: list[StepCall]
@@ -34,8 +32,6 @@ class NamedCases(NamedTuple):
 
 
 class RuleCases(NamedTuple):
-    """The cases of a rule."""
-
     rule: str
     entries: list[CaseAnswers]
     idle: NamedCases | None
@@ -71,7 +67,7 @@ def _group_by_rule(run: FinishedRun) -> dict[str, tuple[tuple[RowResult, ...], .
     return {rule: by_rule[rule] for rule in run.plan.suite.spec.rules if rule in by_rule}
 
 
-def list_filters(run: FinishedRun, brief: bool = False) -> Mapping[str, Iterable[str]]:
+def list_filters(run: FinishedRun, brief: bool) -> Mapping[str, Iterable[str]]:
     """List the values of each filter; `brief`: only for what failed."""
     spec = run.plan.suite.spec
     rules = [rule for rule, rows in run.rules.items() if any(not brief or result.failing for result in rows)]

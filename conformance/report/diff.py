@@ -153,9 +153,7 @@ class Difference:
 
     @property
     def worse(self) -> bool:
-        return any(change.direction == "worse" for change in self.changes) or any(
-            each.worse for each in self.standings or ()
-        )
+        return self.counts["worse"] > 0 or any(each.worse for each in self.standings or ())
 
     @property
     def counts(self) -> dict[Direction, int]:
@@ -178,8 +176,7 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     asked_once = sum(left_out[row] for row in not_asked[0].keys() ^ not_asked[1].keys())
     rules = {row.id: row.case.rule for each in [*filter(None, plans)] or [plan] for row in each.rows}
     comparable = find_comparable(plan, old, new)
-    drawn = dict.fromkeys(row for row in (*now, *was) if drawn_number(row))
-    not_compared = {row for row in drawn if row not in comparable}
+    not_compared = {row for row in (*now, *was) if drawn_number(row) and row not in comparable}
     changes: list[Change] = []
     tests = 0
     for row in dict.fromkeys((*now, *was)):
@@ -238,8 +235,6 @@ def _name(evidence: Evidence, plan: Plan) -> Side:
     return Side(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, suite)
 
 
-# ── what the headers pin ──────────────────────────────────────────────────────────────────────────
-
 _PARTS: Mapping[str, Cause] = {
     "backend": "backend", "isolation": "backend", "claims": "claims", "suite": "suite", "waivers": "waiver",
     "environment": "environment", "target": "target", "drawn": "target",
@@ -260,19 +255,14 @@ def _flat(value: Any, name: str) -> dict[str, str]:
         return {key: text for part, each in value.items() for key, text in _flat(each, f"{name} · {part}").items()}
     if name == "waivers":
         return {
-            f"waiver of {', '.join(each[key] for key in KEYS if key in each)}": _format_waiver(each)
+            f"waiver of {', '.join(each[key] for key in KEYS if key in each)}": "; ".join(
+                f"{key}: {text}" for key, text in each.items() if key not in ("number", "place")
+            )
             for each in value or ()
         }
     if isinstance(value, list | tuple):
         return {name: ", ".join(map(str, value)) or "none"}
     return {name: "none" if value is None else str(value)}
-
-
-def _format_waiver(waiver: Mapping[str, Any]) -> str:
-    return "; ".join(f"{key}: {value}" for key, value in waiver.items() if key not in ("number", "place"))
-
-
-# ── documents ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _conclude(old: Evidence, new: Evidence, plan: Plan) -> tuple[Conclusion, Conclusion] | None:
@@ -286,7 +276,7 @@ def _pair_documents(
     both: tuple[Evidence, Evidence], concluded: tuple[Conclusion, Conclusion], plan: Plan
 ) -> Iterator[DocumentChange]:
     was, now = (
-        describe_documents(FinishedRun(plan_of_run(plan, evidence), evidence, conclusion))
+        describe_documents(FinishedRun(plan, evidence, conclusion).with_drawn)
         for evidence, conclusion in zip(both, concluded, strict=True)
     )
     yield from map(DocumentChange, was, now)
@@ -340,9 +330,6 @@ def _compare_blames(concluded: tuple[Conclusion, Conclusion]) -> Iterator[Blames
             yield BlamesOfDocument(document, before, after)
 
 
-# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
     """Make the change of a row that only one run has. It is neither better nor worse."""
     ends = ("/".join(dict.fromkeys(held.verdicts.values())), answer(held)), ("no such row", "")
@@ -351,7 +338,7 @@ def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
 
 def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[Pinned, ...]) -> Iterator[Change]:
     """Yield the changes of a drawn row that both runs called. The evidence of one holds it: it failed only there."""
-    causes = tuple(_others(dict.fromkeys(each.cause for each in pinned))) or ("flaky",)
+    causes = _others(dict.fromkeys(each.cause for each in pinned)) or ("flaky",)
     failed = group_pairs((verdict, document) for document, verdict in held.verdicts.items() if verdict not in RIGHT)
     for verdict, documents in failed.items():
         ends = (verdict, answer(held)), (_NOT_FAILED, "not kept")
@@ -386,7 +373,6 @@ def _changes(rule: str, was: Result, now: Result, pinned: tuple[Pinned, ...], pl
 
 
 def direction(was: str, now: str) -> Direction:
-    """Return how a row changed from one verdict to another."""
     if was in BAD and now in (WAIVED, NOT_CLAIMED, NOT_RUN):
         return "set aside"
     if _RANK[was] == _RANK[now]:
@@ -408,15 +394,13 @@ def _causes(
     if "(flaky" in f"{was.outcome.message} {now.outcome.message}":
         return ("flaky",)
     if WAIVED in (before, after) and (same or "waiver" in differs):
-        return ("waiver",) if same else tuple(dict.fromkeys(("waiver", *_others(differs))))
+        return ("waiver",) if same else ("waiver", *_others(differs))
     if NOT_CLAIMED in (before, after) and "claims" in differs:
         return ("claims",)
     if same and before != after:
         return ("ruling",) if ruled and "suite" in differs else ("suite",) if "suite" in differs else ("flaky",)
-    return tuple(_others(differs)) or ("flaky",)
+    return _others(differs) or ("flaky",)
 
 
-def _others(differs: Mapping[Cause, None]) -> Iterator[Cause]:
-    for cause in differs:
-        if cause in ("backend", "environment", "suite"):
-            yield cause
+def _others(differs: Mapping[Cause, None]) -> tuple[Cause, ...]:
+    return tuple(cause for cause in differs if cause in ("backend", "environment", "suite"))

@@ -67,15 +67,11 @@ class ChangeGroup(NamedTuple):
         """The answers; empty if only the claims changed."""
         if changed_by_claims(self.first):
             return ""
-        was, now = (
-            "/".join(dict.fromkeys(each))
-            for each in zip(*((c.was_answer, c.now_answer) for c in self.rows), strict=True)
-        )
-        return (
-            shorten(was, _MAX_TEXT)
-            if was == now
-            else f"{shorten(was, _MAX_TEXT) or 'nothing'} → {shorten(now, _MAX_TEXT) or 'nothing'}"
-        )
+        was = "/".join(dict.fromkeys(change.was_answer for change in self.rows))
+        now = "/".join(dict.fromkeys(change.now_answer for change in self.rows))
+        if was == now:
+            return shorten(was, _MAX_TEXT)
+        return f"{shorten(was, _MAX_TEXT) or 'nothing'} → {shorten(now, _MAX_TEXT) or 'nothing'}"
 
 
 def changed_by_claims(change: Change) -> bool:
@@ -122,9 +118,6 @@ def note_not_compared(difference: Difference) -> str:
     return f"not compared: {', and '.join(notes)}" if notes else ""
 
 
-# ── text ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def render_text(difference: Difference) -> str:
     """Render a file of plain text, as safe as what `say` prints."""
     return f"{plain(format_changes(difference))}\n"
@@ -166,9 +159,6 @@ def _list_lines(difference: Difference) -> Iterator[str]:
             yield f"      {' · '.join(filter(None, (group.verdicts, group.answers)))} · why: {group.causes}"
         if len(some) > _MAX_GROUPS_OF_TEXT:
             yield f"  and {len(some) - _MAX_GROUPS_OF_TEXT} more; --out changes.html has them"
-
-
-# ── Markdown ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def render_markdown(difference: Difference) -> str:
@@ -218,9 +208,6 @@ def _list_markdown(difference: Difference) -> Iterator[str]:
         if len(some) > MAX_GROUPS:
             yield f"- and {len(some) - MAX_GROUPS} more"
         yield ""
-
-
-# ── page ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def render_html(

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..evidence.command import script_parts
-from ..model import ERROR, FAIL, Case, Rule, Verdict
+from ..model import ERROR, FAIL, Case, Document, Rule, Spec, Verdict
 from ..plan.rows import Row
 from ..plan.steps import StepMeaning
 from ..system.text import shorten
+from ..verdict.blame import Blamed, heaviest
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
-from .clauses import BrokenRule, find_broken
 from .finished_run import FailureCounts, FinishedRun, Kind, Wants
 from .picture import Picture, draw_call
 from .rows import RowResult, describe_cases, failing_documents, group_pairs
@@ -36,7 +36,29 @@ MAX_LINES = 12
 """Lines of one case."""
 MAX_IN_SCRIPT, MAX_STEPS_IN_SCRIPT = 8, 12
 """Groups that the script of a page repeats, each by its first row, and steps of such a row: a page must stay small."""
+MAX_CLAUSES = 4
+"""Clauses to show of one failure."""
 Cases = Mapping[str, Sequence[RowResult]]
+
+
+class ClauseWords(NamedTuple):
+    """A few words of a line of a document."""
+
+    document: Document
+    line: int
+    words: str
+
+    @property
+    def page(self) -> str | None:
+        """A public page about the operation, newer than the document; None if none is known."""
+        return self.document.newer[0].page if self.document.newer else None
+
+
+class BrokenRule(NamedTuple):
+    """The rule that a failure breaks in some documents, with its clauses there; none if it is our ruling."""
+
+    rule: Rule
+    clauses: tuple[ClauseWords, ...]
 
 
 class FailingCase(NamedTuple):
@@ -131,13 +153,10 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         left = max(0, left - len(others))
 
 
-def list_shown(failures: Iterable[FailureGroup]) -> set[str]:
+def list_shown(failures: Sequence[FailureGroup]) -> set[str]:
     """Return the cases that failures show, in full or in a line."""
-    shown: set[str] = set()
-    for failure in failures:
-        shown.update(entry.case.id for entry in failure.full)
-        shown.update(entry.case.id for entry in failure.short)
-    return shown
+    full = {entry.case.id for failure in failures for entry in failure.full}
+    return full | {entry.case.id for failure in failures for entry in failure.short}
 
 
 def _choose_in_full(groups: Groups, in_full: InFull) -> Mapping[Kind, Sequence[str]]:
@@ -175,9 +194,9 @@ def _make_full(
         for (wants, got), same in list(answers.items())[:MAX_LINES]
     ]
     blames, meaning = run.blames_of(rows), _find_meaning(first).meaning
-    decisive = [find_broken(spec, rule, blames, documents)]
+    decisive = [_find_broken(spec, rule, blames, documents)]
     if meaning.kind == "illegal" and meaning.rules[0] != decisive[0].rule.id:
-        decisive.insert(0, find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
+        decisive.insert(0, _find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
     commands = {"in the suite": run.commands(first.row)[0]}
     script = script_parts(first.row, run.backend)
     in_script = to_script and script is not None and len(script.steps) <= MAX_STEPS_IN_SCRIPT
@@ -236,3 +255,20 @@ def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_
     answers = list(dict.fromkeys(format_answer(result, generic=True, with_message=False) for result in rows))
     facet = number_facet(facets, rows, documents)
     return ShortCase(facet, case, call, _count(rows), documents, _want(run, rows[0]), answers, is_first)
+
+
+def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Iterable[str]) -> BrokenRule:
+    """Find the rule that decides the heaviest blame, or `rule` if nothing is blamed, and the words that state it."""
+    if blames:
+        worst = heaviest(blames.values())
+        first = next(each for each in blames.values() if each.blame == worst)
+        rule = spec.rules.get(first.premise.rule, rule)
+        documents = [name for name, each in blames.items() if each.blame == worst]
+    return BrokenRule(rule, tuple(_clauses(spec, rule, documents))[:MAX_CLAUSES])
+
+
+def _clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
+    """The first clause of each document that states a rule; a document like another one has the words from there."""
+    for name in dict.fromkeys(rule.source_of(name) for name in documents if rule.authority(name) != "our ruling"):
+        for pointer in rule.pointers_in(name)[:1]:
+            yield ClauseWords(spec.documents[name], pointer.line, pointer.words)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..model import Result, Rule, worst
-from ..plan.rows import Row
+from ..model import Rule
 from ..verdict.blame import Blamed
 from .rows import RowResult
 from .wording import collect_wants, format_answer, format_blames, format_lines, format_step, visible
 
 LABEL_WIDTH = 11
-
-
-def pair_row(row: Row, result: Result) -> RowResult:
-    return RowResult(row, result, worst(result.verdicts.values()))
 
 
 def format_headline(result: RowResult) -> str:

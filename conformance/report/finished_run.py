@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple
 
 from ..evidence.command import run_words, suite_words
@@ -72,8 +71,8 @@ class FinishedRun:
     plan: Plan
     evidence: Evidence
     conclusion: Conclusion
-
-    # ── rows ──
+    _tests: dict[object, Mapping[str, Verdict]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _wants: dict[tuple[str, str, int], Wants] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def rows(self) -> tuple[RowResult, ...]:
@@ -101,16 +100,11 @@ class FinishedRun:
         return {rule: group_rows((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
-        """Return the tests that a row is, by document."""
         row, verdicts = result.row, result.verdicts
         key = (row.operation, row.type, row.facets, *verdicts.values())
         if key not in self._tests:
             self._tests[key] = tests_of(row, verdicts, self.target, self.claims)
         return self._tests[key]
-
-    @cached_property
-    def _tests(self) -> dict[tuple[object, ...], Mapping[str, Verdict]]:
-        return {}
 
     @cached_property
     def failing(self) -> tuple[RowResult, ...]:
@@ -122,27 +116,18 @@ class FinishedRun:
     @cached_property
     def failures(self) -> Mapping[Kind, Mapping[str, tuple[RowResult, ...]]]:
         """Failing rows: kind → case → rows, those to be mended first in front."""
-        blames, causes = self.conclusion.blames, self.conclusion.causes
-        by_kind: dict[object, list[RowResult]] = {}
-        for result in self.failing:
-            blamed = blames.get(result.row.id, {}).values()
-            like_it = worst_severity(blamed), heaviest(blamed), result.diagnosis
-            by_kind.setdefault(causes.get(result.row.id, like_it), []).append(result)
-        groups = [*by_kind.values()]
-        kinds = [self._name_kind(rows[0]) for rows in groups]
-        if len(kinds) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
-            rest = Kind(None, None, None, f"{len(kinds) - MAX_KINDS} more kinds")
-            kinds, groups = [*kinds[:MAX_KINDS], rest], [*groups[:MAX_KINDS], list(chain(*groups[MAX_KINDS:]))]
-        return {
-            kind: group_pairs((result.row.case.id, result) for result in rows)
-            for kind, rows in zip(kinds, groups, strict=True)
-        }
+        named = [(self._kind_of(result), result) for result in self.failing]
+        alike = group_pairs((kind.cause or kind, (kind, result)) for kind, result in named)
+        groups = [(same[0][0], [result for _, result in same]) for same in alike.values()]
+        if len(groups) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
+            rest = Kind(None, None, None, f"{len(groups) - MAX_KINDS} more kinds")
+            groups[MAX_KINDS:] = [(rest, [result for _, rows in groups[MAX_KINDS:] for result in rows])]
+        return {kind: group_pairs((result.row.case.id, result) for result in rows) for kind, rows in groups}
 
-    def _name_kind(self, first: RowResult) -> Kind:
-        """Name the kind of failure that has this row as its worst."""
-        blamed = self.conclusion.blames.get(first.row.id, {}).values()
-        cause = self.conclusion.causes.get(first.row.id)
-        return Kind(cause, worst_severity(blamed), heaviest(blamed), first.diagnosis or "no diagnosis")
+    def _kind_of(self, result: RowResult) -> Kind:
+        blamed = self.conclusion.blames.get(result.row.id, {}).values()
+        cause = self.conclusion.causes.get(result.row.id)
+        return Kind(cause, worst_severity(blamed), heaviest(blamed), result.diagnosis or "no diagnosis")
 
     @cached_property
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:
@@ -151,15 +136,12 @@ class FinishedRun:
         used = group_pairs((result.result.waiver, result) for result in self.rows) if waivers else {}
         return tuple((waiver, used.get(waiver["number"], ())) for waiver in waivers)
 
-    # ── what was asked for ──
-
     @cached_property
     def claims(self) -> Claims:
         return self.evidence.claims
 
     @cached_property
     def target(self) -> Target:
-        """The operations, documents, types and rows that the run was to test."""
         return self.evidence.target
 
     @cached_property
@@ -191,8 +173,6 @@ class FinishedRun:
         if self.target.shard:
             return f"not in the part {self.target.shard} of the suite"
         return LOST
-
-    # ── the conclusion ──
 
     @property
     def backend(self) -> str:
@@ -235,19 +215,15 @@ class FinishedRun:
 
     @property
     def label(self) -> Label:
-        """The name of the whole result."""
         return label_of(self.standings, self.claims, self.conclusion.exit_code)
 
     @property
     def failed(self) -> int:
-        """The number of tests that fail."""
         return count_failed(self.conclusion.counts)
 
     @property
     def failure_counts(self) -> str:
         return describe_failures(self.standings)
-
-    # ── about some rows ──
 
     def blames_of(self, rows: Iterable[RowResult]) -> dict[str, Blamed]:
         """Return what some rows break in each document; the first row that fails there decides."""
@@ -269,15 +245,10 @@ class FinishedRun:
         return self if plan is self.plan else replace(self, plan=plan)
 
     def want(self, row: Row, step: int) -> Wants:
-        """The wants of a row at a step, with the documents that say so."""
         key = (row.case.id, row.operation, step)
         if key not in self._wants:
             self._wants[key] = tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
         return self._wants[key]
-
-    @cached_property
-    def _wants(self) -> dict[tuple[str, str, int], Wants]:
-        return {}
 
     def commands(self, row: Row) -> tuple[str, str]:
         """The commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""

@@ -34,11 +34,8 @@ class Box(NamedTuple):
     source: int | None = None
 
 
-class Line(NamedTuple):
-    """A name and its boxes."""
-
-    name: str
-    boxes: tuple[Box, ...]
+Line = tuple[str, tuple[Box, ...]]
+"""A name and its boxes."""
 
 
 class Placed(NamedTuple):
@@ -74,22 +71,22 @@ class Picture(NamedTuple):
 
 def draw_call(step: Step, contract: Contract, meaning: Meaning, outcome: Outcome) -> Picture:
     """Draw the call of a step as the contract of a document reads it."""
-    lines = [Line("src", _draw_lengths(step.src))]
+    lines: list[Line] = [("src", _draw_lengths(step.src))]
     label = [f"src {format_dims(step.src)}"]
     dims: Dims = step.src
     for number, (shape, zero) in enumerate(zip(step.shapes, step.special_zero, strict=True), 1):
         entries, result = _read_shape(contract, dims, shape, zero, volume_of(step.src))
         name = f"shape {number}" if len(step.shapes) > 1 else "shape"
-        lines.append(Line(name, entries))
+        lines.append((name, entries))
         label.append(f"{name} {format_dims(shape)}{_describe(entries, result)}")
         dims = step.src if step.shared_src else result
         if number < len(step.shapes) and not step.shared_src:
-            lines.append(Line("between", _draw_lengths(result)))
+            lines.append(("between", _draw_lengths(result)))
     if outcome.kind == "tensor" and outcome.dims == meaning.dst:
-        last = [Line("dst", _draw_want(meaning))]
+        last = [("dst", _draw_want(meaning))]
     else:
-        last = [Line("want", _draw_want(meaning)), Line("got", _draw_outcome(outcome, meaning))]
-    label += [f"{line.name} {', '.join(box.text for box in line.boxes) or 'no dims'}" for line in last]
+        last = [("want", _draw_want(meaning)), ("got", _draw_outcome(outcome, meaning))]
+    label += [f"{name} {', '.join(box.text for box in boxes) or 'no dims'}" for name, boxes in last]
     return Picture("; ".join(label), tuple(_place_lines([*lines, *last])))
 
 
@@ -101,11 +98,8 @@ def draw_reading(call: Call, contract: Contract, meaning: Meaning) -> Picture:
         f"src {format_dims(call.src)}; shape {format_dims(call.shape)}{_describe(entries, lengths)}; "
         f"dst {', '.join(box.text for box in dst) or 'no dims'}"
     )
-    lines = (Line("src", _draw_lengths(call.src)), Line("shape", entries), Line("dst", dst))
+    lines = (("src", _draw_lengths(call.src)), ("shape", entries), ("dst", dst))
     return Picture(label, tuple(_place_lines(lines)))
-
-
-# ── what becomes of each entry ────────────────────────────────────────────────────────────────────
 
 
 def _draw_lengths(dims: Sequence[int | None]) -> tuple[Box, ...]:
@@ -166,14 +160,11 @@ def _draw_outcome(outcome: Outcome, meaning: Meaning) -> tuple[Box, ...]:
     return tuple(Box(str(length), "length" if same else "differs") for length, same in zip(dims, right, strict=True))
 
 
-# ── where each box is ─────────────────────────────────────────────────────────────────────────────
-
-
 def _place_lines(lines: Sequence[Line]) -> Iterator[tuple[str, int, tuple[Placed, ...]]]:
     above: tuple[Placed, ...] = ()
-    for number, line in enumerate(lines):
-        above = tuple(_place_boxes(_leave_out_middle(line.boxes), above))
-        yield line.name, 2 + _STEP * number, above
+    for number, (name, boxes) in enumerate(lines):
+        above = tuple(_place_boxes(_leave_out_middle(boxes), above))
+        yield name, 2 + _STEP * number, above
 
 
 def _leave_out_middle(boxes: tuple[Box, ...]) -> tuple[Box, ...]:

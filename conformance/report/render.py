@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import __version__
 from ..model.verdicts import COLOURS, LABELS, MARKS, TABLE
 from ..system.terminal import count_noun
-from ..system.text import name_first, shorten
+from ..system.text import shorten
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .rows import format_counts
@@ -82,8 +82,6 @@ def list_assets() -> Mapping[str, str]:
 
 
 class Menu(NamedTuple):
-    """The menu of a page of a site."""
-
     root: str
     """The way to the folder of the site."""
     pages: Mapping[str, str]
@@ -136,12 +134,10 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS, "verdicts": TABLE}
-    environment.filters |= {"count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts}
-    environment.filters["name_first"] = name_first
-    environment.filters["preformatted"] = _keep_lines
-    environment.filters["as_time"] = format_time
-    environment.filters["failures"] = describe_failures
-    environment.filters["tests"] = count_tests
+    environment.filters |= {
+        "count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts,
+        "preformatted": _keep_lines, "as_time": format_time, "failures": describe_failures, "tests": count_tests,
+    }  # fmt: skip
     return environment
 
 

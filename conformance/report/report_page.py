@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..evidence.command import suite_words
 from ..evidence.drawn import describe_drawn
@@ -24,12 +24,7 @@ from .render import format_foot, menu_of, render_page
 from .rows import group_pairs
 from .script import complete_script
 from .summary import describe_documents, list_limits, list_not_run
-from .table_sections import (
-    collect_facets,
-    collect_rules,
-    count_observed_calls,
-    count_rows,
-)  # fmt: skip
+from .table_sections import collect_facets, collect_rules, count_observed_calls, count_rows
 from .wording import format_time
 
 SECTIONS: Mapping[str, str] = {
@@ -115,16 +110,10 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     )
 
 
-class Explained(NamedTuple):
-    """The number of known or guessed causes, and of the failing tests that they explain."""
-
-    causes: int
-    tests: int
-
-
-def _count_explained(failures: Sequence[FailureGroup]) -> Explained:
-    explained = [failure for failure in failures if failure.kind.cause and failure.failures.tests]
-    return Explained(len(explained), sum(failure.failures.tests for failure in explained))
+def _count_explained(failures: Sequence[FailureGroup]) -> Mapping[str, int]:
+    """Count the known or guessed causes, and the failing tests that they explain."""
+    tests = [failure.failures.tests for failure in failures if failure.kind.cause and failure.failures.tests]
+    return {"causes": len(tests), "tests": sum(tests)}
 
 
 def _merge_documents(standings: Sequence[Standing]) -> Iterator[tuple[Standing, Sequence[str]]]:

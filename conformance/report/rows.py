@@ -49,7 +49,6 @@ class RowResult(NamedTuple):
 
 
 def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[RowResult]:
-    """Yield each row with its result."""
     deciding: dict[tuple[Verdict, ...], Verdict] = {}
     for row in rows:
         result = results.get(row.id) or result_without_call(row, NOT_RUN)

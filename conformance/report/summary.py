@@ -72,7 +72,6 @@ class DocumentState(NamedTuple):
 
 
 def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
-    """Describe the result in each document of the specification, in its order."""
     standings = group_pairs((standing.document, standing) for standing in run.standings)
     documents = run.plan.suite.spec.documents
     return tuple(
@@ -91,9 +90,6 @@ def _describe_document(
     counts, limits, severities = count_tests(standings), tuple(_limits(run, standings)), count_severities(standings)
     numbers = tuple(severities.get(each, 0) for each in SEVERITIES)
     return DocumentState(document, label, sentence, counts, limits, describe_failures(standings), numbers)
-
-
-# ── what is not claimed, and what was not run ─────────────────────────────────────────────────────
 
 
 def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:

@@ -12,8 +12,6 @@ from .wording import format_answer, format_lines
 
 Counts = Mapping[Verdict, int]
 
-# ── rules ─────────────────────────────────────────────────────────────────────────────────────────
-
 
 class RuleRow(NamedTuple):
     """A rule, each document with its lines and the verdicts there, the cases of the rule, and all its tests."""
@@ -52,9 +50,6 @@ def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
         yield RuleRow(rule, documents, cases, count_groups(groups))
 
 
-# ── unspecified calls ─────────────────────────────────────────────────────────────────────────────
-
-
 Observations = dict[tuple[tuple[str, ...], str], dict[str, list[tuple[RowResult, tuple[str, ...]]]]]
 """The silent rules and the case → each answer → the rows with it, and the documents that do not specify one."""
 
@@ -88,17 +83,17 @@ class ObservedRules(NamedTuple):
 def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
     """Count the unspecified calls by the rules that leave them so, in the order of the rules."""
     order = list(run.plan.suite.spec.rules)
-    by_rules: dict[tuple[str, ...], list[tuple[RowResult, tuple[str, ...]]]] = {}
-    for (rules, _), answers in group_observations(run).items():
-        by_rules.setdefault(rules, []).extend(found for same in answers.values() for found in same)
+    by_rules: dict[tuple[str, ...], tuple[tuple[RowResult, tuple[str, ...]], ...]] = group_pairs(
+        (rules, found)
+        for (rules, _), answers in group_observations(run).items()
+        for same in answers.values()
+        for found in same
+    )
     for rules in sorted(by_rules, key=lambda rules: order.index(rules[0]) if rules else -1):
         found = by_rules[rules]
         tests = sum(len(documents) for _, documents in found)
         answered = sum(len(documents) for result, documents in found if result.outcome.kind == "tensor")
         yield ObservedRules(rules, describe_cases(result for result, _ in found), tests, answered)
-
-
-# ── rows that are set aside ───────────────────────────────────────────────────────────────────────
 
 
 class RowsOf(NamedTuple):
@@ -110,7 +105,6 @@ class RowsOf(NamedTuple):
 
 
 def count_rows(about: object, rows: Sequence[RowResult]) -> RowsOf:
-    """Count the cases of rows, and their verdicts in each document."""
     cases = list(dict.fromkeys(result.row.case.id for result in rows))
     return RowsOf(about, cases, count_results(rows))
 

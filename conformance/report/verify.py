@@ -108,7 +108,7 @@ class OtherSuite(CommandError):
 
 @dataclass(frozen=True)
 class FolderContent:
-    """The evidence in a folder, read once, and the reports beside it."""
+    """The evidence of a run, read once, and the reports on it."""
 
     path: Path
     """The file of the evidence."""
@@ -129,15 +129,10 @@ def verify(path: Path, plan: Plan) -> Verified:
     text = read_content(path)
     if embedded.BEGIN.encode() in text:
         lines = embedded.lines_in(text.decode("utf-8", "replace"), path)
-        return _verify_lines(path, lines, plan, {PAGE: path})
+        return verify_content(FolderContent(path, lines, {PAGE: path}), plan)
     if text.startswith(b"<!doctype html>"):
         return _page_beside_results(path, plan)
-    return _verify_lines(path, text, plan, {})
-
-
-def verify_content(content: FolderContent, plan: Plan) -> Verified:
-    """Look at the results in a folder, and at every report that lies beside them."""
-    return _verify_lines(content.path, content.lines, plan, content.reports)
+    return verify_content(FolderContent(path, text, {}), plan)
 
 
 def read_folder(folder: Path) -> FolderContent | None:
@@ -160,14 +155,15 @@ def _page_beside_results(path: Path, plan: Plan) -> Verified:
     results = find_published_results(path.parent)
     if results is None:
         raise InvalidEvidence(f"{path}: holds no evidence, and {PUBLISHED} is not beside it; put it there")
-    return _verify_lines(results, read_content(results), plan, {PAGE: path})
+    return verify_content(FolderContent(results, read_content(results), {PAGE: path}), plan)
 
 
-def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Path]) -> Verified:
+def verify_content(content: FolderContent, plan: Plan) -> Verified:
     """Judge every row again, then write every report again and compare.
 
     What is damaged or contradicts itself is not looked at any further: nothing follows from it.
     """
+    path, lines, written = content.path, content.lines, content.reports
     files = tuple(dict.fromkeys((path.name, *(file.name for file in written.values()))))
     try:
         evidence = parse(lines, path)
@@ -180,10 +176,9 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Pa
     except InvalidEvidence as refused:
         place, _, what = str(refused).removeprefix(str(path)).partition(": ")
         return Verified(files, None, None, (Mismatch(path.name + place, what),))
-    found = list(_find_miscounts(path, lines, evidence))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
-    found += [Mismatch(path.name, what) for what in contradictions(plan, results, evidence.header)]
-    if found:
+    wrong = (*_find_miscounts(lines, evidence), *contradictions(plan, results, evidence.header))
+    if found := [Mismatch(path.name, what) for what in wrong]:
         return Verified(files, None, evidence, tuple(found))
     conclusion = conclude_evidence(plan, evidence)
     brief = is_packed(path)
@@ -198,15 +193,11 @@ def _verify_lines(path: Path, lines: bytes, plan: Plan, written: Mapping[str, Pa
     return Verified(files, conclusion, evidence, tuple(found))
 
 
-def _find_miscounts(path: Path, lines: bytes, evidence: Evidence) -> Iterator[Mismatch]:
-    """Counts in the footer that are not those of the rows, and a footer that the suite did not write."""
+def _find_miscounts(lines: bytes, evidence: Evidence) -> Iterator[str]:
+    """Yield counts in the footer that are not those of the rows, and a footer that the suite did not write."""
     if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
-        yield Mismatch(path.name, "the footer is not written as the suite writes it; somebody edited it")
-    for wrong in find_miscounts(evidence):
-        yield Mismatch(path.name, wrong)
-
-
-# ── where two texts differ ────────────────────────────────────────────────────────────────────────
+        yield "the footer is not written as the suite writes it; somebody edited it"
+    yield from find_miscounts(evidence)
 
 
 def differences(there: str, derived: str) -> Iterator[str]:

@@ -15,8 +15,7 @@ from .rows import RowResult, group_pairs
 
 def visible(text: object) -> str:
     """One line of text in which every character that acts instead of showing is written out."""
-    line = str(text)
-    return line if line.isprintable() else printable(line)
+    return printable(str(text))
 
 
 def format_time(text: str) -> str:

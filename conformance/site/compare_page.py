@@ -43,6 +43,14 @@ MAX_CHOSEN = 5
 """Backends that can be compared side by side."""
 
 
+Cells = tuple[str, str]
+"""The group of each backend, as the script of the page reads it; many cases have the same.
+
+The number of each group, and how many of the backend's rows it is if not all: `0;0 3/9;1`. Then for each backend the
+index of its group there: `0,0,2,1`.
+"""
+
+
 class CaseOutcome(NamedTuple):
     """The worst verdict of a case's rows that say something of a backend, and the backend's answers there, if any."""
 
@@ -69,26 +77,11 @@ class AlikeBackends(NamedTuple):
         return sum(number < rows for _, number, rows in self.backends)
 
 
-class Filtered(NamedTuple):
-    """The values that the filters look at."""
-
-    kinds: str
-    rule: str
-
-
-class Cells(NamedTuple):
-    """The group of each backend, as the script of the page reads it; many cases have the same."""
-
-    kinds: str
-    """The number of a group, and how many of the backend's rows it is if not all: `0;0 3/9;1`."""
-    kind_of: str
-    """For each backend, the index of its kind: `0,0,2,1`."""
-
-
 class RuleLine(NamedTuple):
     """A rule with the backends by their worst verdict in its tests."""
 
-    filtered: Filtered
+    kinds: str
+    """What the filter of kinds looks at, such as `disagreements one-fails`."""
     rule: Rule
     groups: list[AlikeBackends]
     cells: Cells
@@ -97,7 +90,9 @@ class RuleLine(NamedTuple):
 class CaseLine(NamedTuple):
     """A case with the backends by what they did; `silent`: the rules that leave its call unspecified."""
 
-    filtered: Filtered
+    kinds: str
+    about: str
+    """The rule that the filter of rules looks at."""
     case: Case
     call: str
     silent: tuple[str, ...]
@@ -170,7 +165,6 @@ def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], fi
 
 
 def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, Any]:
-    """Collect what the sections of all pages show."""
     names = name_runs(runs)
     cases = sorted(_collect_cases(runs, names), key=_order_line)
     rules, spec = list(_collect_rules(runs, names)), runs[0].plan.suite.spec
@@ -206,7 +200,6 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
 
 
 def _count_unexecuted(runs: Sequence[FinishedRun]) -> Counter[str]:
-    """Count the rows of each case that no backend has executed."""
     seen = {result.row for run in runs for result in run.evidence.results if result.outcome.was_called}
     return Counter(row.case.id for row in runs[0].plan.rows if row.id not in seen)
 
@@ -233,9 +226,9 @@ def one_fails(cells: RowsOfEach) -> bool:
     return sum(any(result.failing for result in cell) for cell in cells) == 1
 
 
-def _filter(cells: RowsOfEach, rule: str, apart: bool) -> Filtered:
+def _list_kinds(cells: RowsOfEach, apart: bool) -> str:
     kinds = {"disagreements": apart, "one-fails": one_fails(cells)}
-    return Filtered(" ".join(kind for kind, holds in kinds.items() if holds), rule)
+    return " ".join(kind for kind, holds in kinds.items() if holds)
 
 
 def _collect_rules(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[RuleLine]:
@@ -244,7 +237,7 @@ def _collect_rules(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterato
             rows = [run.rules[rule.id] for run in runs]
             counts = [count_groups(run.with_drawn.groups[rule.id]) for run in runs]
             groups = _group_rule(names, counts)
-            yield RuleLine(_filter(rows, rule.id, differs(rows)), rule, groups, _number_groups(names, groups))
+            yield RuleLine(_list_kinds(rows, differs(rows)), rule, groups, _number_groups(names, groups))
 
 
 def _group_rule(names: Sequence[str], counts: Sequence[Mapping[Verdict, int]]) -> list[AlikeBackends]:
@@ -269,18 +262,13 @@ def _group_rule(names: Sequence[str], counts: Sequence[Mapping[Verdict, int]]) -
 def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
     """Order cases: those in which backends differ first, and a single call before a chain and before several calls."""
     step = line.case.steps[0]
-    return "disagreements" not in line.filtered.kinds, len(step.shapes) > 1, len(line.case.steps) > 1
-
-
-# ── backends that did the same ────────────────────────────────────────────────────────────────────
+    return "disagreements" not in line.kinds, len(step.shapes) > 1, len(line.case.steps) > 1
 
 
 def _collect_cases(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
     for case_id, rows in runs[0].cases.items():
         case, cells = rows[0].row.case, [run.cases[case_id] for run in runs]
-        filtered = _filter(cells, case.rule, differs(cells))
-        groups = _group_backends(names, cells)
-        yield CaseLine(filtered, case, format_step(case, case.steps[0]), (), groups, _number_groups(names, groups))
+        yield _make_line(case, _list_kinds(cells, differs(cells)), case.rule, (), names, cells)
 
 
 def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
@@ -295,10 +283,17 @@ def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -
             for run, each in zip(runs, observations, strict=True)
         ]
         apart = len({_summarize_case(cell).answers for cell in cells}) > 1
-        filtered = _filter([run.cases[case_id] for run in runs], rules[0] if rules else "", apart)
+        kinds = _list_kinds([run.cases[case_id] for run in runs], apart)
         case = runs[0].cases[case_id][0].row.case
-        groups = _group_backends(names, cells)
-        yield CaseLine(filtered, case, format_step(case, case.steps[0]), rules, groups, _number_groups(names, groups))
+        yield _make_line(case, kinds, rules[0] if rules else "", rules, names, cells)
+
+
+def _make_line(
+    case: Case, kinds: str, about: str, silent: tuple[str, ...], names: Sequence[str], cells: RowsOfEach
+) -> CaseLine:
+    groups = _group_backends(names, cells)
+    call = format_step(case, case.steps[0])
+    return CaseLine(kinds, about, case, call, silent, groups, _number_groups(names, groups))
 
 
 def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[AlikeBackends]:
@@ -323,7 +318,7 @@ def _number_groups(names: Sequence[str], groups: Sequence[AlikeBackends]) -> Cel
         for name, number, rows in group.backends
     }
     distinct = list(dict.fromkeys(kinds.values()))
-    return Cells(";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names))
+    return ";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names)
 
 
 def _summarize_case(rows: Sequence[RowResult]) -> CaseOutcome:

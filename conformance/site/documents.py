@@ -18,6 +18,7 @@ from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
 from ..report.render import Site, render_page
+from ..report.rows import group_pairs
 from ..report.wording import format_step, format_want
 from ..system.files import replace_pages
 from ..system.terminal import count_noun
@@ -72,7 +73,7 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
     """Write the pages into a folder beside the pages of these runs; pages of documents of before are removed."""
     spec, failing = plan.suite.spec, _count_failing(runs)
     frame = site.frame("../", "Documents")
-    rows = _rows_by_rule(plan)
+    rows = group_pairs((row.case.rule, row) for row in plan.rows if row.first is None)  # other types say the same
     pages = {
         f"{document.id}.html": render_page(
             "site_document.html", spec=spec, document=document, entries=list(_entries(spec, document, rows, failing)),
@@ -86,7 +87,7 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
         disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
     )  # fmt: skip
     pages[CASES] = render_page(
-        "site_cases.html", spec=spec, rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
+        "site_cases.html", rules=_list_cases(spec, rows, failing), index=INDEX, differences=DIFFERENCES,
         runs=len(runs), compared=f"../{COMPARED}", **frame,
     )  # fmt: skip
     pages[INDEX] = render_page(
@@ -95,9 +96,6 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
         **frame,
     )  # fmt: skip
     replace_pages(folder, pages)
-
-
-# ── the page of a document ────────────────────────────────────────────────────────────────────────
 
 
 def _entries(
@@ -164,23 +162,12 @@ def _draw(row: Row, contract: Contract, meaning: Meaning) -> Picture | None:
     return draw_reading(Call(step.src, step.shapes[0], step.special_zero[0]), contract, meaning)
 
 
-def _rows_by_rule(plan: Plan) -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = {}
-    for row in plan.rows:
-        if row.first is None:  # the rows of other types say the same
-            rows.setdefault(row.case.rule, []).append(row)
-    return rows
-
-
 def _count_failing(runs: Sequence[FinishedRun]) -> Failing:
     return Counter(
         case
         for run in runs
         for case in {result.row.partition("[")[0] for result in run.evidence.results if fails(result.verdicts.values())}
     )
-
-
-# ── the page of all cases ─────────────────────────────────────────────────────────────────────────
 
 
 def _list_cases(spec: Spec, rows: Mapping[str, Sequence[Row]], failing: Failing) -> list[tuple[Rule, list[CaseEntry]]]:
@@ -198,9 +185,6 @@ def _describe_calls(case: Case) -> str:
     """The first call of a case, and how many come after it."""
     more = len(case.steps) - 1
     return format_step(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
-
-
-# ── the other pages ───────────────────────────────────────────────────────────────────────────────
 
 
 def _table(spec: Spec) -> Iterator[tuple[Rule, dict[str, str]]]:

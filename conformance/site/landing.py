@@ -60,10 +60,6 @@ class Numbers(NamedTuple):
     processors: tuple[str, ...]
 
 
-Versions = Sequence[tuple[FinishedRun, str, str | None]]
-"""Runs of one library, each with its name and the link to its report."""
-
-
 def collect_libraries(
     runs: Sequence[FinishedRun], names: Sequence[str], pages: Sequence[str], changes: Mapping[str, str]
 ) -> list[Library]:
@@ -87,7 +83,8 @@ def _rank(state: DocumentState) -> tuple[bool, int, float]:
     return not state.tests, -[*LABELS].index(state.label), state.failed / max(state.tests, 1)
 
 
-def _lines(runs: Versions, changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
+def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping[str, str]) -> tuple[BackendLine, ...]:
+    """Make the lines of one library. `runs`: each with its name and the link to its report."""
     lines = []
     of_backend = group_pairs((str(each[0].evidence.header["backend"]["name"]), each) for each in runs)
     for versions in of_backend.values():
@@ -120,7 +117,6 @@ def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
 
 
 def _find_met(claims: Claims) -> Iterator[str]:
-    """Yield the needs that a backend meets by what it claims."""
     yield from ["own"] * (not claims.answers_special_zero)
     yield from filter(claims.offers_type, ("bf16", "f16"))
     yield from ["runtime"] * (not claims.excludes(RUNTIME_SHAPE) and len(claims.operations) > 1)

@@ -27,8 +27,6 @@ _NO_MARKDOWN = "markdown-it-py is not installed; `pip install 'reshape-conforman
 
 
 class MarkdownPage(NamedTuple):
-    """A Markdown file as a page."""
-
     file: str
     title: str
     first: str

@@ -93,11 +93,7 @@ def _join(lengths: Iterable[int]) -> str:
     return ",".join(map(str, lengths))
 
 
-# ── the documents ─────────────────────────────────────────────────────────────────────────────────
-
-
 def _describe(spec: Spec, document: Document) -> dict[str, Any]:
-    """Return what the page says of a document beside its contract."""
     binding = [rule for rule in spec.rules.values() if document.id in rule.documents]
     operation = spec.operations[document.operation]
     return {
@@ -118,9 +114,6 @@ def _clause(rule: Rule, document: str) -> dict[str, Any]:
         "why": reason if standing == "our ruling" else None,
         "finding": rule.as_read.get(rule.source_of(document)),
     }
-
-
-# ── the calls that were run ───────────────────────────────────────────────────────────────────────
 
 
 def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[CallRecord]:

@@ -13,14 +13,7 @@ from ..certificate.check import Trust
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, CHALLENGE, COMMITMENT, STATEMENT
 from ..evidence.drawn import plan_of_run
-from ..evidence.folder import (
-    PAGE,
-    PUBLISHED,
-    explain_bad_name,
-    find_published_results,
-    find_results,
-    name_of,
-)
+from ..evidence.folder import PAGE, PUBLISHED, explain_bad_name, find_published_results, find_results, name_of
 from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, read_content
 from ..model import NOT_RUN
 from ..plan.rows import Plan
@@ -49,13 +42,6 @@ _CERTIFICATE = (
     COMMITMENT, certificate_page.PAGE, certificate_page.BADGE,
 )  # fmt: skip
 """The files of a certificate, without the evidence."""
-
-
-class Stale(NamedTuple):
-    """A folder that is of no use any more, and why."""
-
-    folder: Path
-    why: str
 
 
 class Publication(NamedTuple):
@@ -160,20 +146,16 @@ def folders(reports: Path) -> list[Path]:
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
-class Written(NamedTuple):
-    """The runs and certificates that the pages of a site show."""
+def write_pages(
+    reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()
+) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
+    """Write every page of the site. `new`: what has just been published, and need not be judged again.
 
-    runs: list[FinishedRun]
-    stale: list[Stale]
-    """The folders that are of another suite."""
-    certificates: list[dict[str, Any]]
-
-
-def write_pages(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()) -> Written:
-    """Write every page of the site. `new`: what has just been published, and need not be judged again."""
+    Return the runs that it shows, why other folders are not on it, and the certificates.
+    """
     found = list(read_runs(reports, plan, {each.folder: each.run for each in new}))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
-    stale = [Stale(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
+    stale = [facts for _, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
         path.unlink(missing_ok=True)
     for name, text in list_assets().items():
@@ -193,7 +175,7 @@ def write_pages(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publicati
         for name, text in render_parts(finished, pages, links).items():
             replace_text(reports / name, text)
         _write_others(runs, changes)
-    return Written(finished, stale, certificates)
+    return finished, stale, certificates
 
 
 def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tuple[str, int, int]]:

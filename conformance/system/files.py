@@ -26,10 +26,6 @@ MAX_REMOVALS = 100
 """The removals of a folder by other runs that a run waits out while it locks the folder."""
 
 
-class InUse(CommandError):
-    """Another run writes into the folder; the message says which one."""
-
-
 def adapters_folder() -> Path:
     return Path(import_module("conformance.adapters").__path__[0])
 
@@ -129,7 +125,7 @@ def replace_text(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path, what: str) -> Iterator[None]:
-    """Hold a folder for one run. Raise InUse if another process holds it.
+    """Hold a folder for one run. Raise CommandError if another process holds it.
 
     The folder is created if it is not there, and removed again if it was and nothing was written into it. The kernel
     drops the lock when its process ends, however it ends. `what` is shown to a process that finds the folder locked.
@@ -174,7 +170,7 @@ def _acquire(folder: Path) -> int:
         except BlockingIOError:
             holder = os.pread(descriptor, 500, 0).decode("utf-8", "replace") or "another process"
             os.close(descriptor)
-            raise InUse(f"{folder} is in use by {holder}; wait for it, or name another folder") from None
+            raise CommandError(f"{folder} is in use by {holder}; wait for it, or name another folder") from None
         except OSError:  # a file system without locks
             return descriptor
         with contextlib.suppress(OSError):

@@ -14,8 +14,6 @@ from .text import quote_json
 
 @dataclass(frozen=True)
 class OrNull:
-    """A form, or null."""
-
     form: Any
 
 
@@ -28,8 +26,6 @@ class MapOf:
 
 @dataclass(frozen=True)
 class Number:
-    """A number between two others."""
-
     least: float
     most: float
 
@@ -149,9 +145,6 @@ def _check_of_parts(form: Form, kind: type, items: Callable[[Any], Iterable[tupl
         return None
 
     return check
-
-
-# ── JSON ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _refuse(constant: str) -> NoReturn:

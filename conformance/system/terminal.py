@@ -64,9 +64,6 @@ def _disarm(line: str) -> str:
     return f"{start[0]}\\{line[start.end() :]}" if start else line
 
 
-# ── colour ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def is_terminal(stream: TextIO | None) -> bool:
     try:
         return stream is not None and stream.isatty()
@@ -95,9 +92,6 @@ def say(text: str = "", stream: TextIO | None = None) -> None:
 def say_raw(text: str) -> None:
     """Print a whole file, such as a script or JSON, that has to stay byte for byte what it is."""
     sys.stdout.write(text)
-
-
-# ── layout ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def width(stream: TextIO | None = None) -> int:

@@ -18,7 +18,6 @@ def spec(tmp_path: Path) -> Path:
     return copy_bundled_spec(tmp_path)
 
 
-# ── check ─────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
 def test_check_ends_with_a_summary_and_what_to_type_next(cli: Cli) -> None:
     out = cli("check").expect(0, lines=0).out
@@ -168,7 +167,6 @@ def test_check_locks_all_ids_of_a_folder_that_extends_none(
     assert (folder / "ids.lock").read_bytes() == (cases_folder() / "ids.lock").read_bytes()
 
 
-# ── list ──────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("what", ["rules", "documents", "operations", "findings"])
 def test_list_shows_every_entry_once(cli: Cli, what: str) -> None:
     entries = answer(cli, "list", what)[what]
@@ -192,7 +190,6 @@ def test_list_filters(cli: Cli) -> None:
     assert {each["kind"] for each in defects} == {"defect"}
 
 
-# ── explain ───────────────────────────────────────────────────────────────────────────────────────
 def test_a_case_has_links_and_rows(cli: Cli) -> None:
     name = "known-volume-equal-only-in-32-bits"
     cli("explain", name).expect(0, out="found as    https://github.com/numpy/numpy/issues/7455")

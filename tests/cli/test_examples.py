@@ -46,13 +46,16 @@ def spoil(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
+def append(path: Path, text: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
 def problems_of(dialect: Path) -> list[str]:
     with pytest.raises(Malformed) as malformed:
         load_suite(dialect)
     return [str(problem) for problem in malformed.value.problems]
 
 
-# ── it works as its README says ───────────────────────────────────────────────────────────────────
 def test_a_dialect_is_written_in_fewer_than_sixty_lines() -> None:
     assert sum(len((DIALECT / name).read_text(encoding="utf-8").splitlines()) for name in WRITTEN) < 60
 
@@ -148,11 +151,11 @@ def test_like_takes_over_what_a_document_allows(dialect: Path, cli: Cli) -> None
 
 def add_longest(dialect: Path) -> None:
     """Add a rule of a largest length to the example."""
-    with (dialect / "spec" / "rules.yaml").open("a") as file:
-        file.write(
-            "  - id: acme-longest\n    must: A length of dst is at most 65535.\n    stated: {acme-2026: [4, six]}\n"
-            '    ensures: "all(n <= 65535 for n in dst)"\n'
-        )
+    append(
+        dialect / "spec" / "rules.yaml",
+        "  - id: acme-longest\n    must: A length of dst is at most 65535.\n    stated: {acme-2026: [4, six]}\n"
+        '    ensures: "all(n <= 65535 for n in dst)"\n',
+    )
 
 
 def test_a_dialect_may_have_a_largest_length(dialect: Path, cli: Cli) -> None:
@@ -165,11 +168,11 @@ def test_a_dialect_may_have_a_largest_length(dialect: Path, cli: Cli) -> None:
 @pytest.mark.slow
 def test_check_locks_a_case_past_a_largest_length(dialect: Path, cli: Cli) -> None:
     add_longest(dialect)
-    with (dialect / "cases" / "acme.yaml").open("a") as file:
-        file.write(
-            "  - id: acme-refuses-a-length-of-65536\n    rule: acme-longest\n    src: T[65536]\n    shape: [-1]\n"
-            '    special_zero: false\n    expect: {acme-2026: reject, "*": "T[65536]"}\n'
-        )
+    append(
+        dialect / "cases" / "acme.yaml",
+        "  - id: acme-refuses-a-length-of-65536\n    rule: acme-longest\n    src: T[65536]\n    shape: [-1]\n"
+        '    special_zero: false\n    expect: {acme-2026: reject, "*": "T[65536]"}\n',
+    )
     cli("check", "--suite", dialect, "--lock").expect(0)
 
 
@@ -223,11 +226,8 @@ def test_an_added_operation_may_have_other_types(types_suite: Path, cli: Cli) ->
 
 
 def test_of_two_equal_calls_the_one_that_is_yours_is_named_once(private: Path, cli: Cli) -> None:
-    own = private / "cases" / "acme.yaml"
-    bundled = (
-        "  - {id: mine, rule: literal-lengths, src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'}"
-    )
-    own.write_text(f"{own.read_text(encoding='utf-8')}{bundled}\n", encoding="utf-8")
+    call = "src: 'T[2, 3]', shape: [3, 2], special_zero: false, expect: 'T[3, 2]'"
+    append(private / "cases" / "acme.yaml", f"  - {{id: mine, rule: literal-lengths, {call}}}\n")
     said = cli("check", "--suite", private, "--lock").expect(1).text
     assert said.count("the same call as") == 1
     assert re.search(r"mine: the same call as swaps-two-lengths \(.*\); drop mine, which is yours", said)
@@ -283,7 +283,6 @@ def test_a_file_that_only_mentions_extends_adds_to_nothing(private: Path) -> Non
     assert not load_suite(private).added
 
 
-# ── what is added cannot change what is there ─────────────────────────────────────────────────────
 def test_additions_change_no_bundled_document() -> None:
     plain, added = load_spec(), load_spec(DIALECT / "spec")
     for rule in plain.rules.values():
@@ -304,12 +303,8 @@ def test_an_added_rule_cannot_bind_a_bundled_document(dialect: Path) -> None:
 
 
 def test_a_silence_without_documents_is_of_the_added_ones(dialect: Path) -> None:
-    rules = dialect / "spec" / "rules.yaml"
-    rules.write_text(
-        rules.read_text(encoding="utf-8")
-        + '  - id: acme-is-silent\n    silent: Everything is open.\n    when: "True"\n',
-        encoding="utf-8",
-    )
+    silence = '  - id: acme-is-silent\n    silent: Everything is open.\n    when: "True"\n'
+    append(dialect / "spec" / "rules.yaml", silence)
     assert load_spec(dialect / "spec").rules["acme-is-silent"].documents == {"acme-2026"}
 
 
@@ -346,18 +341,14 @@ def test_a_file_that_no_specification_has_gets_a_message(dialect: Path) -> None:
 
 def test_a_bundled_document_is_like_no_other(tmp_path: Path) -> None:
     folder = copy_bundled_spec(tmp_path)
-    spoil(
-        folder / "sources.yaml", "  - id: static-spec-v0.9\n", "  - id: static-spec-v0.9\n    like: static-graph-v0.9\n"
-    )
+    head = "  - id: static-spec-v0.9\n"
+    spoil(folder / "sources.yaml", head, f"{head}    like: static-graph-v0.9\n")
     assert any("extend the bundled" in str(problem) for problem in folder_problems(folder))
 
 
 def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:
-    spoil(
-        dialect / "spec" / "sources.yaml",
-        "like: static-graph-v0.9",
-        "like: static-graph-v0.9\n    without: [one-infer]",
-    )
+    like = "like: static-graph-v0.9"
+    spoil(dialect / "spec" / "sources.yaml", like, f"{like}\n    without: [one-infer]")
     rules = load_spec(dialect / "spec").rules
     assert "acme-2026" not in rules["one-infer"].documents
     assert "acme-2026" in rules["lower-bound"].documents

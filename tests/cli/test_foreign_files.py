@@ -42,7 +42,6 @@ def problems(folder: Path, text: str) -> list[str]:
     return []
 
 
-# ── what is no file ───────────────────────────────────────────────────────────────────────────────
 def sparse(path: Path) -> None:
     path.touch()
     os.truncate(path, 64 << 30)
@@ -121,7 +120,6 @@ def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
     assert not [other for other in others if bad.name not in other]
 
 
-# ── links ─────────────────────────────────────────────────────────────────────────────────────────
 SECRETS = {
     "a key": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}: {SECRET}\n",
     "a mapping": f"password: {SECRET}\n",
@@ -213,7 +211,6 @@ def test_the_name_of_a_suite_does_not_look_like_output(
     assert not [line for line in said.out.splitlines() if line.startswith("::")]
 
 
-# ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
 TOO_MUCH = {
     "elements": (case(src="T[4000000000]"), "few.yaml:5: src has 4,000,000,000 elements; write `large: true`"),
     "elements of a step": (
@@ -247,7 +244,6 @@ def test_what_is_just_small_enough_or_said_to_be_large_is_read(tmp_path: Path) -
         assert problems(tmp_path / str(number), text) == []
 
 
-# ── hostile YAML ──────────────────────────────────────────────────────────────────────────────────
 _DEEP = 100_000
 HOSTILE: dict[str, bytes] = {
     "anchors that double": b"a: &a [x, x]\n" + b"".join(b"k%d: &b%d [*a, *a]\n" % (n, n) for n in range(50)),

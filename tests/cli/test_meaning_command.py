@@ -12,7 +12,6 @@ from ..builders import DOCUMENTS, Cli
 from .spec_commands import MEANING, answer
 
 
-# ── meaning ───────────────────────────────────────────────────────────────────────────────────────
 def test_meaning_gives_the_answer_in_each_document(cli: Cli) -> None:
     data = answer(cli, *MEANING)
     assert data["call"] == {"src": [3, 4, 5], "shape": [0, -1], "special_zero": True}
@@ -107,7 +106,6 @@ def test_meaning_knows_what_an_operation_cannot_express(cli: Cli) -> None:
     assert meanings["reshape-spec-v0.7"]["kind"] != "not expressible"
 
 
-# ── diff-documents ────────────────────────────────────────────────────────────────────────────────
 def test_diff_documents_says_what_was_added_and_shows_it(cli: Cli) -> None:
     data = answer(cli, "diff", "static-oneapi", "static-graph-v0.9")
     changes = {kind: {each["rule"] for each in rules} for kind, rules in data["rules"].items()}
@@ -174,7 +172,6 @@ def test_a_document_compared_with_itself_is_said_to_be_one(cli: Cli) -> None:
     assert data["findings"] == data["both_named"] == []
 
 
-# ── domain ────────────────────────────────────────────────────────────────────────────────────────
 def test_the_full_domain_is_the_one_that_proofs_run_through() -> None:
     assert FULL_DOMAIN.size == 873_912
 

@@ -56,7 +56,6 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, cli: Cli) ->
     assert cli("list", "rules") == (130, "", "conformance: interrupted\n")
 
 
-# ── as a process ──────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize(
     "words", [["--help"], ["-h"], ["help"], ["meaning", "--help"], ["help", "check"], ["--version"]]
 )
@@ -121,33 +120,34 @@ def test_a_terminal_of_few_characters_gets_escapes(cli: Cli) -> None:
     assert "\x1b" not in done.stdout
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def bash(script: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    if os.name != "posix":
+        pytest.skip("needs a shell")
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=folder, check=False)
+
+
 def test_a_reader_that_has_enough_is_no_error() -> None:
-    script = f"{sys.executable} -m conformance list findings --json | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    listed = f"{sys.executable} -m conformance list findings --json"
+    done = bash(f"{listed} | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}")
     assert done.stderr == ""
     assert done.stdout.strip() in ("0", "141")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
 @pytest.mark.parametrize("closed", [">&-", "2>&-"])
 def test_a_closed_stream_is_no_error(closed: str) -> None:
-    script = f"{sys.executable} -m conformance list findings --json {closed}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    done = bash(f"{sys.executable} -m conformance list findings --json {closed}")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
 def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
-    script = f"cd gone; rmdir ../gone; PYTHONPATH={ROOT} {sys.executable} -m conformance run reference -k stays"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+    run = f"PYTHONPATH={ROOT} {sys.executable} -m conformance run reference -k stays"
+    done = bash(f"cd gone; rmdir ../gone; {run}", tmp_path)
     assert done.returncode == 2
     assert done.stderr.endswith("conformance: the working directory: No such file or directory\n")
     assert "Traceback" not in done.stderr
 
 
-# ── the terminal ──────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x07", "\u202e", "\u2066", "\x9b31m", "\r", "\u200b", "\ufeff", "\x00"])
 def test_nothing_printable_acts_on_a_terminal(text: str) -> None:
     shown = terminal.printable(f"a{text}b")

@@ -101,9 +101,6 @@ def _start(cwd: Path, environment: Mapping[str, str], words: list[str]) -> tuple
     return done.returncode, done.stdout + done.stderr
 
 
-# ── copies ────────────────────────────────────────────────────────────────────────────────────────
-
-
 @cache
 def _copies() -> _Copies:
     return _Copies()

@@ -23,7 +23,6 @@ def node_ids(done: Done) -> list[str]:
     return [line for line in done.text.splitlines() if "::" in line]
 
 
-# ── choosing ──────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
 def test_one_row_is_too_little_to_conform(here: Path) -> None:
     name, why = one_row(), "the arguments name some cases"
@@ -182,7 +181,6 @@ def test_collect_only_runs_nothing(few: Path, backend: str) -> None:
     assert "failed" not in done.text.splitlines()[-1]
 
 
-# ── strangers ─────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 def test_the_suite_runs_alone_unless_an_argument_names_tests(few: Path, workers: str) -> None:
     if workers != "0" and find_spec("xdist") is None:

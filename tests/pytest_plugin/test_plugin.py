@@ -29,7 +29,6 @@ def test_a_planted_backend_that_escapes(few: Path) -> None:
     Done(few, *SUITE, ROW).expect(5, *words, never="conforms to")
 
 
-# ── backends ──────────────────────────────────────────────────────────────────────────────────────
 def test_a_failure_tells_all_and_how_to_repeat_it(few: Path, backend: str) -> None:
     words = (FILE, "-x", "-p", "no:cacheprovider", "--document", "static-graph-v0.9")
     done = Done(few, *SUITE, *HERE, *words, adapter=f"{backend}:Refuses")
@@ -65,7 +64,6 @@ def test_noise_and_warning_filters_change_no_verdict(few: Path, backend: str) ->
     assert "babble" not in done.text
 
 
-# ── with other plugins ────────────────────────────────────────────────────────────────────────────
 def test_last_failed_runs_the_failures(few: Path, backend: str) -> None:
     Done(few, *SUITE, *HERE, NAME, "-x", "-q", adapter=f"{backend}:Refuses").expect(1)
     Done(few, *SUITE, *HERE, NAME, "--lf", "-q", adapter=f"{backend}:Refuses").says("1 failed", "deselected")
@@ -202,7 +200,6 @@ def test_warnings_of_a_call_are_in_the_summary(few: Path) -> None:
     Done(few, *SUITE, NAME, "-q", "-s").says("babble")
 
 
-# ── reports of other plugins ──────────────────────────────────────────────────────────────────────
 RESHAPE = ("-q", *SUITE, "--type", "f32", "--operation", "Reshape-1")
 FAKE = """import json
 import types
@@ -259,7 +256,6 @@ def test_pytest_html_has_a_line_for_each_row(few: Path) -> None:
     assert all(row in text for row in rows)
 
 
-# ── several processes ─────────────────────────────────────────────────────────────────────────────
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Differs", "DiffersInClaims"])

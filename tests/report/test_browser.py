@@ -113,7 +113,6 @@ def shown_cases(page: Any) -> list[str]:
     return found
 
 
-# ── filters and links ─────────────────────────────────────────────────────────────────────────────
 def test_filters_leave_what_fits_and_make_a_link(opened: Open, pages: dict[str, Path]) -> None:
     page = opened("report")
     assert len(shown_cases(page)) == 4
@@ -247,7 +246,6 @@ def test_the_landing_of_forty_backends_has_six_screens(chromium: Any, pages: dic
     assert 1000 < height < 6000
 
 
-# ── keyboard and accessibility ────────────────────────────────────────────────────────────────────
 def test_everything_is_reached_and_worked_by_keyboard(opened: Open) -> None:
     page = opened("report")
     page.keyboard.press("Tab")
@@ -286,7 +284,6 @@ def test_dark_is_dark_and_light_is_light(opened: Open) -> None:
     assert colours[1] == "rgb(13, 17, 23)"
 
 
-# ── no script, print, size ────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("name", PAGES)
 def test_without_scripts_all_is_there(opened: Open, name: str) -> None:
     page = opened(name, java_script_enabled=False)

@@ -183,9 +183,6 @@ def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict
     assert (found == "better") <= (direction(now, was) in ("worse", "set aside"))
 
 
-# ── telling ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_every_report_has_the_change_direction_and_cause(plan: Plan, tmp_path: Path) -> None:
     found = compare_with_right(plan, tmp_path, Wrong())
     for text_of in (way(found) for way in RENDERERS.values()):
@@ -292,8 +289,6 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
     command("diff", right, wrong, *few, "--out", command.folder / "changes.pdf").expect(2)
     command("diff", right, command.folder, *few).expect(2)
 
-
-# ── drawn rows ────────────────────────────────────────────────────────────────────────────────────
 
 DRAWN = Drawn(0, 60)
 

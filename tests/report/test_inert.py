@@ -154,7 +154,6 @@ def test_pytest_prints_no_text_of_a_backend_as_it_is(tmp_path: Path, runs: Path)
     assert list_obeyed(done.text) == [], done.text
 
 
-# ── the one way out ───────────────────────────────────────────────────────────────────────────────
 def said(text: str) -> str:
     stream = io.StringIO()
     terminal.say(text, stream)

@@ -53,7 +53,6 @@ def verdict_of(verdicts: Iterable[Verdict]) -> str:
     return next(v for v in ("error", "fail", "not run", "not claimed", "waived", "pass", "observed") if v in there)
 
 
-# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 def test_rows_come_from_the_suite_and_not_from_the_results(plan: Plan, tmp_path: Path) -> None:
     def without_some_and_with_another(results: list[Result]) -> list[Result]:
         return [*results[5:], results[0]._replace(row="invented[StaticReshape-f32]")]
@@ -97,7 +96,6 @@ def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> 
     assert "static-oneapi" not in entry
 
 
-# ── numbers ───────────────────────────────────────────────────────────────────────────────────────
 def test_numbers_on_the_page_are_those_of_the_evidence(answers: Told) -> None:
     plan, _, conclusion = answers
     html = WRITERS["page"](*answers)
@@ -156,7 +154,6 @@ def test_junit_parses_and_its_counts_match(answers: Told) -> None:
         assert tags in (["properties"], *(["properties", tag] for tag in ("failure", "error", "skipped")))
 
 
-# ── what a backend says ───────────────────────────────────────────────────────────────────────────
 def test_hostile_text_is_inert_in_junit(plan: Plan, tmp_path: Path) -> None:
     xml = WRITERS["junit"](*run_adapter(plan, SpeaksMarkup(), tmp_path))
     root = ElementTree.fromstring(xml)

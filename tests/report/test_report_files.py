@@ -32,7 +32,6 @@ from .page import HOSTILE, SECONDS, WRITERS, AnswersZero, Page, SpeaksMarkup, To
 __all__ = ["answers", "plan"]
 
 
-# ── the page as a file ────────────────────────────────────────────────────────────────────────────
 def test_the_page_loads_nothing_and_runs_nothing_inline(answers: Told) -> None:
     found = Page(WRITERS["page"](*answers))
     newer = (page.page for document in answers[0].suite.spec.documents.values() for page in document.newer)
@@ -118,7 +117,6 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
     assert "img" not in found.tags
 
 
-# ── files and budgets ─────────────────────────────────────────────────────────────────────────────
 def with_plain_evidence(text: str) -> str:
     """A report; the evidence in a page as it was before it was packed."""
     if embedded.BEGIN not in text:
@@ -176,7 +174,6 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     assert seconds * scale < 10, "two pages and a summary, on a slow machine"
 
 
-# ── what else is written ──────────────────────────────────────────────────────────────────────────
 def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Path) -> None:
     xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
     schema = xmlschema.XMLSchema(str(Path(report.__file__).parent / "junit.xsd"))

@@ -20,7 +20,6 @@ from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
 __all__ = ["folder"]
 
 
-# ── what cannot be verified ───────────────────────────────────────────────────────────────────────
 def test_evidence_of_another_suite_is_refused(plan: Plan, folder: Path) -> None:
     other = replace(plan, suite=replace(plan.suite, digest="another"))
     with pytest.raises(OtherSuite, match="and this one has another"):
@@ -83,7 +82,6 @@ def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> Non
         verify(folder, plan)
 
 
-# ── the command ───────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli) -> None:
@@ -95,7 +93,6 @@ def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli)
     cli("verify", out / "nowhere").expect(2)
 
 
-# ── true, and still no yes ────────────────────────────────────────────────────────────────────────
 @pytest.fixture
 def verifying(plan: Plan, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> Cli:
     """The command, with the plan at hand."""

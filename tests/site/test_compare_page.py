@@ -13,9 +13,12 @@ from conformance.site.compare_page import differs, name_runs, one_fails, render
 
 from ..builders import Command, Right, Wrong, finish_run
 
+Runs = list[FinishedRun]
+
 
 @pytest.fixture
-def runs(plan: Plan, tmp_path: Path) -> list[FinishedRun]:
+def runs(plan: Plan, tmp_path: Path) -> Runs:
+    """A run of a right backend and one of a wrong one."""
     return [finish_run(plan, Right(), tmp_path / "right"), finish_run(plan, Wrong(), tmp_path / "wrong")]
 
 
@@ -31,7 +34,7 @@ def lines(page: str, name: str) -> dict[str, str]:
     return found
 
 
-def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: list[FinishedRun], plan: Plan) -> None:
+def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: Runs, plan: Plan) -> None:
     page = render(runs)
     assert set(lines(page, "rules")) == {case.rule for case in plan.suite.cases.values()}
     assert set(lines(page, "cases")) == set(plan.suite.cases)
@@ -39,7 +42,7 @@ def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: list[Finished
     assert all(f'aria-label="{document}: ' in page for document in plan.suite.spec.documents)
 
 
-def test_a_case_in_which_one_alone_fails_is_marked_so(runs: list[FinishedRun]) -> None:
+def test_a_case_in_which_one_alone_fails_is_marked_so(runs: Runs) -> None:
     """Cases in which verdicts differ come first."""
     found = lines(render(runs), "cases")
     assert 'data-s="disagreements one-fails"' in found["turns"]
@@ -51,23 +54,23 @@ def test_a_case_in_which_one_alone_fails_is_marked_so(runs: list[FinishedRun]) -
     assert len(set(kinds)) == 2
 
 
-def test_backends_that_do_the_same_do_not_disagree(plan: Plan, tmp_path: Path) -> None:
-    both = [finish_run(plan, Right(), tmp_path / "1"), finish_run(plan, Right(), tmp_path / "2")]
+def test_backends_that_do_the_same_do_not_disagree(runs: Runs, plan: Plan) -> None:
+    right, wrong = runs
+    both = [right, right]
     assert not any(differs([run.cases[case] for run in both]) for case in plan.suite.cases)
     assert not any(one_fails([run.cases[case] for run in both]) for case in plan.suite.cases)
     assert name_runs(both) == ["right 1 (1)", "right 1 (2)"]
-    wrong = finish_run(plan, Wrong(), tmp_path / "3")
     assert not one_fails([wrong.cases["turns"], wrong.cases["turns"]]), "two fail"
 
 
-def test_what_most_did_is_told_last_and_by_number(plan: Plan, tmp_path: Path) -> None:
-    right, wrong = finish_run(plan, Right(), tmp_path / "right"), finish_run(plan, Wrong(), tmp_path / "wrong")
+def test_what_most_did_is_told_last_and_by_number(runs: Runs) -> None:
+    right, wrong = runs
     found = lines(render([right, right, wrong, right, right]), "cases")
     assert words(found["turns"]).endswith("✗ fail T[6]: wrong 1 ✓ pass T[3, 2]: the other 4")
     assert words(found["flattens"]).endswith("✓ pass T[6]: all 5")
 
 
-def test_a_line_has_the_group_of_each_backend(runs: list[FinishedRun]) -> None:
+def test_a_line_has_the_group_of_each_backend(runs: Runs) -> None:
     page = render(runs)
     found = lines(page, "cases")
     cells = json.loads(page.split('id="cells">')[1].split("</script>")[0])
@@ -80,7 +83,7 @@ def test_a_line_has_the_group_of_each_backend(runs: list[FinishedRun]) -> None:
     assert cells_of("flattens") == ["0", "0,0"]
 
 
-def test_a_failing_backend_leads_to_its_report(runs: list[FinishedRun]) -> None:
+def test_a_failing_backend_leads_to_its_report(runs: Runs) -> None:
     line = lines(render(runs, ["a/report.html", "b/report.html"]), "rules")["same-volume"]
     assert re.findall(r'href="([^"]*)"', line) == ["#rule-same-volume", "b/report.html"]
 
@@ -90,8 +93,8 @@ def words(markup: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", "", re.sub(r"<(?:li|dd|br)", r" \g<0>", markup)).split())
 
 
-def test_what_was_not_run_or_not_claimed_is_no_disagreement(plan: Plan, tmp_path: Path) -> None:
-    right, wrong = finish_run(plan, Right(), tmp_path / "right"), finish_run(plan, Wrong(), tmp_path / "wrong")
+def test_what_was_not_run_or_not_claimed_is_no_disagreement(runs: Runs, plan: Plan, tmp_path: Path) -> None:
+    right, wrong = runs
     part = finish_run(plan, Right(), tmp_path / "part", lambda results: [quiet(each) for each in results])
     assert not any(differs([right.cases[case], part.cases[case]]) for case in plan.suite.cases)
     assert differs([right.cases["turns"], wrong.cases["turns"], part.cases["turns"]])
@@ -103,22 +106,22 @@ def quiet(result: Result) -> Result:
     return Result(result.row, dict.fromkeys(result.verdicts, "not claimed"), (Outcome("unsupported"),))
 
 
-def test_a_rule_names_the_backends_that_fail_it_worst_first(plan: Plan, tmp_path: Path) -> None:
-    right, wrong = finish_run(plan, Right(), tmp_path / "right"), finish_run(plan, Wrong(), tmp_path / "wrong")
+def test_a_rule_names_the_backends_that_fail_it_worst_first(runs: Runs) -> None:
+    right, wrong = runs
     found = lines(render([right] * 4 + [wrong]), "rules")
     tests = [verdict for result in wrong.rules["same-volume"] for verdict in wrong.tests_of(result).values()]
     numbers = f"{tests.count('fail')}/{len(tests)}"
     assert words(found["same-volume"]).endswith(f"✗ fail: wrong 1 {numbers} ✓ pass: the other 4")
 
 
-def test_what_documents_leave_open_is_shown_for_each_backend(runs: list[FinishedRun]) -> None:
+def test_what_documents_leave_open_is_shown_for_each_backend(runs: Runs) -> None:
     line = lines(render(runs), "observed")["copies-past-rank"]
     assert "refused at run" in line
     assert "zero-past-rank" in line
     assert 'data-s="disagreements' in line
 
 
-def test_the_page_has_the_digests_and_loads_nothing(runs: list[FinishedRun]) -> None:
+def test_the_page_has_the_digests_and_loads_nothing(runs: Runs) -> None:
     page = render(runs)
     assert all(run.evidence.sha256 in page for run in runs)
     assert "default-src 'none'" in page

@@ -50,45 +50,41 @@ def test_a_clause_has_its_line_and_a_link_to_it(opened: Open) -> None:
     assert page.locator(":target").is_visible()
 
 
+NEAREST = (
+    "Backends fail 1 of the 2 calls of this sort that were run. The nearest of these is "
+    "src [2, 3], shape [3, 2], special_zero false, the case turns. 2 of 3 backends fail it:"
+)
+NOT_RUN = "This call is not among those that were run. "
+
+
 @pytest.mark.parametrize(
-    ("call", "says", "shows"),
+    ("call", "says", "severity"),
     [
-        (
-            ("2,3", "3,2"),
-            "This call was run, as the case turns. 2 of 3 backends fail it:",
-            ["wrong answer", "right 0.9, wrong 1"],
-        ),
+        (("2,3", "3,2"), "This call was run, as the case turns. 2 of 3 backends fail it:", "wrong answer"),
         (
             ("2,3", "6"),
-            "This call was run, as the case flattens. None of 3 backends fails it. "
-            "Backends fail 1 of the 2 calls of this sort that were run. The nearest of these is "
-            "src [2, 3], shape [3, 2], special_zero false, the case turns. 2 of 3 backends fail it:",
-            ["wrong answer", "right 0.9, wrong 1"],
+            f"This call was run, as the case flattens. None of 3 backends fails it. {NEAREST}",
+            "wrong answer",
         ),
+        (("4,3", "6,2"), f"{NOT_RUN}{NEAREST}", "wrong answer"),
+        (("4", "-1"), f"{NOT_RUN}No call of this sort was run.", ""),
         (
-            ("4,3", "6,2"),
-            "This call is not among those that were run. "
-            "Backends fail 1 of the 2 calls of this sort that were run. The nearest of these is "
-            "src [2, 3], shape [3, 2], special_zero false, the case turns. 2 of 3 backends fail it:",
-            ["wrong answer", "right 0.9, wrong 1"],
+            ("0,7", "0,-1"),
+            "shape [0, -1], special_zero false, the case zero-beside-infer",
+            "accepts an illegal call",
         ),
-        (("4", "-1"), "This call is not among those that were run. No call of this sort was run.", []),
-        (("0,7", "0,-1"), "shape [0, -1], special_zero false, the case zero-beside-infer",
-         ["accepts an illegal call", "right 0.9, wrong 1"]),
     ],
-)  # fmt: skip
-def test_the_nearest_call_that_was_run_is_named(
-    opened: Open, call: tuple[str, str], says: str, shows: list[str]
-) -> None:
+)
+def test_the_nearest_call_that_was_run_is_named(opened: Open, call: tuple[str, str], says: str, severity: str) -> None:
     page = opened("playground")
     fill(page, *call)
     found = page.locator(
-        "section:has(h3)", has_text="static-graph-v0.9" if shows[:1] == ["accepts an illegal call"] else "In all 5"
+        "section:has(h3)", has_text="static-graph-v0.9" if severity == "accepts an illegal call" else "In all 5"
     )
     text = " ".join(found.inner_text().split())
     assert says in text
-    assert found.locator("dt, dd").all_inner_texts() == shows
-    if shows:
+    assert found.locator("dt, dd").all_inner_texts() == ([severity, "right 0.9, wrong 1"] if severity else [])
+    if severity:
         link = found.locator("dd a").last
         href = link.get_attribute("href")
         assert href.startswith("wrong-1/report.html#case-")

@@ -233,7 +233,6 @@ def test_packed_results_that_are_damaged_are_one_line(tmp_path: Path, damage: ob
     assert "\n" not in str(refused.value)
 
 
-# ── what is published here ────────────────────────────────────────────────────────────────────────
 published_here = pytest.mark.skipif(
     not (REPORTS / "index.html").is_file(), reason="nothing is published beside an installed suite"
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.system.files import LOCK, InUse, lock_folder, read_bytes, replace_text
+from conformance.system.exit_codes import CommandError
+from conformance.system.files import LOCK, lock_folder, read_bytes, replace_text
 
 
 def test_a_regular_file_is_read(tmp_path: Path) -> None:
@@ -52,9 +53,9 @@ def test_a_replaced_file_is_alone_with_usual_permissions(tmp_path: Path) -> None
 
 
 def test_a_second_holder_is_told_who_has_the_folder(tmp_path: Path) -> None:
-    with lock_folder(tmp_path, "run of mine"), pytest.raises(InUse) as caught, lock_folder(tmp_path, "run of yours"):
+    said = f"in use by process {os.getpid()}, run of mine, since "
+    with lock_folder(tmp_path, "run of mine"), pytest.raises(CommandError, match=said), lock_folder(tmp_path, "yours"):
         pytest.fail("two runs hold the folder")
-    assert f"in use by process {os.getpid()}, run of mine, since " in str(caught.value)
     with lock_folder(tmp_path, "run of yours"):
         pass
     assert os.listdir(tmp_path) == []
