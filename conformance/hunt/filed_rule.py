@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..draw.rows import entries_rule
-from ..model import BAD, Meaning, Result, fails
+from ..model import BAD, Result, fails
 from ..plan.rows import Row
-from ..plan.steps import RowStep
 
 _NEVER_DUE: Mapping[str, str] = {
     "src changed": "src-is-kept",
@@ -33,8 +32,9 @@ def is_failure(result: Result) -> bool:
 def rule_against(row: Row, result: Result) -> str:
     """Find the rule that a row's failure goes against: the one a person would file the case under."""
     at = result.step
-    row_step, step = row.steps[at], row.case.steps[at]
-    meaning = _meaning_of(row_step, result)
+    meanings, step = row.steps[at].meanings, row.case.steps[at]
+    failed = {document for document, verdict in result.verdicts.items() if verdict in BAD}
+    meaning = next((each for each in meanings if failed & {*each.documents}), meanings[0]).meaning
     if meaning.kind == "illegal":
         return meaning.rules[0]
     diagnosis = result.diagnosis or ""
@@ -49,12 +49,3 @@ def rule_against(row: Row, result: Result) -> str:
     if diagnosis in _ABOUT_DIMS:
         return "declared-output" if row.case.declared is not None else entries_rule(step)
     return "layout-is-no-content" if step.layout != "dense" else "same-content"
-
-
-def _meaning_of(row_step: RowStep, result: Result) -> Meaning:
-    """Return the meaning of a call in the first document in which it failed."""
-    failed = {document for document, verdict in result.verdicts.items() if verdict in BAD}
-    for judged in row_step.meanings:
-        if failed & set(judged.documents):
-            return judged.meaning
-    return row_step.meanings[0].meaning

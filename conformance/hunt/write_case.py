@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..model import Case, Expected, Operand, Place, Step
+from ..draw.calls import DrawnCall, step_of
+from ..model import Case, Operand, Place, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..plan.steps import RowStep
@@ -123,6 +124,5 @@ def write_expectation(src_type: str, kind: str, dst: Sequence[object] | None) ->
 def call_case(
     name: str, rule: str, src_type: str, call: tuple[tuple[int, ...], tuple[int, ...], bool], layout: Any = "dense"
 ) -> Case:
-    src, shape, special_zero = call
-    step = Step(src_type, src, (shape,), (special_zero,), {"*": Expected("unspecified")}, layout)
+    step = step_of(src_type, [DrawnCall(*call)], layout=layout)
     return Case(name, "found.yaml", rule, (step,), Place("found.yaml", 1))

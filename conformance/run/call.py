@@ -124,16 +124,11 @@ def _error_outcome(error: BaseException | None) -> Outcome:
             return Outcome("error", message=message_text(f"{type(error).__name__}: {as_text(error)}"))
 
 
-def describe_message(message: Any) -> str:
-    """Return a backend's message, or say what it gave instead of text."""
-    if isinstance(message, str):
-        return message
-    return f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
-
-
 def message_text(message: Any) -> str:
-    """Return a backend's message, cut, without the places of this machine."""
-    return shorten(remove_places(describe_message(message)), LONGEST_TEXT)
+    """Return a backend's message, cut, without the places of this machine; or say what it gave instead of text."""
+    if not isinstance(message, str):
+        message = f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
+    return shorten(remove_places(message), LONGEST_TEXT)
 
 
 def as_text(value: object, how: Callable[[object], str] = str) -> str:

@@ -80,7 +80,7 @@ class BlockRun:
         """Make every call of the block in every way."""
         ways = self.context.request.ways
         for operation in dict.fromkeys(way.operation for way in ways):
-            readings = self.context.readings[operation]
+            readings = self.context.readings[operation].items()
             tables = [(tabulate(contract, *self.columns), documents) for contract, documents in readings]
             wants = self.wants([table for table, _ in tables])
             for way in ways:
@@ -110,7 +110,7 @@ class BlockRun:
             wants[src][flag * self.block.shapes + at] = JUDGE
         return wants
 
-    def _count(self, way: CallVariant, tables: Sequence[tuple[Table, tuple[str, ...]]]) -> None:
+    def _count(self, way: CallVariant, tables: Sequence[tuple[Table, Sequence[str]]]) -> None:
         """Count the calls of a way as if each went as it should."""
         claimed = way.operation in self.context.claims.operations
         for table, documents in tables:
