@@ -88,7 +88,6 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
 
 
 def _calls_in_time(call: DrawnCall, time: str, threads: str, number: int) -> list[DrawnCall]:
-    """Return the calls of one program, in their order."""
     if threads != "one":
         return [call] * _THREADS
     if time == "rejection":

@@ -84,7 +84,6 @@ class GuardedBuffer:
         return not (are_guards_intact and are_equal(memoryview(memory)[GUARD:-GUARD], self.elements))
 
     def restore(self) -> None:
-        """Restore the memory after a call that changed it."""
         self.tensor.memory[:] = self.before
 
 

@@ -52,7 +52,6 @@ def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | 
 
 
 def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
-    """Return the arguments of a run."""
     if step.one_shape_memory:
         for shape in step.arriving:
             shape.restore()
@@ -60,7 +59,6 @@ def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
 
 
 def attempt(act: Callable[[], Any]) -> AnswerOrError:
-    """Call a function, and return what it returned or raised."""
     try:
         return act(), None
     except BaseException as error:

@@ -122,7 +122,6 @@ class BlockRun:
                 self._verdicts.setdefault(document, Counter()).update(counts)
 
     def _call(self, way: CallVariant, wants: list[list[Want]]) -> None:
-        """Make every call of a way."""
         nodes = nodes_of(way.operation, way.given, way.shape_type, self.shapes)
         shapes = shape_images(way.shape_type, self.shapes) if way.given == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2

@@ -41,7 +41,6 @@ class WorkerDied(CannotStart):
 
 
 def run_here(take: Callable[[Item], Value], work: Iterable[Item]) -> Generator[Value]:
-    """Do the work in this process, one item after another."""
     for item in work:
         yield take(item)
 
