@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.hunt.filed_rule import is_failure
 from conformance.hunt.hunt import HuntResult, Scope, hunt
@@ -20,7 +21,7 @@ from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
-from conformance.model import Case, Claims, Layout
+from conformance.model import Case, Graph, Layout, Program
 from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Row, plan_of, rows_of
 from conformance.run.row import run
@@ -28,6 +29,7 @@ from conformance.selfcheck.mutants import broken_backends
 
 from ..builders import Cli, some_exhaustive, spec
 from ..draw.test_cases import draw_cases
+from ..isolate.remote_backends import write_acting
 from ..processes import wait
 
 BROKEN = broken_backends()
@@ -185,24 +187,16 @@ def test_other_seeds_try_other_calls(scope: Scope) -> None:
     assert [first] != others
 
 
-class Moody:
+class Moody(Reference):
     """Fails the hundredth call, whatever it is, and never again."""
 
-    name = "moody"
-    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"))
+    calls = 0
 
-    def __init__(self) -> None:
-        self.reference, self.calls = load_adapter("reference"), 0
-
-    @property
-    def identity(self) -> Any:
-        return self.reference.identity
-
-    def compile(self, graph: Any) -> Any:
+    def compile(self, graph: Graph) -> Program:
         self.calls += 1
         if self.calls == 100:
             raise ZeroDivisionError("a bad day")
-        return self.reference.compile(graph)
+        return super().compile(graph)
 
 
 def test_a_failure_that_does_not_occur_again(scope: Scope) -> None:
@@ -266,14 +260,8 @@ def test_an_unknown_type_is_one_line(cli: Cli) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_hunt_leaves_no_process(tmp_path: Path, end: signal.Signals) -> None:
-    (tmp_path / "hanging.py").write_text(
-        "import time\nfrom pathlib import Path\nfrom conformance.adapters.reference import Reference\n"
-        "class Hanging(Reference):\n    def compile(self, graph):\n"
-        f"        Path({str(tmp_path / 'called')!r}).touch()\n        time.sleep(60)\n",
-        encoding="utf-8",
-    )
-    mark = secrets.token_hex(16)
-    command = [sys.executable, "-m", "conformance", "hunt", f"{tmp_path / 'hanging.py'}:Hanging"]
+    mark, hanging = secrets.token_hex(16), f"Path({str(tmp_path / 'called')!r}).touch(); time.sleep(60)"
+    command = [sys.executable, "-m", "conformance", "hunt", write_acting(tmp_path, hanging)]
     with subprocess.Popen(command, env={**os.environ, "MARK": mark, "TMPDIR": str(tmp_path)}) as running:
         wait((tmp_path / "called").exists)
         running.send_signal(end)

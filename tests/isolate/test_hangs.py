@@ -18,7 +18,7 @@ from conformance.runner.run_suite import note_after_hangs
 
 from ..builders import Command, plan_of_cases
 from . import faulty_program
-from .remote_backends import run_remote, verdicts, write_backend
+from .remote_backends import run_remote, verdicts, write_acting
 
 
 class LostCalls:
@@ -82,25 +82,11 @@ def test_rows_after_the_hang_budget_are_not_run(tmp_path: Path) -> None:
     assert "more than --hang-budget 0.2; give a larger one to go on" in process_notes(remote)[0]
 
 
-HANGS_WHERE = """
-import time
-from pathlib import Path
-from conformance.adapters.reference import Reference
-
-class Hangs(Reference):
-    def compile(self, graph):
-        with Path({calls!r}).open("a") as file:
-            file.write(graph.nodes[0].operation + "\\n")
-        if {when}:
-            time.sleep(3)  # longer than any limit here but that of the first call
-        return super().compile(graph)
-"""
-
-
 def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     """A backend that hangs on some graphs, and the file in which it counts its calls."""
     calls = tmp_path / "calls"
-    return write_backend(tmp_path, HANGS_WHERE.format(calls=str(calls), when=when), "Hangs"), calls
+    act = f"os.system(f'echo {{graph.nodes[0].operation}} >> {calls}'); "
+    return write_acting(tmp_path, f"{act}time.sleep(3 if {when} else 0)"), calls  # longer than any limit but the first
 
 
 @pytest.mark.slow

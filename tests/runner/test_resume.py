@@ -29,6 +29,7 @@ from conformance.verdict.rejudge import read_and_judge_part
 from .. import builders
 from ..builders import Command, cut_results, mini, sign_lines
 from ..evidence.readers import lines_of, path, rows_in, write
+from ..isolate.remote_backends import write_acting
 from ..processes import wait
 
 __all__ = ["path"]
@@ -163,19 +164,8 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
     assert sum(seen) == len(lines) - 2 - 100
 
 
-SLOWED = """
-import time
-from conformance.adapters.reference import Reference
-class It(Reference):
-    def compile(self, graph):
-        time.sleep(0.02)
-        return super().compile(graph)
-"""
-
-
 def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
-    command.run(f"{tmp_path / 'slowed.py'}:It", "--type", "f32", "--operation", "StaticReshape")
+    command.run(write_acting(tmp_path, "time.sleep(0.02)"), "--type", "f32", "--operation", "StaticReshape")
     results = read(command.out / "results.jsonl").results
     assert all(result.milliseconds >= 20 for result in results if result.outcomes != IDLE)
     assert not any(result.milliseconds for result in results if result.outcomes == IDLE)
@@ -233,8 +223,8 @@ def die_at(moment: int) -> None:
 
 
 def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:
-    (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
-    words = [sys.executable, "-m", "conformance", "run", f"{tmp_path / 'slowed.py'}:It", "--isolation", "none"]
+    slowed = write_acting(tmp_path, "time.sleep(0.02)")
+    words = [sys.executable, "-m", "conformance", "run", slowed, "--isolation", "none"]
     words += ["--suite", str(builders.write_suite(tmp_path)), "--out", str(tmp_path / "out")]
     child = subprocess.Popen(words, cwd=builders.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = tmp_path / "out" / "results.jsonl"

@@ -24,6 +24,7 @@ from conformance.sweep.sweep_file import FILE, read
 from conformance.sweep.tabulate import FREE, KINDS, lengths, tabulate
 from conformance.sweep.tally import add
 from tests.builders import Cli
+from tests.miniatures import Bent
 
 from .sweeps import Sweep, sweep, swept
 
@@ -164,29 +165,21 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class Off(Reference):  # type: ignore[misc]
-    """The reference with one thing wrong; `how` says what."""
+class Off(Bent):
+    """The reference with one thing wrong, beside its answers or in them; `how` says what."""
 
     def __init__(self, how: str) -> None:
         self.how = how
 
     def compile(self, graph: Graph) -> Program:
         try:
-            return OffProgram(super().compile(graph), self.how)
+            return super().compile(graph)
         except Rejected:
             if self.how in REFUSALS:
                 raise REFUSALS[self.how]() from None
             raise
 
-
-class OffProgram:
-    """A program that answers, and then does something that it should not."""
-
-    def __init__(self, program: Program, how: str) -> None:
-        self.program, self.how = program, how
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Any:
-        answer = self.program.run(src, shapes, may_overwrite)
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
         if self.how in ("src", "guard") and src.dims == (2,):
             src.memory[src.offset if self.how == "src" else 0] ^= 1
         if self.how == "shape" and shapes:

@@ -13,7 +13,7 @@ from conformance.system.files import lock_folder
 from tests.builders import Cli
 from tests.processes import peak_memory
 
-from .sweeps import MEDDLING, PART, STATIC, Sweep, sweep
+from .sweeps import PART, STATIC, Sweep, sweep, write_meddling
 
 __all__ = ["sweep"]
 
@@ -154,9 +154,7 @@ def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, sweep: Sweep) -
     ],
 )
 def test_a_file_that_the_backend_changes_is_no_result(tmp_path: Path, sweep: Sweep, isolation: str, act: str) -> None:
-    source = MEDDLING.format(part=str(tmp_path / "out" / PART), act=act.replace("; ", f"\n{' ' * 12}"))
-    (tmp_path / "meddling.py").write_text(source, encoding="utf-8")
     words = "sweep.jsonl was changed while the sweep wrote it; no verdict holds, sweep again"
-    backend = f"{tmp_path / 'meddling.py'}:Meddling"
+    backend = write_meddling(tmp_path, tmp_path / "out" / PART, act)
     sweep(tmp_path / "out", "--isolation", isolation, backend=backend).expect(5, lines=1, err=words)
     assert not (tmp_path / "out" / FILE).is_file()
