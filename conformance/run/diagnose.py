@@ -89,16 +89,11 @@ def diagnose_elements(source: TensorSpec, want: Elements, got: Elements, earlier
         name = "stale: an earlier answer"
     else:
         name = _find_move(source, right, wrong) or name_changes(source.type, right, wrong)
-    return Diagnosis(name, f"{name}: {first_difference(right, wrong)}", _list_differing(right, wrong))
-
-
-def _list_differing(want: Bits, got: Bits) -> Differing:
-    first, digits = _first_places(want, got, _MAX_PLACES_NAMED), 2 * want.dtype.itemsize
-    return Differing(
-        int(np.count_nonzero(want != got)),
-        tuple(map(int, first)),
-        tuple(f"{int(bits):0{digits}x}" for bits in got[first]),
-    )
+    first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[source.type]
+    due, came = (tuple(f"{int(bits):0{digits}x}" for bits in each[first]) for each in (right, wrong))
+    differing = Differing(int(np.count_nonzero(right != wrong)), tuple(map(int, first)), came)
+    where = f"{differing.number} of {right.size} elements differ, first at {first[0]} in row-major order"
+    return Diagnosis(name, f"{name}: {where}: want {due[0]}, got {came[0]}", differing)
 
 
 def _first_places(want: Bits, got: Bits, most: int) -> Bits:
@@ -124,15 +119,6 @@ def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
         if not np.all(((old == 0) & (new == 0)) | ((old > infinity) & (new > infinity))):
             return False
     return True
-
-
-def first_difference(want: Bits, got: Bits) -> str:
-    """Return the number of different elements, and the first of them in hex."""
-    at, digits = int(_first_places(want, got, 1)[0]), 2 * want.dtype.itemsize
-    return (
-        f"{np.count_nonzero(want != got)} of {want.size} elements differ, first at {at} in row-major order: "
-        f"want {int(want[at]):0{digits}x}, got {int(got[at]):0{digits}x}"
-    )
 
 
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
