@@ -17,10 +17,6 @@ from .. import miniatures
 from ..builders import Command, mini
 from ..isolate.remote_backends import verdicts
 from ..without_planted import count_failures
-from .adapters import backend, plan
-
-__all__ = ["backend", "plan"]
-
 
 # ── what cannot be started ────────────────────────────────────────────────────────────────────────
 MISNAMED = {

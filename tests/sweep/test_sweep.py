@@ -26,9 +26,7 @@ from conformance.sweep.tally import add
 from tests.builders import Cli
 from tests.miniatures import Bent
 
-from .sweeps import Sweep, sweep, swept
-
-__all__ = ["sweep"]
+from .sweeps import Sweep, swept
 
 
 # ── meanings ──────────────────────────────────────────────────────────────────────────────────────

@@ -25,9 +25,7 @@ from conformance.sweep.sweep_file import FILE, SweepWriter, read, salvage
 from conformance.sweep.tally import EMPTY, Tally, add
 
 from ..misbehaving import GIVES_UP
-from .sweeps import PART, STATIC, Sweep, sweep, swept, write_meddling
-
-__all__ = ["sweep"]
+from .sweeps import PART, STATIC, Sweep, swept, write_meddling
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
