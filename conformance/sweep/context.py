@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from .. import __version__
 from ..adapter import CannotStart, resolve_claims
 from ..isolate import backend
 from ..load.folders import find_folders
@@ -29,8 +28,6 @@ class Context:
         self.spec = _load_spec(find_folders(request.suite).spec)
         if request.digest and request.digest != self.spec.digest:
             raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {request.digest[:12]}")
-        if request.version != __version__:
-            raise Lost(f"the suite here is version {__version__}, the sweep is of {request.version}; install the same")
         self.identity = adapter.identity
         self.claims = resolve_claims(adapter, self.spec.operations)
         self.contracts = contracts(self.spec)
