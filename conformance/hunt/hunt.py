@@ -17,9 +17,8 @@ from ..meaning.contract import contracts
 from ..model import Adapter, Case, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import run
-from .filed_rule import is_failure, rule_against
 from .shrink import shrink
-from .write_case import case_text
+from .write_case import case_text, is_failure, rule_against
 
 
 class Counterexample(NamedTuple):

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..hunt.filed_rule import is_failure, rule_against
-from ..hunt.write_case import call_case, case_text
+from ..hunt.write_case import call_case, case_text, is_failure, rule_against
 from ..isolate.backend import as_remote
 from ..meaning.domain import Lengths
 from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut

@@ -15,9 +15,9 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
-from conformance.hunt.filed_rule import is_failure
 from conformance.hunt.hunt import HuntResult, Scope, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
+from conformance.hunt.write_case import is_failure
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts

@@ -20,7 +20,7 @@ from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn,
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
-from conformance.hunt.filed_rule import is_failure
+from conformance.hunt.write_case import is_failure
 from conformance.hunt.write_drawn import write_smallest
 from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases

@@ -17,7 +17,7 @@ from ...run.at_once import ProgramRun
 from ...run.call import AnswerOrError, attempt
 from ...system.exit_codes import USAGE
 from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
-from ..process.shared_memory import MMAP, TRIM, SharedMemory
+from ..process.memory import MMAP, TRIM, SharedMemory
 from ..process.supervise import Terminated
 from ..process.usage import ProcessEnd, Sample, growth_of
 from .calls import CompiledGraph, PendingReply, UnreportedChange
