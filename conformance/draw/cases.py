@@ -86,7 +86,6 @@ def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
 
 
 def _with_many_elements(draw: Draw, call: DrawnCall) -> DrawnCall:
-    """Return a call of the same ranks with many elements."""
     many = draw.number(5_000, 30_000)
     ranks = len(call.src) or 1, len(call.shape) or 1
     return DrawnCall(distribute(draw, many, ranks[0]), distribute(draw, many, ranks[1]), call.special_zero)

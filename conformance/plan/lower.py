@@ -50,7 +50,6 @@ def _is_plain(case: Case) -> bool:
 
 
 def _of_type(type_: str, step: RowStep) -> RowStep:
-    """Return a plain step with another type of src."""
     source, declared = step.source._replace(type=type_), step.graph.src
     strides = declared.strides and strides_of(source.dims, source.layout, WIDTH[type_])
     graph = step.graph._replace(src=Declared(type_, declared.dims, strides))

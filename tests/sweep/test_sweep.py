@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.adapter import node_calls
 from conformance.adapters.broken import LastInferWins, StridesIgnored
 from conformance.adapters.reference import Reference
 from conformance.hunt.write_case import call_case, case_text
@@ -113,11 +114,8 @@ class Recording(Reference):  # type: ignore[misc]
         self.made: list[Any] = []
 
     def compile(self, graph: Graph) -> Program:
-        (node,) = graph.nodes
-        assert node.shape is not None
-        assert node.special_zero is not None
-        assert node.special_zero.values is not None
-        self.made.append((graph.src.dims, node.shape.values, node.special_zero.values[0]))
+        (call,) = node_calls(graph.nodes, ())
+        self.made.append((graph.src.dims, call.shape, call.special_zero))
         return super().compile(graph)  # type: ignore[no-any-return]
 
 
