@@ -254,16 +254,12 @@ def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("fault", "phase", "words"),
     [
-        pytest.param("silent", "stop", "stop: no answer", marks=pytest.mark.slow),
-        pytest.param("wrong-byte-order", "run", "wrong order", marks=pytest.mark.slow),  # fast: "bytes swapped" above
+        ("silent", "stop", "stop: no answer"), ("wrong-byte-order", "run", "wrong order"),
         ("changed-input", "run", "src changed"),
-        (
-            "dies",
-            "close",
-            "protocol: does not hold: a close of an unknown program is survived; close: the process ended",
-        ),
+        ("dies", "close",
+         "protocol: does not hold: a close of an unknown program is survived; close: the process ended"),
     ],
-)
+)  # fmt: skip
 def test_a_program_that_misbehaves_is_named(
     fault: str, phase: str, words: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,7 +321,7 @@ def test_a_new_adapter_that_cannot_be_written_leaves_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("generated", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("generated", [False, True])
 def test_a_new_adapter_adds_no_failures_to_its_library(
     generated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

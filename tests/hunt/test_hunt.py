@@ -15,7 +15,7 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
-from conformance.hunt.hunt import HuntResult, Scope, hunt
+from conformance.hunt.hunt import Counterexample, HuntResult, Scope, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.hunt.write_case import is_failure
 from conformance.isolate.process.orphans import find_marked_pids
@@ -43,13 +43,17 @@ def scope() -> Scope:
     return Scope(spec())
 
 
-def paste_row(hunted: HuntResult, folder: Path) -> Row:
-    """Write the counterexample into a case file, and read its row."""
-    assert hunted.counterexample is not None
+def found_by(hunted: HuntResult) -> Counterexample:
+    assert hunted.counterexample is not None, f"nothing was found in {hunted.examples} examples"
+    return hunted.counterexample
+
+
+def paste_row(counterexample: Counterexample, folder: Path) -> Row:
+    """Write a counterexample into a case file, and read its row."""
     (folder / "cases").mkdir()
-    text = f"about: Found.\ncases:\n{hunted.counterexample.text}"
+    text = f"about: Found.\ncases:\n{counterexample.text}"
     (folder / "cases" / "found.yaml").write_text(text, encoding="utf-8")
-    found = hunted.counterexample.row
+    found = counterexample.row
     rows = plan_of(with_cases(spec(), folder)).rows
     same = [r for r in rows if (r.operation, r.given, r.shape_type) == (found.operation, found.given, found.shape_type)]
     return next(row for row in same if row.type == found.type)
@@ -58,12 +62,12 @@ def paste_row(hunted: HuntResult, folder: Path) -> Row:
 def find(name: str, examples: int, folder: Path) -> HuntResult:
     """Hunt a planted backend. Assert that it alone fails the counterexample, also after this was written and read."""
     hunted = hunt(BROKEN[name](), Scope(spec()), examples)
-    assert hunted.counterexample is not None, f"{name} was not found in {examples} examples"
-    again = paste_row(hunted, folder)
+    counterexample = found_by(hunted)
+    again = paste_row(counterexample, folder)
     (result,) = run([again], BROKEN[name]())
-    assert is_failure(result), f"{name}: what was pasted does not fail:\n{hunted.counterexample.text}"
+    assert is_failure(result), f"{name}: what was pasted does not fail:\n{counterexample.text}"
     (result,) = run([again], load_adapter("reference"))
-    assert not is_failure(result), f"the reference fails what was pasted:\n{hunted.counterexample.text}"
+    assert not is_failure(result), f"the reference fails what was pasted:\n{counterexample.text}"
     return hunted
 
 
@@ -107,8 +111,7 @@ def backends_to_find() -> list[Any]:
 @pytest.mark.parametrize("name", backends_to_find())
 def test_every_planted_backend_within_20000_examples(name: str, tmp_path: Path) -> None:
     hunted = find(name, 20_000, tmp_path)
-    assert hunted.counterexample is not None
-    print(f"{name:<40} {hunted.examples:>6,} examples  {hunted.counterexample.rule}")
+    print(f"{name:<40} {hunted.examples:>6,} examples  {found_by(hunted).rule}")
 
 
 @pytest.mark.slow
@@ -128,10 +131,8 @@ SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALLEST)
 def test_the_smallest_failing_call(name: str, scope: Scope) -> None:
-    hunted = hunt(BROKEN[name](), scope, 3000)
-    assert hunted.counterexample is not None
+    text = found_by(hunt(BROKEN[name](), scope, 3000)).text
     calls = (f"{src}\n    shape: {shape}\n    special_zero: false\n" for src, shape in SMALLEST[name])
-    text = hunted.counterexample.text
     assert any(f"{call}    expect: reject\n" in text for call in calls), text
 
 
@@ -158,28 +159,23 @@ def test_a_limit_is_found_in_few_steps(limit: int) -> None:
         tried.append(math.prod(smaller.steps[0].src))
         return tried[-1] if tried[-1] > limit else None
 
-    assert (
-        shrink(replace(case, steps=(replace(case.steps[0], src=src, shapes=((-1,),), bits=None),)), fails, 0)
-        == limit + 1
-    )
+    large = replace(case, steps=(replace(case.steps[0], src=src, shapes=((-1,),), bits=None),))
+    assert shrink(large, fails, 0) == limit + 1
     assert len(tried) < 1000
 
 
 @pytest.mark.slow
 def test_a_failure_that_needs_two_calls(scope: Scope) -> None:
-    hunted = hunt(BROKEN["never-again-after-a-refusal"](), scope, 3000)
-    assert hunted.counterexample is not None
-    assert hunted.counterexample.rule == "each-call-alone"
-    assert hunted.counterexample.text.count("\n      - {src: ") == 2
+    found = found_by(hunt(BROKEN["never-again-after-a-refusal"](), scope, 3000))
+    assert found.rule == "each-call-alone"
+    assert found.text.count("\n      - {src: ") == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["last-infer-wins", "answers-from-memory"])
 def test_the_same_seed_finds_the_same(name: str, scope: Scope) -> None:
     first, second = (hunt(BROKEN[name](), scope, 3000, 3) for _ in range(2))  # of seed 5 threads race
-    assert first.counterexample is not None
-    assert second.counterexample is not None
-    assert (first.examples, first.counterexample.text) == (second.examples, second.counterexample.text)
+    assert (first.examples, found_by(first).text) == (second.examples, found_by(second).text)
 
 
 def test_other_seeds_try_other_calls(scope: Scope) -> None:
@@ -201,7 +197,7 @@ class Moody(Reference):
 
 def test_a_failure_that_does_not_occur_again(scope: Scope) -> None:
     hunted = hunt(Moody(), scope, 400)
-    assert hunted.counterexample is not None
+    assert found_by(hunted)
     assert not hunted.steady
 
 

@@ -74,16 +74,8 @@ def sweep(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sweep", "end"),
-    [
-        (("--isolation", "worker"), signal.SIGKILL),
-        pytest.param(("--isolation", "worker"), signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(("--isolation", "none"), signal.SIGKILL, marks=pytest.mark.slow),
-        pytest.param(("--isolation", "none"), signal.SIGTERM, marks=pytest.mark.slow),
-    ],
-    indirect=["sweep"],
-)
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("sweep", [("--isolation", "worker"), ("--isolation", "none")], indirect=True)
 def test_a_killed_sweep_leaves_no_process(sweep: Sweep, end: signal.Signals) -> None:
     sweep.wait_for_blocks()
     pids = find_marked_pids(sweep.mark)

@@ -80,7 +80,7 @@ LEAVES_TWO = "leave(1); leave(2); graph.nodes[0].shape.values == (2, 3) and os.a
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_processes_that_hide_end_with_the_run(tmp_path: Path, jobs: str) -> None:
     words, pids = command(tmp_path, LEAVES_TWO, "--jobs", jobs)
     done = run_command(*words, module=QUICK if jobs == "1" else "conformance")

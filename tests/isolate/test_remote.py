@@ -72,7 +72,7 @@ def some(plan: Plan, step: int) -> list[Row]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [61, pytest.param(19, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
+@pytest.mark.parametrize("step", [61, pytest.param(19, marks=pytest.mark.exhaustive)])
 def test_verdicts_equal_those_in_process(plan: Plan, step: int) -> None:
     rows = some(plan, step)
     for name in ("reference", "numpy"):

@@ -55,12 +55,8 @@ def test_a_backend_that_ends_the_command(tmp_path: Path, act: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("act", "code"),
-    [
-        pytest.param("pass", 4, marks=pytest.mark.slow), ("os.fork()", 4),
-        pytest.param("raise KeyError", 1, marks=pytest.mark.slow), ("raise KeyboardInterrupt", 130),
-    ],
-)  # fmt: skip
+    ("act", "code"), [("pass", 4), ("os.fork()", 4), ("raise KeyError", 1), ("raise KeyboardInterrupt", 130)]
+)
 def test_the_exit_code_of_a_command_that_completes(tmp_path: Path, act: str, code: int) -> None:
     done = processes.run_command(*run_words(tmp_path, act))
     assert done.returncode == code

@@ -74,8 +74,7 @@ def test_an_unfinished_run_is_named_as_such(command: Command) -> None:
     out, suite = command.out, ("--suite", command.folder)
     for words in (("diff", out, out), ("run", "reference", "--lf", out), ("report", out, out, "--out", out / "whole")):
         command(*words, *suite).expect(2, err=f"{path}.part: has no footer: the run did not end")
-    said = command("verify", out, *suite)
-    assert said.code == 1
+    said = command("verify", out, *suite).expect(1)
     assert said.out.endswith("one thing does not follow from the evidence; do not rely on this report\n")
 
 
@@ -92,19 +91,17 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
     command.run(backend)
     path = command.out / "results.jsonl"
     cut_results(path, lines_of(path)[kept])
-    said = command("report", command.out, "--suite", command.folder).expect(0)
-    assert re.search(why, said.text)
-    assert f"run the command of that run with --resume {command.out} instead of --out" in " ".join(said.text.split())
+    again = f"run the command of that run with --resume {command.out} instead of --out"
+    assert re.search(why, command("report", command.out, "--suite", command.folder).expect(0, text=again).text)
     evidence = read_and_judge_part(path, command.plan)
-    conclusion = conclude_evidence(command.plan, evidence)
-    texts = report.texts(command.plan, evidence, conclusion)
+    texts = report.texts(command.plan, evidence, conclude_evidence(command.plan, evidence))
     for text in (texts["report.html"], texts["summary.md"]):
         assert "the run was interrupted after" in text
         assert "conforms to static-oneapi" not in text
     assert ("wrong answer: " in texts["summary.md"]) == (name == "failing")
     number = len(lines_of(part_of(path))) - 1
-    verified = command("verify", command.out, "--suite", command.folder).expect(1)
-    assert f"the run did not end, after {number} rows" in verified.text
+    words = f"the run did not end, after {number} rows"
+    command("verify", command.out, "--suite", command.folder).expect(1, text=words)
 
 
 def test_a_report_refuses_a_row_that_was_changed(command: Command) -> None:
@@ -175,9 +172,8 @@ def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
     lines = lines_of(path)
     lines[-1] = json.dumps(json.loads(lines[-1]) | {"milliseconds": {"no-row[StaticReshape-f32]": 3}}).encode() + b"\n"
     path.write_bytes(sign_lines(lines))
-    with pytest.raises(
-        InvalidEvidence, match=r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"
-    ):
+    words = r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"
+    with pytest.raises(InvalidEvidence, match=words):
         read(path)
 
 
