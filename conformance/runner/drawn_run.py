@@ -38,8 +38,10 @@ class DrawnRun:
         self._setup = setup
 
     @property
-    def counts(self) -> DrawnCounts:
-        return DrawnCounts(self.calls, self.failures, self.left_out, self.waived)
+    def counts(self) -> DrawnCounts | None:
+        """The counts for the footer; None if no calls were asked for, as of a part of a session of pytest."""
+        counts = DrawnCounts(self.calls, self.failures, self.left_out, self.waived)
+        return counts if self.drawn.calls else None
 
     def run(self, call: CallRows, open_another: Callable[[], Adapter]) -> Iterator[tuple[Row, Result | None]]:
         """Call the rows; yield each in their order, and the first failure of each kind, waived or not, with its case.
