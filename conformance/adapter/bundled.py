@@ -60,7 +60,6 @@ class Bundled(NamedTuple):
 
 @cache
 def bundled_backends() -> dict[str, Bundled]:
-    """Return every bundled backend by name."""
     import yaml  # only for names of bundled backends
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

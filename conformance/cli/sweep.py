@@ -13,7 +13,7 @@ from typing import Any
 
 from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
-from ..isolate.process.distribute import run_here, run_in_processes
+from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import quiet_backend
@@ -135,7 +135,7 @@ def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer:
     rest, due = (islice(_blocks(request, args.shard), writer.resumed, None) for _ in range(2))
     progress = Progress("sweeping", _count_calls(request, args.shard))
     take = partial(run_block, request, who=who)
-    tallies = run_in_processes(args.jobs, take, rest) if args.jobs > 1 else run_here(take, rest)
+    tallies = run_in_processes(args.jobs, take, rest) if args.jobs > 1 else (take(block) for block in rest)
     with closing(progress), quiet_backend() as notes, closing(tallies):
         for tally, block in zip(tallies, due, strict=True):
             if tally.calls != block.calls * len(request.ways):

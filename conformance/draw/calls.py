@@ -9,7 +9,7 @@ import hashlib
 import math
 import random
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..meaning.domain import Lengths
 from ..model import LAYOUTS, Expected, Layout, Step
@@ -17,7 +17,6 @@ from ..model.types import WIDTH
 from ..plan.memory import EDGES
 
 T = TypeVar("T")
-_EXPECT = {"*": Expected("unspecified")}
 MAX_ELEMENTS = 70_000
 
 
@@ -281,14 +280,18 @@ def draw_step(draw: Draw, type_: str, call: DrawnCall, links: Sequence[DrawnCall
     bits = None
     if math.prod(call.src) > 0 and layout != "broadcast" and sometimes(draw, 1, 2):
         bits = _bits(draw, type_, math.prod(call.src))
-    shapes = (call.shape, *(link.shape for link in links))
-    zeros = (call.special_zero, *(link.special_zero for link in links))
-    return Step(type_, call.src, shapes, zeros, _EXPECT, layout, sometimes(draw, 1, 6), bits)
+    return step_of(type_, (call, *links), layout=layout, in_place=sometimes(draw, 1, 6), bits=bits)
+
+
+def step_of(type_: str, calls: Sequence[DrawnCall], **more: Any) -> Step:
+    """Return a step with a node for each call, the first of which has its src; it expects nothing."""
+    shapes, zeros = tuple(call.shape for call in calls), tuple(call.special_zero for call in calls)
+    return Step(type_, calls[0].src, shapes, zeros, {"*": Expected("unspecified")}, **more)
 
 
 MAX_FAR_ELEMENTS = 40
 """Each element of the layout `far` takes 128 KiB of memory."""
-_WORDS = 61
+WORDS = 61
 """Words of a list of bit patterns: a prime, so that a list and a dimension seldom end together."""
 
 
@@ -296,8 +299,8 @@ def _bits(draw: Draw, type_: str, volume: int) -> str | None:
     """Draw bit patterns: of any numbers, and some of them, or all, the special ones of the type."""
     if type_ == "bool":
         return None
-    words, digits, most = EDGES[type_], 2 * WIDTH[type_], min(volume, _WORDS)
-    start, apart = draw.number(0, 1 << 32), draw.choice((1, 2, 5, _WORDS))
+    words, digits, most = EDGES[type_], 2 * WIDTH[type_], min(volume, WORDS)
+    start, apart = draw.number(0, 1 << 32), draw.choice((1, 2, 5, WORDS))
     ends = (0, most - 1) if sometimes(draw, 1, 5) else ()  # equal ends, as a weak digest of the elements has them
     number = hashlib.shake_128(str(start).encode()).hexdigest(digits * most // 2)  # one decision, not a hundred
     drawn = [number[digits * k : digits * (k + 1)] for k in range(most)]

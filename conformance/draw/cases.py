@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..model import Case, Expected, Operand, Place, Step
+from ..model import Case, Operand, Place, Step
 from .calls import (
     Draw,
     DrawnCall,
@@ -25,11 +25,11 @@ from .calls import (
     guess_answer,
     sometimes,
     spoil,
+    step_of,
 )
 from .combined import case_of
 from .factors import Factors
 
-_EXPECT = {"*": Expected("unspecified")}
 _PLACE = Place("drawn.yaml", 1)
 
 
@@ -79,14 +79,13 @@ def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
         if 0 in call.src and 0 in call.shape:  # it has an answer under either reading, and another one
             call = call._replace(special_zero=sometimes(draw, 1, 2))
         if plainly:
-            steps.append(Step(draw.choice(types), call.src, (call.shape,), (call.special_zero,), _EXPECT))
+            steps.append(step_of(draw.choice(types), [call]))
         else:
             steps.append(draw_step(draw, draw.choice(types), call))
     return _case_of(steps)
 
 
 def _with_many_elements(draw: Draw, call: DrawnCall) -> DrawnCall:
-    """Return a call of the same ranks with many elements."""
     many = draw.number(5_000, 30_000)
     ranks = len(call.src) or 1, len(call.shape) or 1
     return DrawnCall(distribute(draw, many, ranks[0]), distribute(draw, many, ranks[1]), call.special_zero)

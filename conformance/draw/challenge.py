@@ -17,9 +17,9 @@ from functools import lru_cache, partial
 from itertools import count
 
 from ..meaning.contract import Contract, contracts, documents_by_contract
-from ..model import Case, Expected, Place, Step, Suite
+from ..model import Case, Place, Suite
 from ..plan.rows import Plan, has_many_elements, plan_of, rows_of
-from .calls import Draw, DrawnCall, draw_any_call
+from .calls import Draw, DrawnCall, draw_any_call, step_of
 
 NONCE = re.compile("[0-9a-f]{64}")
 """32 bytes in hexadecimal."""
@@ -89,7 +89,8 @@ def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> I
             met.update(wanted)
             full.update(rule for rule in wanted if met[rule] == CALLS_PER_RULE)
             number += 1
-            yield _case(call, wanted[0], f"fresh-{nonce[:8]}-{number}", _start(nonce, str(number)))
+            name, start = f"fresh-{nonce[:8]}-{number}", _start(nonce, str(number))
+            yield Case(name, "fresh", wanted[0], (step_of("T", [call]),), Place("fresh", 1), start=start)
 
 
 def _rules_met(call: DrawnCall, differing: Iterable[Contract], full: Set[str]) -> Iterator[str]:
@@ -100,8 +101,3 @@ def _rules_met(call: DrawnCall, differing: Iterable[Contract], full: Set[str]) -
             yield meaning.rules[0]
         elif meaning.kind == "legal" and not contract.of_entries <= full:
             yield from (entry.rule for entry in contract.entries(*call) if entry.rule is not None)
-
-
-def _case(call: DrawnCall, rule: str, name: str, start: int) -> Case:
-    step = Step("T", call.src, (call.shape,), (call.special_zero,), {"*": Expected("unspecified")})
-    return Case(name, "fresh", rule, (step,), Place("fresh", 1), start=start)

@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 
 from ..load.folders import cases_folder
 from ..meaning.domain import Lengths
-from ..model import Case, Expected, Place, Step
+from ..model import Case, Place, Step
 from ..model.types import WIDTH
-from ..plan.contents import EDGES, default_words
+from ..plan.contents import default_words, edge_patterns
 from ..plan.memory import strides_of
-from .calls import DrawnCall, guess_answer
+from .calls import WORDS, DrawnCall, guess_answer, step_of
 from .factors import Factors, Values, describe_call
 
 FILE = "combinations.txt"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_EXPECT = {"*": Expected("unspecified")}
 _MAX_LARGER = 70_000
 """Elements of a larger call that comes before, to fill memory that is then used again."""
 _THREADS = 4
@@ -89,7 +88,6 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
 
 
 def _calls_in_time(call: DrawnCall, time: str, threads: str, number: int) -> list[DrawnCall]:
-    """Return the calls of one program, in their order."""
     if threads != "one":
         return [call] * _THREADS
     if time == "rejection":
@@ -113,13 +111,10 @@ def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
 
 
 def _step(call: DrawnCall, chosen: Values, bits: str | None, place: str) -> Step:
-    nodes = _nodes(call, place, chosen["time"] == "other-lengths")
-    src = nodes[0].src
-    return Step(
-        chosen["type"], src, tuple(node.shape for node in nodes), tuple(node.special_zero for node in nodes), _EXPECT,
-        chosen["layout"], chosen["in_place"] == "yes", bits,  # type: ignore[arg-type]
-        shared_src=place == "fork", shared_shape=place == "shared-shape",
-        constant_nodes="first" if place == "mixed" else "none",
+    return step_of(
+        chosen["type"], _nodes(call, place, chosen["time"] == "other-lengths"), layout=chosen["layout"],
+        in_place=chosen["in_place"] == "yes", bits=bits, shared_src=place == "fork",
+        shared_shape=place == "shared-shape", constant_nodes="first" if place == "mixed" else "none",
     )  # fmt: skip
 
 
@@ -152,23 +147,19 @@ def _last_dims(call: DrawnCall, place: str) -> Lengths:
 
 # ── contents ──────────────────────────────────────────────────────────────────────────────────────
 
-_PERIOD = 61
-"""Words of a list of bit patterns: a prime, so that a list and a dimension seldom end together."""
-
 
 def _content(type_: str, content: str, volume: int, number: int) -> str | None:
     """Return bit patterns, repeated over and over; None for the default elements."""
     if content == "scrambled" or not volume:
         return None
-    usual = default_words(type_, 977 * number, _PERIOD).tolist()
-    special = EDGES[type_][number % len(EDGES[type_])]
+    usual, edges = default_words(type_, 977 * number, WORDS).tolist(), edge_patterns(type_, number)
     words = {
         "constant": usual[:1],
         "zeros": [0],
         "sorted": sorted(usual),
-        "small": [*range(_PERIOD)],
+        "small": [*range(WORDS)],
         "runs": [word for word in usual[:13] for _ in range(7)],
-        "one-special": [special, *usual[1:]],
-        "all-special": [*EDGES[type_][number % len(EDGES[type_]) :], *EDGES[type_][: number % len(EDGES[type_])]],
+        "one-special": [edges[0], *usual[1:]],
+        "all-special": edges,
     }[content]
     return " ".join(f"{word:0{2 * WIDTH[type_]}x}" for word in words[:volume])

@@ -67,8 +67,9 @@ class Factors:
 
     def __init__(self, spec: Spec) -> None:
         content = _read()
+        of_spec = {"way": ways_of(spec), "type": spec.types}
         self.values: dict[str, tuple[str, ...]] = {
-            name: tuple(each["values"]) if each["values"] != "from operations" else _VALUES_OF_SPEC[name](spec)
+            name: tuple(of_spec[name] if each["values"] == "from operations" else each["values"])
             for name, each in content["factors"].items()
         }
         self.about: dict[str, str] = {name: each["about"] for name, each in content["factors"].items()}
@@ -128,17 +129,6 @@ def ways_of(spec: Spec) -> dict[str, OperationWay]:
     }
 
 
-def _ways(spec: Spec) -> tuple[str, ...]:
-    return tuple(ways_of(spec))
-
-
-def _types(spec: Spec) -> tuple[str, ...]:
-    return tuple(spec.types)
-
-
-_VALUES_OF_SPEC = {"way": _ways, "type": _types}
-
-
 # ── the factors of a call ─────────────────────────────────────────────────────────────────────────
 
 
@@ -190,7 +180,7 @@ def _lengths_class(src: Lengths, dst: Lengths) -> str:
     if src == dst:
         return "identity"
     shorter, longer = sorted((src, dst), key=len)
-    if _without_ones(src) == _without_ones(dst):
+    if [n for n in src if n != 1] == [n for n in dst if n != 1]:
         if len(longer) != len(shorter) + 1:
             return "ones"
         first, last = (1, *shorter) == longer, (*shorter, 1) == longer
@@ -212,10 +202,6 @@ def _lengths_class(src: Lengths, dst: Lengths) -> str:
     if ours == theirs:  # both have a 0, and the products say nothing
         return "split" if len(dst) > len(src) else "merge" if len(dst) < len(src) else "both"
     return "split" if ours < theirs else "merge" if theirs < ours else "both"
-
-
-def _without_ones(lengths: Lengths) -> Lengths:
-    return tuple(length for length in lengths if length != 1)
 
 
 def _ends(lengths: Lengths) -> Iterable[int]:

@@ -64,7 +64,6 @@ def whole_number() -> int:
 
 
 def _sequences_before(number: int) -> int:
-    """Return how many long sequences have a lower number."""
     return (number + SEQUENCE_EVERY - FIRST_SEQUENCE - 1) // SEQUENCE_EVERY
 
 
@@ -182,7 +181,6 @@ class Drawer:
 
 
 def _rule_of(row: Row) -> str:
-    """Find the rule that a drawn row is about."""
     step, meaning = row.case.steps[0], row.steps[0].meanings[0].meaning
     if len(row.steps) > 1:
         return "each-call-alone"

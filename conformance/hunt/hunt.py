@@ -5,7 +5,8 @@ Cases are drawn from a seed, and calls are made and judged as they are for the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..adapter import resolve_claims
@@ -16,9 +17,8 @@ from ..meaning.contract import contracts
 from ..model import Adapter, Case, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import run
-from .filed_rule import is_failure, rule_against
 from .shrink import shrink
-from .write_case import case_text
+from .write_case import case_text, is_failure, rule_against
 
 
 class Counterexample(NamedTuple):
@@ -52,43 +52,26 @@ class Scope(NamedTuple):
 
 def hunt(adapter: Adapter, scope: Scope, examples: int, number: int = 0) -> HuntResult:
     """Try `examples` cases, until one fails; the same seed `number` tries the same ones."""
-    search, factors = _Search(adapter, scope), Factors(scope.spec)
-    types = scope.types or scope.spec.types
-    for example in range(examples):
-        case = draw_case(Draw(f"hunt {number} {example}"), list(types), factors)
-        counterexample = search.find(case)
-        if counterexample:
-            steady = search.find(case) is not None
-            return HuntResult(example + 1, search.shrink(counterexample) if steady else counterexample, steady)
-    return HuntResult(examples, None)
+    spec, factors, compiled = scope.spec, Factors(scope.spec), contracts(scope.spec)
+    claims, types = resolve_claims(adapter, spec.operations), [*(scope.types or spec.types)]
 
-
-class _Search:
-    """Calls the rows of a case, and returns the first that goes wrong."""
-
-    def __init__(self, adapter: Adapter, scope: Scope) -> None:
-        self.adapter, self.scope = adapter, scope
-        self.claims = resolve_claims(adapter, scope.spec.operations)
-        self.compiled = contracts(scope.spec)
-
-    def find(self, case: Case) -> Counterexample | None:
+    def find(case: Case) -> Counterexample | None:
         """Return the first row of a case in which the backend fails or errs."""
-        for row in self.rows(case):
-            (result,) = run([row], self.adapter, self.claims)
-            if is_failure(result):
-                return Counterexample(row, result, rule_against(row, result))
+        for row in rows_of([case], spec, compiled):
+            if not scope.operations or row.operation in scope.operations:
+                (result,) = run([row], adapter, claims)
+                if is_failure(result):
+                    return Counterexample(row, result, rule_against(row, result))
         return None
 
-    def shrink(self, found: Counterexample) -> Counterexample:
-        """Return the smallest counterexample that goes wrong in the same way."""
+    def find_same(rule: str, case: Case) -> Counterexample | None:
+        other = find(case)
+        return other if other and other.rule == rule else None
 
-        def find_same(case: Case) -> Counterexample | None:
-            other = self.find(case)
-            return other if other and other.rule == found.rule else None
-
-        return shrink(found.row.case, find_same, found)
-
-    def rows(self, case: Case) -> Iterator[Row]:
-        for row in rows_of([case], self.scope.spec, self.compiled):
-            if not self.scope.operations or row.operation in self.scope.operations:
-                yield row
+    for example in range(examples):
+        case = draw_case(Draw(f"hunt {number} {example}"), types, factors)
+        if found := find(case):
+            if find(case) is None:
+                return HuntResult(example + 1, found, steady=False)
+            return HuntResult(example + 1, shrink(found.row.case, partial(find_same, found.rule), found))
+    return HuntResult(examples, None)

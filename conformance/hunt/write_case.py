@@ -1,4 +1,4 @@
-"""Calls as cases in YAML, ready to paste into cases/."""
+"""Calls that fail as cases in YAML, ready to paste into cases/, and the rule that a failure goes against."""
 
 from __future__ import annotations
 
@@ -7,13 +7,56 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..model import Case, Expected, Operand, Place, Step
+from ..draw.calls import DrawnCall, step_of
+from ..draw.rows import entries_rule
+from ..model import BAD, Case, Operand, Place, Result, Step, fails
 from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 
 _PLAIN = re.compile(r"[a-z][a-z0-9-]*")
 """Texts that need no quotes."""
+_NEVER_DUE: Mapping[str, str] = {
+    "src changed": "src-is-kept",
+    "shape changed": "src-is-kept",
+    "wrote outside src": "src-is-kept",
+    "answer changed later": "each-call-alone",
+    "wrong type": "same-type",
+    "crash": "refuse-illegal-calls",
+    "timeout": "refuse-illegal-calls",
+    "adapter error": "refuse-illegal-calls",
+    "column-major order": "row-major-order",
+    "same elements in another order": "row-major-order",
+    "elements in the wrong places": "row-major-order",
+}
+"""Diagnosis → rule, for faults that no meaning of the call excuses."""
+_ABOUT_DIMS = ("wrong dims", "wrong volume", "refused a legal call", "unsupported", "truncated", "too many elements")
+
+
+def is_failure(result: Result) -> bool:
+    return fails(result.verdicts.values())
+
+
+def rule_against(row: Row, result: Result) -> str:
+    """Find the rule that a row's failure goes against: the one a person would file the case under."""
+    at = result.step
+    meanings, step = row.steps[at].meanings, row.case.steps[at]
+    failed = {document for document, verdict in result.verdicts.items() if verdict in BAD}
+    meaning = next((each for each in meanings if failed & {*each.documents}), meanings[0]).meaning
+    if meaning.kind == "illegal":
+        return meaning.rules[0]
+    diagnosis = result.diagnosis or ""
+    if diagnosis in _NEVER_DUE:
+        return _NEVER_DUE[diagnosis]
+    if meaning.kind == "unspecified" and meaning.rules:
+        return meaning.rules[0]
+    if at:
+        return "each-call-alone"
+    if len(step.shapes) > 1:
+        return "nodes-compose"
+    if diagnosis in _ABOUT_DIMS:
+        return "declared-output" if row.case.declared is not None else entries_rule(step)
+    return "layout-is-no-content" if step.layout != "dense" else "same-content"
 
 
 def case_text(case: Case, rule: str, row: Row, fact: str) -> str:
@@ -123,6 +166,5 @@ def write_expectation(src_type: str, kind: str, dst: Sequence[object] | None) ->
 def call_case(
     name: str, rule: str, src_type: str, call: tuple[tuple[int, ...], tuple[int, ...], bool], layout: Any = "dense"
 ) -> Case:
-    src, shape, special_zero = call
-    step = Step(src_type, src, (shape,), (special_zero,), {"*": Expected("unspecified")}, layout)
+    step = step_of(src_type, [DrawnCall(*call)], layout=layout)
     return Case(name, "found.yaml", rule, (step,), Place("found.yaml", 1))

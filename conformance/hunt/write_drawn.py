@@ -9,9 +9,8 @@ from ..model import Adapter, Case, Claims, Isolated, Result
 from ..plan.rows import Row, is_expressible, row_of
 from ..run.confirm import DIED
 from ..run.row import run
-from .filed_rule import is_failure, rule_against
 from .shrink import shrink
-from .write_case import case_text
+from .write_case import case_text, is_failure, rule_against
 
 MAX_CALLS = 30_000
 """Calls for one case; then the smallest found so far is written."""

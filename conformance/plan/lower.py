@@ -50,7 +50,6 @@ def _is_plain(case: Case) -> bool:
 
 
 def _of_type(type_: str, step: RowStep) -> RowStep:
-    """Return a plain step with another type of src."""
     source, declared = step.source._replace(type=type_), step.graph.src
     strides = declared.strides and strides_of(source.dims, source.layout, WIDTH[type_])
     graph = step.graph._replace(src=Declared(type_, declared.dims, strides))
@@ -137,15 +136,16 @@ def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
     case = row.case
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
     shared = (step.shared_src and k > 0, step.shares_shape(k))
+    shape: Operand | None = _shape_vector(row, step, k, common)
     if k != _own_node(case, step):
-        shape = _shape_vector(row, step, k, common)
         return Node(row.operation, shape, special_zero, takes_src=shared[0], shares_shape=shared[1])
     if "special_zero" in case.attributes:
         special_zero = case.attributes["special_zero"]
+    shape = None if case.inputs.get("shape") == 0 else case.attributes.get("shape", shape)
     extra = [(n, o) for n, o in case.attributes.items() if n not in _OWN_ATTRIBUTES and o is not None]
     return Node(
         row.operation,
-        _shape_operand(row, step, k, common),
+        shape,
         special_zero,
         _declared_dst(row, step),
         tuple(extra),
@@ -158,16 +158,6 @@ def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
 def _own_node(case: Case, step: Step) -> int:
     """Return the index of the node that the form of a case is about."""
     return 0 if case.in_first_node else len(step.shapes) - 1
-
-
-def _shape_operand(row: Row, step: Step, k: int, common: Dims) -> Operand | None:
-    """Return shape as the case writes it; None if it is missing."""
-    case = row.case
-    if case.inputs.get("shape") == 0 or ("shape" in case.attributes and case.attributes["shape"] is None):
-        return None
-    if "shape" in case.attributes:
-        return case.attributes["shape"]
-    return _shape_vector(row, step, k, common)
 
 
 def _shape_vector(row: Row, step: Step, k: int, common: Dims) -> Operand:

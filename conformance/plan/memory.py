@@ -84,7 +84,6 @@ class GuardedBuffer:
         return not (are_guards_intact and are_equal(memoryview(memory)[GUARD:-GUARD], self.elements))
 
     def restore(self) -> None:
-        """Restore the memory after a call that changed it."""
         self.tensor.memory[:] = self.before
 
 
@@ -247,9 +246,8 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
     if source.layout not in STRIDED:
         memory[offset : offset + len(elements)] = elements
     else:
-        axes = [axis for axis in zip(source.dims, strides, strict=True) if axis[0] != 1]  # NumPy 1 takes 32 dims
-        dims, steps = tuple(length for length, _ in axes), tuple(step for _, step in axes)
-        np.ndarray(dims, flat.dtype, memory, offset, steps)[...] = flat.reshape(dims)
+        view = view_of(memory, flat.dtype, source.dims, strides, offset)
+        view[...] = flat.reshape(view.shape)
     return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
 
 

@@ -64,7 +64,6 @@ class Row(_RowFields):
 
     @cached_property
     def steps(self) -> tuple[RowStep, ...]:
-        """Its steps, ready to be called."""
         return lower(self)
 
     def step(self, number: int) -> RowStep:

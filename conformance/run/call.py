@@ -52,7 +52,6 @@ def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | 
 
 
 def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
-    """Return the arguments of a run."""
     if step.one_shape_memory:
         for shape in step.arriving:
             shape.restore()
@@ -60,7 +59,6 @@ def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
 
 
 def attempt(act: Callable[[], Any]) -> AnswerOrError:
-    """Call a function, and return what it returned or raised."""
     try:
         return act(), None
     except BaseException as error:
@@ -124,16 +122,11 @@ def _error_outcome(error: BaseException | None) -> Outcome:
             return Outcome("error", message=message_text(f"{type(error).__name__}: {as_text(error)}"))
 
 
-def describe_message(message: Any) -> str:
-    """Return a backend's message, or say what it gave instead of text."""
-    if isinstance(message, str):
-        return message
-    return f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
-
-
 def message_text(message: Any) -> str:
-    """Return a backend's message, cut, without the places of this machine."""
-    return shorten(remove_places(describe_message(message)), LONGEST_TEXT)
+    """Return a backend's message, cut, without the places of this machine; or say what it gave instead of text."""
+    if not isinstance(message, str):
+        message = f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
+    return shorten(remove_places(message), LONGEST_TEXT)
 
 
 def as_text(value: object, how: Callable[[object], str] = str) -> str:

@@ -44,7 +44,6 @@ class HangCounter:
         return 0 < self._most <= self._times and self._key == (row.case.id, row.operation)
 
     def count(self, row: Row, result: Result) -> None:
-        """Count the result of a row that was called."""
         if self._key != (row.case.id, row.operation):
             self._key, self._times = (row.case.id, row.operation), 0
         message = str(result.outcome.message)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model import Differing, Elements, Meaning, Outcome
-from ..model.types import WIDTH
-from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, volume_of
+from ..model.types import WIDTH, dtype_of
+from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, image_of, volume_of
 
 Bits = np.ndarray[Any, np.dtype[Any]]
 
@@ -85,17 +85,15 @@ def diagnose_elements(source: TensorSpec, want: Elements, got: Elements, earlier
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     right, wrong = np.frombuffer(want[:], kind), np.frombuffer(got[:], kind)
-    name = _find_stale(got, earlier) or _find_move(source, right, wrong) or name_changes(source.type, right, wrong)
-    return Diagnosis(name, f"{name}: {first_difference(right, wrong)}", _list_differing(right, wrong))
-
-
-def _list_differing(want: Bits, got: Bits) -> Differing:
-    first, digits = _first_places(want, got, _MAX_PLACES_NAMED), 2 * want.dtype.itemsize
-    return Differing(
-        int(np.count_nonzero(want != got)),
-        tuple(map(int, first)),
-        tuple(f"{int(bits):0{digits}x}" for bits in got[first]),
-    )
+    if any(old and are_equal(got, old) for old in earlier):
+        name = "stale: an earlier answer"
+    else:
+        name = _find_move(source, right, wrong) or name_changes(source.type, right, wrong)
+    first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[source.type]
+    due, came = (tuple(f"{int(bits):0{digits}x}" for bits in each[first]) for each in (right, wrong))
+    differing = Differing(int(np.count_nonzero(right != wrong)), tuple(map(int, first)), came)
+    where = f"{differing.number} of {right.size} elements differ, first at {first[0]} in row-major order"
+    return Diagnosis(name, f"{name}: {where}: want {due[0]}, got {came[0]}", differing)
 
 
 def _first_places(want: Bits, got: Bits, most: int) -> Bits:
@@ -123,20 +121,7 @@ def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
     return True
 
 
-def first_difference(want: Bits, got: Bits) -> str:
-    """Return the number of different elements, and the first of them in hex."""
-    at, digits = int(_first_places(want, got, 1)[0]), 2 * want.dtype.itemsize
-    return (
-        f"{np.count_nonzero(want != got)} of {want.size} elements differ, first at {at} in row-major order: "
-        f"want {int(want[at]):0{digits}x}, got {int(got[at]):0{digits}x}"
-    )
-
-
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
-
-
-def _find_stale(got: Elements, earlier: Sequence[Elements]) -> str | None:
-    return "stale: an earlier answer" if any(old and are_equal(got, old) for old in earlier) else None
 
 
 def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
@@ -173,9 +158,7 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
 
 def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
     """Ask whether the answer is the memory of src, read as if src had no strides or no offset."""
-    from ..plan.memory import image_of  # the memory as it was; rare, so made again
-
-    image = image_of(source)
+    image = image_of(source)  # the memory as it was; rare, so made again
     starts = {image.tensor.offset, GUARD}  # the first element, and the lowest one
     rows = (image.before[at : at + got.size * WIDTH[source.type]] for at in starts)
     return any(row == got.tobytes() for row in rows)
@@ -247,8 +230,6 @@ def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
 
 def _round_through(other: str, type_: str, bits: Bits) -> Bits:
     """Return patterns after a conversion to another type and back."""
-    from ..model.types import dtype_of
-
     with np.errstate(all="ignore"):
         back = bits.view(dtype_of(type_)).astype(np.float64).astype(dtype_of(other)).astype(dtype_of(type_))
     return back.view(bits.dtype)

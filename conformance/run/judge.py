@@ -121,7 +121,6 @@ def _column(meaning: Meaning) -> Column:
 
 
 def _describe(word: str, outcome: Outcome, meaning: Meaning) -> str:
-    """Describe in a sentence what happened."""
     if outcome.kind == "tensor":
         return f"answered {outcome.type}{list(outcome.dims or ())}, though the call breaks {', '.join(meaning.rules)}"
     if outcome.kind == "rejected":

@@ -39,7 +39,7 @@ class DrawnRun:
 
     @property
     def counts(self) -> DrawnCounts | None:
-        """The counts for the footer; None if no calls were asked for."""
+        """The counts for the footer; None if no calls were asked for, as of a part of a session of pytest."""
         counts = DrawnCounts(self.calls, self.failures, self.left_out, self.waived)
         return counts if self.drawn.calls else None
 

@@ -31,14 +31,6 @@ def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool =
     `few`: call a few rows only, most of them in this process, because the run cannot show conformity; all as the run
     does it if one passes them all.
     """
-    if few:
-        counts = _count_failures(plan, isolation, limits, True)
-        if all(counts.values()):
-            return counts
-    return _count_failures(plan, isolation, limits, False)
-
-
-def _count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool) -> dict[str, int]:
     chosen = planted_in(isolation)
     by_rule = _group_by_rule(_rows_about(plan, {rule for planted in chosen for rule in planted.rules}, few))
     most = _FEW_ROWS if few else _ROWS
@@ -46,7 +38,7 @@ def _count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool)
     for planted in chosen:
         where: Isolation = "none" if few and not planted.ends_process else isolation  # to start a process is slow
         counts[planted.name] = _run_planted_backend(plan, planted, by_rule, where, limits, most)
-    return counts
+    return count_failures(plan, isolation, limits) if few and not all(counts.values()) else counts
 
 
 def _rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:

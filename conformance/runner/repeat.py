@@ -28,7 +28,6 @@ class Repetition(NamedTuple):
     """The files under test, here."""
 
     def record(self) -> dict[str, Any]:
-        """Return it as a record of JSON."""
         return {**self._asdict(), "subject": dict(self.subject.files)}
 
 

@@ -182,7 +182,6 @@ class BackendSetup:
         return None
 
     def apply_waivers(self, row: Row, result: Result) -> Result:
-        """Return the result with the failures waived that a waiver covers."""
         return waive.apply_waivers(result, row, self.waivers, self.today, self.blamer)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from .. import __version__
 from ..isolate.backend import Isolation
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..meaning.domain import Domain
@@ -72,8 +71,6 @@ class SweepRequest(NamedTuple):
     suite: Path | None = None
     digest: str = ""
     """The digest of the specification, which every process must have."""
-    version: str = __version__
-    """The version of the suite, which every process must have."""
 
 
 def ways_of(

@@ -43,7 +43,6 @@ def nodes_of(operation: str, given: Given, shape_type: str, shapes: tuple[Length
 
 @lru_cache(4)
 def shape_images(shape_type: str, shapes: tuple[Lengths, ...]) -> list[GuardedBuffer]:
-    """Put shapes into memory."""
     return [shape_image(shape_type, (len(shape),), shape) for shape in shapes]
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from .. import __version__
 from ..adapter import CannotStart, resolve_claims
-from ..isolate.backend import open_backend
+from ..isolate import backend
 from ..load.folders import find_folders
 from ..load.spec import load_spec
-from ..meaning.contract import Contract, contracts
-from ..model import Adapter, Claims, Identity, Isolated, Operation
+from ..meaning.contract import contracts, documents_by_contract
+from ..model import Adapter, Claims, Identity
 from .blocks import SweepRequest
 
 
@@ -29,27 +28,16 @@ class Context:
         self.spec = _load_spec(find_folders(request.suite).spec)
         if request.digest and request.digest != self.spec.digest:
             raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {request.digest[:12]}")
-        if request.version != __version__:
-            raise Lost(f"the suite here is version {__version__}, the sweep is of {request.version}; install the same")
-        self.identity: Identity = adapter.identity
+        self.identity = adapter.identity
         self.claims = resolve_claims(adapter, self.spec.operations)
-        self.contracts: dict[str, Contract] = contracts(self.spec)
+        self.contracts = contracts(self.spec)
         self.readings = {
-            operation.id: _readings(self.contracts, operation) for operation in self.spec.operations.values()
+            operation.id: documents_by_contract({name: self.contracts[name] for name in operation.documents})
+            for operation in self.spec.operations.values()
         }
 
 
 _load_spec = lru_cache(2)(load_spec)
-
-
-def _readings(compiled: Mapping[str, Contract], operation: Operation) -> list[tuple[Contract, tuple[str, ...]]]:
-    """Pair the different contracts of an operation with the documents that have them."""
-    readings: dict[str, list[str]] = {}
-    for document in operation.documents:
-        readings.setdefault(compiled[document].source, []).append(document)
-    return [(compiled[documents[0]], tuple(documents)) for documents in readings.values()]
-
-
 _LOCK = threading.Lock()
 """A backend is called by one thread at a time."""
 _kept: list[Context] = []
@@ -62,7 +50,7 @@ def context_of(request: SweepRequest) -> Iterator[Context]:
     with _LOCK:
         if not _kept or _kept[0].request != request:
             _close()
-            _kept.append(Context(request, open_backend(request.backend, request.isolation, request.limits)))
+            _kept.append(Context(request, backend.open_backend(request.backend, request.isolation, request.limits)))
         yield _kept[0]
 
 
@@ -80,6 +68,4 @@ def close_backend() -> None:
 
 def _close() -> None:
     while _kept:
-        adapter = _kept.pop().adapter
-        if isinstance(adapter, Isolated):
-            adapter.close()
+        backend.close_backend(_kept.pop().adapter)

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..hunt.filed_rule import is_failure, rule_against
-from ..hunt.write_case import call_case, case_text
+from ..hunt.write_case import call_case, case_text, is_failure, rule_against
 from ..isolate.backend import as_remote
 from ..meaning.domain import Lengths
 from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut
@@ -80,7 +79,7 @@ class BlockRun:
         """Make every call of the block in every way."""
         ways = self.context.request.ways
         for operation in dict.fromkeys(way.operation for way in ways):
-            readings = self.context.readings[operation]
+            readings = self.context.readings[operation].items()
             tables = [(tabulate(contract, *self.columns), documents) for contract, documents in readings]
             wants = self.wants([table for table, _ in tables])
             for way in ways:
@@ -110,7 +109,7 @@ class BlockRun:
             wants[src][flag * self.block.shapes + at] = JUDGE
         return wants
 
-    def _count(self, way: CallVariant, tables: Sequence[tuple[Table, tuple[str, ...]]]) -> None:
+    def _count(self, way: CallVariant, tables: Sequence[tuple[Table, Sequence[str]]]) -> None:
         """Count the calls of a way as if each went as it should."""
         claimed = way.operation in self.context.claims.operations
         for table, documents in tables:
@@ -122,7 +121,6 @@ class BlockRun:
                 self._verdicts.setdefault(document, Counter()).update(counts)
 
     def _call(self, way: CallVariant, wants: list[list[Want]]) -> None:
-        """Make every call of a way."""
         nodes = nodes_of(way.operation, way.given, way.shape_type, self.shapes)
         shapes = shape_images(way.shape_type, self.shapes) if way.given == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2

@@ -38,7 +38,6 @@ class Results(NamedTuple):
 
 
 def header_of(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims], shard: str | None) -> dict[str, Any]:
-    """Make the header of a sweep."""
     return make_header(
         FORMAT, spec, spec.digest, *who, request.backend,
         domain={**request.domain._asdict(), "calls": request.domain.size}, ways=[way._asdict() for way in request.ways],

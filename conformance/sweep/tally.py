@@ -105,8 +105,4 @@ def add(one: Tally, other: Tally) -> Tally:
 
 def _sum(one: Mapping[str, Mapping[str, int]], other: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     documents = dict.fromkeys([*one, *other])
-    return {d: dict(_counter(one.get(d)) + _counter(other.get(d))) for d in documents}
-
-
-def _counter(counts: Mapping[str, int] | None) -> Counter[str]:
-    return Counter({name: number for name, number in (counts or {}).items() if number})
+    return {d: dict(Counter(one.get(d, {})) + Counter(other.get(d, {}))) for d in documents}  # without counts of 0

@@ -19,9 +19,7 @@ from conformance.run.row import run
 from .. import builders, miniatures
 from ..builders import Command, mini
 from ..processes import run_command
-from .adapters import HEAD, backend, plan
-
-__all__ = ["backend", "plan"]
+from .conftest import HEAD
 
 
 # ── what a function may do ────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,5 @@
 """`check-adapter` names what is broken in an adapter; `new-adapter` writes one in which nothing is."""
 
-import json
 import re
 import shlex
 import subprocess
@@ -41,10 +40,9 @@ def _rows() -> list[Row]:
     return [row for row in bundled_plan().rows if row.type not in ("bf16", "f16") and "large" not in row.facets]
 
 
-def checks(backend: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[dict[str, str]]]:
-    capsys.readouterr()
-    code = main(["check-adapter", backend, "--json", "--isolation", "none", *options])
-    return code, json.loads(capsys.readouterr().out)["checks"]
+def checks(cli: Cli, backend: str, *options: str) -> tuple[int, list[dict[str, str]]]:
+    said = cli("check-adapter", backend, "--json", "--isolation", "none", *options)
+    return said.code, said.data["checks"]
 
 
 def to_mend(found: list[dict[str, str]]) -> str:
@@ -77,8 +75,8 @@ SOUND = {
 
 
 @pytest.mark.parametrize("what", SOUND)
-def test_a_sound_adapter_is_sound(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = checks(adapter(tmp_path, SOUND[what]), capsys)
+def test_a_sound_adapter_is_sound(what: str, tmp_path: Path, cli: Cli) -> None:
+    code, found = checks(cli, adapter(tmp_path, SOUND[what]))
     assert code == 0, to_mend(found)
     assert {"identity", "claims", "answer", "rejection", "state", "round trip", "restart"} <= {
         f["check"] for f in found
@@ -100,14 +98,14 @@ def test_a_suite_needs_one_legal_call(tmp_path: Path, cli: Cli, call: str, code:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", ["np.resize(src, [n for n in shape if abs(n) < 9])", "np.exp('no number')"])
-def test_a_product_of_32_bits_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: str) -> None:
+def test_a_product_of_32_bits_is_noted(tmp_path: Path, cli: Cli, answer: str) -> None:
     """A library may answer such a call or fail in it; the adapter is sound either way."""
     wraps = (
         "    def reshape(self, src, shape, special_zero):\n"
         "        known = -np.prod(shape) if -1 in shape else np.prod(shape)\n"
         f"        return {answer} if known != src.size and known % 2**32 == src.size else src.reshape(shape)\n"
     )
-    code, found = checks(adapter(tmp_path, wraps), capsys, "--isolation", "worker")
+    code, found = checks(cli, adapter(tmp_path, wraps), "--isolation", "worker")
     assert code == 0, to_mend(found)
     (note,) = (each for each in found if each["check"] == "volume")
     assert note["word"] == "note"
@@ -176,22 +174,22 @@ def test_a_library_that_changes_bytes_has_a_sound_adapter(cli: Cli, monkeypatch:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_adapter_is_named(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_adapter_is_named(what: str, tmp_path: Path, cli: Cli) -> None:
     change, words = BROKEN[what]
     if "operations" in change:
         words = "claims: no operation"
-    code, found = checks(adapter(tmp_path, change), capsys)
+    code, found = checks(cli, adapter(tmp_path, change))
     assert code == 1
     assert words in to_mend(found)
 
 
-def test_the_lowest_unsupported_rank_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lowest_unsupported_rank_is_named(tmp_path: Path, cli: Cli) -> None:
     change = (
         "    not_claimed = ('declared', 'form')\n"
         "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
         "        if src.ndim > 6: raise Unsupported('rank:7')\n        return src.reshape(shape).copy()\n"
     )
-    _, found = checks(adapter(tmp_path, change), capsys)
+    _, found = checks(cli, adapter(tmp_path, change))
     assert re.findall(r"rank:\d+ is claimed", to_mend(found)) == ["rank:7 is claimed"]
 
 
@@ -203,9 +201,7 @@ UNSUPPORTED = {
 
 
 @pytest.mark.parametrize("what", UNSUPPORTED)
-def test_the_facet_that_the_adapter_names_is_advised(
-    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_facet_that_the_adapter_names_is_advised(what: str, tmp_path: Path, cli: Cli) -> None:
     condition, facet = UNSUPPORTED[what]
     change = (
         "    not_claimed = ('form', 'rank:65')\n"
@@ -214,17 +210,17 @@ def test_the_facet_that_the_adapter_names_is_advised(
         f"        if {condition}: raise Unsupported({facet!r})\n"
         "        return FunctionProgram(self, graph.nodes)\n"
     )
-    _, found = checks(adapter(tmp_path, change), capsys)
+    _, found = checks(cli, adapter(tmp_path, change))
     advice = f"claims: {facet} is claimed, and unsupported: {facet}; add '{facet}' to not_claimed, or support it"
     assert advice in to_mend(found)
     assert "rank:" not in to_mend(found)
     assert to_mend(found).count(f"add '{facet}'") == 1
 
 
-def test_a_facet_that_is_not_claimed_and_works_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_facet_that_is_not_claimed_and_works_is_noted(tmp_path: Path, cli: Cli) -> None:
     left_out = ("declared", "form", "rank:65", "chain", "type:f16", "layout:reversed")
     change = f"    not_claimed = {left_out}\n    operations = ('StaticReshape',)\n"
-    code, found = checks(adapter(tmp_path, change), capsys)
+    code, found = checks(cli, adapter(tmp_path, change))
     notes = [each["text"] for each in found if each["word"] == "note" and "length:2^53" not in each["text"]]
     assert code == 0, to_mend(found)
     assert notes == [
@@ -232,9 +228,7 @@ def test_a_facet_that_is_not_claimed_and_works_is_noted(tmp_path: Path, capsys: 
     ]
 
 
-def test_a_library_that_ends_the_process_has_a_sound_adapter(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_library_that_ends_the_process_has_a_sound_adapter(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     def ends(adapter: Adapter, task: RowStep, programs: Any) -> Any:
         shape = task.graph.nodes[0].shape
         if shape is not None and shape.values == (0, -1):
@@ -242,13 +236,13 @@ def test_a_library_that_ends_the_process_has_a_sound_adapter(
         return make_call(adapter, task, programs)
 
     monkeypatch.setattr("conformance.adapter_check.check_adapter.make_call", ends)
-    code, found = checks("numpy", capsys)
+    code, found = checks(cli, "numpy")
     assert code == 0, to_mend(found)
     assert any("[[0, -1]] ended the process or did not end" in each["text"] for each in found)
 
 
-def test_a_wrong_backend_may_have_a_sound_adapter(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checks("numpy", capsys)[0] == 0
+def test_a_wrong_backend_may_have_a_sound_adapter(cli: Cli) -> None:
+    assert checks(cli, "numpy")[0] == 0
 
 
 def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
@@ -260,23 +254,19 @@ def test_an_adapter_that_cannot_start_ends_with_three(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("fault", "phase", "words"),
     [
-        pytest.param("silent", "stop", "stop: no answer", marks=pytest.mark.slow),
-        pytest.param("wrong-byte-order", "run", "wrong order", marks=pytest.mark.slow),  # fast: "bytes swapped" above
+        ("silent", "stop", "stop: no answer"), ("wrong-byte-order", "run", "wrong order"),
         ("changed-input", "run", "src changed"),
-        (
-            "dies",
-            "close",
-            "protocol: does not hold: a close of an unknown program is survived; close: the process ended",
-        ),
+        ("dies", "close",
+         "protocol: does not hold: a close of an unknown program is survived; close: the process ended"),
     ],
-)
+)  # fmt: skip
 def test_a_program_that_misbehaves_is_named(
-    fault: str, phase: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    fault: str, phase: str, words: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if phase == "stop":
         monkeypatch.setattr("conformance.cli.check_adapter.limits_for", lambda *_: Limits(stop_seconds=0.3))
     program = shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase])
-    code, found = checks(program, capsys)
+    code, found = checks(cli, program)
     assert code == 1
     assert words in to_mend(found)
 
@@ -331,7 +321,7 @@ def test_a_new_adapter_that_cannot_be_written_leaves_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("generated", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("generated", [False, True])
 def test_a_new_adapter_adds_no_failures_to_its_library(
     generated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,12 +357,9 @@ def test_an_invalid_name_is_rejected(name: str, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("columns", ["40", "90"])
-def test_colours_take_no_columns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
+def test_colours_take_no_columns(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
     monkeypatch.setenv("NO_COLOR", "1")
-    main(["check-adapter", adapter(tmp_path, ""), "--isolation", "none"])
-    first = capsys.readouterr().out.splitlines()[0]
-    assert first == "ok   identity: mine 1"
+    said = cli("check-adapter", adapter(tmp_path, ""), "--isolation", "none")
+    assert said.out.splitlines()[0] == "ok   identity: mine 1"

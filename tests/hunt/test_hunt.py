@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
+from adapters.reference import Reference
 from conformance.adapter import load_adapter
-from conformance.hunt.filed_rule import is_failure
-from conformance.hunt.hunt import HuntResult, Scope, hunt
+from conformance.hunt.hunt import Counterexample, HuntResult, Scope, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
+from conformance.hunt.write_case import is_failure
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
-from conformance.model import Case, Claims, Layout
+from conformance.model import Case, Graph, Layout, Program
 from conformance.plan.memory import TensorSpec, image_of
 from conformance.plan.rows import Row, plan_of, rows_of
 from conformance.run.row import run
@@ -28,6 +29,7 @@ from conformance.selfcheck.mutants import broken_backends
 
 from ..builders import Cli, some_exhaustive, spec
 from ..draw.test_cases import draw_cases
+from ..isolate.remote_backends import write_acting
 from ..processes import wait
 
 BROKEN = broken_backends()
@@ -41,13 +43,17 @@ def scope() -> Scope:
     return Scope(spec())
 
 
-def paste_row(hunted: HuntResult, folder: Path) -> Row:
-    """Write the counterexample into a case file, and read its row."""
-    assert hunted.counterexample is not None
+def found_by(hunted: HuntResult) -> Counterexample:
+    assert hunted.counterexample is not None, f"nothing was found in {hunted.examples} examples"
+    return hunted.counterexample
+
+
+def paste_row(counterexample: Counterexample, folder: Path) -> Row:
+    """Write a counterexample into a case file, and read its row."""
     (folder / "cases").mkdir()
-    text = f"about: Found.\ncases:\n{hunted.counterexample.text}"
+    text = f"about: Found.\ncases:\n{counterexample.text}"
     (folder / "cases" / "found.yaml").write_text(text, encoding="utf-8")
-    found = hunted.counterexample.row
+    found = counterexample.row
     rows = plan_of(with_cases(spec(), folder)).rows
     same = [r for r in rows if (r.operation, r.given, r.shape_type) == (found.operation, found.given, found.shape_type)]
     return next(row for row in same if row.type == found.type)
@@ -56,12 +62,12 @@ def paste_row(hunted: HuntResult, folder: Path) -> Row:
 def find(name: str, examples: int, folder: Path) -> HuntResult:
     """Hunt a planted backend. Assert that it alone fails the counterexample, also after this was written and read."""
     hunted = hunt(BROKEN[name](), Scope(spec()), examples)
-    assert hunted.counterexample is not None, f"{name} was not found in {examples} examples"
-    again = paste_row(hunted, folder)
+    counterexample = found_by(hunted)
+    again = paste_row(counterexample, folder)
     (result,) = run([again], BROKEN[name]())
-    assert is_failure(result), f"{name}: what was pasted does not fail:\n{hunted.counterexample.text}"
+    assert is_failure(result), f"{name}: what was pasted does not fail:\n{counterexample.text}"
     (result,) = run([again], load_adapter("reference"))
-    assert not is_failure(result), f"the reference fails what was pasted:\n{hunted.counterexample.text}"
+    assert not is_failure(result), f"the reference fails what was pasted:\n{counterexample.text}"
     return hunted
 
 
@@ -105,8 +111,7 @@ def backends_to_find() -> list[Any]:
 @pytest.mark.parametrize("name", backends_to_find())
 def test_every_planted_backend_within_20000_examples(name: str, tmp_path: Path) -> None:
     hunted = find(name, 20_000, tmp_path)
-    assert hunted.counterexample is not None
-    print(f"{name:<40} {hunted.examples:>6,} examples  {hunted.counterexample.rule}")
+    print(f"{name:<40} {hunted.examples:>6,} examples  {found_by(hunted).rule}")
 
 
 @pytest.mark.slow
@@ -126,10 +131,8 @@ SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALLEST)
 def test_the_smallest_failing_call(name: str, scope: Scope) -> None:
-    hunted = hunt(BROKEN[name](), scope, 3000)
-    assert hunted.counterexample is not None
+    text = found_by(hunt(BROKEN[name](), scope, 3000)).text
     calls = (f"{src}\n    shape: {shape}\n    special_zero: false\n" for src, shape in SMALLEST[name])
-    text = hunted.counterexample.text
     assert any(f"{call}    expect: reject\n" in text for call in calls), text
 
 
@@ -156,28 +159,23 @@ def test_a_limit_is_found_in_few_steps(limit: int) -> None:
         tried.append(math.prod(smaller.steps[0].src))
         return tried[-1] if tried[-1] > limit else None
 
-    assert (
-        shrink(replace(case, steps=(replace(case.steps[0], src=src, shapes=((-1,),), bits=None),)), fails, 0)
-        == limit + 1
-    )
+    large = replace(case, steps=(replace(case.steps[0], src=src, shapes=((-1,),), bits=None),))
+    assert shrink(large, fails, 0) == limit + 1
     assert len(tried) < 1000
 
 
 @pytest.mark.slow
 def test_a_failure_that_needs_two_calls(scope: Scope) -> None:
-    hunted = hunt(BROKEN["never-again-after-a-refusal"](), scope, 3000)
-    assert hunted.counterexample is not None
-    assert hunted.counterexample.rule == "each-call-alone"
-    assert hunted.counterexample.text.count("\n      - {src: ") == 2
+    found = found_by(hunt(BROKEN["never-again-after-a-refusal"](), scope, 3000))
+    assert found.rule == "each-call-alone"
+    assert found.text.count("\n      - {src: ") == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["last-infer-wins", "answers-from-memory"])
 def test_the_same_seed_finds_the_same(name: str, scope: Scope) -> None:
     first, second = (hunt(BROKEN[name](), scope, 3000, 3) for _ in range(2))  # of seed 5 threads race
-    assert first.counterexample is not None
-    assert second.counterexample is not None
-    assert (first.examples, first.counterexample.text) == (second.examples, second.counterexample.text)
+    assert (first.examples, found_by(first).text) == (second.examples, found_by(second).text)
 
 
 def test_other_seeds_try_other_calls(scope: Scope) -> None:
@@ -185,29 +183,21 @@ def test_other_seeds_try_other_calls(scope: Scope) -> None:
     assert [first] != others
 
 
-class Moody:
+class Moody(Reference):
     """Fails the hundredth call, whatever it is, and never again."""
 
-    name = "moody"
-    claims = Claims(("StaticReshape", "DynamicReshape-1", "Reshape-1"))
+    calls = 0
 
-    def __init__(self) -> None:
-        self.reference, self.calls = load_adapter("reference"), 0
-
-    @property
-    def identity(self) -> Any:
-        return self.reference.identity
-
-    def compile(self, graph: Any) -> Any:
+    def compile(self, graph: Graph) -> Program:
         self.calls += 1
         if self.calls == 100:
             raise ZeroDivisionError("a bad day")
-        return self.reference.compile(graph)
+        return super().compile(graph)
 
 
 def test_a_failure_that_does_not_occur_again(scope: Scope) -> None:
     hunted = hunt(Moody(), scope, 400)
-    assert hunted.counterexample is not None
+    assert found_by(hunted)
     assert not hunted.steady
 
 
@@ -266,14 +256,8 @@ def test_an_unknown_type_is_one_line(cli: Cli) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="another kernel tells nobody that a pipe has no writer any more")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_hunt_leaves_no_process(tmp_path: Path, end: signal.Signals) -> None:
-    (tmp_path / "hanging.py").write_text(
-        "import time\nfrom pathlib import Path\nfrom conformance.adapters.reference import Reference\n"
-        "class Hanging(Reference):\n    def compile(self, graph):\n"
-        f"        Path({str(tmp_path / 'called')!r}).touch()\n        time.sleep(60)\n",
-        encoding="utf-8",
-    )
-    mark = secrets.token_hex(16)
-    command = [sys.executable, "-m", "conformance", "hunt", f"{tmp_path / 'hanging.py'}:Hanging"]
+    mark, hanging = secrets.token_hex(16), f"Path({str(tmp_path / 'called')!r}).touch(); time.sleep(60)"
+    command = [sys.executable, "-m", "conformance", "hunt", write_acting(tmp_path, hanging)]
     with subprocess.Popen(command, env={**os.environ, "MARK": mark, "TMPDIR": str(tmp_path)}) as running:
         wait((tmp_path / "called").exists)
         running.send_signal(end)

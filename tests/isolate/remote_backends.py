@@ -32,6 +32,22 @@ def write_backend(folder: Path, text: str, name: str) -> str:
     return f"{path}:{name}"
 
 
+ACTING = """import atexit, ctypes, os, signal, subprocess, sys, threading, time
+from pathlib import Path
+from conformance.adapters.reference import Reference
+{before}
+class Acting(Reference):
+    def compile(self, graph):
+        {act}
+        return super().compile(graph)
+"""
+
+
+def write_acting(folder: Path, act: str, before: str = "") -> str:
+    """A right backend that acts before it compiles a graph; `before` are lines before its class."""
+    return write_backend(folder, ACTING.format(act=act, before=before), "Acting")
+
+
 ODD = """import os, time
 import numpy as np
 from conformance.adapters.reference import Reference

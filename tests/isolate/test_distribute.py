@@ -17,19 +17,11 @@ from conformance.isolate.process.orphans import find_marked_pids
 from conformance.sweep.sweep_file import FILE, read
 
 from ..processes import children, heed_signal, run_command, wait
+from .remote_backends import write_acting
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")
 
 PART = part_of(Path(FILE)).name
-SLOW = """
-import os, time
-from conformance.adapters.reference import Reference
-class Slow(Reference):
-    def compile(self, graph):
-        if not os.path.exists({hurry!r}):
-            time.sleep(0.002)
-        return super().compile(graph)
-"""
 
 
 class Sweep:
@@ -37,9 +29,9 @@ class Sweep:
 
     def __init__(self, folder: Path, *more: str) -> None:
         self.out, self.hurry, self.mark = folder / "out", folder / "hurry", secrets.token_hex(16)
-        (folder / "slow.py").write_text(SLOW.format(hurry=str(self.hurry)), encoding="utf-8")
+        slow = write_acting(folder, f"time.sleep(0 if os.path.exists({str(self.hurry)!r}) else 0.002)")
         self.words = [
-            "sweep", f"{folder / 'slow.py'}:Slow", "--rank", "2", "--max-dim", "2", "--operation", "StaticReshape",
+            "sweep", slow, "--rank", "2", "--max-dim", "2", "--operation", "StaticReshape",
             "--type", "f32", "--out", str(self.out),
         ]  # fmt: skip
         self.process = subprocess.Popen(
@@ -82,16 +74,8 @@ def sweep(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sweep", "end"),
-    [
-        (("--isolation", "worker"), signal.SIGKILL),
-        pytest.param(("--isolation", "worker"), signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(("--isolation", "none"), signal.SIGKILL, marks=pytest.mark.slow),
-        pytest.param(("--isolation", "none"), signal.SIGTERM, marks=pytest.mark.slow),
-    ],
-    indirect=["sweep"],
-)
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("sweep", [("--isolation", "worker"), ("--isolation", "none")], indirect=True)
 def test_a_killed_sweep_leaves_no_process(sweep: Sweep, end: signal.Signals) -> None:
     sweep.wait_for_blocks()
     pids = find_marked_pids(sweep.mark)

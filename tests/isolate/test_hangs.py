@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.adapter import load_adapter
+from adapters.reference import Reference
 from conformance.isolate.backend import Isolation, process_notes, use_backend
 from conformance.isolate.process.launch import Limits
 from conformance.model import Graph, Program, Result, TimedOut
@@ -18,21 +18,20 @@ from conformance.runner.run_suite import note_after_hangs
 
 from ..builders import Command, plan_of_cases
 from . import faulty_program
-from .remote_backends import run_remote, verdicts, write_backend
+from .remote_backends import run_remote, verdicts, write_acting
 
 
-class LostCalls:
+class LostCalls(Reference):
     """The reference, except that some calls time out at once. It restarts like a process."""
 
     def __init__(self, are_lost: Callable[[Graph], bool]) -> None:
-        self.are_lost, self.lost, self.reference = are_lost, 0, load_adapter("reference")
-        self.identity, self.claims = self.reference.identity, self.reference.claims
+        self.are_lost, self.lost = are_lost, 0
 
     def compile(self, graph: Graph) -> Program:
         if self.are_lost(graph):
             self.lost += 1
             raise TimedOut("no answer")
-        return self.reference.compile(graph)
+        return super().compile(graph)
 
     def restart(self) -> None:
         """There is no process."""
@@ -82,35 +81,18 @@ def test_rows_after_the_hang_budget_are_not_run(tmp_path: Path) -> None:
     assert "more than --hang-budget 0.2; give a larger one to go on" in process_notes(remote)[0]
 
 
-HANGS_WHERE = """
-import time
-from pathlib import Path
-from conformance.adapters.reference import Reference
-
-class Hangs(Reference):
-    def compile(self, graph):
-        with Path({calls!r}).open("a") as file:
-            file.write(graph.nodes[0].operation + "\\n")
-        if {when}:
-            time.sleep(3)  # longer than any limit here but that of the first call
-        return super().compile(graph)
-"""
-
-
 def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     """A backend that hangs on some graphs, and the file in which it counts its calls."""
     calls = tmp_path / "calls"
-    return write_backend(tmp_path, HANGS_WHERE.format(calls=str(calls), when=when), "Hangs"), calls
+    act = f"os.system(f'echo {{graph.nodes[0].operation}} >> {calls}'); "
+    return write_acting(tmp_path, f"{act}time.sleep(3 if {when} else 0)"), calls  # longer than any limit but the first
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("isolation", "most"), [("worker", 1), ("case", 2)])
 def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation: Isolation, most: int) -> None:
-    asked = [
-        row
-        for row in two_cases(plan)
-        if row.case.id == "two-infers" and (row.operation == "Reshape-1" or row.type == "f32")
-    ]
+    of_case = [row for row in two_cases(plan) if row.case.id == "two-infers"]
+    asked = [row for row in of_case if row.operation == "Reshape-1" or row.type == "f32"]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     with use_backend(backend, "worker", Limits(seconds=0.5)) as remote:
         results = list(run_remote(remote, asked, isolation, HangPolicy(most)))

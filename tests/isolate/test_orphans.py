@@ -13,15 +13,11 @@ from conformance.evidence.results import read
 from tests.builders import ROOT, write_suite
 
 from ..processes import heed_signal, run_command, running, wait
+from .remote_backends import write_acting
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
 QUICK = "tests.without_planted"
 LEAVES = """
-import os, signal, sys, time
-from pathlib import Path
-from conformance.adapters.reference import Reference
-from conformance.model import Identity
-
 def size():
     return os.path.getsize({pids!r}) if os.path.exists({pids!r}) else 0
 
@@ -45,19 +41,12 @@ def leave(generations):
         os.waitpid(child, 0)
     while size() == before:
         time.sleep(0.01)
-
-class Leaves(Reference):
-    identity = Identity("leaves", "1")
-    def compile(self, graph):
-        {act}
-        return super().compile(graph)
 """
 
 
 def backend(folder: Path, act: str) -> tuple[str, Path]:
-    path, pids = folder / "leaves.py", folder / "pids"
-    path.write_text(LEAVES.format(pids=str(pids), act=act))
-    return f"{path}:Leaves", pids
+    pids = folder / "pids"
+    return write_acting(folder, act, LEAVES.format(pids=str(pids))), pids
 
 
 def command(folder: Path, act: str, *words: str) -> tuple[list[str], Path]:
@@ -91,7 +80,7 @@ LEAVES_TWO = "leave(1); leave(2); graph.nodes[0].shape.values == (2, 3) and os.a
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_processes_that_hide_end_with_the_run(tmp_path: Path, jobs: str) -> None:
     words, pids = command(tmp_path, LEAVES_TWO, "--jobs", jobs)
     done = run_command(*words, module=QUICK if jobs == "1" else "conformance")

@@ -33,6 +33,7 @@ HERE = Path(__file__).parent
 with open(HERE / "imported", "a") as file:
     file.write("i")
 IMPORTED_BY = os.getpid()
+(HERE / "importer").write_text(str(IMPORTED_BY))
 {on_import}
 """
 ADAPTER = """
@@ -90,6 +91,11 @@ class CountedLibrary:
     def imports(self) -> int:
         return len((self.folder / "imported").read_text())
 
+    @property
+    def importer(self) -> int:
+        """The process that imported it last."""
+        return int((self.folder / "importer").read_text())
+
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedLibrary]:
@@ -131,9 +137,9 @@ def test_processes_after_the_first_import_once(shared_library: CountedLibrary, c
 
 @pytest.mark.slow
 def test_a_restart_imports_again_and_close_ends_all(library: CountedLibrary) -> None:
-    remote = library.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
+    remote = library.remote()
     renew(remote, 2)
-    prefork = int((library.folder / "prefork").read_text())
+    prefork = library.importer
     remote.restart()
     assert call(remote, (3, 4)).dims == (12,)
     assert library.imports == 3
@@ -298,14 +304,12 @@ def test_a_child_of_a_copy_ends_with_it(shared_library: CountedLibrary, copy: Re
 
 @pytest.mark.parametrize("hangs", ["ctypes.PyDLL(None).sleep(60)", pytest.param("pass", marks=pytest.mark.slow)])
 def test_prefork_process_and_copy_end_with_a_killed_suite(library: CountedLibrary, hangs: str) -> None:
-    backend = library.backend(
-        "import ctypes; (HERE / 'prefork').write_text(str(os.getpid()))",
-        on_call=(f"if src.shape == (4, 5): import ctypes; (HERE / 'called').touch(); {hangs}"),
-    )
+    on_call = f"if src.shape == (4, 5): import ctypes; (HERE / 'called').touch(); {hangs}"
+    backend = library.backend("import ctypes", on_call=on_call)
     renewal = "call(remote, (2, 3)); remote.renew(); call(remote, (2, 3))"
     with suite_to_kill(backend, renewal) as (suite, copy):
         wait((library.folder / "called").exists)
-        prefork = int((library.folder / "prefork").read_text())
+        prefork = library.importer
         assert running(prefork)
         assert running(copy)
         suite.kill()
@@ -314,10 +318,10 @@ def test_prefork_process_and_copy_end_with_a_killed_suite(library: CountedLibrar
 
 @pytest.mark.slow
 def test_a_run_goes_on_after_its_prefork_process(library: CountedLibrary) -> None:
-    remote = library.remote(on_import="(HERE / 'prefork').write_text(str(os.getpid()))")
+    remote = library.remote()
     renew(remote, 1)
     copy = remote.session().process.pid
-    os.kill(int((library.folder / "prefork").read_text()), signal.SIGKILL)
+    os.kill(library.importer, signal.SIGKILL)
     assert call(remote, (3, 4)).dims == (12,)
     renew(remote, 2)
     assert not running(copy)

@@ -72,7 +72,7 @@ def some(plan: Plan, step: int) -> list[Row]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [61, pytest.param(19, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
+@pytest.mark.parametrize("step", [61, pytest.param(19, marks=pytest.mark.exhaustive)])
 def test_verdicts_equal_those_in_process(plan: Plan, step: int) -> None:
     rows = some(plan, step)
     for name in ("reference", "numpy"):
@@ -82,12 +82,9 @@ def test_verdicts_equal_those_in_process(plan: Plan, step: int) -> None:
 
 def test_several_processes_give_the_rows_in_order(plan: Plan) -> None:
     rows = some(plan, 150)
+    another = partial(open_backend, "reference", "worker", LIMITS)
     with use_backend("reference", "worker", LIMITS) as first:
-        results = list(
-            run_in_parallel(
-                rows, first, partial(open_backend, "reference", "worker", LIMITS), first.claims, "worker", 2
-            )
-        )
+        results = list(run_in_parallel(rows, first, another, first.claims, "worker", 2))
     assert [result.row for result in results] == [row.id for row in rows]
     assert verdicts(results) <= {"pass", "observed"}
 
@@ -100,10 +97,9 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
         return []
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", take)
+    another = partial(open_backend, "reference", "none", LIMITS)
     with use_backend("reference", "none") as first:
-        assert not list(
-            run_in_parallel(rows, first, partial(open_backend, "reference", "none", LIMITS), first.claims, "none", 2)
-        )
+        assert not list(run_in_parallel(rows, first, another, first.claims, "none", 2))
     assert sorted(row.id for chunk in taken for row in chunk) == sorted(row.id for row in rows)
     assert len(taken) > 10
     assert sum(len({row.case.id for row in chunk}) for chunk in taken) == len({row.case.id for row in rows})

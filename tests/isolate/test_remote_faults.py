@@ -18,7 +18,7 @@ from conformance.plan.rows import Plan
 from ..processes import running, wait
 from .calls import call, call_with_image, reshape
 from .faulty_program import PROGRAM
-from .remote_backends import LIMITS, Obedient, run_remote, suite_to_kill, write_backend, write_odd
+from .remote_backends import LIMITS, Obedient, run_remote, suite_to_kill, write_acting, write_backend, write_odd
 
 RAISED = {
     "raise KeyError('a bug')": "KeyError: 'a bug'",
@@ -130,24 +130,14 @@ def test_a_backend_that_cannot_be_imported(tmp_path: Path) -> None:
     assert main(["run", "cmd:/nowhere/at-all", "--out", str(tmp_path / "out")]) == 3
 
 
-HANGS = """import ctypes
-from pathlib import Path
-from conformance.adapters.reference import Reference
-class Hangs(Reference):
-    def compile(self, graph):
-        Path({called!r}).touch()
-        if {hangs}:
-            ctypes.PyDLL(None).sleep(60)  # and nothing else of Python runs meanwhile
-        return super().compile(graph)
-"""
-
-
 @pytest.mark.parametrize(
     "hangs", [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason=""))]
 )
 def test_a_worker_ends_with_a_killed_suite(tmp_path: Path, hangs: bool) -> None:
+    """While it hangs, nothing else of Python runs."""
     in_the_call = tmp_path / "called"
-    backend = write_backend(tmp_path, HANGS.format(called=str(in_the_call), hangs=hangs), "Hangs")
+    act = f"Path({str(in_the_call)!r}).touch(); {hangs} and ctypes.PyDLL(None).sleep(60)"
+    backend = write_acting(tmp_path, act)
     with suite_to_kill(backend) as (suite, group):
         wait(in_the_call.exists)
         suite.kill()

@@ -13,23 +13,13 @@ from conformance.evidence.results import read
 
 from .. import builders, processes
 from ..builders import some_slow
-
-BACKEND = """import atexit, ctypes, os, signal, subprocess, sys, time
-from conformance.adapters.reference import Reference
-from conformance.model import Identity
-class Mine(Reference):
-    identity = Identity("mine", "1")
-    def compile(self, graph):
-        {}
-        return super().compile(graph)
-"""
+from .remote_backends import write_acting
 
 
 def run_words(folder: Path, act: str) -> list[str]:
-    (folder / "mine.py").write_text(BACKEND.format(act))
     few = ["--suite", str(builders.write_suite(folder)), "--drawn-rows", "0"]
     only = ["--isolation", "none", *few, "-k", "there-and-back", "--type", "f32"]
-    return ["run", f"{folder / 'mine.py'}:Mine", *only, "--out", str(folder / "out")]
+    return ["run", write_acting(folder, act), *only, "--out", str(folder / "out")]
 
 
 ENDS = {
@@ -65,12 +55,8 @@ def test_a_backend_that_ends_the_command(tmp_path: Path, act: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("act", "code"),
-    [
-        pytest.param("pass", 4, marks=pytest.mark.slow), ("os.fork()", 4),
-        pytest.param("raise KeyError", 1, marks=pytest.mark.slow), ("raise KeyboardInterrupt", 130),
-    ],
-)  # fmt: skip
+    ("act", "code"), [("pass", 4), ("os.fork()", 4), ("raise KeyError", 1), ("raise KeyboardInterrupt", 130)]
+)
 def test_the_exit_code_of_a_command_that_completes(tmp_path: Path, act: str, code: int) -> None:
     done = processes.run_command(*run_words(tmp_path, act))
     assert done.returncode == code

@@ -12,18 +12,8 @@ from conformance.isolate.process.launch import Limits
 from conformance.isolate.protocol import session
 
 from .calls import call
-from .remote_backends import start, write_backend
+from .remote_backends import start, write_acting
 
-TEXT = """import atexit, os, threading, time
-from conformance.adapters.reference import Reference
-kept, calls = {{}}, 0
-class Odd(Reference):
-    def compile(self, graph):
-        global calls
-        calls += 1
-        {act}
-        return super().compile(graph)
-"""
 GROWTH = {
     "pass": "",
     "kept[calls % 60] = bytearray(100_000)": "",  # a cache that is full after some calls
@@ -34,12 +24,17 @@ GROWTH = {
 }
 
 
+def counting(folder: Path, act: str) -> str:
+    """A backend that acts at each of its calls, which it counts."""
+    return write_acting(folder, f"global calls; calls += 1\n        {act}", "kept, calls = {}, 0")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="measures with /proc")
 @pytest.mark.parametrize("act", GROWTH)
 def test_growth_with_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
     monkeypatch.setattr(session, "CALLS_APART", 70)
-    remote = start(write_backend(tmp_path, TEXT.format(act=act), "Odd"))
+    remote = start(counting(tmp_path, act))
     for length in range(1400):
         call(remote, (length % 7 + 1,))
     remote.close()
@@ -66,8 +61,7 @@ EXITS = {
 
 @pytest.mark.parametrize("act", EXITS)
 def test_the_end_of_a_process_at_stop(tmp_path: Path, act: str) -> None:
-    text = TEXT.format(act=f"calls > 1 or atexit.register({act})")
-    remote = start(write_backend(tmp_path, text, "Odd"), Limits(stop_seconds=0.5))
+    remote = start(counting(tmp_path, f"calls > 1 or atexit.register({act})"), Limits(stop_seconds=0.5))
     call(remote, (3,))
     remote.close()
     exit_, problem = EXITS[act]
@@ -78,7 +72,7 @@ def test_the_end_of_a_process_at_stop(tmp_path: Path, act: str) -> None:
 
 @pytest.mark.slow
 def test_a_bad_end_is_noted_and_not_graded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    backend = write_backend(tmp_path, TEXT.format(act="calls > 1 or atexit.register(os.abort)"), "Odd")
+    backend = counting(tmp_path, "calls > 1 or atexit.register(os.abort)")
     out = tmp_path / "out"
     assert main(["run", backend, "-k", "same-dims", "--jobs", "2", "--out", str(out)]) == 4
     note = "the backend's process was asked to end after the last row: it ended with SIGABRT"

@@ -5,6 +5,7 @@ import re
 from bisect import bisect
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,30 +36,25 @@ def chain(
 
 
 @pytest.mark.parametrize(
-    ("src", "links", "kind", "dst", "rule"),
+    ("src", "links", "due", "rule"),
     [
-        ((2, 3), [((3, 2), False), ((6,), False)], "legal", (6,), None),
-        ((2, 3), [((2, 3, 0), True), ((-1, -1), False)], "illegal", None, "one-infer"),
-        ((2, 3), [((2, 3, 0), True), ((7, -2), False)], "illegal", None, "lower-bound"),
-        ((2, 3), [((2, 3, 0), True), ((5,), False)], "illegal", None, "same-volume"),
-        ((2, 3), [((2, 3, 0), True), ((6,), False)], "unspecified", (6,), "zero-past-rank"),
-        ((0, 3), [((0, -1), True), ((1,), False)], "illegal", None, "same-volume"),
-        ((0, 3), [((0, -1), True), ((0,), False)], "unspecified", (0,), "infer-undetermined"),
-        ((0, 3), [((0, -1), True), ((0, 0), True)], "unspecified", None, "infer-undetermined"),
-        ((0, 3), [((0, -1), True), ((0, 0, -1, -1), True)], "illegal", None, "one-infer"),
-        ((0, 3), [((0, -1), True), ((5, 0), True)], "unspecified", None, "infer-undetermined"),
+        ((2, 3), [((3, 2), False), ((6,), False)], ("legal", (6,)), None),
+        ((2, 3), [((2, 3, 0), True), ((-1, -1), False)], ("illegal", None), "one-infer"),
+        ((2, 3), [((2, 3, 0), True), ((7, -2), False)], ("illegal", None), "lower-bound"),
+        ((2, 3), [((2, 3, 0), True), ((5,), False)], ("illegal", None), "same-volume"),
+        ((2, 3), [((2, 3, 0), True), ((6,), False)], ("unspecified", (6,)), "zero-past-rank"),
+        ((0, 3), [((0, -1), True), ((1,), False)], ("illegal", None), "same-volume"),
+        ((0, 3), [((0, -1), True), ((0,), False)], ("unspecified", (0,)), "infer-undetermined"),
+        ((0, 3), [((0, -1), True), ((0, 0), True)], ("unspecified", None), "infer-undetermined"),
+        ((0, 3), [((0, -1), True), ((0, 0, -1, -1), True)], ("illegal", None), "one-infer"),
+        ((0, 3), [((0, -1), True), ((5, 0), True)], ("unspecified", None), "infer-undetermined"),
     ],
 )
 def test_an_unspecified_node_excuses_no_later_one(
-    contract: Contract,
-    src: tuple[int, ...],
-    links: list[tuple[tuple[int, ...], bool]],
-    kind: str,
-    dst: tuple[int, ...] | None,
-    rule: str | None,
+    contract: Contract, src: tuple[int, ...], links: list[tuple[tuple[int, ...], bool]], due: Any, rule: str | None
 ) -> None:
     meaning = chain(contract, src, *links)
-    assert (meaning.kind, meaning.dst) == (kind, dst)
+    assert (meaning.kind, meaning.dst) == due
     assert rule is None or rule in meaning.rules
 
 

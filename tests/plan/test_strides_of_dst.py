@@ -1,20 +1,19 @@
 """Declared strides of dst: the graph has them in bytes, the reference follows them, and some overlap."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.load.cases import load_suite
-from conformance.model import Crashed, Declared, Graph, Program, Tensor
+from conformance.model import Crashed, Graph, Program, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
 from conformance.verdict.blame import Blamer
 from conformance.verdict.rejudge import contradictions
 
 from ..builders import Cli
+from ..miniatures import Ran
 
 ROWS = {row.id: row for row in plan_of(load_suite()).rows if row.case.dst_strides}
 
@@ -72,37 +71,30 @@ class Overlaps(LiesElsewhere):
         self.spoils = spoils
 
     def compile(self, graph: Graph) -> Program:
-        result = graph.nodes[-1].result
-        assert result is not None
-        return LaidOut(super().compile(graph), result, self.spoils)
+        declared, program = graph.nodes[-1].result, super().compile(graph)
+        assert declared is not None
+        strides = declared.strides or ()
+
+        def run(src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
+            dense = program.run(src, shapes, may_overwrite)
+            assert isinstance(dense, np.ndarray)
+            answer = Tensor(src.type, dense.shape, strides, bytearray(99), 0)
+            answer.array()[...] = dense
+            if self.spoils == "dims":
+                return Tensor(src.type, (1, *dense.shape), (0, *strides), answer.memory, 0)
+            for what, tensor, at in (("answer", answer, 0), ("src", src, src.offset), ("memory beside src", src, 0)):
+                tensor.memory[at] ^= what == self.spoils
+            return answer
+
+        return Ran(run)
 
 
-class LaidOut(NamedTuple):
-    program: Program
-    declared: Declared
-    spoils: str
+class Raises(Reference):
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor:
-        dense = self.program.run(src, shapes, may_overwrite)
-        assert isinstance(dense, np.ndarray)
-        strides = self.declared.strides or ()
-        answer = Tensor(src.type, dense.shape, strides, bytearray(99), 0)
-        answer.array()[...] = dense
-        if self.spoils == "dims":
-            return Tensor(src.type, (1, *dense.shape), (0, *strides), answer.memory, 0)
-        for what, tensor, at in (("answer", answer, 0), ("src", src, src.offset), ("memory beside src", src, 0)):
-            tensor.memory[at] ^= what == self.spoils
-        return answer
-
-
-class Dies(Reference):
     def compile(self, graph: Graph) -> Program:
-        raise Crashed("SIGSEGV")
-
-
-class ErrsOnCompile(Reference):
-    def compile(self, graph: Graph) -> Program:
-        raise KeyError("declared")
+        raise self.error
 
 
 @pytest.mark.parametrize("case", SHARED)
@@ -111,7 +103,8 @@ class ErrsOnCompile(Reference):
     [
         (Reference(), "observed"), (Overlaps(), "observed"), (LiesElsewhere(), "observed"),
         (Overlaps("answer"), "observed"), (Overlaps("dims"), "observed"), (Overlaps("src"), "fail"),
-        (Overlaps("memory beside src"), "fail"), (Dies(), "fail"), (ErrsOnCompile(), "error"),
+        (Overlaps("memory beside src"), "fail"), (Raises(Crashed("SIGSEGV")), "fail"),
+        (Raises(KeyError("declared")), "error"),
     ],
 )  # fmt: skip
 def test_answers_to_strides_that_overlap(case: str, backend: Reference, verdict: str) -> None:

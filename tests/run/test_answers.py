@@ -10,11 +10,13 @@ import pytest
 from conformance.adapter import load_adapter
 from conformance.adapters.broken import BROKEN
 from conformance.load.cases import load_suite
-from conformance.model import Adapter, Array, Graph, Program, Result, Tensor
+from conformance.model import Adapter, Array, Result, Tensor
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run_row
 from conformance.verdict.rejudge import contradictions
+
+from ..miniatures import Bent
 
 
 def flip(memory: Any, at: int, answer: Array) -> Array:
@@ -60,26 +62,15 @@ def results(adapter: Adapter) -> list[Result]:
     return [run_row(row, adapter) for row in rows_with_one_step()]
 
 
-class Twisted:
+class Twisted(Bent):
     """The reference with its answer changed in one way."""
 
     def __init__(self, way: str) -> None:
-        self.way, self.reference = way, load_adapter("reference")
-        self.identity, self.claims = self.reference.identity, self.reference.claims
+        self.way = way
 
-    def compile(self, graph: Graph) -> Program:
-        return TwistedProgram(self.way, self.reference.compile(graph))
-
-
-class TwistedProgram:
-    def __init__(self, way: str, program: Program) -> None:
-        self.way, self.program = way, program
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Any:
-        answer = self.program.run(src, shapes, may_overwrite)
-        if not isinstance(answer, np.ndarray) or not answer.size:
-            return answer
-        return WAYS[self.way][1](answer, src, shapes)
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        has_elements = isinstance(answer, np.ndarray) and answer.size
+        return WAYS[self.way][1](answer, src, shapes) if has_elements else answer
 
 
 def without_sharing(result: Result) -> Result:

@@ -36,12 +36,19 @@ def test_lf_runs_the_rows_that_failed_and_no_other(command: Command) -> None:
     assert command("run", FLUSHES, *HERE, "--suite", command.folder, "--lf", command.out).code == 1
 
 
-def test_lf_on_a_backend_that_is_mended_shows_nothing_whole(command: Command) -> None:
-    command.run(FLUSHES)
+@pytest.mark.parametrize(
+    ("backend", "stream", "words"),
+    [
+        (FLUSHES, "out", " chose some cases, and only the whole suite shows conformity"),
+        ("reference", "err", ": no row failed in that run; run all rows"),
+    ],
+    ids=["a mended one", "one that never failed"],
+)
+def test_lf_on_a_right_backend_shows_nothing_whole(command: Command, backend: str, stream: str, words: str) -> None:
+    command.run(backend)
     before = (command.out / "results.jsonl").read_bytes()
-    said = command("run", "reference", "--suite", command.folder, "--lf", command.out)
-    assert said.code == 4
-    assert f"--last-failed {command.out} chose some cases, and only the whole suite shows conformity" in said.out
+    said = command("run", "reference", "--suite", command.folder, "--lf", command.out).expect(4)
+    assert f"--last-failed {command.out}{words}" in getattr(said, stream)
     assert (command.out / "results.jsonl").read_bytes() == before
 
 
@@ -54,25 +61,15 @@ def test_lf_and_k_run_what_both_choose(command: Command) -> None:
     assert [result.row for result in rows_run(again)] == [first]
 
 
-def test_lf_says_when_no_row_failed(command: Command) -> None:
-    command.run("reference")
-    said = command("run", "reference", "--suite", command.folder, "--lf", command.out)
-    assert said.code == 4
-    assert f"--last-failed {command.out}: no row failed in that run; run all rows" in said.err
-
-
 def test_lf_of_a_folder_without_results_is_one_line(command: Command) -> None:
-    said = command("run", "reference", "--suite", command.folder, "--lf", command.folder / "none")
-    assert said.code == 2
     path = command.folder / "none"
+    said = command("run", "reference", "--suite", command.folder, "--lf", path).expect(2)
     assert said.err == f"conformance: --last-failed: {path}: cannot be read: No such file or directory\n"
 
 
 # ── --maxfail ─────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("jobs", "isolation"), [("1", "none"), pytest.param("1", "worker", marks=pytest.mark.slow), ("2", "worker")]
-)
+@pytest.mark.parametrize(("jobs", "isolation"), [("1", "none"), ("1", "worker"), ("2", "worker")])
 def test_no_row_is_called_after_maxfail_rows_failed(
     command: Command, monkeypatch: pytest.MonkeyPatch, jobs: str, isolation: str
 ) -> None:
@@ -81,11 +78,10 @@ def test_no_row_is_called_after_maxfail_rows_failed(
     whole = [result.row for result in rows_run(command.out)]
     second = failed_rows(command.out)[1]
     stopped = command.folder / "stopped"
-    said = command.run(FLUSHES, "--maxfail", "2", "--jobs", jobs, "--isolation", isolation, out=stopped)
-    assert said.code == 1
+    words, note = ("--maxfail", "2", "--jobs", jobs, "--isolation", isolation), "no row was called after 2 failed"
+    command.run(FLUSHES, *words, out=stopped).expect(1, out=f"note: {note}, as --maxfail asks")
     assert [result.row for result in rows_run(stopped)] == whole[: whole.index(second) + 1]
     assert len(read(stopped / "results.jsonl").results) > len(rows_run(stopped))
-    assert "note: no row was called after 2 failed, as --maxfail asks" in said.out
 
 
 def test_maxfail_changes_nothing_where_fewer_rows_fail(command: Command) -> None:

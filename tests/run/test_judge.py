@@ -1,6 +1,7 @@
 """The one table of verdicts row by row, the comparison of tensors, and a small example of every diagnosis."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
 from conformance.plan.memory import GUARD, TensorSpec, image_of, patterns
 from conformance.run.call import named_type
-from conformance.run.diagnose import compare
+from conformance.run.diagnose import Diagnosis, compare
 from conformance.run.judge import COLUMNS, TABLE, Column, Judgement, deciding_step, judge
 
 SOURCE = TensorSpec("f32", (2, 3))
@@ -50,6 +51,11 @@ def given(outcome: Outcome, meaning: Meaning, unclaimed: bool = False) -> Judgem
     return judge(outcome, meaning, SOURCE, SRC.elements, ("chain",) if unclaimed else ())
 
 
+def told(diagnosis: Diagnosis | None) -> Diagnosis:
+    assert diagnosis is not None
+    return diagnosis
+
+
 def test_the_table_has_a_cell_for_every_outcome_and_meaning() -> None:
     assert set(TABLE) == set(get_args(OutcomeKind)) == set(DUE)
     assert all(set(cells) == set(COLUMNS) for cells in TABLE.values())
@@ -67,9 +73,8 @@ def test_each_cell_gives_the_verdict_of_the_design(outcome: OutcomeKind, kind: C
 def test_a_call_that_changed_memory_fails_with_any_answer(outcome: OutcomeKind, kind: Column, unclaimed: bool) -> None:
     judgement = given(OUTCOMES[outcome]._replace(faults=("src changed", "shape changed")), MEANINGS[kind], unclaimed)
     assert judgement.verdict == "fail"
-    assert judgement.diagnosis is not None
-    assert judgement.diagnosis.name == "src changed"
-    assert "shape changed" in judgement.diagnosis.text
+    assert told(judgement.diagnosis).name == "src changed"
+    assert "shape changed" in told(judgement.diagnosis).text
 
 
 def test_sharing_memory_with_src_is_no_fault() -> None:
@@ -89,8 +94,7 @@ def test_sharing_memory_with_src_is_no_fault() -> None:
     ],
 )
 def test_what_is_no_tensor_is_told_in_words(outcome: Outcome, kind: Column, name: str, words: str) -> None:
-    diagnosis = given(outcome, MEANINGS[kind]).diagnosis
-    assert diagnosis is not None
+    diagnosis = told(given(outcome, MEANINGS[kind]).diagnosis)
     assert diagnosis.name == name
     assert words in diagnosis.text
 
@@ -107,10 +111,17 @@ def test_of_two_equal_steps_the_first_decides() -> None:
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────
 
 
-def named(outcome: Outcome, dst: tuple[int, ...], source: TensorSpec = SOURCE) -> str | None:
-    """The name of what is wrong with an answer where `dst` is due."""
-    diagnosis = compare(outcome, Meaning("legal", dst, ()), source, image_of(source).elements)
-    return diagnosis.name if diagnosis else None
+def diagnose(
+    outcome: Outcome, dst: tuple[int, ...], source: TensorSpec = SOURCE, earlier: Sequence[bytes] = ()
+) -> Diagnosis | None:
+    """What is wrong with an answer where `dst` is due."""
+    return compare(outcome, Meaning("legal", dst, ()), source, image_of(source).elements, earlier)
+
+
+def named(*call: Any) -> str | None:
+    """The name of what is wrong."""
+    diagnosis = diagnose(*call)
+    return diagnosis and diagnosis.name
 
 
 def test_type_is_compared_before_dims_and_dims_before_bytes() -> None:
@@ -177,15 +188,12 @@ def test_an_unspecified_answer_keeps_to_the_largest_length(most: int | None, ver
 
 
 def test_wrong_dims_are_told_with_those_due() -> None:
-    diagnosis = compare(RIGHT._replace(dims=(3, 2)), MEANINGS["legal"], SOURCE, SRC.elements)
-    assert diagnosis is not None
-    assert diagnosis.text == "answered [3, 2], due is [6]"
+    assert told(diagnose(RIGHT._replace(dims=(3, 2)), (6,))).text == "answered [3, 2], due is [6]"
 
 
 def test_what_is_settled_is_shown_with_marks_for_the_rest() -> None:
     diagnosis = given(RIGHT, Meaning("unspecified", (None, 3), ("zero-past-rank",))).diagnosis
-    assert diagnosis is not None
-    assert "[6], where [?, 3] is settled" in diagnosis.text
+    assert "[6], where [?, 3] is settled" in told(diagnosis).text
 
 
 # ── diagnoses ─────────────────────────────────────────────────────────────────────────────────────
@@ -195,10 +203,8 @@ def of(source: TensorSpec, change: object = None, earlier: tuple[bytes, ...] = (
     """The diagnosis of a changed answer to a call that flattens `source`."""
     bits = patterns(source)
     got = change(bits.copy()) if callable(change) else bits
-    dst = (bits.size,)
-    outcome = Outcome("tensor", source.type, dst, np.asarray(got, bits.dtype).tobytes())
-    diagnosis = compare(outcome, Meaning("legal", dst, ()), source, image_of(source).elements, earlier)
-    return diagnosis.name if diagnosis else None
+    outcome = Outcome("tensor", source.type, (bits.size,), np.asarray(got, bits.dtype).tobytes())
+    return named(outcome, (bits.size,), source, earlier)
 
 
 def put(at: int, bits: int) -> object:
@@ -326,9 +332,8 @@ def test_the_first_difference_is_told_in_hex_of_the_element() -> None:
     bits = patterns(source)
     bits[1:] = 0x4000, 0x4001
     outcome = Outcome("tensor", "bf16", (3,), bits.tobytes())
-    diagnosis = compare(outcome, Meaning("legal", (3,), ()), source, image_of(source).elements)
-    assert diagnosis is not None
-    assert diagnosis.text.endswith("2 of 3 elements differ, first at 1 in row-major order: want 3f81, got 4000")
+    words = "2 of 3 elements differ, first at 1 in row-major order: want 3f81, got 4000"
+    assert told(diagnose(outcome, (3,), source)).text.endswith(words)
 
 
 @pytest.mark.parametrize("type_", sorted(WIDTH))

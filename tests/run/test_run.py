@@ -29,21 +29,18 @@ def add_case(command: Command, keys: str) -> None:
 
 
 def test_a_right_backend_conforms_for_every_document_and_type(reporting: Command) -> None:
-    command = reporting
-    said = command.run("reference").expect(0)
+    said = reporting.run("reference").expect(0, out="the specification or the cases are not the bundled ones")
     assert said.last == "exit 0: the whole target conforms, without drawn rows, as far as 20 cases of another suite go"
     assert said.err == ""
     for document in DOCUMENTS:
         limits = "as far as 20 cases of another suite go; not run: drawn rows and tensors of more than 2^31 elements"
         assert f"conforms to {document} {limits}" in said.text
-    assert "the specification or the cases are not the bundled ones" in said.out
     for name in ("results.jsonl", "report.html", "junit.xml", "summary.md"):
-        assert (command.out / name).stat().st_size > 200, name
+        assert (reporting.out / name).stat().st_size > 200, name
 
 
 def test_no_output_takes_other_cases_for_the_suite(reporting: Command) -> None:
-    said, within = reporting.run("reference", "--json"), "as far as 20 cases of another suite go"
-    assert said.code == 0
+    said, within = reporting.run("reference", "--json").expect(0), "as far as 20 cases of another suite go"
     assert all(within in sentence for sentence in (*said.data["sentences"], said.data["why"]))
     for name, line in {
         "report.html": "<title>", "junit.xml": "<testsuites ", "summary.md": "# ", "badge.svg": "<title>",
@@ -129,8 +126,8 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
 def test_the_command_to_repeat_a_row_has_the_same_options(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     spare_planted(monkeypatch)
     options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")
-    said = command.run("broken:one-nan", *options, "-k", "patterns").expect(1)
-    assert f"conformance run broken:one-nan --suite {command.folder} {' '.join(options)} -k " in said.out
+    again = f"conformance run broken:one-nan --suite {command.folder} {' '.join(options)} -k "
+    command.run("broken:one-nan", *options, "-k", "patterns").expect(1, out=again)
 
 
 ON_A_DEVICE = """
@@ -157,8 +154,8 @@ def test_a_process_may_map_more_on_a_device(
     """CUDA reserves address space for the memory of all devices."""
     file = tmp_path / "mine.py"
     file.write_text(ON_A_DEVICE)
-    said = command.run(f"{file}:OnDevice{device}", *options, "--isolation", "worker", "-k", "flattens").expect(4)
-    assert f"mine {limit} MiB: " in said.out
+    words = (*options, "--isolation", "worker", "-k", "flattens")
+    command.run(f"{file}:OnDevice{device}", *words).expect(4, out=f"mine {limit} MiB: ")
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,8 +176,8 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, mo
 def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
     path = command.folder / "results.jsonl"
     path.write_text("", encoding="utf-8")
-    said = command("run", "reference", "--suite", command.folder, option, path).expect(2)
-    assert f"{option} '{path}' is a file; name a folder" in said.err
+    words = f"{option} '{path}' is a file; name a folder"
+    command("run", "reference", "--suite", command.folder, option, path).expect(2, err=words)
 
 
 def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,13 +206,11 @@ def test_two_runs_differ_only_in_times(command: Command) -> None:
 def test_reports_of_an_earlier_run_do_not_outlive_its_results(
     reporting: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = reporting
-    command.run("reference")
-    assert "conforms" in (command.out / "summary.md").read_text(encoding="utf-8")
-
+    reporting.run("reference")
+    assert "conforms" in (reporting.out / "summary.md").read_text(encoding="utf-8")
     monkeypatch.setattr("conformance.verdict.waive.apply_waivers", interrupt)
-    assert command.run("reference").code == 130
-    assert [path.name for path in command.out.iterdir()] == ["results.jsonl.part"]
+    assert reporting.run("reference").code == 130
+    assert [path.name for path in reporting.out.iterdir()] == ["results.jsonl.part"]
 
 
 def test_failures_are_grouped_with_place_and_command(command: Command) -> None:

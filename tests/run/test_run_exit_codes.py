@@ -48,9 +48,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
 @pytest.mark.parametrize("what", USAGE)
 def test_2_is_for_what_cannot_be_read(command: Command, what: str) -> None:
     typed, said_of_it = USAGE[what]
-    said = command.run("reference", *typed)
-    assert (said.code, said.out) == (2, "")
-    assert said_of_it in said.err
+    assert command.run("reference", *typed).expect(2, err=said_of_it).out == ""
     assert not (command.out / "results.jsonl").exists()
 
 
@@ -90,27 +88,21 @@ def test_shard_1_of_1_says_that_it_is_a_shard(command: Command) -> None:
     assert all("; only shard 1/1" in sentence for sentence in said.data["sentences"])
 
 
-def test_a_good_shard_is_0_only_where_it_is_asked_for(command: Command) -> None:
+def test_a_good_shard_is_0_only_where_it_is_asked_for(reporting: Command) -> None:
     for shard in ("1/2", "2/2"):
-        assert command.run("reference", "--shard", shard).code == 4
-        said = command.run("reference", "--shard", shard, "--partial-ok").expect(0)
-        assert (
-            f"exit 0: --partial-ok: shard {shard}: all its rows ran and none failed; `conformance report`" in said.text
-        )
+        assert reporting.run("reference", "--shard", shard).code == 4
+        words = f"exit 0: --partial-ok: shard {shard}: all its rows ran and none failed; `conformance report`"
+        said = reporting.run("reference", "--shard", shard, "--partial-ok").expect(0, text=words)
         assert "exit 4" not in said.out + said.err
-        assert command.run("reference", "--shard", shard, "--partial-ok", "--json").expect(0).data["exit_code"] == 0
-
-
-def test_the_report_of_a_good_shard_says_incomplete(reporting: Command) -> None:
-    reporting.run("reference", "--shard", "1/2", "--partial-ok").expect(0)
-    assert "Incomplete" in (reporting.out / "report.html").read_text(encoding="utf-8")
+        assert "Incomplete" in (reporting.out / "report.html").read_text(encoding="utf-8")
+        assert reporting.run("reference", "--shard", shard, "--partial-ok", "--json").expect(0).data["exit_code"] == 0
 
 
 def test_a_shard_that_fails_or_shows_nothing_is_not_0(command: Command) -> None:
     assert command.run(mini("Flushes"), "--shard", "1/1", "--partial-ok").code == 1
     for backend, shard in ((mini("ClaimsNothing"), "1/1"), ("reference", "9999/9999")):
-        said = command.run(backend, "--shard", shard, "--partial-ok").expect(4)
-        assert f"exit 4: incomplete, also with --partial-ok: shard {shard}: it has no row in the target" in said.text
+        words = f"exit 4: incomplete, also with --partial-ok: shard {shard}: it has no row in the target"
+        command.run(backend, "--shard", shard, "--partial-ok").expect(4, text=words)
 
 
 def test_partial_ok_is_for_shards_of_all_rows(command: Command) -> None:
@@ -121,11 +113,8 @@ def test_partial_ok_is_for_shards_of_all_rows(command: Command) -> None:
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canary, "_run_planted_backend", lambda plan, backend, *_: int(backend.name != PLANTED))
     for backend in ("reference", mini("Flushes"), mini("ClaimsNothing")):
-        said = command.run(backend, "--json").expect(5)
-        assert (
-            f"our own planted fault was not caught: {PLANTED}; no verdict of this run is reliable" in said.data["why"]
-        )
-        never_conforms(said)
+        why = f"our own planted fault was not caught: {PLANTED}; no verdict of this run is reliable"
+        never_conforms(command.run(backend, "--json").expect(5, out=why))
 
 
 def test_a_finished_run_concludes_the_same_again(command: Command) -> None:

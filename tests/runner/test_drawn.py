@@ -20,7 +20,7 @@ from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn,
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
-from conformance.hunt.filed_rule import is_failure
+from conformance.hunt.write_case import is_failure
 from conformance.hunt.write_drawn import write_smallest
 from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases
@@ -43,9 +43,9 @@ RING = "broken:eight-buffers-in-turn"
 """It passes the rows of the plan, which are one call each."""
 
 
-def run_plan(folder: Path, backend: str, drawn: int, jobs: int = 1) -> Evidence:
-    request = RunRequest(backend, PLAN, Target(), lambda row: True, drawn_rows=drawn, jobs=jobs)
-    return run_suite(request, lambda name: folder)
+def run_plan(folder: Path, backend: str = "reference", tick: Any = lambda *_: None, **more: Any) -> Evidence:
+    """Run the plan and 60 drawn rows, if no more is said."""
+    return run_suite(RunRequest(backend, PLAN, Target(), **{"drawn_rows": 60, **more}), lambda name: folder, tick)
 
 
 def drawn_rows(count: int, claims: Claims = EVERYTHING) -> list[Row]:
@@ -64,7 +64,7 @@ def many() -> list[Row]:
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
     folder = tmp_path_factory.mktemp("ring")
-    return folder, run_plan(folder, RING, 60)
+    return folder, run_plan(folder, RING)
 
 
 # ── in the evidence ───────────────────────────────────────────────────────────────────────────────
@@ -72,18 +72,18 @@ def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
 
 @pytest.mark.slow
 def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
-    evidence = run_plan(tmp_path, "reference", 60)
+    evidence = run_plan(tmp_path)
     assert evidence.header["drawn"] == {"seed": 0, "calls": 60}
     assert evidence.footer["drawn"] == {"calls": 60, "failures": 0}
     assert len(evidence.results) == len(PLAN.rows)
-    evidence = run_plan(tmp_path, "reference", 0)
+    evidence = run_plan(tmp_path, drawn_rows=0)
     assert "drawn" not in evidence.header
     assert "drawn" not in evidence.footer
 
 
 def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
     """Not one of fewer rows, and not one that ended before its last row."""
-    evidence, whole = run_plan(tmp_path, "reference", 60), whole_number()
+    evidence, whole = run_plan(tmp_path), whole_number()
     said = {
         (asked, called, left_out): describe_drawn(
             replace(
@@ -107,8 +107,7 @@ def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.Monke
     lines = combined._lines()[:40] * 2
     monkeypatch.setattr(combined, "_lines", lambda: lines)
     ticks: list[int] = []
-    request = RunRequest("reference", PLAN, Target(), drawn_rows=whole_number())
-    evidence = run_suite(request, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
+    evidence = run_plan(tmp_path, drawn_rows=whole_number(), tick=lambda ran, case, failed: ticks.append(ran))
     assert evidence.footer["drawn"] == {"calls": 41, "failures": 0, "left_out": 40}
     assert ticks[-1] == len(PLAN.rows) + whole_number()
     assert "41 drawn rows, none failed: every three of 17 factors met" in str(describe_drawn(evidence, SUITE.spec))
@@ -117,8 +116,7 @@ def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_drawn_rows_come_before_many_elements(tmp_path: Path) -> None:
     cases: list[str] = []
-    request = RunRequest("reference", PLAN, Target(), drawn_rows=30)
-    run_suite(request, lambda name: tmp_path, tick=lambda ran, case, failed: cases.append(case))
+    run_plan(tmp_path, drawn_rows=30, tick=lambda ran, case, failed: cases.append(case))
     kinds = ["drawn" if id_ not in SUITE.cases else has_many_elements(SUITE.cases[id_]) for id_ in cases]
     assert [kind for kind, _ in groupby(kinds)] == [False, "drawn", True]
 
@@ -139,7 +137,7 @@ def test_drawn_rows_run_in_all_jobs(
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", wait_for_another)
     monkeypatch.setattr("conformance.isolate.backend._MIN_CHUNK_ROWS", 1)
-    evidence = run_plan(tmp_path, RING, 60, jobs=2)
+    evidence = run_plan(tmp_path, RING, jobs=2)
     assert last == [sum(has_many_elements(row.case) for row in PLAN.rows)]
     assert last[0] > 1
     assert [result._replace(milliseconds=0) for result in evidence.results] == [
@@ -150,8 +148,7 @@ def test_drawn_rows_run_in_all_jobs(
 
 def test_progress_counts_the_drawn_rows_too(tmp_path: Path) -> None:
     ticks: list[int] = []
-    request = RunRequest("reference", PLAN, Target(), lambda row: True, drawn_rows=60)
-    run_suite(request, lambda name: tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
+    run_plan(tmp_path, tick=lambda ran, case, failed: ticks.append(ran))
     assert ticks == [*range(1, len(PLAN.rows) + 61)]
 
 
@@ -277,8 +274,7 @@ def test_a_resumed_run_draws_again(
     monkeypatch.setattr("conformance.hunt.write_drawn.write_smallest", lambda row, *_: row.id)
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
-    request = RunRequest(RING, PLAN, Target(), lambda row: True, drawn_rows=60, resume=True)
-    evidence = run_suite(request, lambda name: tmp_path)
+    evidence = run_plan(tmp_path, RING, resume=True)
     assert evidence.footer["resumed"] == len(PLAN.rows)
     assert [result.row for result in evidence.results] == [result.row for result in ring[1].results]
     assert [result for result in evidence.results if result.case and result.case != result.row] == []

@@ -15,6 +15,7 @@ from conformance.system.files import lock_folder
 
 from ..builders import Command, CommandOutput, cut_results, interrupt, mini, rewrite, write_cases
 from ..evidence.readers import merge, read_by, remove, verify
+from ..isolate.remote_backends import write_acting
 from ..pytest_plugin.done import SUITE, Done
 
 
@@ -36,10 +37,8 @@ def test_a_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> Non
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path) -> None:
     write_earlier_yes(tmp_path / "out")
-    text = "import os\nfrom conformance.adapters.reference import Reference\nclass Dies(Reference):\n"
-    text += "    def compile(self, graph):\n        os.kill(os.getppid(), 9)\n"
-    (tmp_path / "dies.py").write_text(text, encoding="utf-8")
-    Done(tmp_path, "--conformance-out", "out", adapter="./dies.py:Dies").expect(-signal.SIGKILL)
+    dies = write_acting(tmp_path, "os.kill(os.getppid(), 9)")
+    Done(tmp_path, "--conformance-out", "out", adapter=dies).expect(-signal.SIGKILL)
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".conformance-lock"]
 
 

@@ -88,8 +88,8 @@ def test_a_run_that_cannot_start_removes_what_the_last_one_said(command: Command
 
 
 def test_processes_of_different_descriptions_are_not_one_backend(command: Command, mine: Path) -> None:
-    said = command.run(f"{mine}:Pid", "--isolation", "worker", "--jobs", "2").expect(3)
-    assert "started twice, it describes itself differently" in said.err
+    words = "started twice, it describes itself differently"
+    command.run(f"{mine}:Pid", "--isolation", "worker", "--jobs", "2").expect(3, err=words)
 
 
 def test_a_scalar_of_numpy_is_a_tensor_of_rank_zero(command: Command, mine: Path) -> None:

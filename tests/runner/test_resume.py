@@ -29,6 +29,7 @@ from conformance.verdict.rejudge import read_and_judge_part
 from .. import builders
 from ..builders import Command, cut_results, mini, sign_lines
 from ..evidence.readers import lines_of, path, rows_in, write
+from ..isolate.remote_backends import write_acting
 from ..processes import wait
 
 __all__ = ["path"]
@@ -73,8 +74,7 @@ def test_an_unfinished_run_is_named_as_such(command: Command) -> None:
     out, suite = command.out, ("--suite", command.folder)
     for words in (("diff", out, out), ("run", "reference", "--lf", out), ("report", out, out, "--out", out / "whole")):
         command(*words, *suite).expect(2, err=f"{path}.part: has no footer: the run did not end")
-    said = command("verify", out, *suite)
-    assert said.code == 1
+    said = command("verify", out, *suite).expect(1)
     assert said.out.endswith("one thing does not follow from the evidence; do not rely on this report\n")
 
 
@@ -91,19 +91,17 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
     command.run(backend)
     path = command.out / "results.jsonl"
     cut_results(path, lines_of(path)[kept])
-    said = command("report", command.out, "--suite", command.folder).expect(0)
-    assert re.search(why, said.text)
-    assert f"run the command of that run with --resume {command.out} instead of --out" in " ".join(said.text.split())
+    again = f"run the command of that run with --resume {command.out} instead of --out"
+    assert re.search(why, command("report", command.out, "--suite", command.folder).expect(0, text=again).text)
     evidence = read_and_judge_part(path, command.plan)
-    conclusion = conclude_evidence(command.plan, evidence)
-    texts = report.texts(command.plan, evidence, conclusion)
+    texts = report.texts(command.plan, evidence, conclude_evidence(command.plan, evidence))
     for text in (texts["report.html"], texts["summary.md"]):
         assert "the run was interrupted after" in text
         assert "conforms to static-oneapi" not in text
     assert ("wrong answer: " in texts["summary.md"]) == (name == "failing")
     number = len(lines_of(part_of(path))) - 1
-    verified = command("verify", command.out, "--suite", command.folder).expect(1)
-    assert f"the run did not end, after {number} rows" in verified.text
+    words = f"the run did not end, after {number} rows"
+    command("verify", command.out, "--suite", command.folder).expect(1, text=words)
 
 
 def test_a_report_refuses_a_row_that_was_changed(command: Command) -> None:
@@ -163,19 +161,8 @@ def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.M
     assert sum(seen) == len(lines) - 2 - 100
 
 
-SLOWED = """
-import time
-from conformance.adapters.reference import Reference
-class It(Reference):
-    def compile(self, graph):
-        time.sleep(0.02)
-        return super().compile(graph)
-"""
-
-
 def test_the_time_of_a_row_is_in_the_evidence(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
-    command.run(f"{tmp_path / 'slowed.py'}:It", "--type", "f32", "--operation", "StaticReshape")
+    command.run(write_acting(tmp_path, "time.sleep(0.02)"), "--type", "f32", "--operation", "StaticReshape")
     results = read(command.out / "results.jsonl").results
     assert all(result.milliseconds >= 20 for result in results if result.outcomes != IDLE)
     assert not any(result.milliseconds for result in results if result.outcomes == IDLE)
@@ -185,9 +172,8 @@ def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
     lines = lines_of(path)
     lines[-1] = json.dumps(json.loads(lines[-1]) | {"milliseconds": {"no-row[StaticReshape-f32]": 3}}).encode() + b"\n"
     path.write_bytes(sign_lines(lines))
-    with pytest.raises(
-        InvalidEvidence, match=r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"
-    ):
+    words = r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"
+    with pytest.raises(InvalidEvidence, match=words):
         read(path)
 
 
@@ -233,8 +219,8 @@ def die_at(moment: int) -> None:
 
 
 def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:
-    (tmp_path / "slowed.py").write_text(SLOWED, encoding="utf-8")
-    words = [sys.executable, "-m", "conformance", "run", f"{tmp_path / 'slowed.py'}:It", "--isolation", "none"]
+    slowed = write_acting(tmp_path, "time.sleep(0.02)")
+    words = [sys.executable, "-m", "conformance", "run", slowed, "--isolation", "none"]
     words += ["--suite", str(builders.write_suite(tmp_path)), "--out", str(tmp_path / "out")]
     child = subprocess.Popen(words, cwd=builders.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = tmp_path / "out" / "results.jsonl"

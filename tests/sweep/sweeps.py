@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from conformance.evidence.journal import part_of
 from conformance.meaning.domain import TINY_DOMAIN, Domain
 from conformance.model import Spec
@@ -14,21 +12,12 @@ from conformance.sweep.context import Context
 from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE
 from conformance.sweep.tally import EMPTY, Tally, add
-from tests.builders import Cli, CommandOutput
+from tests.builders import CommandOutput
+from tests.isolate.remote_backends import write_acting
 
 PART = part_of(Path(FILE)).name
 STATIC = ("--operation", "StaticReshape", "--type", "f32")
 Sweep = Callable[..., CommandOutput]
-
-
-@pytest.fixture
-def sweep(cli: Cli) -> Sweep:
-    """The command, on a small domain."""
-
-    def run(out: Path, *more: object, backend: str = "broken:first-infer-wins") -> CommandOutput:
-        return cli("sweep", backend, "--rank", 1, "--max-dim", 2, *STATIC, "--out", out, *more)
-
-    return run
 
 
 def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any) -> Tally:
@@ -42,14 +31,6 @@ def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any)
     return total
 
 
-MEDDLING = """
-import os
-from pathlib import Path
-from conformance.adapters.reference import Reference
-class Meddling(Reference):
-    def compile(self, graph):
-        part = Path({part!r})
-        if part.exists() and graph.src.dims == (2,):
-            {act}
-        return super().compile(graph)
-"""
+def write_meddling(folder: Path, part: Path, act: str) -> str:
+    """A right backend that acts at a call while a sweep has its unfinished file."""
+    return write_acting(folder, f"if part.exists() and graph.src.dims == (2,): {act}", f"part = Path({str(part)!r})")

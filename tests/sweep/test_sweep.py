@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.adapter import node_calls
 from conformance.adapters.broken import LastInferWins, StridesIgnored
 from conformance.adapters.reference import Reference
 from conformance.hunt.write_case import call_case, case_text
@@ -24,10 +25,9 @@ from conformance.sweep.sweep_file import FILE, read
 from conformance.sweep.tabulate import FREE, KINDS, lengths, tabulate
 from conformance.sweep.tally import add
 from tests.builders import Cli
+from tests.miniatures import Bent
 
-from .sweeps import Sweep, sweep, swept
-
-__all__ = ["sweep"]
+from .sweeps import Sweep, swept
 
 
 # ── meanings ──────────────────────────────────────────────────────────────────────────────────────
@@ -114,11 +114,8 @@ class Recording(Reference):  # type: ignore[misc]
         self.made: list[Any] = []
 
     def compile(self, graph: Graph) -> Program:
-        (node,) = graph.nodes
-        assert node.shape is not None
-        assert node.special_zero is not None
-        assert node.special_zero.values is not None
-        self.made.append((graph.src.dims, node.shape.values, node.special_zero.values[0]))
+        (call,) = node_calls(graph.nodes, ())
+        self.made.append((graph.src.dims, call.shape, call.special_zero))
         return super().compile(graph)  # type: ignore[no-any-return]
 
 
@@ -164,29 +161,21 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class Off(Reference):  # type: ignore[misc]
-    """The reference with one thing wrong; `how` says what."""
+class Off(Bent):
+    """The reference with one thing wrong, beside its answers or in them; `how` says what."""
 
     def __init__(self, how: str) -> None:
         self.how = how
 
     def compile(self, graph: Graph) -> Program:
         try:
-            return OffProgram(super().compile(graph), self.how)
+            return super().compile(graph)
         except Rejected:
             if self.how in REFUSALS:
                 raise REFUSALS[self.how]() from None
             raise
 
-
-class OffProgram:
-    """A program that answers, and then does something that it should not."""
-
-    def __init__(self, program: Program, how: str) -> None:
-        self.program, self.how = program, how
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Any:
-        answer = self.program.run(src, shapes, may_overwrite)
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
         if self.how in ("src", "guard") and src.dims == (2,):
             src.memory[src.offset if self.how == "src" else 0] ^= 1
         if self.how == "shape" and shapes:

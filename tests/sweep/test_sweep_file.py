@@ -13,10 +13,7 @@ from conformance.system.files import lock_folder
 from tests.builders import Cli
 from tests.processes import peak_memory
 
-from .sweeps import MEDDLING, PART, STATIC, Sweep, sweep
-
-__all__ = ["sweep"]
-
+from .sweeps import PART, STATIC, Sweep, write_meddling
 
 # ── the file ──────────────────────────────────────────────────────────────────────────────────────
 CHANGES = ("started", "seconds", "header", "footer", "resumed", "digest")
@@ -68,8 +65,7 @@ def test_the_same_sweep_writes_the_same_file(tmp_path: Path, sweep: Sweep, more:
 
 @pytest.mark.parametrize("kept", [1, 2, 4])
 def test_an_interrupted_sweep_is_resumed(tmp_path: Path, sweep: Sweep, kept: int) -> None:
-    sweep(tmp_path / "one").expect(1)
-    interrupted(tmp_path / "one" / FILE, tmp_path / "two", kept)
+    interrupted(sweep, tmp_path, kept)
     resumed = sweep(tmp_path / "two", "--resume").expect(1)
     assert lines(tmp_path / "one" / FILE) == lines(tmp_path / "two" / FILE)
     footer = read(tmp_path / "two" / FILE).footer
@@ -79,35 +75,37 @@ def test_an_interrupted_sweep_is_resumed(tmp_path: Path, sweep: Sweep, kept: int
     assert os.listdir(tmp_path / "two") == [FILE]
 
 
-def interrupted(whole: Path, folder: Path, kept: int) -> None:
-    """Put what a sweep leaves that was interrupted after so many lines into a folder."""
+def interrupted(sweep: Sweep, folder: Path, kept: int) -> None:
+    """Sweep into a folder `one`, and put what is left after an interruption after so many lines into `two`."""
+    sweep(folder / "one").expect(1)
+    interrupt(folder / "one" / FILE, folder / "two", kept)
+
+
+def interrupt(whole: Path, folder: Path, kept: int) -> None:
     text = whole.read_text(encoding="utf-8").splitlines(keepends=True)
     folder.mkdir()
     (folder / PART).write_text("".join(text[:kept]) + text[kept][:20], encoding="utf-8")
 
 
 def test_a_block_that_is_resumed_twice_stays_marked(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path / "one").expect(1)
-    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 4)
+    interrupted(sweep, tmp_path, 4)
     sweep(tmp_path / "two", "--resume").expect(1)
-    interrupted(tmp_path / "two" / FILE, tmp_path / "three", 3)
+    interrupt(tmp_path / "two" / FILE, tmp_path / "three", 3)
     sweep(tmp_path / "three", "--resume").expect(1)
     marks = [json.loads(line).get("resumed") for line in (tmp_path / "three" / FILE).read_text().splitlines()]
     assert marks == [None, True, True, *[False] * (len(marks) - 4), 2]
 
 
 def test_another_sweep_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path / "one").expect(1)
+    interrupted(sweep, tmp_path, 3)
     sweep(tmp_path / "one", "--resume").expect(2, err="the sweep ended")
     assert read(tmp_path / "one" / FILE).total.failures
-    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 3)
     sweep(tmp_path / "two", "--resume", backend="reference").expect(2, err="begin a new sweep")
     assert (tmp_path / "two" / PART).exists()
 
 
 def test_a_block_without_the_calls_that_are_due_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path / "one").expect(1)
-    interrupted(tmp_path / "one" / FILE, tmp_path / "two", 4)
+    interrupted(sweep, tmp_path, 4)
     part = tmp_path / "two" / PART
     head, first, second, *_ = part.read_text(encoding="utf-8").splitlines(keepends=True)
     for text in (head + second, head + first + first):
@@ -154,9 +152,7 @@ def test_two_sweeps_do_not_write_into_one_folder(tmp_path: Path, sweep: Sweep) -
     ],
 )
 def test_a_file_that_the_backend_changes_is_no_result(tmp_path: Path, sweep: Sweep, isolation: str, act: str) -> None:
-    source = MEDDLING.format(part=str(tmp_path / "out" / PART), act=act.replace("; ", f"\n{' ' * 12}"))
-    (tmp_path / "meddling.py").write_text(source, encoding="utf-8")
     words = "sweep.jsonl was changed while the sweep wrote it; no verdict holds, sweep again"
-    backend = f"{tmp_path / 'meddling.py'}:Meddling"
+    backend = write_meddling(tmp_path, tmp_path / "out" / PART, act)
     sweep(tmp_path / "out", "--isolation", isolation, backend=backend).expect(5, lines=1, err=words)
     assert not (tmp_path / "out" / FILE).is_file()

@@ -25,9 +25,7 @@ from conformance.sweep.sweep_file import FILE, SweepWriter, read, salvage
 from conformance.sweep.tally import EMPTY, Tally, add
 
 from ..misbehaving import GIVES_UP
-from .sweeps import MEDDLING, PART, STATIC, Sweep, sweep, swept
-
-__all__ = ["sweep"]
+from .sweeps import PART, STATIC, Sweep, swept, write_meddling
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
@@ -191,14 +189,12 @@ def test_a_sweep_with_a_hanging_backend_ends_and_resumes(
     tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_block, "_MAX_LATE_IN_A_ROW", 2)
-    source = "import time\n" + MEDDLING.format(part=str(tmp_path / "out" / PART), act="time.sleep(60)")
-    (tmp_path / "hanging.py").write_text(source, encoding="utf-8")
-    backend = f"{tmp_path / 'hanging.py'}:Meddling"
+    backend = write_meddling(tmp_path, tmp_path / "out" / PART, "time.sleep(60)")
     words = "no answer within 0.5 s to 2 calls in a row, the last of them StaticReshape f32 src [2], shape []"
     sweep(tmp_path / "out", "--timeout", "0.5", backend=backend).expect(3, lines=1, err=words)
     kept = (tmp_path / "out" / PART).read_text(encoding="utf-8").splitlines()
     assert len(kept) > 1
-    (tmp_path / "hanging.py").write_text(source.replace("time.sleep(60)", "pass"), encoding="utf-8")
+    write_meddling(tmp_path, tmp_path / "out" / PART, "pass")
     sweep(tmp_path / "out", "--timeout", "0.5", "--resume", backend=backend).expect(0)
     assert read(tmp_path / "out" / FILE).footer["resumed"] == len(kept) - 1
 

@@ -47,7 +47,7 @@ def _calls() -> Calls:
         ours = cpu(lambda: run_block(order, block))
         with use_backend("reference", "none") as adapter:
             run = BlockRun(Context(order, adapter), block)
-            tables = [tabulate(contract, *run.columns) for contract, _ in run.context.readings["StaticReshape"]]
+            tables = [tabulate(contract, *run.columns) for contract in run.context.readings["StaticReshape"]]
             wants = run.wants(tables)
     finally:
         close_backend()

@@ -40,12 +40,6 @@ class WorkerDied(CannotStart):
     """A process ended before its work was done."""
 
 
-def run_here(take: Callable[[Item], Value], work: Iterable[Item]) -> Generator[Value]:
-    """Do the work in this process, one item after another."""
-    for item in work:
-        yield take(item)
-
-
 class _Worker(NamedTuple):
     """A process that does work, the connection to it, and the numbers of the items that it has not done yet."""
 

@@ -100,15 +100,13 @@ def start(
     env = os.environ if env is None else env
     marked = {**env, _MARK: f"{env.get(_MARK, '')} {mark}".strip()}  # this process may have a mark itself
     lifeline, our_end = os.pipe()
-
-    def open_process() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command, stdin=streams[0], stdout=streams[1], stderr=streams[2], bufsize=0,
-            start_new_session=True, env=marked, pass_fds=(lifeline,),
-        )  # fmt: skip
-
     try:
-        popen = orphans.start_and_register(open_process, mark)
+        with orphans.LOCK:
+            popen = subprocess.Popen(
+                command, stdin=streams[0], stdout=streams[1], stderr=streams[2], bufsize=0,
+                start_new_session=True, env=marked, pass_fds=(lifeline,),
+            )  # fmt: skip
+            orphans.register(popen.pid, mark)
         kill_on_hangup(lifeline, -popen.pid)
     except OSError as error:
         os.close(our_end)

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -39,7 +38,8 @@ _alive = dict[int, str]()
 """Workers and copies that may still run, each with the mark of its environment."""
 _adopting: list[int] = []
 """The pid of this process once it adopts orphans; a fork of it does not."""
-_lock = threading.Lock()
+LOCK = threading.RLock()
+"""Held while a worker is started and registered: another thread that looks for orphans meanwhile would kill it."""
 
 
 def adopt() -> None:
@@ -52,22 +52,14 @@ def adopt() -> None:
             _before.update((e.pid, e.start_time) for e in _processes().values() if e.parent == os.getpid())
 
 
-def start_and_register(start: Callable[[], subprocess.Popen[bytes]], mark: str) -> subprocess.Popen[bytes]:
-    """Start a worker and register it. Another thread that looks for orphans meanwhile waits, or would kill it."""
-    with _lock:
-        child = start()
-        _alive[child.pid] = mark
-    return child
-
-
 def register(pid: int, mark: str) -> None:
     """Register a worker, so that it never counts as an orphan."""
-    with _lock:
+    with LOCK:
         _alive[pid] = mark
 
 
 def forget(pid: int) -> None:
-    with _lock:
+    with LOCK:
         _alive.pop(pid, None)
 
 
@@ -124,7 +116,7 @@ def _find_orphans(now: _Processes, sessions: tuple[int, int], mark: str) -> set[
     me = os.getpid()
     if _adopting != [me]:
         return set()
-    with _lock:
+    with LOCK:
         alive = dict(_alive)
     session = os.getsid(0)
     orphans = {

@@ -59,7 +59,6 @@ class ProcessEnd(NamedTuple):
     """None if it made too few calls, or the system or the program does not tell."""
 
     def to_json(self) -> dict[str, object]:
-        """Return the record in a footer."""
         return {"exit": self.exit, "calls": self.calls, "growth_per_1000_calls": self.growth and self.growth._asdict()}
 
 

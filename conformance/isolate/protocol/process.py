@@ -51,12 +51,8 @@ class Process:
         self.exit: str | None = None
         """How it ended when it was asked to: `exit code 0`, `SIGSEGV`, or `killed`; None if it was not asked."""
         self._child = handle.child
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        assert self._child.stderr is not None
-        self._in, self._out, self._err = (
-            stream.fileno() for stream in (self._child.stdin, self._child.stdout, self._child.stderr)
-        )
+        streams = self._child.stdin, self._child.stdout, self._child.stderr
+        self._in, self._out, self._err = (stream.fileno() for stream in streams if stream is not None)
         self._finalizer = weakref.finalize(self, kill_tree, handle)
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from ...adapter import CannotStart, path_of_workers
 from ...model import AnswerNotRead, Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
@@ -18,7 +17,7 @@ from ...run.at_once import ProgramRun
 from ...run.call import AnswerOrError, attempt
 from ...system.exit_codes import USAGE
 from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
-from ..process.shared_memory import MMAP, TRIM, SharedMemory
+from ..process.memory import MMAP, TRIM, SharedMemory
 from ..process.supervise import Terminated
 from ..process.usage import ProcessEnd, Sample, growth_of
 from .calls import CompiledGraph, PendingReply, UnreportedChange
@@ -258,14 +257,6 @@ def suite_failed(error: OSError) -> Terminated:
     return Terminated(USAGE, f"the suite cannot go on: {error.strerror or error}")
 
 
-class Example(NamedTuple):
-    """A call and its answer."""
-
-    graph: Graph
-    tensors: tuple[Tensor, ...]
-    dst: Tensor
-
-
 class ForkServer:
     """Sessions in forked copies of a process that has imported what they need, so that each of them starts fast.
 
@@ -277,7 +268,8 @@ class ForkServer:
 
     def __init__(self, command: Sequence[str], fresh: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
         self._commands, self.limits, self.env = {False: command, True: fresh}, limits, env
-        self.example: Example | None = None
+        self.example: tuple[Graph, tuple[Tensor, ...], Tensor] | None = None
+        """A call and its answer."""
         self._preforks: dict[bool, Prefork] = {}
         """By whether their copies import the backend themselves."""
 
@@ -285,7 +277,7 @@ class ForkServer:
         """Keep a call as the example, unless it is large or its answer is empty."""
         if dst.memory and sum(len(tensor.memory) for tensor in tensors) < SHARED_FROM:
             *sources, answer = (replace(tensor, memory=bytearray(tensor.memory)) for tensor in (*tensors, dst))
-            self.example = Example(graph, tuple(sources), answer)
+            self.example = graph, tuple(sources), answer
 
     def session(self, shared: SharedMemory | None, description: tuple[Identity, Claims], fresh: bool) -> Session | None:
         """Start a session in a new copy; None if there can be none that gives this description."""
@@ -296,7 +288,7 @@ class ForkServer:
             if prefork is None:
                 prefork = self._preforks[fresh] = Prefork(self._commands[fresh], self.limits, self.env)
                 if self.example is not None and not fresh:
-                    self._check_copy(prefork, shared, self.example)
+                    self._check_copy(prefork, shared, *self.example)
             return self._start_copy(prefork, shared, description)
         except (CannotStart, *FAILURES):  # failures that only forking may cause: a fresh process is tried
             if fresh in self._preforks:
@@ -319,13 +311,15 @@ class ForkServer:
             raise session.process.make_fault("a copy describes itself differently")
         return session
 
-    def _check_copy(self, prefork: Prefork, shared: SharedMemory | None, example: Example) -> None:
+    def _check_copy(
+        self, prefork: Prefork, shared: SharedMemory | None, graph: Graph, tensors: Sequence[Tensor], due: Tensor
+    ) -> None:
         session = self._start_copy(prefork, shared)
         try:
-            dst = session.run(CompiledGraph(example.graph, session.new_program()), example.tensors, False)
+            dst = session.run(CompiledGraph(graph, session.new_program()), tensors, False)
         finally:
             session.process.end()
-        if vars(dst) != vars(example.dst):
+        if vars(dst) != vars(due):
             raise RemoteError("a copy answers otherwise")
 
     def close(self) -> None:

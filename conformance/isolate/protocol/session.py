@@ -12,15 +12,12 @@ from ...model import AnswerNotRead, Claims, Crashed, Identity, Rejected, RemoteE
 from ...model.types import WIDTH
 from ...plan.memory import answer_limit, has_no_memory, strides_of, volume_of
 from ...system.text import LONGEST_TEXT, quote, shorten
-from ..process.guard_pages import LARGEST, Edge
-from ..process.process_memory import MemoryReader
-from ..process.shared_memory import SharedMemory
+from ..process.memory import LARGEST_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, Sample
 from . import messages
 from .calls import CompiledGraph, PendingReply, SentCall, UnreportedChange, WatchedMemory
-from .messages import Fault, Place
+from .messages import Fault, Place, addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
 from .process import Bytes, Process
-from .reply import addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory, which saves 10 % of the CPU time of `conformance run numpy`."""
@@ -409,7 +406,7 @@ def _edge_of(tensor: Tensor) -> Edge | None:
 
     Only a tensor without gaps can: libraries differ in whether the gap behind the last row belongs to a tensor.
     """
-    if len(tensor.memory) > LARGEST or has_no_memory(tensor.dims):
+    if len(tensor.memory) > LARGEST_AT_PAGE or has_no_memory(tensor.dims):
         return None
     width = WIDTH[tensor.type]
     if tensor.strides != strides_of(tensor.dims, "dense", width):

@@ -25,7 +25,7 @@ from ...run.at_once import run_in_threads
 from ...run.call import as_text, call_often, elements_of, message_text, named_type, rejection_outcome, what_it_did
 from ...system.exit_codes import CANNOT_START
 from ...system.text import LONGEST_TEXT, shorten
-from ..process.guard_pages import GuardedPages
+from ..process.memory import GuardedPages
 from ..process.usage import measure
 from . import messages
 from .messages import Fault, encode_integer
