@@ -21,8 +21,8 @@ from .nodes import (
     ReshapeNode,
     UnreadableModel,
     are_equal_where_known,
+    check_rank,
     content_of,
-    describe_fit,
     odd_form,
 )
 from .onnx_values import MAX_ELEMENTS, Value, compute, compute_shape
@@ -141,8 +141,7 @@ def _bind(graph: Any, binding: Binding) -> None:
         given = binding.get(value.name)
         if given is None:
             continue
-        if why := describe_fit(value.name, _dims_of(value.type), given):
-            raise UnreadableModel(why)
+        check_rank(value.name, _dims_of(value.type), given)
         if not value.type.tensor_type.HasField("shape"):
             value.type.tensor_type.shape.dim.extend([value.type.tensor_type.shape.Dimension() for _ in given])
         for k, (dim, length) in enumerate(zip(value.type.tensor_type.shape.dim, given, strict=True)):

@@ -12,17 +12,7 @@ from ..system.files import open_regular
 from ..system.text import quote
 from .flow import Flow, GraphOperation
 from .lengths import bind_symbol, evaluate
-from .nodes import (
-    MAX_NODES,
-    Answer,
-    Binding,
-    Dims,
-    ReshapeNode,
-    UnreadableModel,
-    describe_fit,
-    fail_at,
-    parse_json,
-)
+from .nodes import MAX_NODES, Answer, Binding, Dims, ReshapeNode, UnreadableModel, check_rank, fail_at, parse_json
 
 MAX_BYTES = 1 << 28
 """Bytes of JSON that are read, however small the zip file is."""
@@ -96,8 +86,7 @@ class Pt2Program:
         """Return the reshapes. A length that replaces a number, not a symbol, reaches as far as reshapes lead it."""
         symbols: dict[str, int] = {}
         for name, given in binding.items():
-            if why := describe_fit(name, self.inputs[name], given):
-                raise UnreadableModel(why)
+            check_rank(name, self.inputs[name], given)
             for k, (symbol, length) in enumerate(zip(self.inputs[name] or (), given, strict=False)):
                 if isinstance(symbol, str) and isinstance(length, int):
                     bind_symbol(symbols, symbol, length, f"{name}[{k}]")
