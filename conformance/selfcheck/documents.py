@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -16,19 +18,9 @@ from .statements import Statement, statements
 # ── coverage ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class Covered(NamedTuple):
-    """A statement, the ids of the rules and findings that point at it, and the reasons for which it is prose."""
-
-    statement: Statement
-    rules: tuple[str, ...]
-    findings: tuple[str, ...]
-    prose: tuple[str, ...]
-
-
 class DocumentCoverage(NamedTuple):
-    """The statements of one document, and how many spec/ covers. One may count both for a rule and for a finding."""
+    """The number of statements of one document, and of those that spec/ covers, perhaps both by rule and by finding."""
 
-    covered: tuple[Covered, ...]
     statements: int
     by_rule: int
     by_finding: int
@@ -143,19 +135,15 @@ def _cover(
 ) -> tuple[DocumentCoverage, list[model.Problem]]:
     """Find the pointers at each statement; a pointer at none, and a statement without any, is a problem."""
     problems: list[model.Problem] = []
-    pointed: list[dict[str, list[str]]] = [{"rule": [], "finding": [], "prose": []} for _ in cut]
+    kinds = [set[str]() for _ in cut]
     for claim in claims:
         at, wrong = _locate(lines, cut, claim.pointer)
         if at is None:
             who = f"{claim.kind} {claim.name}" if claim.kind != "prose" else "prose"
             problems.append(model.Problem(claim.place, f"{who}: {wrong}"))
-        elif claim.name not in pointed[at][claim.kind]:
-            pointed[at][claim.kind].append(claim.name)
-    covered = tuple(
-        Covered(statement, tuple(by["rule"]), tuple(by["finding"]), tuple(by["prose"]))
-        for statement, by in zip(cut, pointed, strict=True)
-    )
-    uncovered = [each.statement for each in covered if not any(each[1:])]
+        else:
+            kinds[at].add(claim.kind)
+    uncovered = [statement for statement, pointing in zip(cut, kinds, strict=True) if not pointing]
     problems += [
         model.Problem(
             document.place,
@@ -164,11 +152,8 @@ def _cover(
         )
         for statement in uncovered
     ]
-    coverage = DocumentCoverage(
-        covered, len(covered), sum(bool(each.rules) for each in covered), sum(bool(each.findings) for each in covered),
-        sum(bool(each.prose) for each in covered), len(uncovered),
-    )  # fmt: skip
-    return coverage, problems
+    counts = Counter(itertools.chain(*kinds))
+    return DocumentCoverage(len(cut), counts["rule"], counts["finding"], counts["prose"], len(uncovered)), problems
 
 
 def _locate(lines: list[str], cut: tuple[Statement, ...], pointer: model.Pointer) -> tuple[int | None, str]:

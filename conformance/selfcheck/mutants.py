@@ -238,9 +238,10 @@ class KillerSearch:
     def find_killer(self, mutant: Mutant) -> MutantResult:
         """Find the first row that notices a mutant, or its proof; move that row to the front for the next one."""
         proof = self.equivalents.get(mutant.name)
-        backend = _backend(mutant)
-        if isinstance(backend, str):
-            return MutantResult(mutant, backend, False, proof)
+        try:
+            backend = mutant.module().Reference()
+        except Exception as error:
+            return MutantResult(mutant, f"{type(error).__name__} when it is imported", False, proof)
         at, wrong = 0, None
         with time_limit(_MAX_SECONDS) as late:
             for at, row in enumerate(self.rows):  # noqa: B007 - at is the last
@@ -252,14 +253,6 @@ class KillerSearch:
             return MutantResult(mutant, None, False, proof)
         self.rows.insert(0, self.rows.pop(at))
         return MutantResult(mutant, self.rows[0].id, wrong == "reason", proof)
-
-
-def _backend(mutant: Mutant) -> Any:
-    """Return the backend of a mutant, or say why its module cannot be imported."""
-    try:
-        return mutant.module().Reference()
-    except Exception as error:
-        return f"{type(error).__name__} when it is imported"
 
 
 def find_wrong(row: Row, backend: Adapter) -> str | None:
