@@ -46,9 +46,10 @@ class FlatTable:
         offset = self._buffer.number(self._fields + slot, "H") if slot + 2 <= self._size else 0
         return self.at + offset if offset else None
 
-    def number(self, field: int, code: str, default: int = 0) -> int:
+    def number(self, field: int, code: str) -> int:
+        """Return a number; 0 if the field is not there."""
         place = self._place(field)
-        return default if place is None else self._buffer.number(place, code)
+        return 0 if place is None else self._buffer.number(place, code)
 
     def table(self, field: int) -> FlatTable | None:
         """Return a table inside; None if there is none."""
@@ -66,10 +67,10 @@ class FlatTable:
             raise UnreadableModel(f"byte {start:,}: a list of {count:,} entries, at most {MAX_ENTRIES:,} are read")
         return start + 4, count
 
-    def numbers(self, field: int, code: str = "i") -> tuple[int, ...]:
-        width = struct.calcsize(f"<{code}")
-        start, count = self._vector(field, width)
-        return struct.unpack(f"<{count}{code}", self._buffer.bytes_at(start, count * width)) if count else ()
+    def numbers(self, field: int) -> tuple[int, ...]:
+        """Return a list of numbers of 32 bits."""
+        start, count = self._vector(field, 4)
+        return struct.unpack(f"<{count}i", self._buffer.bytes_at(start, count * 4)) if count else ()
 
     def tables(self, field: int) -> list[FlatTable]:
         start, count = self._vector(field, 4)

@@ -141,7 +141,7 @@ def reason_holds(task: RowStep, outcome: Outcome, unknown: frozenset[str] = froz
     return outcome.kind != "rejected" or outcome.message in reasons(task, unknown)
 
 
-def reasons(task: RowStep, unknown: frozenset[str] = frozenset()) -> set[str]:
+def reasons(task: RowStep, unknown: frozenset[str]) -> set[str]:
     """Return the rules that a call breaks, or else those that leave it unspecified, or else those of capacity.
 
     Unknown documents do not count.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..draw.rows import Drawer, Drawn, whole_number
 from ..meaning.contract import contracts
-from ..meaning.domain import SMALL_DOMAIN, Domain, calls
+from ..meaning.domain import SMALL_DOMAIN, calls
 from ..model import RIGHT, Adapter, Claims, Suite
 from ..plan.memory import volume_of
 from ..plan.rows import Row
@@ -176,7 +176,7 @@ class Deleted(NamedTuple):
         return None if self.cases or self.proof else "deleting it changes what no case expects; write a witness"
 
 
-def delete(suite: Suite, rule_id: str, domain: Domain = SMALL_DOMAIN) -> Deleted:
+def delete(suite: Suite, rule_id: str) -> Deleted:
     """Delete one rule that has a contract, and find the cases that disagree."""
     rule = suite.spec.rules[rule_id]
     whole = contracts(suite.spec)
@@ -185,9 +185,9 @@ def delete(suite: Suite, rule_id: str, domain: Domain = SMALL_DOMAIN) -> Deleted
     lacking = contracts(suite.spec, without=rule_id)
     for document in sorted(rule.documents):
         one, other = whole[document].meaning, lacking[document].meaning
-        if one is not other and any(one(*call)[:2] != other(*call)[:2] for call in calls(domain)):
+        if one is not other and any(one(*call)[:2] != other(*call)[:2] for call in calls(SMALL_DOMAIN)):
             return Deleted(rule_id, (), None)
-    return Deleted(rule_id, (), f"implied by the other rules: without it {domain} mean the same")
+    return Deleted(rule_id, (), f"implied by the other rules: without it {SMALL_DOMAIN} mean the same")
 
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────

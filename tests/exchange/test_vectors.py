@@ -14,7 +14,7 @@ import pytest
 
 from conformance.exchange import json_export
 from conformance.exchange.json_export import choose_vectors, write_vectors
-from conformance.load import load_suite
+from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.load.folders import spec_folder
 from conformance.load.schema import schema_of
