@@ -15,8 +15,6 @@ from ..load.strict_yaml import MAX_FILE_BYTES
 from ..system.files import leaves_its_folder, read_bytes
 from .statements import Statement, statements
 
-# ── coverage ──────────────────────────────────────────────────────────────────────────────────────
-
 
 class DocumentCoverage(NamedTuple):
     """The number of statements of one document, and of those that spec/ covers, perhaps both by rule and by finding."""
