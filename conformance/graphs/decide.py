@@ -41,7 +41,6 @@ class Judge:
         return {document: self._decide(node, document) for document in about or self.documents}
 
     def decide_everywhere(self, node: ReshapeNode) -> dict[str, Decision]:
-        """Return the decision in every document, whichever the user asks about."""
         return {document: self._decide(node, document) for document in self.spec.documents}
 
     def rule_of_entries(self, node: ReshapeNode) -> str:

@@ -119,7 +119,6 @@ def _make_input(value: Any, dims: Sequence[int]) -> Any:
 
 
 def _trace(onnx: Any, model: Any, reshapes: Sequence[Reshape], feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a model and return what each of its reshapes got, by its place."""
     part = type(model)()
     part.CopyFrom(model)
     for each in reshapes:

@@ -177,7 +177,6 @@ class Deleted(NamedTuple):
 
 
 def delete(suite: Suite, rule_id: str) -> Deleted:
-    """Delete one rule that has a contract, and find the cases that disagree."""
     rule = suite.spec.rules[rule_id]
     whole = contracts(suite.spec)
     if not rule.implied:

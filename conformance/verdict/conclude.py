@@ -87,7 +87,6 @@ class Conclusion:
 
     @property
     def tests(self) -> int:
-        """The number of tests."""
         return sum(self.counts.values())
 
 
@@ -104,7 +103,6 @@ _NO_LIMITS = RunLimits()
 
 
 def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
-    """Conclude from a whole results file."""
     header, results = evidence.header, {result.row: result for result in evidence.results}
     plan = plan_of_run(plan, evidence)
     claims, target = evidence.claims, evidence.target

@@ -237,6 +237,5 @@ def describe_filter(target: Target, cases: int) -> str:
 
 
 def describe_missing_cases(suite: Suite) -> str:
-    """Say which cases of the bundled suite are missing, and what to do."""
     number = f"{len(suite.lost)} cases are" if len(suite.lost) > 1 else "one case is"
     return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite again"

@@ -33,8 +33,6 @@ from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import Listed, Subject
-from conformance.load.cases import load_suite
-from conformance.plan.rows import plan_of
 from conformance.run.confirm import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import folders
@@ -148,7 +146,7 @@ def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
 @pytest.mark.slow
 def test_the_page_of_an_issued_certificate_keeps_its_bytes() -> None:
     """`verify` compares them with what it renders, if the certificate is of this suite."""
-    plan = plan_of(load_suite())
+    plan = builders.bundled_plan()
     suite = {"name": "suite", "digest": {"sha256": plan.suite.digest}}
     for path in REPORTS.glob(f"a*/{STATEMENT}"):  # each takes some seconds
         if suite in as_it_is(path).record["predicate"]["configuration"]:

@@ -14,7 +14,6 @@ import pytest
 
 from conformance.exchange import json_export
 from conformance.exchange.json_export import choose_vectors, write_vectors
-from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
 from conformance.load.folders import spec_folder
 from conformance.load.schema import schema_of
@@ -22,10 +21,10 @@ from conformance.meaning.contract import contracts
 from conformance.meaning.faults import KnownFaults
 from conformance.model import Case, Expected, Place, PlainCall, Step
 from conformance.plan.memory import patterns
-from conformance.plan.rows import Row, plan_of, row_of
-from tests.builders import ROOT, Cli, write_suite
+from conformance.plan.rows import Row, row_of
+from tests.builders import ROOT, Cli, bundled_plan, write_suite
 
-PLAN = plan_of(load_suite(None))
+PLAN = bundled_plan()
 CHOICE = choose_vectors(PLAN.rows)
 EVERY_31ST = CHOICE.chosen[::31]
 FEWER_ELEMENTS = [group for group in CHOICE.chosen if math.prod(group.rows[0].case.steps[0].src) < 1 << 23]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from conformance import model
-from conformance.load import spec as load
 from conformance.selfcheck import documents
 from conformance.selfcheck.statements import _RULER, statements
 
@@ -224,11 +223,6 @@ def test_an_empty_document_is_a_problem_and_no_error(tmp_path: Path) -> None:
 
 
 # ── verifying the real ones ───────────────────────────────────────────────────────────────────────
-@pytest.fixture(scope="module")
-def spec() -> model.Spec:
-    return load.load_spec()
-
-
 @pytest.fixture(scope="module")
 def seeds() -> Path:
     if not SEEDS.is_dir():
