@@ -18,7 +18,7 @@ from ..certificate.check import (
 )
 from ..certificate.page import render_pages, verify_command
 from ..certificate.signature import ISSUER, sign, signature_of, try_key
-from ..certificate.statement import AUDIT, AUDIT_FORM, EXTENSION, audit_of, level_of, read_record, write_record
+from ..certificate.statement import AUDIT, AUDIT_FORM, audit_of, level_of, read_record, write_record
 from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject
@@ -87,7 +87,7 @@ def _find_stronger_audit(folder: Path, certificate: Certificate, rows: int, is_s
     path = folder / AUDIT
     if not path.is_file():
         return None
-    there = read_record(path, AUDIT_FORM).record["predicate"][EXTENSION]
+    there = read_record(path, AUDIT_FORM).own
     if there["statement"] != certificate.statement.sha256:
         return None
     if signature_of(path).exists() and not is_signed:
@@ -147,7 +147,7 @@ def _show(
             say(f"  {difference}")
         return
     called = called_rows(certificate.evidence)
-    level = level_of(certificate.evidence.footer, certificate.own["challenge"], repetition.rows >= called)
+    level = level_of(certificate.evidence.footer, certificate.statement.own["challenge"], repetition.rows >= called)
     why = "some rows were not called" if repetition.rows < called else "some of what ran has no name"
     whole = f"is now at level {level}" if level == "re-run" else f"stays at level {level}, because {why}"
     say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; the certificate {whole}")
