@@ -47,7 +47,8 @@ def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverag
     covered: dict[str, DocumentCoverage] = {}
     if not folder.is_dir():
         what = f"no folder of documents at {str(folder)!r}: name the one that holds their files"
-        return [model.Problem(_sources(spec), what)], {}
+        places = (document.place._replace(line=1) for document in spec.documents.values())
+        return [model.Problem(next(places, model.Place("spec/sources.yaml", 1)), what)], {}
     claims = _claims(spec)
     for document in spec.documents.values():
         if spec.added and document.id not in spec.added:
@@ -62,12 +63,6 @@ def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverag
         covered[document.id], more = _cover(document, text.splitlines(), cut, mine)
         problems += more
     return problems, covered
-
-
-def _sources(spec: model.Spec) -> model.Place:
-    """Return the place for problems that concern no single document."""
-    first = next(iter(spec.documents.values()), None)
-    return first.place._replace(line=1) if first else model.Place("spec/sources.yaml", 1)
 
 
 def _claims(spec: model.Spec) -> list[_Claim]:

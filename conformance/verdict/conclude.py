@@ -110,9 +110,10 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if header.get("waivers"):
         whole = not target.is_part and not _lacks_rows(plan, results, target, claims)
         overdue = waive.find_overdue(header, results, plan.rows, whole, has_called_all(evidence))
+    missed = None if target.filter or target.shard else name_missed_rows(evidence)
     conclusion = conclude(
         plan, results, claims, target, doubt=_find_doubt(plan, evidence),
-        overdue=() if target.is_part else overdue, limits=_find_limits(evidence),
+        overdue=() if target.is_part else overdue, limits=RunLimits(ran_in_suite_process(header), missed),
     )  # fmt: skip
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
@@ -128,11 +129,6 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
-
-
-def _find_limits(evidence: Evidence) -> RunLimits:
-    is_chosen = evidence.target.filter or evidence.target.shard
-    return RunLimits(ran_in_suite_process(evidence.header), None if is_chosen else name_missed_rows(evidence))
 
 
 def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:

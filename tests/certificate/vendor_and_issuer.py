@@ -1,7 +1,5 @@
 """A vendor, an issuer and a stranger with their keys, and a certificate that went the whole way."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
