@@ -540,11 +540,6 @@ def test_no_other_run_goes_where_a_certificate_is(lab: Lab, cli: Cli) -> None:
     assert lab.contents() == before
 
 
-def test_a_reader_who_misspells_signers_is_told(lab: Lab, cli: Cli) -> None:
-    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "sigers", "--suite", lab.suite)
-    cli(*words).expect(2, err="sigers' is no file; check the path")
-
-
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
 def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "libmine.so")
@@ -630,6 +625,7 @@ def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) 
         (("--subject", "lib.so"), "--subject is about a certificate; add --certificate"),
         (("--at", "2026-11-25"), "--at is about a certificate; add --certificate"),
         (("--certificate", "--at", "25.11.2026"), "--at: '25.11.2026' is no day; write --at 2026-11-25"),
+        (("--certificate", "--allowed", "sigers"), "sigers' is no file; check the path"),
     ],
 )
 def test_an_option_that_would_check_nothing_is_refused(lab: Lab, cli: Cli, words: tuple[str, ...], said: str) -> None:
