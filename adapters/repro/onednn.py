@@ -7,7 +7,7 @@ from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from ..onednn import Attribute, Blueprint, Op, TensorFields, blueprint
+from ..onednn import Blueprint, Op, TensorFields, blueprint
 from .plain import checked_steps, python
 from .script import Parts, memory, memory_layout, source_of
 
@@ -163,12 +163,6 @@ def write_script(row: Row, backend: str) -> Parts:
     return Parts(IMPORTS, "Refused", "", steps, "".join(functions), f"CannotStart = SystemExit\n{LOAD}{API}{LOOK}")
 
 
-def sources(plan: Blueprint) -> list[int]:
-    """The ids of the inputs that the first op and the others have from outside."""
-    made = {id_ for op in plan.ops for id_ in op.outputs}
-    return list(dict.fromkeys(id_ for op in plan.ops for id_ in op.inputs if id_ not in made))
-
-
 def graph_code(plan: Blueprint, name: str) -> str:
     lines = ["known = {"]
     lines += [f"    {id_}: {tensor_code(fields)}," for id_, fields in plan.tensors.items()]
@@ -190,18 +184,13 @@ def op_code(op: Op) -> str:
     arguments = [str(op.id), "known", str(list(op.inputs)), str(list(op.outputs))]
     for attribute in op.attributes:
         if attribute.type == "string":
-            text = text_of(attribute)
+            text = "".join(map(str, attribute.values)).encode()  # the library also takes the number of its bytes
             arguments.append(f'("str", {attribute.id:#x}, {python(text)}, {len(text)})')
             continue
         values = [int(value) if attribute.type == "bool" else value for value in attribute.values]
         array = f"(c.{SETTERS[attribute.type]} * {max(len(values), 1)})({', '.join(map(python, values))})"
         arguments.append(f'("{attribute.type}", {attribute.id:#x}, {array}, {len(values)})')
     return f"op({', '.join(arguments)})"
-
-
-def text_of(attribute: Attribute) -> bytes:
-    """The bytes of a string attribute; the library also takes their number."""
-    return "".join(map(str, attribute.values)).encode()
 
 
 def step_code(step: RowStep, plan: Blueprint, name: str) -> str:
@@ -211,5 +200,7 @@ def step_code(step: RowStep, plan: Blueprint, name: str) -> str:
         place = f"c.c_void_p(memory.buffer_info()[0] + {at.offset} * words.itemsize)"
     elif not volume_of(step.source.dims):
         place = "bytes(64)"  # no elements, and yet no null pointer
-    ids = "".join(f", {id_}" for id_ in sources(plan))
+    made = {id_ for op in plan.ops for id_ in op.outputs}
+    sources = dict.fromkeys(id_ for op in plan.ops for id_ in op.inputs if id_ not in made)
+    ids = "".join(f", {id_}" for id_ in sources)
     return "\n".join([memory(step.source), f"return words, executed({name}(), {place}, {plan.dst}{ids})"])

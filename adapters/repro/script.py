@@ -12,7 +12,7 @@ from typing import NamedTuple
 from conformance.model import Node, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.contents import SPREAD, edge_patterns, scramble_of
-from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, strides_of, volume_of
+from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, reach_of, strides_of, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -183,10 +183,9 @@ def memory_layout(source: TensorSpec) -> MemoryLayout | None:
     if source.layout == "dense" or not volume_of(source.dims):
         return None
     strides = strides_of(source.dims, source.layout, 1)
-    reach = [(length - 1) * stride for length, stride in zip(source.dims, strides, strict=True)]
-    first = {"offset": 3, "offset-8": 8 // WIDTH[source.type]}.get(source.layout, 0)
-    offset = first - sum(step for step in reach if step < 0)
-    return MemoryLayout(strides, offset, offset + sum(step for step in reach if step > 0) + 1)
+    below, above = reach_of(source.dims, strides)
+    offset = below + {"offset": 3, "offset-8": 8 // WIDTH[source.type]}.get(source.layout, 0)
+    return MemoryLayout(strides, offset, offset + above + 1)
 
 
 def memory(source: TensorSpec) -> str:

@@ -31,6 +31,7 @@ from .statement import (
     EXTENSION,
     STATEMENT,
     STATEMENT_FORM,
+    Record,
     RecordFile,
     audit_of,
     commitment_of,
@@ -46,7 +47,6 @@ _ONE_DAY = timedelta(days=1)
 """Clocks differ, and --at names a day and no hour."""
 _MAX_BYTES = 1 << 24
 """Bytes of a page."""
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -101,16 +101,6 @@ class Certificate:
     audited_rows: int
     """The rows that the issuer called again."""
 
-    @property
-    def predicate(self) -> Record:
-        predicate: Record = self.statement.record["predicate"]
-        return predicate
-
-    @property
-    def own(self) -> Record:
-        own: Record = self.predicate[EXTENSION]
-        return own
-
 
 def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = True) -> Certificate:
     """Return the certificate in a folder; InvalidEvidence, with the check that failed, if it cannot be relied on.
@@ -119,7 +109,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     """
     statement = read_record(folder / STATEMENT, STATEMENT_FORM)
     audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
-    own = statement.record["predicate"][EXTENSION]
+    own = statement.own
     _check_revocation((statement, audit), trust)
     signer = signer_of(statement, TESTER, trust.allowed, trust.all_revoked, trust.at) if trust.allowed else None
     _check_times(statement.path, own, trust)
@@ -155,8 +145,7 @@ def _check_times(path: Path, own: Record, trust: Trust) -> None:
 
 def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion, str]:
     """Check that this is the evidence of the statement, and that its verdicts and the statement follow from it."""
-    predicate = statement.record["predicate"]
-    configuration = {file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]}
+    configuration = {file["name"]: file["digest"]["sha256"] for file in statement.predicate["configuration"]}
     results, content = configuration.get(RESULTS, ""), read_folder(folder)
     if content is None:
         raise InvalidEvidence(f"{folder}: has no {RESULTS}, on which the statement rests")
@@ -164,7 +153,7 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
     try:
         verified = verify_content(content, plan)
     except OtherSuite as other:
-        what = f"was certified, as it says, {describe_scope(predicate)}; {other.change}"
+        what = f"was certified, as it says, {describe_scope(statement.predicate)}; {other.change}"
         other.args = (f"{statement.path}: {what}; verify it with that version, or ask for a new run",)
         raise
     evidence, conclusion = verified.evidence, verified.conclusion
@@ -173,9 +162,9 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
     _refuse_other_suite(content.path, evidence.header["suite"], plan)
     if evidence.target.is_part:
         conclusion = conclude_claims(plan, evidence)
-    due = statement_of(evidence, results, conclusion, 0, predicate[EXTENSION]["challenge"])
+    due = statement_of(evidence, results, conclusion, 0, statement.own["challenge"])
     _refuse_difference(statement, due, f"predicate.{EXTENSION}.validUntil", "the evidence")
-    if why := why_not(verified, plan) if predicate["result"] != "FAILED" else None:
+    if why := why_not(verified, plan) if statement.predicate["result"] != "FAILED" else None:
         raise InvalidEvidence(f"{folder}: {why}")
     return evidence, conclusion, content.path.name
 
@@ -306,13 +295,13 @@ def _check_audit(
 
     An audit that is younger than the day that the reader asks about counts for nothing.
     """
-    own = audit.record["predicate"][EXTENSION]
+    own = audit.own
     if own["statement"] != statement.sha256:
         raise InvalidEvidence(f"{audit.path}: is the audit of another statement")
     refuse_resumed(evidence, audit.path)
     due = audit_of(statement, evidence, own["rows"], called_rows(evidence), own["by"])
     _refuse_difference(audit, due, "predicate.timeCreated", "the statement")
-    if time_of(audit.record["predicate"]["timeCreated"]) > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY:
+    if time_of(audit.predicate["timeCreated"]) > (trust.at or datetime.now(timezone.utc)) + _ONE_DAY:
         return None, 0
     issuer = _check_issuer(audit, signer, trust) if trust.allowed is not None else None
     return issuer, own["rows"]

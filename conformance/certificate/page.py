@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from ..evidence.command import suite_words
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
@@ -17,7 +16,7 @@ from ..report.rows import group_pairs
 from ..report.table_sections import collect_rules
 from ..system.text import name_first
 from .signature import SIGNERS, is_signed, signature_of
-from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, RecordFile, time_of
+from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, Record, RecordFile, time_of
 
 PAGE, BADGE = CERTIFICATE, "certificate.svg"
 WORDS: Mapping[str, str] = {
@@ -25,7 +24,6 @@ WORDS: Mapping[str, str] = {
 }  # fmt: skip
 """What a result of a statement says."""
 _COLOURS = {"PASSED": "pass", "WARNED": "warn", "FAILED": "fail"}
-Record = Mapping[str, Any]
 
 
 def group_tests(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
@@ -55,11 +53,11 @@ def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
 
     An audit with a signature that nobody checked, or that is not there, shows nothing: pass None.
     """
-    own = statement.record["predicate"][EXTENSION]
+    own = statement.own
     tested = f"Tested by {own['by'] or 'somebody who gave no name'}"
     if audit is None:
         return f"{tested}; nobody else is shown to have run it again."
-    audited = audit.record["predicate"][EXTENSION]
+    audited = audit.own
     if own["by"] and own["by"] == audited["by"]:
         return f"Tester and issuer are the same, {own['by']}: nobody else ran it again."
     part = "" if audited["rows"] >= audited["called"] else " in part"
@@ -77,13 +75,12 @@ def render_pages(
 
     Their level is what `verify` prints with the arguments on the page. Whose signatures there are, only that shows.
     """
-    predicate = statement.record["predicate"]
-    own = predicate[EXTENSION]
+    predicate, own = statement.predicate, statement.own
     records = [statement.path, *([audit.path] if audit else [])]
     records += [statement.path.with_name(CHALLENGE)] if own["challenge"] else []
     signed = all(map(is_signed, records))
     shown = audit if signed else None
-    level = str((shown.record["predicate"][EXTENSION] if shown else own)["level"])
+    level = str((shown or statement).own["level"])
     site = name_of(own["backend"]["name"], own["backend"]["version"]) if results == PUBLISHED else None
     files = [results, *([COMMITMENT] if own["challenge"] else [])]
     for path in records:
@@ -101,7 +98,7 @@ def render_pages(
         lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
-        audit=audit and audit.record["predicate"][EXTENSION], digest=statement.sha256, signed=signed, results=results,
+        audit=audit and audit.own, digest=statement.sha256, signed=signed, results=results,
         copied=files, site=site, people=describe_people(statement, shown),
         rules=[(entry.rule.id, _count(entry.counts)) for entry in collect_rules(run) if entry.state == "fails"],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
@@ -115,8 +112,8 @@ def _count(counts: Mapping[Verdict, int]) -> str:
 
 
 def _draw(statement: RecordFile, level: str) -> str:
-    predicate = statement.record["predicate"]
-    own, failed = predicate[EXTENSION], predicate["result"] == "FAILED"
+    predicate, own = statement.predicate, statement.own
+    failed = predicate["result"] == "FAILED"
     scope = group_tests(predicate["failedTests"] if failed else predicate["passedTests"] + predicate["warnedTests"])
     parts = [WORDS[predicate["result"]]]
     if scope:

@@ -112,7 +112,6 @@ _WEAK_KEYS = frozenset(
 
 
 def signature_of(path: Path) -> Path:
-    """Return the path at which ssh-keygen writes the signature of a file."""
     return Path(f"{path}.sig")
 
 

@@ -105,6 +105,16 @@ class RecordFile(NamedTuple):
     def sha256(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
 
+    @property
+    def predicate(self) -> Any:
+        """The predicate of a statement or an audit."""
+        return self.record["predicate"]
+
+    @property
+    def own(self) -> Any:
+        """Our own fields of a statement or an audit."""
+        return self.predicate[EXTENSION]
+
 
 # ── reading and writing ───────────────────────────────────────────────────────────────────────────
 
@@ -240,9 +250,7 @@ def _shorten(sentences: Sequence[str]) -> list[str]:
 
 def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, by: str | None) -> dict[str, Any]:
     """Make an audit: the issuer called so many rows again, on the files of a statement, and no result differed."""
-    predicate = statement.record["predicate"]
-    own = predicate[EXTENSION]
-    conforming = [f"CONFORMS_{name}" for name in predicate["passedTests"]]
+    own = statement.own
     return {
         "_type": _STATEMENT_TYPE,
         "subject": statement.record["subject"],
@@ -250,7 +258,7 @@ def audit_of(statement: RecordFile, evidence: Evidence, rows: int, called: int, 
         "predicate": {
             "verifier": {"id": f"{EXTENSION}/audit", "policies": _files({"suite": evidence.header["suite"]["digest"]})},
             "timeCreated": in_days(0),
-            "properties": [f"RESHAPE_{name}" for name in conforming],
+            "properties": [f"RESHAPE_CONFORMS_{name}" for name in statement.predicate["passedTests"]],
             EXTENSION: {
                 "level": level_of(evidence.footer, own["challenge"], rows >= called), "by": by,
                 "validUntil": own["validUntil"], "statement": statement.sha256, "rows": rows,

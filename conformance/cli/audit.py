@@ -11,7 +11,7 @@ from ..adapter import digest_of_adapter
 from ..certificate.check import Certificate, Trust, called_rows, check_certificate, refuse_resumed, refuse_same_key
 from ..certificate.page import render_pages, verify_command
 from ..certificate.signature import ISSUER, sign, signature_of, try_key
-from ..certificate.statement import AUDIT, AUDIT_FORM, EXTENSION, audit_of, level_of, read_record, write_record
+from ..certificate.statement import AUDIT, AUDIT_FORM, audit_of, level_of, read_record, write_record
 from ..evidence.folder import RESULTS
 from ..evidence.results import InvalidEvidence
 from ..evidence.subject import Subject
@@ -79,7 +79,7 @@ def _find_stronger_audit(folder: Path, certificate: Certificate, rows: int, is_s
     path = folder / AUDIT
     if not path.is_file():
         return None
-    there = read_record(path, AUDIT_FORM).record["predicate"][EXTENSION]
+    there = read_record(path, AUDIT_FORM).own
     if there["statement"] != certificate.statement.sha256:
         return None
     if signature_of(path).exists() and not is_signed:
@@ -139,7 +139,7 @@ def _show(
             say(f"  {difference}")
         return
     called = called_rows(certificate.evidence)
-    level = level_of(certificate.evidence.footer, certificate.own["challenge"], repetition.rows >= called)
+    level = level_of(certificate.evidence.footer, certificate.statement.own["challenge"], repetition.rows >= called)
     why = "some rows were not called" if repetition.rows < called else "some of what ran has no name"
     whole = f"is now at level {level}" if level == "re-run" else f"stays at level {level}, because {why}"
     say(f"{repetition.rows:,} of {called:,} rows were called again and gave the same answers; the certificate {whole}")

@@ -22,7 +22,7 @@ from ..system.terminal import count_lines, count_noun, lines, paint, say, screen
 from ..system.text import join_names, tell_error
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures
-from ..verdict.label import label_of
+from ..verdict.sentences import label_of
 from ..verdict.standing import count_tests
 from .arguments import locate_case
 

@@ -99,7 +99,7 @@ def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Tru
         emit({"good": False, "why": str(other), "suite": dict(other.suite), "cases_added": other.added,
               "cases_missing": other.missing})  # fmt: skip
         return FAILS
-    predicate, own = certificate.predicate, certificate.own
+    predicate, own = certificate.statement.predicate, certificate.statement.own
     shown = predicate["passedTests"]  # what the tester waived is the tester's word, and shows nothing to others
     types = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types if document else ()
     lacking = [f"{document}/{type_}" for type_ in types if f"{document}/{type_}" not in shown]

@@ -50,7 +50,6 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
 
 
 def explain_words(header: Mapping[str, Any]) -> list[str]:
-    """Return the command that explains a row of the run, without the row."""
     return ["conformance", "explain", *suite_words(header)]
 
 

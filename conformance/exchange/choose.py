@@ -70,19 +70,18 @@ def choose(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> Cho
 
 def _why_left_out(row: Row, reasons: Reasons, most_bytes: int | None) -> str | None:
     meanings = [judged.meaning for step in row.steps for judged in step.meanings]
-    if any(meaning.kind == "illegal" for meaning in meanings):
+    kinds = {meaning.kind for meaning in meanings}
+    if "illegal" in kinds:
         return "a call that a document forbids"
-    if any(meaning.kind == "unspecified" for meaning in meanings):
+    if "unspecified" in kinds:
         return "a call that a document leaves unspecified"
     if any(meaning.rules for meaning in meanings):
         return "a call that a backend may reject because of its size"
     for beginning, words in {**COMMON, **reasons}.items():
         if any(facet.startswith(beginning) for facet in row.facets):
             return words
-    if (
-        most_bytes is not None
-        and max(volume_of(step.source.dims) * WIDTH[step.source.type] for step in row.steps) > most_bytes
-    ):
+    largest = max(volume_of(step.source.dims) * WIDTH[step.source.type] for step in row.steps)
+    if most_bytes is not None and largest > most_bytes:
         return f"a tensor of more than {most_bytes >> 20} MiB"
     return None
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..load.faults import load_faults
 from ..load.folders import spec_folder
-from ..meaning.contract import contracts
 from ..meaning.faults import KnownFaults
-from ..model import Case, Expected, Meaning, Place, PlainCall, Step, Suite
+from ..model import Meaning, PlainCall, Suite
 from ..model.types import WIDTH
 from ..plan.contents import EDGES, scramble_of
 from ..plan.memory import patterns
-from ..plan.rows import Row, row_of
-from ..system.exit_codes import CommandError
+from ..plan.rows import Row
 from ..system.files import replace_text
 from .choose import COMMON, Choice, Chosen, Reasons
 
@@ -39,10 +37,6 @@ _REASONS: Reasons = {
 }
 _MOST_BYTES_WRITTEN = 64
 """Elements of more bytes are described by their SHA-256."""
-
-
-class InvalidVectors(CommandError):
-    """The files cannot be read; the message says which and why."""
 
 
 def choose_vectors(rows: Sequence[Row]) -> Choice:
@@ -139,45 +133,3 @@ def _meaning_of(meaning: Meaning) -> dict[str, Any]:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def read_vectors(folder: Path, suite: Suite) -> tuple[Row, ...]:
-    """Return the rows of a folder that `write_vectors` filled under the same suite; InvalidVectors if it is changed.
-
-    What the files say of the documents is the expectation of the case of each row.
-    """
-    compiled = contracts(suite.spec)
-    index = json.loads(_content_of(folder / "index.json"))
-    if index["suite_digest"] != suite.digest:
-        what = f"is of the suite {index['suite_digest'][:16]}, and this one is {suite.digest[:16]}"
-        raise InvalidVectors(f"{folder / 'index.json'}: {what}; export it again")
-    rows: list[Row] = []
-    for name, facts in index["files"].items():
-        content = _content_of(folder / name)
-        if _sha256(content) != facts["sha256"]:
-            raise InvalidVectors(f"{folder / name}: its SHA-256 is not that of index.json; export it again")
-        for line, test in enumerate(json.loads(content).get("tests", ()), 2):
-            case = _case_of(test, Place(name, line))
-            for each in test["rows"]:
-                operation, given = suite.spec.operations[each["operation"]], each["shape_passed_as"]
-                rows.append(row_of(case, operation, given, test["shape"]["type"], compiled)._replace(id=each["id"]))
-    return tuple(rows)
-
-
-def _content_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InvalidVectors(f"{path}: {error.strerror}; name a folder of `conformance export json`") from None
-
-
-def _case_of(test: Mapping[str, Any], place: Place) -> Case:
-    src, contents = test["src"], test["contents"]
-    expect = {
-        document: Expected(each["kind"], src["type"], tuple(each["dst"]) if each["kind"] == "legal" else None)
-        for document, each in test["documents"].items()
-    }
-    shapes, flags = (tuple(test["shape"]["values"]),), (test["special_zero"],)
-    step = Step(src["type"], tuple(src["dims"]), shapes, flags, expect, bits=contents.get("bits"))
-    rule = place.path.removesuffix(".json")
-    return Case(test["case"], place.path, rule, (step,), place, title=test["title"], start=contents["seed"])

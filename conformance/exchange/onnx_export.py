@@ -15,7 +15,6 @@ from ..plan.rows import Row
 from ..system.exit_codes import CommandError
 from .choose import Choice, Chosen, GraphCalls, Reasons, choose, dims_of_outputs
 
-INSTALL = "pip install 'reshape-conformance[graphs]'"
 LOST: tuple[str, ...] = (
     "illegal and unspecified calls: a node test has no word for a rejection",
     "bits of NaN and the sign of 0: the runner compares with numpy.testing.assert_allclose",
@@ -33,16 +32,14 @@ _OPSET, _IR_VERSION = 21, 10
 _TYPES = {ours: theirs for theirs, ours in TYPES.items()}
 
 
-class MissingOnnx(CommandError):
-    """The package onnx is not installed; the message says what to install."""
-
-
 def load_onnx() -> Any:
+    """Return the package onnx; CommandError, which says what to install, if it is missing."""
     try:
         importlib.import_module("onnx.numpy_helper")
         return importlib.import_module("onnx")
     except ImportError:
-        raise MissingOnnx(f"node tests of ONNX are written with the package onnx; {INSTALL}") from None
+        what = "node tests of ONNX are written with the package onnx"
+        raise CommandError(f"{what}; pip install 'reshape-conformance[graphs]'") from None
 
 
 def choose_node_tests(rows: Sequence[Row]) -> Choice:

@@ -82,7 +82,6 @@ def _fit_trial(trial: Trial, inputs: Mapping[str, Dims | None]) -> tuple[Trial, 
 
 
 def check_model(model: Model, judge: Judge, trials: Sequence[Trial]) -> list[CheckedNode]:
-    """Decide every reshape of a model for every trial."""
     by_trial = [model.nodes(trial.binding) for trial in trials]
     checked = []
     for variants in zip(*by_trial, strict=True):

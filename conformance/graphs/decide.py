@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from ..meaning.contract import Contract, contracts
+from ..meaning.contract import contracts
 from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, decide, folded_names, kind_of, rules_of
 from ..model import Form, Operation, Spec
 from .nodes import Dims, ReshapeNode, whole, without_names
@@ -33,7 +33,7 @@ class Judge:
 
     def __init__(self, spec: Spec, documents: tuple[str, ...]) -> None:
         self.spec, self.documents = spec, documents
-        self._contracts = contracts(spec)
+        self.contracts = contracts(spec)
 
     def decide(self, node: ReshapeNode) -> dict[str, Decision]:
         """Return the decision in each document about the node's operation, or in all if none of them is about it."""
@@ -41,16 +41,12 @@ class Judge:
         return {document: self._decide(node, document) for document in about or self.documents}
 
     def decide_everywhere(self, node: ReshapeNode) -> dict[str, Decision]:
-        """Return the decision in every document, whichever the user asks about."""
         return {document: self._decide(node, document) for document in self.spec.documents}
-
-    def contract(self, document: str) -> Contract:
-        return self._contracts[document]
 
     def rule_of_entries(self, node: ReshapeNode) -> str:
         """Return a rule that gives an entry of shape its length; of an empty shape, the first rule of all."""
         document = next(iter(self.spec.documents))
-        entries = self._contracts[document].entries(node.src, node.shape, node.special_zero)
+        entries = self.contracts[document].entries(node.src, node.shape, node.special_zero)
         return next((entry.rule for entry in entries if entry.rule), next(iter(self.spec.rules)))
 
     def answer(self, node: ReshapeNode) -> Dims | None:
@@ -70,9 +66,9 @@ class Judge:
         src, shape = whole(node.src), whole(node.shape)
         missing = tuple(_find_missing(node))
         if src is not None and shape is not None and node.special_zero is not None and not missing:
-            meaning = self._contracts[document].meaning(src, shape, node.special_zero, form)
+            meaning = self.contracts[document].meaning(src, shape, node.special_zero, form)
             return Decision(meaning.kind, meaning.rules, (), meaning.dst)
-        branches = decide(self._contracts[document], PartialCall(node.src, node.shape, node.special_zero, form))
+        branches = decide(self.contracts[document], PartialCall(node.src, node.shape, node.special_zero, form))
         dst = answer_of(branches)
         kind = kind_of(branches)
         is_told = _has_unknown_lengths_alone(node) if kind == "conditional" else kind == "illegal" or not node.missing

@@ -8,7 +8,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-from .nodes import Answer, Binding, Dims, ReshapeNode, UnreadableModel, describe_fit
+from .nodes import Answer, Binding, Dims, ReshapeNode, UnreadableModel, check_rank
 
 
 class GraphOperation(NamedTuple):
@@ -31,8 +31,7 @@ class Flow:
     def nodes(self, binding: Binding) -> tuple[ReshapeNode, ...]:
         """Return the reshapes. Behind an input with other dims than declared, only reshapes tell theirs."""
         for name, given in binding.items():
-            if why := describe_fit(name, self.inputs[name], given):
-                raise UnreadableModel(why)
+            check_rank(name, self.inputs[name], given)
         dims = {**self.dims, **binding}
         stale = {name for name, given in binding.items() if given != self.dims.get(name)}
         nodes: dict[int, ReshapeNode] = {}

@@ -115,8 +115,7 @@ def fail_at(place: str, value: object, why: str) -> NoReturn:
     raise UnreadableModel(f"{place}: {quote(value)}: {why}")
 
 
-def describe_fit(name: str, declared: Dims | None, given: Dims) -> str | None:
-    """Say why dims cannot be those of an input; None if they can. A declared length may be replaced, a rank may not."""
+def check_rank(name: str, declared: Dims | None, given: Dims) -> None:
+    """Raise UnreadableModel if an input cannot have these dims. A declared length may be replaced, a rank may not."""
     if declared is not None and len(declared) != len(given):
-        return f"input {shorten(name)!r} has {len(declared)} dims, and --input gives {len(given)}"
-    return None
+        raise UnreadableModel(f"input {shorten(name)!r} has {len(declared)} dims, and --input gives {len(given)}")

@@ -118,16 +118,17 @@ def _attribute(value: Any, place: str) -> tuple[str, Any]:
 def _entries(value: tuple[str, Any] | None, place: str) -> tuple[int, ...] | None:
     if value is None:
         return None
-    entries = value[1] if isinstance(value[1], list) else [value[1]]
-    if len(entries) > MAX_DIMS or not all(type(entry) is int for entry in entries):
-        fail_at(place, value[1], f"a list of at most {MAX_DIMS} whole numbers is wanted")
-    return tuple(entries)
+    return (value[1],) if type(value[1]) is int else _whole_numbers(value[1], place)
 
 
 def _dims(value: Any, place: str) -> Dims | None:
     """Return dims. If any length is unknown, the library writes a single INT64_MIN."""
     if value is None or value in ([_UNKNOWN], ""):
         return None
+    return tuple(length if length >= 0 else None for length in _whole_numbers(value, place))
+
+
+def _whole_numbers(value: Any, place: str) -> tuple[int, ...]:
     if not isinstance(value, list) or len(value) > MAX_DIMS or not all(type(entry) is int for entry in value):
         fail_at(place, value, f"a list of at most {MAX_DIMS} whole numbers is wanted")
-    return tuple(length if length >= 0 else None for length in value)
+    return tuple(value)

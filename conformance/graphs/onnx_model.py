@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +22,8 @@ from .nodes import (
     ReshapeNode,
     UnreadableModel,
     are_equal_where_known,
+    check_rank,
     content_of,
-    describe_fit,
     odd_form,
 )
 from .onnx_values import MAX_ELEMENTS, Value, compute, compute_shape
@@ -141,8 +142,7 @@ def _bind(graph: Any, binding: Binding) -> None:
         given = binding.get(value.name)
         if given is None:
             continue
-        if why := describe_fit(value.name, _dims_of(value.type), given):
-            raise UnreadableModel(why)
+        check_rank(value.name, _dims_of(value.type), given)
         if not value.type.tensor_type.HasField("shape"):
             value.type.tensor_type.shape.dim.extend([value.type.tensor_type.shape.Dimension() for _ in given])
         for k, (dim, length) in enumerate(zip(value.type.tensor_type.shape.dim, given, strict=True)):
@@ -249,9 +249,9 @@ class _Scope:
     """The names that the nodes of a graph see: those of the graph itself and of the graphs around it."""
 
     def __init__(self, onnx: Any, place: str, outer: _Scope | None = None) -> None:
-        self.onnx, self.place, self._outer = onnx, place, outer
-        self._tensors: dict[str, _Names] = {}
-        self._values: dict[str, Value | None] = {}
+        self.onnx, self.place = onnx, place
+        self._tensors: ChainMap[str, _Names] = outer._tensors.new_child() if outer else ChainMap()
+        self.values: ChainMap[str, Value | None] = outer.values.new_child() if outer else ChainMap()
         self.external: set[str] = set()
 
     def _enter(self, graph: Any) -> None:
@@ -259,23 +259,16 @@ class _Scope:
         for value in (*graph.input, *graph.value_info, *graph.output):
             type_ = value.type.tensor_type.elem_type
             self._tensors[value.name] = _Names(_dims_of(value.type), TYPES.get(names(type_)) if type_ else None)
-            self._values[value.name] = None  # hides a value of that name in the graph around this one
+            self.values[value.name] = None  # hides a value of that name in the graph around this one
         for tensor in graph.initializer:
             known_type = TYPES.get(names(tensor.data_type), names(tensor.data_type).lower())
             self._tensors[tensor.name] = _Names(tuple(tensor.dims), known_type)
-            self._values[tensor.name] = self._read(tensor)
+            self.values[tensor.name] = self._read(tensor)
             if tensor.data_location == tensor.EXTERNAL:
                 self.external.add(tensor.name)
 
     def tensor(self, name: str) -> _Names:
-        if name in self._tensors or self._outer is None:
-            return self._tensors.get(name, _Names(None, None))
-        return self._outer.tensor(name)
-
-    def value(self, name: str) -> Value | None:
-        if name in self._values or self._outer is None:
-            return self._values.get(name)
-        return self._outer.value(name)
+        return self._tensors.get(name, _Names(None, None))
 
     def compute(self, graph: Any, values: dict[tuple[str, str], Value]) -> None:
         """Add to `values` what the nodes of a graph compute from what is known, subgraphs too."""
@@ -296,8 +289,8 @@ class _Scope:
         elif node.op_type == "Shape":
             result = compute_shape(attributes, self.tensor(node.input[0]).dims) if node.input else None
         else:
-            result = compute(node.op_type, attributes, [self.value(name) for name in node.input])
-        self._values[node.output[0]] = result
+            result = compute(node.op_type, attributes, list(map(self.values.get, node.input)))
+        self.values[node.output[0]] = result
         if result is not None and result.dtype != object:
             values[self.place, node.output[0]] = result
 
@@ -360,7 +353,7 @@ def _reshape(
         why = f"Reshape of opset {opset} is not read, from 5 it is" if opset < 5 else "the node has no input `shape`"
         return ReshapeNode(name, place, None, None, None, None, None, missing=why)
     src = scope.tensor(node.input[0])
-    value = scope.value(node.input[1])
+    value = scope.values.get(node.input[1])
     shape: Dims | None = None
     missing, form = "", None
     dst = declared.get((scope.place, node.output[0])) if node.output else None

@@ -119,29 +119,22 @@ def _make_input(value: Any, dims: Sequence[int]) -> Any:
 
 
 def _trace(onnx: Any, model: Any, reshapes: Sequence[Reshape], feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a model and return what each of its reshapes got, by its place."""
     part = type(model)()
     part.CopyFrom(model)
-    dims: dict[str, str] = {}
-    shapes: dict[str, str] = {}
-    types: dict[str, str] = {}
-    for number, name in enumerate(dict.fromkeys(each.src for each in reshapes)):
-        dims[name], types[name] = f"traced dims {number}", f"traced src {number}"
-        _add_output(onnx, part.graph, "Shape", name, dims[name], _INT64)
-        _add_output(onnx, part.graph, "Identity", name, types[name], None)
-    for number, name in enumerate(dict.fromkeys(each.shape for each in reshapes)):
-        shapes[name] = f"traced shape {number}"
-        _add_output(onnx, part.graph, "Identity", name, shapes[name], _INT64)
+    for each in reshapes:
+        _add_output(onnx, part.graph, "Shape", each.src, f"traced dims {each.number}", _INT64)
+        _add_output(onnx, part.graph, "Identity", each.src, f"traced src {each.number}", None)
+        _add_output(onnx, part.graph, "Identity", each.shape, f"traced shape {each.number}", _INT64)
     session = _open_session(part)
-    wanted = [*dims.values(), *shapes.values()]
+    wanted = [f"traced {what} {each.number}" for each in reshapes for what in ("dims", "shape")]
     found = dict(zip(wanted, session.run(wanted, dict(feeds)), strict=True))
     kinds = {output.name: output.type for output in session.get_outputs()}
     return {
-        f"graph.node[{each.number}]": {
-            "src": found[dims[each.src]].tolist(), "shape": found[shapes[each.shape]].tolist(),
-            "type": kinds[types[each.src]].removeprefix("tensor(").removesuffix(")"),
+        f"graph.node[{number}]": {
+            "src": found[f"traced dims {number}"].tolist(), "shape": found[f"traced shape {number}"].tolist(),
+            "type": kinds[f"traced src {number}"].removeprefix("tensor(").removesuffix(")"),
         }
-        for each in reshapes
+        for number, _, _ in reshapes
     }  # fmt: skip
 
 

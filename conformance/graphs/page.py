@@ -36,7 +36,7 @@ def _draw(node: CheckedNode, judge: Judge) -> Picture | None:
                 src, shape, special_zero = whole(variant.src), whole(variant.shape), variant.special_zero
                 if src is None or shape is None or special_zero is None:
                     return None
-                contract = judge.contract(document)
+                contract = judge.contracts[document]
                 meaning = contract.meaning(src, shape, special_zero)
                 if node.kind == "illegal" and meaning.kind != "illegal":  # its form is illegal, not its lengths
                     meaning = meaning._replace(kind="illegal")

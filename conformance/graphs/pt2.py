@@ -12,17 +12,7 @@ from ..system.files import open_regular
 from ..system.text import quote
 from .flow import Flow, GraphOperation
 from .lengths import bind_symbol, evaluate
-from .nodes import (
-    MAX_NODES,
-    Answer,
-    Binding,
-    Dims,
-    ReshapeNode,
-    UnreadableModel,
-    describe_fit,
-    fail_at,
-    parse_json,
-)
+from .nodes import MAX_NODES, Answer, Binding, Dims, ReshapeNode, UnreadableModel, check_rank, fail_at, parse_json
 
 MAX_BYTES = 1 << 28
 """Bytes of JSON that are read, however small the zip file is."""
@@ -38,26 +28,20 @@ def read_pt2(path: Path, answer: Answer) -> Pt2Program:
     """Return the graph of a file; UnreadableModel if its JSON is missing, too large or not from torch.export."""
     name, content = _program(path)
     program = parse_json(content, f"{name}: ")
-    try:
-        module = program["graph_module"]
-        graph = module["graph"]
-    except (KeyError, TypeError):
-        raise UnreadableModel(f"{name}: there is no graph_module.graph; torch.export.save writes one") from None
+    graph = _get(program, "graph_module", "graph")
     if not isinstance(graph, dict):
-        fail_at(f"{name}: graph", graph, "an object is wanted")
-    if isinstance(users := _find_user_inputs(module), list):
-        graph = {**graph, "inputs": users}
+        raise UnreadableModel(f"{name}: there is no graph_module.graph; torch.export.save writes one")
+    specs = _get(program, "graph_module", "signature", "input_specs")
+    if isinstance(specs, list):  # it tells the inputs that a caller gives from weights
+        graph = {**graph, "inputs": [_get(spec, "user_input", "arg") for spec in specs]}
     return Pt2Program(name, graph, answer)
 
 
-def _find_user_inputs(module: Mapping[str, Any]) -> list[Any] | None:
-    """Return the inputs that a caller gives, without weights; None if the file does not tell them apart."""
-    signature = module.get("signature")
-    specs = signature.get("input_specs") if isinstance(signature, dict) else None
-    if not isinstance(specs, list):
-        return None
-    users = [spec.get("user_input") for spec in specs if isinstance(spec, dict)]
-    return [user.get("arg") for user in users if isinstance(user, dict)]
+def _get(value: Any, *keys: str) -> Any:
+    """Return what is under keys in objects inside one another; None if it is not there."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _program(path: Path) -> tuple[str, bytes]:
@@ -96,8 +80,7 @@ class Pt2Program:
         """Return the reshapes. A length that replaces a number, not a symbol, reaches as far as reshapes lead it."""
         symbols: dict[str, int] = {}
         for name, given in binding.items():
-            if why := describe_fit(name, self.inputs[name], given):
-                raise UnreadableModel(why)
+            check_rank(name, self.inputs[name], given)
             for k, (symbol, length) in enumerate(zip(self.inputs[name] or (), given, strict=False)):
                 if isinstance(symbol, str) and isinstance(length, int):
                     bind_symbol(symbols, symbol, length, f"{name}[{k}]")
@@ -169,7 +152,7 @@ class _Reader:
     def _reshape(
         self, node: Mapping[str, Any], place: str, takes: tuple[str, ...], makes: tuple[str, ...]
     ) -> ReshapeNode:
-        arguments = [each.get("arg") for each in node["inputs"] if isinstance(each, dict)]
+        arguments = [_get(each, "arg") for each in node["inputs"]]
         shape = next((self._entries(each, place) for each in arguments[1:2] if isinstance(each, dict)), None)
         dst = self.dims.get(makes[0]) if makes else None
         why = "" if shape is not None else "shape is computed while it runs"
@@ -192,13 +175,11 @@ class _Reader:
 
     def _length(self, size: Any, place: str) -> int | str | None:
         """Return a length, or its expression in symbols; None if it is another expression."""
-        if isinstance(size, dict) and isinstance(size.get("as_name"), str):
-            size = self._expressions.get(size["as_name"])
-        if isinstance(size, dict):
-            expression = size.get("as_expr")
-            if isinstance(expression, dict) and isinstance(expression.get("expr_str"), str):
-                return evaluate(expression["expr_str"], self._symbols)
-            size = size.get("as_int")
+        if isinstance(name := _get(size, "as_name"), str):
+            size = self._expressions.get(name)
+        if isinstance(expression := _get(size, "as_expr", "expr_str"), str):
+            return evaluate(expression, self._symbols)
+        size = size.get("as_int") if isinstance(size, dict) else size
         if size is not None and type(size) is not int:
             fail_at(f"{self._file}: {place}", size, "lengths are whole numbers")
         return size
@@ -207,10 +188,8 @@ class _Reader:
 def _graphs(arguments: list[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the graphs among the arguments of a node, such as the branches of torch.cond, with their names."""
     for number, argument in enumerate(arguments):
-        inner = argument.get("arg") if isinstance(argument, dict) else None
-        held = inner.get("as_graph") if isinstance(inner, dict) else None
-        graph = held.get("graph") if isinstance(held, dict) else None
-        if isinstance(held, dict) and isinstance(graph, dict):
+        held = _get(argument, "arg", "as_graph")
+        if isinstance(graph := _get(held, "graph"), dict):
             name = str(held.get("name"))
             yield name if name.isidentifier() else f"inputs[{number}]", graph
 
@@ -224,8 +203,7 @@ def _tensors(value: Any) -> Iterator[str]:
             open_values += reversed(value)
         elif isinstance(value, dict):
             for key in ("as_tensor", "as_sym_int"):
-                inner = value.get(key)
-                name = inner.get("name", inner.get("as_name")) if isinstance(inner, dict) else None
+                name = _get(value, key, "name") or _get(value, key, "as_name")
                 if isinstance(name, str):
                     yield name
             open_values += [value[key] for key in ("arg", "as_optional_tensors") if key in value]

@@ -1,4 +1,7 @@
-"""TFLite models. Only constants that are shapes are decoded."""
+"""TFLite models, which are tables of a FlatBuffer. Only constants that are shapes are decoded.
+
+Every offset is checked, so that a bad file ends with the byte of the mistake.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,20 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from .flatbuffer import Buffer, FlatTable
+import numpy as np
+
+from ..model import INTEGERS
+from ..model.types import WIDTH, dtype_of
 from .flow import Flow, GraphOperation
 from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, content_of, odd_form
 
 MAX_BYTES = 1 << 30
+MAX_ENTRIES = 1_000_000
 _RESHAPE = 22
 MAX_SHAPE_ENTRIES = 1000
 _TYPES = {
     0: "f32", 1: "f16", 2: "s32", 3: "u8", 4: "s64", 5: "string", 6: "bool", 7: "s16", 9: "s8", 10: "f64", 12: "u64",
     15: "u32", 16: "u16", 18: "bf16",
-}  # fmt: skip
-_SHAPE_CODES = {
-    "s8": "<b", "u8": "<B", "s16": "<h", "u16": "<H", "s32": "<i", "u32": "<I", "s64": "<q", "u64": "<Q",
 }  # fmt: skip
 
 
@@ -78,8 +82,8 @@ class _Graph:
             tensor = self._tensors[takes[1]]
             type_, content = _TYPES.get(tensor.number(1, "b")), self._content(tensor)
             rank = len(tensor.numbers(0)) if content else 1  # a computed shape of rank 0 may be of any rank
-            if rank == 1 and type_ in _SHAPE_CODES:
-                shape = _entries(content, _SHAPE_CODES[type_])
+            if rank == 1 and type_ in INTEGERS:
+                shape = _entries(content, type_)
             elif type_ is not None:
                 form = odd_form(src_type, declared, shape_rank=rank, shape_type=type_)
         elif options is not None:
@@ -93,10 +97,10 @@ class _Graph:
         return self._buffers[number].content(0, 8 * MAX_SHAPE_ENTRIES) if number < len(self._buffers) else None
 
 
-def _entries(content: bytes | None, code: str) -> Dims | None:
-    if not content or len(content) % struct.calcsize(code):
+def _entries(content: bytes | None, type_: str) -> Dims | None:
+    if not content or len(content) % WIDTH[type_]:
         return None
-    return tuple(entry for (entry,) in struct.iter_unpack(code, content))
+    return tuple(np.frombuffer(content, dtype_of(type_)).tolist())
 
 
 def _dims(tensor: FlatTable) -> Dims | None:
@@ -105,3 +109,86 @@ def _dims(tensor: FlatTable) -> Dims | None:
     if not lengths and not tensor.number(8, "b"):
         return None
     return tuple(length if length >= 0 else None for length in lengths)
+
+
+# ── FlatBuffer ────────────────────────────────────────────────────────────────────────────────────
+
+
+class Buffer:
+    """The bytes of a file."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def number(self, at: int, code: str) -> int:
+        """Return the number at a byte; `code` is one of struct's letters."""
+        size = struct.calcsize(f"<{code}")
+        if not 0 <= at <= len(self._content) - size:
+            raise UnreadableModel(f"byte {at:,}: past the end of the file, which has {len(self._content):,} bytes")
+        number: int = struct.unpack_from(f"<{code}", self._content, at)[0]
+        return number
+
+    def bytes_at(self, at: int, size: int) -> bytes:
+        if not 0 <= at <= len(self._content) - size:
+            raise UnreadableModel(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
+        return self._content[at : at + size]
+
+    def root(self) -> FlatTable:
+        """Return the table that holds all others."""
+        return FlatTable(self, self.number(0, "I"))
+
+
+class FlatTable:
+    """A table; its fields are numbered as in the schema."""
+
+    def __init__(self, buffer: Buffer, at: int) -> None:
+        self._buffer, self.at = buffer, at
+        self._fields = at - buffer.number(at, "i")
+        self._size = buffer.number(self._fields, "H")
+
+    def _place(self, field: int) -> int | None:
+        slot = 4 + 2 * field
+        offset = self._buffer.number(self._fields + slot, "H") if slot + 2 <= self._size else 0
+        return self.at + offset if offset else None
+
+    def number(self, field: int, code: str) -> int:
+        """Return a number; 0 if the field is not there."""
+        place = self._place(field)
+        return 0 if place is None else self._buffer.number(place, code)
+
+    def table(self, field: int) -> FlatTable | None:
+        """Return a table inside; None if there is none."""
+        place = self._place(field)
+        return None if place is None else FlatTable(self._buffer, place + self._buffer.number(place, "I"))
+
+    def _vector(self, field: int, width: int) -> tuple[int, int]:
+        """Return the first byte and the number of entries of a list."""
+        place = self._place(field)
+        if place is None:
+            return 0, 0
+        start = place + self._buffer.number(place, "I")
+        count = self._buffer.number(start, "I")
+        if count * width > MAX_ENTRIES * 8 and width > 1:
+            raise UnreadableModel(f"byte {start:,}: a list of {count:,} entries, at most {MAX_ENTRIES:,} are read")
+        return start + 4, count
+
+    def numbers(self, field: int) -> tuple[int, ...]:
+        """Return a list of numbers of 32 bits."""
+        start, count = self._vector(field, 4)
+        return struct.unpack(f"<{count}i", self._buffer.bytes_at(start, count * 4)) if count else ()
+
+    def tables(self, field: int) -> list[FlatTable]:
+        start, count = self._vector(field, 4)
+        self._buffer.bytes_at(start, 4 * count)
+        places = range(start, start + 4 * count, 4)
+        return [FlatTable(self._buffer, place + self._buffer.number(place, "I")) for place in places]
+
+    def content(self, field: int, most: int) -> bytes | None:
+        """Return a list of bytes; None if it is longer than `most`."""
+        start, count = self._vector(field, 1)
+        return self._buffer.bytes_at(start, count) if count <= most else None
+
+    def text(self, field: int) -> str:
+        """Return a text, cut if it is long."""
+        start, count = self._vector(field, 1)
+        return self._buffer.bytes_at(start, min(count, 1000)).decode("utf-8", "replace")

@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..model import Case, Cases, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite, UnreadCase
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
 from .each import Unusable, first_name, format_values, write_out
-from .entries import YamlEntry, split_entries
 from .folders import cases_folder, content_of, digest_of, find_folders, layers, spec_folder
 from .schema import explained_by_schema, is_printable, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
@@ -47,6 +46,9 @@ _MAX_DIMS = 1000
 """Dims of src."""
 _Tensor = tuple[str, tuple[int, ...]]
 """Type and dims."""
+_ID = "[a-z][a-z0-9-]*"
+_BEGIN = re.compile(rf"^  - (?:id: ({_ID})\n(?:    title: .*\n)?    rule: ({_ID})\n)?", re.MULTILINE)
+_KEY_OF_FILE = re.compile(r"^[^\s#]", re.MULTILINE)
 
 
 def read_lock(folder: Path) -> list[str]:
@@ -84,6 +86,15 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     return Cases(cases), frozenset(cases.keys() - before)
 
 
+class YamlEntry(NamedTuple):
+    """The text of a case in its file."""
+
+    id: str
+    rule: str
+    line: int
+    text: str
+
+
 def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
     """Find the cases of a bundled file without reading them, so that a run of one case does not wait for the others.
 
@@ -95,6 +106,25 @@ def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
     for entry in entries:
         unread[entry.id] = UnreadCase(entry.rule, "\n    each:" in entry.text, partial(_read_entry, entry, name, spec))
     return unread if len(unread) == len(entries) else {}
+
+
+def split_entries(text: str) -> list[YamlEntry]:
+    """Split the text of a file into its cases, without reading it as YAML.
+
+    None if one does not begin with its id and rule, or if another key follows them.
+    """
+    begins = list(_BEGIN.finditer(text))
+    if begins and _KEY_OF_FILE.search(text, begins[0].start()):
+        return []
+    ends = [*(begin.start() for begin in begins[1:]), len(text)]
+    entries, line, last = [], 1, 0
+    for begin, end in zip(begins, ends, strict=False):
+        if begin[1] is None:
+            return []
+        line += text.count("\n", last, begin.start())
+        last = begin.start()
+        entries.append(YamlEntry(begin[1], begin[2], line, text[last:end]))
+    return entries
 
 
 def _read_entry(entry: YamlEntry, path: str, spec: Spec) -> Case:

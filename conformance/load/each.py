@@ -141,7 +141,6 @@ def _parse_items(items: Sequence[Any], known: Sequence[str]) -> _Items:
 
 
 def _replace_names(items: _Items, values: Mapping[str, Value]) -> tuple[int, ...]:
-    """Return lengths or entries of shape, each name replaced by its value."""
     entries: list[int] = []
     for item in items:
         value = values[item] if isinstance(item, str) else item

@@ -88,7 +88,6 @@ def bundled_problems() -> list[Problem]:
 
 
 def _bundled_files() -> dict[Path, str]:
-    """Return the bundled files with the names of their schemas."""
     spec = {path: path.stem for path in sorted(spec_folder().glob("*.yaml"))}
     cases = dict.fromkeys(sorted(cases_folder().glob("*.yaml")), "cases")
     return {**spec, **cases, adapters_folder() / "faults.yaml": "faults"}

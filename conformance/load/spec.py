@@ -116,9 +116,7 @@ class _SpecReader:
         self.layers = layers
         self.problems: list[Problem] = []
         self.lines = {entry["id"]: entry["lines"] for entry in self.all_entries("sources")}
-        self.rule_ids = {entry["id"] for entry in self.all_entries("rules")}
-        self.operation_ids = {entry["id"] for entry in self.all_entries("operations")}
-        self.finding_ids = {entry["id"] for entry in self.all_entries("findings")}
+        self.ids = {file: {entry["id"] for entry in self.all_entries(file)} for file in SPEC_FILES}
         self.models = {
             entry["id"]: (entry["like"], entry.get("without", ()))
             for entry in self.all_entries("sources")
@@ -175,7 +173,7 @@ class _SpecReader:
         result = {}
         for entry, place, layer in self.entries("sources"):
             self.check_model(entry, place, layer)
-            self.is_known("operation", entry["operation"], self.operation_ids, _at(place, entry, "operation"))
+            self.is_known("operation", entry["operation"], self.ids["operations"], _at(place, entry, "operation"))
             prose = []
             for item in entry["prose"]:
                 here = Place(place.path, item.line)
@@ -198,7 +196,7 @@ class _SpecReader:
             )
         elif "like" in entry:
             self.is_known("document", entry["like"], self.layers[0].documents, _at(place, entry, "like"))
-        self.check_names("rule", self.rule_ids, place, entry, "without")
+        self.check_names("rule", self.ids["rules"], place, entry, "without")
 
     def operations(self) -> dict[str, Operation]:
         result = {}
@@ -303,7 +301,7 @@ class _SpecReader:
 
     def check_reading(self, entry: Map, document: str, finding: str, stated: tuple[Pointer, ...], place: Place) -> None:
         """Check an entry of `as_read`: the document states the rule, and the finding is one."""
-        self.is_known("finding", finding, self.finding_ids, place)
+        self.is_known("finding", finding, self.ids["findings"], place)
         if self.is_known("document", document, self.lines, place) and document not in {at.document for at in stated}:
             self.wrong(place, f"rule {quote(entry['id'])} is not stated in {document}; `as_read` is for words that are")
 
@@ -320,7 +318,7 @@ class _SpecReader:
     def findings(self) -> dict[str, Finding]:
         result = {}
         for entry, place, _ in self.entries("findings"):
-            self.check_names("rule", self.rule_ids, place, entry, "rules")
+            self.check_names("rule", self.ids["rules"], place, entry, "rules")
             call = entry.get("example")
             example = (tuple(call["src"]), tuple(call["shape"]), call["special_zero"]) if call else None
             result[entry["id"]] = Finding(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -91,8 +91,8 @@ def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]
     try:
         reader = _Reader(name, first_line)
         return reader.file(iter(_LOADER(text).get_event, None)), reader.problems
-    except _Hopeless as hopeless:
-        return None, [*reader.problems, hopeless.problem]
+    except Malformed as malformed:
+        return None, [*malformed.problems]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(name, mark.line + 1 if mark else 1)
@@ -124,42 +124,33 @@ def _too_deep(text: str) -> int:
     return 0
 
 
-class _Hopeless(Exception):
-    """The problem that ends the reading of a file."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
-
-
 class _Reader:
-    """Walks the parser's events and collects every problem."""
+    """Walks the parser's events and collects every problem; Malformed, with all of them, ends the reading."""
 
     def __init__(self, name: str, first_line: int) -> None:
         self.name, self.first_line = name, first_line
         self.problems: list[Problem] = []
         self.events: Iterator[Any] = iter(())
 
-    def wrong(self, event: Any, what: str) -> Problem:
-        problem = Problem(Place(self.name, event.start_mark.line + self.first_line), what)
+    def wrong(self, event: Any, what: str) -> None:
         if len(self.problems) >= _MOST_PROBLEMS:
-            raise self.hopeless(event, f"more than {_MOST_PROBLEMS:,} problems; correct those above first")
-        self.problems.append(problem)
-        return problem
+            self.give_up(event, f"more than {_MOST_PROBLEMS:,} problems; correct those above first")
+        self.problems.append(Problem(Place(self.name, event.start_mark.line + self.first_line), what))
 
-    def hopeless(self, event: Any, what: str) -> _Hopeless:
-        return _Hopeless(Problem(Place(self.name, event.start_mark.line + self.first_line), what))
+    def give_up(self, event: Any, what: str) -> NoReturn:
+        place = Place(self.name, event.start_mark.line + self.first_line)
+        raise Malformed((*self.problems, Problem(place, what)))
 
     def file(self, events: Iterator[Any]) -> Any:
         """Return the content of a file, which holds one YAML document."""
         self.events = events
         next(events)
         if isinstance(start := next(events), yaml.StreamEndEvent):
-            raise _Hopeless(Problem(Place(self.name, 1), "the file is empty; fill it or delete it"))
+            raise Malformed((Problem(Place(self.name, 1), "the file is empty; fill it or delete it"),))
         content = self.value(next(events), 0)
         next(events)
         if not isinstance(start := next(events), yaml.StreamEndEvent):
-            raise self.hopeless(start, "a second document begins here; keep one a file")
+            self.give_up(start, "a second document begins here; keep one a file")
         return content
 
     def value(self, event: Any, depth: int) -> Any:
@@ -174,7 +165,7 @@ class _Reader:
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event)
         if depth >= _DEEPEST:
-            raise self.hopeless(event, _TOO_DEEP)
+            self.give_up(event, _TOO_DEEP)
         return self.mapping(event, depth) if isinstance(event, yaml.MappingStartEvent) else self.sequence(event, depth)
 
     def scalar(self, event: Any) -> Any:

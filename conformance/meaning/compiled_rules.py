@@ -120,12 +120,7 @@ def fault_condition(text: str, legal: bool) -> Callable[[PlainCall], bool]:
 
 @lru_cache(1024)
 def _where(text: str) -> str:
-    return _lower(parse_where(text))
-
-
-def parse_where(text: str) -> ast.expr:
-    """Return the tree of the condition on an entry under which a rule gives its length."""
-    return parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")])
+    return _lower(parse(text, CALL_NAMES | ENTRY_NAMES, in_range=[("shape", "i")]))
 
 
 @lru_cache(1024)

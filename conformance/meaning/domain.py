@@ -43,7 +43,7 @@ TINY_DOMAIN = Domain(ranks=1, longest=2, entries=2, lowest=-2, highest=2)
 Lengths = tuple[int, ...]
 
 
-def calls(domain: Domain = FULL_DOMAIN) -> Iterator[tuple[Lengths, Lengths, bool]]:
+def calls(domain: Domain) -> Iterator[tuple[Lengths, Lengths, bool]]:
     """Yield (src, shape, special_zero) of every call of a domain: fewer entries first, then smaller ones."""
     sources = _by_size(domain.ranks, range(domain.longest + 1))
     shapes = _by_size(domain.entries, range(domain.lowest, domain.highest + 1))

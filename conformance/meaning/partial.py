@@ -121,7 +121,6 @@ def kind_of(branches: Sequence[Branch]) -> Kind | Literal["conditional", "not de
 
 
 def rules_of(branches: Sequence[Branch]) -> tuple[str, ...]:
-    """Return the rules of all branches."""
     return tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
 
 

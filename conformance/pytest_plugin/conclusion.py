@@ -27,7 +27,7 @@ from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.failure_kinds import group_failures
-from ..verdict.label import label_of
+from ..verdict.sentences import label_of
 from .failure_sections import write_failures
 
 

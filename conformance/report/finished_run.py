@@ -21,8 +21,7 @@ from ..verdict.blame import Blamed, heaviest, worst_severity
 from ..verdict.cause import Cause
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
-from ..verdict.label import label_of
-from ..verdict.sentences import LARGE_TENSORS, describe_failures, reach
+from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, reach
 from ..verdict.standing import Standing, in_target, tests_of
 from .rows import RowResult, SameTestRows, group_pairs, group_rows, pair_rows
 from .wording import collect_wants

@@ -9,8 +9,7 @@ from ..model import LIMITS, NOT_RUN, WAIVED, Document, Verdict
 from ..model.verdicts import SEVERITIES, Label, count_failed
 from ..system.exit_codes import CONFORMS, VOIDS_CERTIFICATES
 from ..system.terminal import count_noun
-from ..verdict.label import label_of
-from ..verdict.sentences import count_severities, describe_failures, name_limits
+from ..verdict.sentences import count_severities, describe_failures, label_of, name_limits
 from ..verdict.standing import Standing, count_tests
 from .finished_run import FinishedRun
 from .rows import group_pairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,13 +31,16 @@ def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterat
     yield from _forbidding_nothing(own)
     yield from _rows(plan)
     yield from _same_call(plan)
-    yield from _strides(suite.cases.values())
-    yield from _shared(suite.cases.values())
-    yield from _bits(suite.cases.values())
+    for case in suite.cases.values():
+        yield from (Problem(case.place, f"{case.id}: {what}") for what in _find_mistakes(case))
     if own is plan:
         gaps = [*_witnesses(suite), *_findings(suite)]
         replaces = cases_path != cases_folder() and suite.spec.digest == digest_of([spec_folder()])
-        yield from [_replacing_cases(cases_path, len(gaps))] if replaces and gaps else gaps
+        if replaces and gaps:
+            what = f"these cases replace the bundled ones, and lack one for {len(gaps)} rules and findings"
+            hint = "to add to the bundled, write `extends: bundled` in each file"
+            gaps = [Problem(Place(cases_path.name, 1), f"{what}; {hint}")]
+        yield from gaps
     yield from lock_problems(suite, cases_path)
 
 
@@ -50,11 +53,6 @@ def own_part(plan: Plan) -> Plan:
     if not suite.added or not suite.whole or suite.spec.digest != digest_of([spec_folder()]):
         return plan
     return replace(plan, rows=tuple(row for row in plan.rows if row.case.id in suite.added))
-
-
-def _replacing_cases(cases_path: Path, gaps: int) -> Problem:
-    what = f"these cases replace the bundled ones, and lack one for {gaps} rules and findings"
-    return Problem(Place(cases_path.name, 1), f"{what}; to add to the bundled, write `extends: bundled` in each file")
 
 
 # ── expectations ──────────────────────────────────────────────────────────────────────────────────
@@ -122,9 +120,8 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
         result = conclude_row(row, reference, _note_wrong_reasons(row, reference, added, wrong_reasons), frozenset())
         verdicts = {verdict for name, verdict in result.verdicts.items() if name not in added}
         wrong = [f"{verdict} on the reference: {result.detail}" for verdict in sorted(verdicts - RIGHT)[:1]]
-        yield from [
-            Problem(row.case.place, f"{row.id}: {what}; one of them is wrong") for what in wrong + wrong_reasons
-        ]
+        for what in wrong + wrong_reasons:
+            yield Problem(row.case.place, f"{row.id}: {what}; one of them is wrong")
 
 
 def _note_wrong_reasons(
@@ -144,7 +141,7 @@ def reason_holds(task: RowStep, outcome: Outcome, unknown: frozenset[str] = froz
     return outcome.kind != "rejected" or outcome.message in reasons(task, unknown)
 
 
-def reasons(task: RowStep, unknown: frozenset[str] = frozenset()) -> set[str]:
+def reasons(task: RowStep, unknown: frozenset[str]) -> set[str]:
     """Return the rules that a call breaks, or else those that leave it unspecified, or else those of capacity.
 
     Unknown documents do not count.
@@ -233,56 +230,47 @@ def _call(task: RowStep) -> object:
     )  # fmt: skip
 
 
-def _strides(cases: Iterable[Case]) -> Iterator[Problem]:
-    """Find strides of dst without a declared length for each of them."""
-    for case in cases:
-        if case.dst_strides is not None and strides_of_dst(case) is None:
-            what = f"dst_strides {case.dst_strides!r} needs `declared` with as many lengths, and no null"
-            yield Problem(case.place, f"{case.id}: {what}")
+def _find_mistakes(case: Case) -> Iterator[str]:
+    """Say what a key of a case needs and does not get: lengths, steps, nodes, or another key."""
+    if case.dst_strides is not None and strides_of_dst(case) is None:
+        yield f"dst_strides {case.dst_strides!r} needs `declared` with as many lengths, and no null"
+    if len(case.steps) < case.concurrent:
+        yield f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"
+    if case.shape_column and case.shape_rank < 2:
+        yield "`shape_column: true` needs `shape_rank: 2` or more"
+    for step in case.steps:
+        yield from _find_mistakes_of_nodes(case, step)
+        yield from _find_mistakes_of_bits(step)
 
 
-def _shared(cases: Iterable[Case]) -> Iterator[Problem]:
-    """Find what is shared with nobody: by one node, by unequal shapes, by one step, or along one dimension."""
-    for case in cases:
-        for step in case.steps:
-            if (step.shared_src or step.shared_shape) and len(step.shapes) == 1:
-                yield Problem(case.place, f"{case.id}: one node shares nothing; write a `chain`")
-            elif step.shared_shape and not any(map(step.shares_shape, range(len(step.shapes)))):
-                what = "`shared_shape: true` needs equal shapes in two nodes that follow each other"
-                yield Problem(case.place, f"{case.id}: {what}")
-            keys = ["constant_nodes"] * (step.constant_nodes != "none") + ["mixed_shape_types"] * case.mixed_shape_types
-            for key in keys:
-                if step.shared_shape or len(step.shapes) == 1:
-                    what = f"`{key}` needs a `chain`, and a shape tensor of its own in each node"
-                    yield Problem(case.place, f"{case.id}: {what}")
-                if case.rows == "one-per-type":
-                    what = f"with `{key}` some types would have no row; leave out `rows: one-per-type`"
-                    yield Problem(case.place, f"{case.id}: {what}")
-            if len(keys) == 2:
-                what = "`constant_nodes` already gives shapes of two types; leave out `mixed_shape_types`"
-                yield Problem(case.place, f"{case.id}: {what}")
-        if len(case.steps) < case.concurrent:
-            what = f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"
-            yield Problem(case.place, f"{case.id}: {what}")
-        if case.shape_column and case.shape_rank < 2:
-            yield Problem(case.place, f"{case.id}: `shape_column: true` needs `shape_rank: 2` or more")
+def _find_mistakes_of_nodes(case: Case, step: Step) -> Iterator[str]:
+    if (step.shared_src or step.shared_shape) and len(step.shapes) == 1:
+        yield "one node shares nothing; write a `chain`"
+    elif step.shared_shape and not any(map(step.shares_shape, range(len(step.shapes)))):
+        yield "`shared_shape: true` needs equal shapes in two nodes that follow each other"
+    keys = ["constant_nodes"] * (step.constant_nodes != "none") + ["mixed_shape_types"] * case.mixed_shape_types
+    for key in keys:
+        if step.shared_shape or len(step.shapes) == 1:
+            yield f"`{key}` needs a `chain`, and a shape tensor of its own in each node"
+        if case.rows == "one-per-type":
+            yield f"with `{key}` some types would have no row; leave out `rows: one-per-type`"
+    if len(keys) == 2:
+        yield "`constant_nodes` already gives shapes of two types; leave out `mixed_shape_types`"
 
 
-def _bits(cases: Iterable[Case]) -> Iterator[Problem]:
-    for case in cases:
-        for step in case.steps:
-            if step.bits in (None, "edges"):
-                continue
-            volume = volume_of(step.src)
-            if step.src_type == "T":
-                yield Problem(case.place, f"{case.id}: bits go with one element type, not with T; write it in src")
-            elif step.bits == "all":
-                if volume != 1 << 16 or WIDTH[step.src_type] != 2:
-                    yield Problem(case.place, f"{case.id}: `bits: all` wants 65536 elements of a 16-bit type")
-            elif len(step.bits.split()) != volume:
-                yield Problem(case.place, f"{case.id}: {len(step.bits.split())} bit patterns for {volume} elements")
-            elif any(len(word) != (digits := 2 * WIDTH[step.src_type]) for word in step.bits.split()):
-                yield Problem(case.place, f"{case.id}: a pattern of {step.src_type} has {digits} digits")
+def _find_mistakes_of_bits(step: Step) -> Iterator[str]:
+    if step.bits in (None, "edges"):
+        return
+    volume = volume_of(step.src)
+    if step.src_type == "T":
+        yield "bits go with one element type, not with T; write it in src"
+    elif step.bits == "all":
+        if volume != 1 << 16 or WIDTH[step.src_type] != 2:
+            yield "`bits: all` wants 65536 elements of a 16-bit type"
+    elif len(step.bits.split()) != volume:
+        yield f"{len(step.bits.split())} bit patterns for {volume} elements"
+    elif any(len(word) != (digits := 2 * WIDTH[step.src_type]) for word in step.bits.split()):
+        yield f"a pattern of {step.src_type} has {digits} digits"
 
 
 # ── the suite ─────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -13,22 +15,10 @@ from ..load.strict_yaml import MAX_FILE_BYTES
 from ..system.files import leaves_its_folder, read_bytes
 from .statements import Statement, statements
 
-# ── coverage ──────────────────────────────────────────────────────────────────────────────────────
-
-
-class Covered(NamedTuple):
-    """A statement, the ids of the rules and findings that point at it, and the reasons for which it is prose."""
-
-    statement: Statement
-    rules: tuple[str, ...]
-    findings: tuple[str, ...]
-    prose: tuple[str, ...]
-
 
 class DocumentCoverage(NamedTuple):
-    """The statements of one document, and how many spec/ covers. One may count both for a rule and for a finding."""
+    """The number of statements of one document, and of those that spec/ covers, perhaps both by rule and by finding."""
 
-    covered: tuple[Covered, ...]
     statements: int
     by_rule: int
     by_finding: int
@@ -57,7 +47,8 @@ def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverag
     covered: dict[str, DocumentCoverage] = {}
     if not folder.is_dir():
         what = f"no folder of documents at {str(folder)!r}: name the one that holds their files"
-        return [model.Problem(_sources(spec), what)], {}
+        places = (document.place._replace(line=1) for document in spec.documents.values())
+        return [model.Problem(next(places, model.Place("spec/sources.yaml", 1)), what)], {}
     claims = _claims(spec)
     for document in spec.documents.values():
         if spec.added and document.id not in spec.added:
@@ -72,12 +63,6 @@ def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverag
         covered[document.id], more = _cover(document, text.splitlines(), cut, mine)
         problems += more
     return problems, covered
-
-
-def _sources(spec: model.Spec) -> model.Place:
-    """Return the place for problems that concern no single document."""
-    first = next(iter(spec.documents.values()), None)
-    return first.place._replace(line=1) if first else model.Place("spec/sources.yaml", 1)
 
 
 def _claims(spec: model.Spec) -> list[_Claim]:
@@ -143,19 +128,15 @@ def _cover(
 ) -> tuple[DocumentCoverage, list[model.Problem]]:
     """Find the pointers at each statement; a pointer at none, and a statement without any, is a problem."""
     problems: list[model.Problem] = []
-    pointed: list[dict[str, list[str]]] = [{"rule": [], "finding": [], "prose": []} for _ in cut]
+    kinds = [set[str]() for _ in cut]
     for claim in claims:
         at, wrong = _locate(lines, cut, claim.pointer)
         if at is None:
             who = f"{claim.kind} {claim.name}" if claim.kind != "prose" else "prose"
             problems.append(model.Problem(claim.place, f"{who}: {wrong}"))
-        elif claim.name not in pointed[at][claim.kind]:
-            pointed[at][claim.kind].append(claim.name)
-    covered = tuple(
-        Covered(statement, tuple(by["rule"]), tuple(by["finding"]), tuple(by["prose"]))
-        for statement, by in zip(cut, pointed, strict=True)
-    )
-    uncovered = [each.statement for each in covered if not any(each[1:])]
+        else:
+            kinds[at].add(claim.kind)
+    uncovered = [statement for statement, pointing in zip(cut, kinds, strict=True) if not pointing]
     problems += [
         model.Problem(
             document.place,
@@ -164,11 +145,8 @@ def _cover(
         )
         for statement in uncovered
     ]
-    coverage = DocumentCoverage(
-        covered, len(covered), sum(bool(each.rules) for each in covered), sum(bool(each.findings) for each in covered),
-        sum(bool(each.prose) for each in covered), len(uncovered),
-    )  # fmt: skip
-    return coverage, problems
+    counts = Counter(itertools.chain(*kinds))
+    return DocumentCoverage(len(cut), counts["rule"], counts["finding"], counts["prose"], len(uncovered)), problems
 
 
 def _locate(lines: list[str], cut: tuple[Statement, ...], pointer: model.Pointer) -> tuple[int | None, str]:

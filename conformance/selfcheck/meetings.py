@@ -48,7 +48,6 @@ class DesignCount(NamedTuple):
 
 
 def count_meetings(suite: Suite) -> tuple[DesignCount, ...]:
-    """Count the meetings of each design."""
     factors = Factors(suite.spec)
     differing = documents_by_contract(contracts(suite.spec))
     rows: dict[str, list[Values]] = {design.name: [] for design in factors.designs}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..draw.rows import Drawer, Drawn, whole_number
 from ..meaning.contract import contracts
-from ..meaning.domain import SMALL_DOMAIN, Domain, calls
+from ..meaning.domain import SMALL_DOMAIN, calls
 from ..model import RIGHT, Adapter, Claims, Suite
 from ..plan.memory import volume_of
 from ..plan.rows import Row
@@ -176,8 +176,7 @@ class Deleted(NamedTuple):
         return None if self.cases or self.proof else "deleting it changes what no case expects; write a witness"
 
 
-def delete(suite: Suite, rule_id: str, domain: Domain = SMALL_DOMAIN) -> Deleted:
-    """Delete one rule that has a contract, and find the cases that disagree."""
+def delete(suite: Suite, rule_id: str) -> Deleted:
     rule = suite.spec.rules[rule_id]
     whole = contracts(suite.spec)
     if not rule.implied:
@@ -185,9 +184,9 @@ def delete(suite: Suite, rule_id: str, domain: Domain = SMALL_DOMAIN) -> Deleted
     lacking = contracts(suite.spec, without=rule_id)
     for document in sorted(rule.documents):
         one, other = whole[document].meaning, lacking[document].meaning
-        if one is not other and any(one(*call)[:2] != other(*call)[:2] for call in calls(domain)):
+        if one is not other and any(one(*call)[:2] != other(*call)[:2] for call in calls(SMALL_DOMAIN)):
             return Deleted(rule_id, (), None)
-    return Deleted(rule_id, (), f"implied by the other rules: without it {domain} mean the same")
+    return Deleted(rule_id, (), f"implied by the other rules: without it {SMALL_DOMAIN} mean the same")
 
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────
@@ -238,9 +237,10 @@ class KillerSearch:
     def find_killer(self, mutant: Mutant) -> MutantResult:
         """Find the first row that notices a mutant, or its proof; move that row to the front for the next one."""
         proof = self.equivalents.get(mutant.name)
-        backend = _backend(mutant)
-        if isinstance(backend, str):
-            return MutantResult(mutant, backend, False, proof)
+        try:
+            backend = mutant.module().Reference()
+        except Exception as error:
+            return MutantResult(mutant, f"{type(error).__name__} when it is imported", False, proof)
         at, wrong = 0, None
         with time_limit(_MAX_SECONDS) as late:
             for at, row in enumerate(self.rows):  # noqa: B007 - at is the last
@@ -252,14 +252,6 @@ class KillerSearch:
             return MutantResult(mutant, None, False, proof)
         self.rows.insert(0, self.rows.pop(at))
         return MutantResult(mutant, self.rows[0].id, wrong == "reason", proof)
-
-
-def _backend(mutant: Mutant) -> Any:
-    """Return the backend of a mutant, or say why its module cannot be imported."""
-    try:
-        return mutant.module().Reference()
-    except Exception as error:
-        return f"{type(error).__name__} when it is imported"
 
 
 def find_wrong(row: Row, backend: Adapter) -> str | None:

@@ -63,7 +63,6 @@ class Obligations:
         self._lines += ["(check-sat)", "(pop)"]
 
     def add_run(self, facts: str, run: _Run) -> None:
-        """Add what one run has to show."""
         self._lines += ["", f"; where {facts or 'nothing is asked'}", *(f";   {said}" for said in run.said), "(push)"]
         self.suppose(run.trace.tried)
         self.suppose(run.trace.lemmas)

@@ -16,7 +16,7 @@ from ..plan.rows import Row
 from ..report.finished_run import FinishedRun
 from ..report.render import Site, render_page
 from ..system.files import replace_text
-from ..verdict.severity import severity_of
+from ..verdict.blame import severity_of
 from .compare_page import COMPARED, name_runs
 
 PLAYGROUND = "playground.html"

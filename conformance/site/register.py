@@ -68,7 +68,8 @@ def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
     if (first := seen.setdefault(certificate.statement.sha256, folder.name)) != folder.name:
         return {**entry, "why": f"is the certificate of {first} again"}
-    own, predicate, signer, issuer = certificate.own, certificate.predicate, certificate.signer, certificate.issuer
+    statement, signer, issuer = certificate.statement, certificate.signer, certificate.issuer
+    own, predicate = statement.own, statement.predicate
     why = f"{certificate.conclusion.denial}: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
     return {
         **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "product": own["backend"]["name"],

@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Meaning, Outcome, Result, Rule
+from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
 from .needs import ALONE, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of
-from .severity import severity_of
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
@@ -214,6 +213,15 @@ def _weakest(premises: Iterable[Premise]) -> Broken:
 
 def _ruling(rule: str) -> Broken:
     return _RULING, Premise(rule, "our ruling")
+
+
+def severity_of(outcome: Outcome, kind: Kind) -> Severity:
+    """Say what a failing outcome of a call of this kind does to a user, whatever sentence it breaks."""
+    if outcome.kind in ("crash", "timeout"):
+        return "ends the process"
+    if outcome.kind != "tensor" and not outcome.faults:
+        return "rejects a legal call"
+    return "accepts an illegal call" if kind == "illegal" and not outcome.faults else "wrong answer"
 
 
 def heaviest(blamed: Iterable[Blamed]) -> Blame | None:

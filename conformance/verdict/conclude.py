@@ -19,25 +19,9 @@ from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
 from ..system.terminal import count_noun
 from ..system.text import join_names, suggest
-from . import planted, waive
+from . import planted, sentences, waive
 from .blame import Blamed, Blamer
 from .cause import Cause, find_causes
-from .sentences import (
-    LARGE_TENSORS,
-    count_severities,
-    describe_failures_in_unclaimed_types,
-    describe_filter,
-    describe_missing_cases,
-    describe_rejections,
-    note_adapter_errors,
-    note_failures_in_unlisted_types,
-    note_resumed,
-    note_unclaimed_operations,
-    note_unclaimed_passes,
-    reach,
-    say_severity,
-    write_sentences,
-)
 from .standing import (
     FAILED,
     Blames,
@@ -87,7 +71,6 @@ class Conclusion:
 
     @property
     def tests(self) -> int:
-        """The number of tests."""
         return sum(self.counts.values())
 
 
@@ -104,7 +87,6 @@ _NO_LIMITS = RunLimits()
 
 
 def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
-    """Conclude from a whole results file."""
     header, results = evidence.header, {result.row: result for result in evidence.results}
     plan = plan_of_run(plan, evidence)
     claims, target = evidence.claims, evidence.target
@@ -112,29 +94,25 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     if header.get("waivers"):
         whole = not target.is_part and not _lacks_rows(plan, results, target, claims)
         overdue = waive.find_overdue(header, results, plan.rows, whole, has_called_all(evidence))
+    missed = None if target.filter or target.shard else name_missed_rows(evidence)
     conclusion = conclude(
         plan, results, claims, target, doubt=_find_doubt(plan, evidence),
-        overdue=() if target.is_part else overdue, limits=_find_limits(evidence),
+        overdue=() if target.is_part else overdue, limits=RunLimits(ran_in_suite_process(header), missed),
     )  # fmt: skip
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
         notes += overdue
     if ran_in_suite_process(header):
         notes.append("the backend ran in the suite's own process and could write its verdict; it proves nothing")
-    notes += note_resumed(evidence.results)
+    notes += sentences.note_resumed(evidence.results)
     backend = header["backend"]
     causes = find_causes(plan.rows, results, conclusion.blames, backend["name"], backend["version"])
-    headline = describe_rejections(results.values(), conclusion.blames, causes)
+    headline = sentences.describe_rejections(results.values(), conclusion.blames, causes)
     notes = [headline, *notes] if headline else notes
     conclusion = replace(conclusion, notes=tuple(notes), causes=causes, headline=headline)
     if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
-
-
-def _find_limits(evidence: Evidence) -> RunLimits:
-    is_chosen = evidence.target.filter or evidence.target.shard
-    return RunLimits(ran_in_suite_process(evidence.header), None if is_chosen else name_missed_rows(evidence))
 
 
 def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:
@@ -197,8 +175,10 @@ def conclude(
             unclaimed += [group._replace(rows=called)] if called else []
         if row.type not in row.signature.types:
             unlisted.append(group)
-    deaths = describe_failures_in_unclaimed_types(each for each in unclaimed if fails(each.verdicts.values()))
-    waived = describe_failures_in_unclaimed_types(each for each in unclaimed if not fails(each.verdicts.values()))
+    deaths = sentences.describe_failures_in_unclaimed_types(each for each in unclaimed if fails(each.verdicts.values()))
+    waived = sentences.describe_failures_in_unclaimed_types(
+        each for each in unclaimed if not fails(each.verdicts.values())
+    )
     waived = waived and f"waived: {waived}"
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
@@ -216,17 +196,17 @@ def conclude(
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     elif doubt:
         standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
-    limit = reach(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
-    not_run = tuple(filter(None, (limits.drawn, None if target.large else LARGE_TENSORS)))
-    sentences = tuple(write_sentences(standings, claims, target, limit, not_run))
+    limit = sentences.reach(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
+    not_run = tuple(filter(None, (limits.drawn, None if target.large else sentences.LARGE_TENSORS)))
+    said = tuple(sentences.write_sentences(standings, claims, target, limit, not_run))
     notes = (
         *(remark for remark in (deaths, waived) if remark and remark not in why),
-        *note_unclaimed_operations(plan.suite.spec.operations, claims, target),
-        *note_unclaimed_passes(groups, claims),
-        *note_failures_in_unlisted_types(unlisted),
-        *note_adapter_errors(results.values()),
+        *sentences.note_unclaimed_operations(plan.suite.spec.operations, claims, target),
+        *sentences.note_unclaimed_passes(groups, claims),
+        *sentences.note_failures_in_unlisted_types(unlisted),
+        *sentences.note_adapter_errors(results.values()),
     )
-    return Conclusion(standings, blames, sentences, code, why, notes, not_run=not_run)
+    return Conclusion(standings, blames, said, code, why, notes, not_run=not_run)
 
 
 def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[SimilarRows]]) -> Blames:
@@ -253,8 +233,8 @@ def ran_in_suite_process(header: Mapping[str, Any]) -> bool:
 def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
     """Limit an exit code and its reason to what the cases of the suite can show."""
     if suite.lost and code in (CONFORMS, INCOMPLETE):
-        return INCOMPLETE, f"incomplete: {describe_missing_cases(suite)}"
-    return code, f"{why},{reach(suite)}" if code == CONFORMS and not suite.whole else why
+        return INCOMPLETE, f"incomplete: {sentences.describe_missing_cases(suite)}"
+    return code, f"{why},{sentences.reach(suite)}" if code == CONFORMS and not suite.whole else why
 
 
 # ── exit code ─────────────────────────────────────────────────────────────────────────────────────
@@ -270,10 +250,10 @@ def _exit_code(
         if failed == tests[ERROR]:
             return FAILS, f"{number} {say_errors(failed)}; nothing is known of the backend there"
         number += " fails" if failed == 1 else " fail"
-        for severity, some in count_severities(standings).items():  # the worst is enough
+        for severity, some in sentences.count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
             errors = f", {tests[ERROR]:,} {say_errors(tests[ERROR])}" if tests[ERROR] else ""
-            return FAILS, f"{number}: {who} {say_severity(severity, some)}{errors}"
+            return FAILS, f"{number}: {who} {sentences.say_severity(severity, some)}{errors}"
         return FAILS, number
     if deaths:
         return FAILS, deaths
@@ -287,7 +267,7 @@ def _exit_code(
     if target.select and nothing_ran:
         return INCOMPLETE, f"incomplete: nothing ran; {_explain_no_row(target.select, plan)}"
     if target.filter:
-        return INCOMPLETE, f"incomplete: {describe_filter(target, len(plan.suite.cases))}"
+        return INCOMPLETE, f"incomplete: {sentences.describe_filter(target, len(plan.suite.cases))}"
     if unmet := list(_find_unmet(standings, claims, target)):
         return INCOMPLETE, f"incomplete: required and not shown: {', '.join(unmet)}"
     if gaps := [standing for standing in standings if standing.word not in ("conforms", NOT_CLAIMED)]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
@@ -129,41 +128,36 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
     results = {result.row: result for result in evidence.results if result.diagnosis and result.outcome.kind != "none"}
     rows = [(row, results[row.id]) for row in plan_of_run(plan, evidence).rows if row.id in results]
     failed = sort_failures((each for each in rows if fails(each[1].verdicts.values())), conclusion)
-    tests = _Tests(evidence.target, evidence.claims)
-    inside = sum(tests.number(each, BAD) for each in failed)
+    target, claims = evidence.target, evidence.claims
+    inside = sum(_count_tests_of(each, BAD, target, claims) for each in failed)
     outside = sum(verdict in BAD for _, result in failed for verdict in result.verdicts.values()) - inside
     if inside:
-        return Failures(tuple(_kinds(failed, BAD, tests, conclusion)), outside)
-    return Failures(tuple(_kinds(sort_failures(rows, conclusion), {WAIVED}, tests, conclusion)), outside)
+        return Failures(tuple(_kinds(failed, BAD, target, claims, conclusion)), outside)
+    waived = sort_failures(rows, conclusion)
+    return Failures(tuple(_kinds(waived, {WAIVED}, target, claims, conclusion)), outside)
 
 
-class _Tests(NamedTuple):
-    """The target and the claims. They decide in which documents a row is judged."""
+def _count_tests_of(failed: Failed, verdicts: Set[Verdict], target: Target, claims: Claims) -> int:
+    """Count the documents of the target in which a row has one of some verdicts.
 
-    target: Target
-    claims: Claims
-
-    def number(self, failed: Failed, verdicts: Set[Verdict]) -> int:
-        """Count the documents of the target in which a row has one of some verdicts.
-
-        In a type that is not claimed a row is no test, but it fails the run if it ends the process.
-        """
-        row, result = failed
-        documents: Iterable[str] = judged_documents(row, self.target, self.claims)
-        if not self.claims.offers_type(row.type):
-            documents = (each for each in row.documents if has_standing(row, each, self.target, self.claims))
-        return sum(result.verdicts[each] in verdicts for each in documents)
+    In a type that is not claimed a row is no test, but it fails the run if it ends the process.
+    """
+    row, result = failed
+    documents: Iterable[str] = judged_documents(row, target, claims)
+    if not claims.offers_type(row.type):
+        documents = (each for each in row.documents if has_standing(row, each, target, claims))
+    return sum(result.verdicts[each] in verdicts for each in documents)
 
 
 def _kinds(
-    rows: Iterable[Failed], verdicts: Set[Verdict], tests: _Tests, conclusion: Conclusion
+    rows: Iterable[Failed], verdicts: Set[Verdict], target: Target, claims: Claims, conclusion: Conclusion
 ) -> Iterator[FailureKind]:
     """Yield the kinds of rows with some verdicts in the target, in the order of their first rows."""
     kinds: dict[object, list[Failed]] = {}
     numbers: dict[str, int] = {}
     blames = conclusion.blames
     for row, result in rows:
-        if number := tests.number((row, result), verdicts):
+        if number := _count_tests_of((row, result), verdicts, target, claims):
             numbers[row.id] = number
             like_it = _severity(blames, row), result.diagnosis, _heaviest(blames, row)
             kinds.setdefault(conclusion.causes.get(row.id, like_it), []).append((row, result))

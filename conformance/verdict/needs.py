@@ -109,7 +109,6 @@ class Needs:
         return bool(self._met) and self.is_never_met(operation, Need(COPIES))
 
     def share_unmet(self, operation: str, need: Need) -> float:
-        """Return the share of the calls with a need that the backend did not answer."""
         met, unmet = self._met[operation, need], self._unmet[operation, need]
         return unmet / (met + unmet) if unmet else 0.0
 

@@ -149,7 +149,6 @@ def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blam
 
 
 def _judge_again(row: Row, result: Result, claims: Claims) -> dict[str, list[Verdict]]:
-    """Judge each recorded step in each document."""
     unclaimed = claims.find_unclaimed(row.facets)
     contents = result.content or [None] * len(result.outcomes)
     steps = [row.step(result.step)] if row.case.generated else row.steps

@@ -1,4 +1,4 @@
-"""The sentences of a conclusion: one a document, with the verdict and its limits."""
+"""The sentences of a conclusion: one a document, with the verdict and its limits; and the label that sums it up."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from importlib import import_module
 
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite, Word, covers
-from ..model.verdicts import SEVERITIES, Severity
+from ..model.verdicts import SEVERITIES, Label, Severity
 from ..plan.quick import QUICK, quick_rows
+from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from ..system.terminal import count_noun
 from ..system.text import join_names, tell_error
 from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
@@ -76,6 +77,27 @@ def count_severities(standings: Collection[Standing]) -> dict[Severity, int]:
     """Count the tests of some standings that fail by what they do to a user, the worst first."""
     numbers = {each: sum(standing.severities.get(each, 0) for standing in standings) for each in SEVERITIES}
     return {severity: number for severity, number in numbers.items() if number}
+
+
+def label_of(standings: Collection[Standing], claims: Claims, exit_code: int = CONFORMS) -> Label:
+    """Name the result of some standings by the worst that failed; `exit_code`: that of the run, if it is about all."""
+    words = {standing.word for standing in standings}
+    if "does not conform" in words:
+        return next(iter(count_severities(standings)))
+    if count_tests(standings).get(ERROR):
+        return "adapter errs"
+    if exit_code == FAILS:
+        return "fails outside its claims"
+    if exit_code == OVERDUE and words != {"not claimed"}:
+        return "waiver overdue"
+    if "nothing shown" in words:
+        return "nothing shown"
+    if "incomplete" in words or ("conforms" in words and exit_code != CONFORMS):
+        return "incomplete"
+    if "conforms" in words:
+        limited = name_limits(standings, claims) or claims.answers_special_zero or count_tests(standings).get(WAIVED)
+        return "conforms, limited" if limited else "conforms"
+    return "not claimed" if words else "not run"
 
 
 def say_severity(severity: Severity, number: int) -> str:
@@ -215,6 +237,5 @@ def describe_filter(target: Target, cases: int) -> str:
 
 
 def describe_missing_cases(suite: Suite) -> str:
-    """Say which cases of the bundled suite are missing, and what to do."""
     number = f"{len(suite.lost)} cases are" if len(suite.lost) > 1 else "one case is"
     return f"{number} missing from the bundled suite, first {suite.lost[0]}; install the suite again"

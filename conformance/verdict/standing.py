@@ -41,7 +41,6 @@ class Standing:
 
     @property
     def tests(self) -> int:
-        """The number of tests."""
         return sum(count_tests([self]).values())
 
     @property

@@ -18,13 +18,12 @@ from conformance.adapter import bundled_backends
 from conformance.adapters import repro
 from conformance.adapters.repro.script import script, words
 from conformance.isolate.backend import use_backend
-from conformance.load.cases import load_suite
 from conformance.model import Unsupported
 from conformance.plan.memory import patterns, volume_of
-from conformance.plan.rows import Row, plan_of
+from conformance.plan.rows import Row
 from conformance.report import report_page
 from conformance.run.row import run
-from tests.builders import Cli, Wrong, finish_run, plan_as_bundled
+from tests.builders import Cli, Wrong, bundled_plan, finish_run, plan_as_bundled
 
 from .backends import load_or_skip
 
@@ -52,15 +51,10 @@ TYPES = {
 }  # fmt: skip
 
 
-@cache
-def rows() -> tuple[Row, ...]:
-    return plan_of(load_suite()).rows
-
-
 def chosen(backend: str) -> dict[Row, str]:
     """A row of each case seen, for each way of giving shape, with its script."""
     found: dict[tuple[str, str], tuple[Row, str]] = {}
-    for row in rows():
+    for row in bundled_plan().rows:
         if row.case.id not in (*SEEN, *IN_BF16) or row.type != ("bf16" if row.case.id in IN_BF16 else "f32"):
             continue
         key = (row.case.id, row.given)
@@ -74,7 +68,7 @@ def chosen(backend: str) -> dict[Row, str]:
 
 # ── what is written ───────────────────────────────────────────────────────────────────────────────
 def test_a_script_holds_the_very_words_of_src() -> None:
-    for source in {step.source for row in rows()[::7] if is_short(row) for step in row.steps}:
+    for source in {step.source for row in bundled_plan().rows[::7] if is_short(row) for step in row.steps}:
         elements = eval(words(source), {"array": array})
         assert elements.tobytes() == patterns(source).tobytes(), source
 
@@ -89,13 +83,13 @@ def test_a_script_of_each_facet_is_python(backend: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_script_is_python(backend: str) -> None:
-    check_scripts(backend, {row.case.id: row for row in rows() if not row.case.large}.values())
+    check_scripts(backend, {row.case.id: row for row in bundled_plan().rows if not row.case.large}.values())
 
 
 @cache
 def of_each_facet() -> tuple[Row, ...]:
     """Rows of the fewest elements that a facet has, but of more than one if it can be: scripts hold all of them."""
-    by_size = sorted(filter(is_short, rows()), key=lambda row: (size_of(row) > 1, -size_of(row)))
+    by_size = sorted(filter(is_short, bundled_plan().rows), key=lambda row: (size_of(row) > 1, -size_of(row)))
     by_facet = {facet: row for row in by_size for facet in row.facets}
     return tuple({row.id: row for row in by_facet.values()}.values())
 

@@ -33,8 +33,6 @@ from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import Listed, Subject
-from conformance.load.cases import load_suite
-from conformance.plan.rows import plan_of
 from conformance.run.confirm import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import folders
@@ -71,7 +69,7 @@ def test_a_certificate_without_audit_or_challenge_is_lower(lab: Lab) -> None:
     lab.finish()
     assert check_certificate(lab.folder, lab.plan, lab.trust()).level == "challenged"
     out = lab.home / "alone"
-    assert lab.command("certify", f"{lab.home / 'mine.py'}:Mine", "--out", out) == 0
+    assert lab.command("certify", lab.backend, "--out", out) == 0
     checked = check_certificate(out, lab.plan, Trust())
     assert (checked.level, checked.signer) == ("self-tested", None)
     assert "Not signed: anybody can have written this page" in " ".join((out / PAGE).read_text().split())
@@ -148,7 +146,7 @@ def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
 @pytest.mark.slow
 def test_the_page_of_an_issued_certificate_keeps_its_bytes() -> None:
     """`verify` compares them with what it renders, if the certificate is of this suite."""
-    plan = plan_of(load_suite())
+    plan = builders.bundled_plan()
     suite = {"name": "suite", "digest": {"sha256": plan.suite.digest}}
     for path in REPORTS.glob(f"a*/{STATEMENT}"):  # each takes some seconds
         if suite in as_it_is(path).record["predicate"]["configuration"]:
@@ -263,7 +261,7 @@ def test_a_published_certificate_is_verified_when_packed(
     due = RECORDS
     if not challenged:
         lab.forget_the_challenge()
-        words = ("audit", out, f"{lab.home / 'mine.py'}:Mine", *keys, "--key", lab.key("issuer"), "--suite", lab.suite)
+        words = ("audit", out, lab.backend, *keys, "--key", lab.key("issuer"), "--suite", lab.suite)
         cli(*words).expect(0, text=f"next: conformance verify {out} --certificate --allowed {keys[1]} --suite ")
         due = RECORDS - {COMMITMENT, CHALLENGE, f"{CHALLENGE}.sig"}
     assert publish(lab, out) == 0
@@ -400,7 +398,7 @@ def test_the_report_of_a_certified_run_leads_to_its_certificate(lab: Lab, cli: C
     assert report.read_text() == before
     shutil.copy(report, lab.home / "sent.html")
     cli("verify", lab.home / "sent.html", "--suite", lab.suite).expect(0)
-    assert lab.command("certify", f"{lab.home / 'mine.py'}:Mine", "--commit", "--out", lab.home / "committed") == 0
+    assert lab.command("certify", lab.backend, "--commit", "--out", lab.home / "committed") == 0
     assert PAGE not in (lab.home / "committed" / "report.html").read_text()
 
 
@@ -428,7 +426,7 @@ def audit_changed(lab: Lab, change: Callable[[Records], object]) -> tuple[object
     lab.forget_the_challenge()
     lab.make_statement()
     assert lab.command("report", lab.folder) == 0
-    return ("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", "--rows", 1, "--suite", lab.suite)
+    return ("audit", lab.folder, lab.backend, "--rows", 1, "--suite", lab.suite)
 
 
 PACKAGE, MODULE, LIBRARY = "vendor-2.0 (9 files)", "vendor/core.so", "libvendor.so"
@@ -483,7 +481,7 @@ class Mine(Reference):
 def test_certify_calls_every_row_of_a_case_that_hangs(lab: Lab) -> None:
     (lab.home / "mine.py").write_text(HANGS)
     out = lab.home / "hung"
-    assert lab.command("certify", f"{lab.home / 'mine.py'}:Mine", "--out", out, "--timeout", "0.3") == 1
+    assert lab.command("certify", lab.backend, "--out", out, "--timeout", "0.3") == 1
     results = read(out / RESULTS).results
     kinds = Counter(result.outcome.kind for result in results if result.row.startswith("two-infers[Reshape-1-"))
     assert kinds["timeout"] > HangPolicy().max_hangs
@@ -495,32 +493,29 @@ def test_what_is_not_there_is_a_mistake_of_usage(cli: Cli, words: tuple[str, ...
     cli(*words).expect(2, err="does not exist")
 
 
+def other_adapter(lab: Lab, old: str = "", new: str = "") -> None:
+    (lab.home / "mine.py").write_text("# other\n" + BACKEND.replace(old, new))
+
+
 @pytest.mark.parametrize(
-    ("change", "field"),
-    [(("# ", "# "), "backend.adapter"), (('"chain", ', ""), "backend.adapter, claims.leaves_out")],
+    ("act", "says"),
+    [
+        (other_adapter, "commitment.json: what is tested differs from it in backend.adapter; restore that, or commit"),
+        (lambda lab: other_adapter(lab, '"chain", '), "differs from it in backend.adapter, claims.leaves_out; restore"),
+        (lambda lab: lab.change_challenge(expires=in_days(-1)), "before the run began"),
+        (lambda lab: lab.change_challenge(issued=in_days(2)), "after the run began"),
+    ],
+    ids=["another adapter", "other claims", "a challenge that has expired", "a later challenge"],
 )
-def test_another_adapter_than_committed_to_runs_nothing(
-    lab: Lab, cli: Cli, change: tuple[str, str], field: str
+def test_certify_runs_nothing_if_it_cannot_answer_the_challenge(
+    lab: Lab, cli: Cli, act: Callable[[Lab], object], says: str
 ) -> None:
     """The certificate in the folder stays as it is."""
-    (lab.home / "mine.py").write_text("# other\n" + BACKEND.replace(*change))
-    before = {path: path.read_bytes() for path in lab.folder.iterdir()}
+    act(lab)
+    before = lab.contents()
     words = ("--challenge", lab.challenge, "--out", lab.folder, "--suite", lab.suite)
-    said = f"commitment.json: what is tested differs from it in {field}; restore that, or commit and ask for"
-    cli("certify", f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err=said, lines=1)
-    assert {path: path.read_bytes() for path in lab.folder.iterdir()} == before
-
-
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [({"expires": in_days(-1)}, "before the run began"), ({"issued": in_days(2)}, "after the run began")],
-)
-def test_a_challenge_that_does_not_hold_now_runs_nothing(lab: Lab, cli: Cli, values: dict[str, str], says: str) -> None:
-    lab.change_challenge(**values)
-    before = {path: path.read_bytes() for path in lab.folder.iterdir()}
-    words = ("--challenge", lab.challenge, "--out", lab.folder, "--suite", lab.suite)
-    cli("certify", f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err=says, lines=1)
-    assert {path: path.read_bytes() for path in lab.folder.iterdir()} == before
+    cli("certify", lab.backend, *words).expect(1, err=says, lines=1)
+    assert lab.contents() == before
 
 
 def test_clocks_may_differ_by_less_than_a_day(lab: Lab, cli: Cli) -> None:
@@ -533,27 +528,22 @@ def test_clocks_may_differ_by_less_than_a_day(lab: Lab, cli: Cli) -> None:
 def test_a_spot_check_keeps_a_stronger_audit(lab: Lab, cli: Cli, key: tuple[str, ...], says: str) -> None:
     key_words = [lab.key(word) if word == "issuer" else word for word in key]
     trust = ("--allowed", lab.home / SIGNERS, "--challenge", lab.challenge, "--suite", lab.suite)
-    words = ("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", "--rows", "3", *trust, *key_words)
+    words = ("audit", lab.folder, lab.backend, "--rows", "3", *trust, *key_words)
     cli(*words).expect(0, out=("3 rows were called again and gave the same answers; nothing is written", says))
     assert cli(*verify(lab), "--json").expect(0).data["level"] == "re-run"
 
 
 def test_no_other_run_goes_where_a_certificate_is(lab: Lab, cli: Cli) -> None:
-    before = {path: path.read_bytes() for path in lab.folder.iterdir()}
-    words = ("run", f"{lab.home / 'mine.py'}:Mine", "--suite", lab.suite, "--out", lab.folder)
+    before = lab.contents()
+    words = ("run", lab.backend, "--suite", lab.suite, "--out", lab.folder)
     cli(*words).expect(2, err="holds a certificate; name another folder", lines=1)
-    assert {path: path.read_bytes() for path in lab.folder.iterdir()} == before
-
-
-def test_a_reader_who_misspells_signers_is_told(lab: Lab, cli: Cli) -> None:
-    words = ("verify", lab.folder, "--certificate", "--allowed", lab.home / "sigers", "--suite", lab.suite)
-    cli(*words).expect(2, err="sigers' is no file; check the path")
+    assert lab.contents() == before
 
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "PYTHONHOME"])
 def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "libmine.so")
-    backend, words = f"{lab.home / 'mine.py'}:Mine", ("--suite", lab.suite)
+    backend, words = lab.backend, ("--suite", lab.suite)
     cli("certify", backend, "--out", lab.home / "out", *words).expect(3, err=f"{name} is set", lines=1)
     cli("audit", lab.folder, backend, "--allowed", lab.home / SIGNERS, *words).expect(3, err=f"{name} is set")
 
@@ -561,7 +551,7 @@ def test_code_that_would_judge_too_is_refused(lab: Lab, cli: Cli, monkeypatch: p
 def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
     (lab.home / "mine.py").write_text((lab.home / "mine.py").read_text() + "# the same\n")
     words = ("--allowed", lab.home / SIGNERS, "--suite", lab.suite)
-    cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *words).expect(1, err="is another adapter than the one")
+    cli("audit", lab.folder, lab.backend, *words).expect(1, err="is another adapter than the one")
 
 
 @pytest.mark.parametrize(
@@ -614,7 +604,7 @@ def test_an_audit_signs_nothing_if_an_answer_differs(lab: Lab, cli: Cli, monkeyp
     monkeypatch.setattr(audit, "_refuse_other_files", lambda *_: None)
     (lab.folder / AUDIT).unlink()
     trust = ("--allowed", lab.home / SIGNERS, "--suite", lab.suite)
-    said = cli("audit", lab.folder, f"{lab.home / 'mine.py'}:Mine", *trust).expect(1)
+    said = cli("audit", lab.folder, lab.backend, *trust).expect(1)
     assert "gave other answers here; nothing is signed" in said.out
     assert not (lab.folder / AUDIT).exists()
 
@@ -635,6 +625,7 @@ def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) 
         (("--subject", "lib.so"), "--subject is about a certificate; add --certificate"),
         (("--at", "2026-11-25"), "--at is about a certificate; add --certificate"),
         (("--certificate", "--at", "25.11.2026"), "--at: '25.11.2026' is no day; write --at 2026-11-25"),
+        (("--certificate", "--allowed", "sigers"), "sigers' is no file; check the path"),
     ],
 )
 def test_an_option_that_would_check_nothing_is_refused(lab: Lab, cli: Cli, words: tuple[str, ...], said: str) -> None:

@@ -1,7 +1,5 @@
 """A vendor, an issuer and a stranger with their keys, and a certificate that went the whole way."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -68,8 +66,16 @@ class Lab(NamedTuple):
         return main([*map(str, words), "--suite", str(self.suite)])
 
     @property
+    def backend(self) -> str:
+        return f"{self.home / 'mine.py'}:Mine"
+
+    @property
     def folder(self) -> Path:
         return self.home / "certificate"
+
+    def contents(self) -> dict[Path, bytes]:
+        """Return the files of the certificate, to see later that they stay as they are."""
+        return {path: path.read_bytes() for path in self.folder.iterdir()}
 
     @property
     def challenge(self) -> Path:
@@ -189,14 +195,14 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Lab:
         f'vendor@example.com namespaces="{TESTER}" {vendor}\nlab@example.com namespaces="{ISSUER}" {issuer}\n'
     )
     builders.write_suite(lab.suite)
-    backend, trust = f"{home / 'mine.py'}:Mine", ("--allowed", home / SIGNERS, "--challenge", lab.challenge)
+    trust = ("--allowed", home / SIGNERS, "--challenge", lab.challenge)
     issuer_key, out = ("--key", lab.key("issuer")), ("--out", lab.folder)
     more = ("--key", lab.key("vendor"), "--tester", "Mine Ltd", "--challenge", lab.challenge)
     with few_calls():
-        assert lab.command("certify", backend, "--commit", *out) == 0
+        assert lab.command("certify", lab.backend, "--commit", *out) == 0
         assert lab.command("challenge", lab.folder / COMMITMENT, *issuer_key, "--out", lab.challenge) == 0
-        assert lab.command("certify", backend, *more, *out) == 0
-        assert lab.command("audit", lab.folder, backend, *trust, *issuer_key) == 0
+        assert lab.command("certify", lab.backend, *more, *out) == 0
+        assert lab.command("audit", lab.folder, lab.backend, *trust, *issuer_key) == 0
     return lab
 
 

@@ -1,27 +1,21 @@
 """A case with `each` is written out into a step for every combination of values, and its mistakes have a place."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.load.cases import load_cases, load_suite
-from conformance.model import Case, Malformed, Step, Suite
-from conformance.plan.rows import plan_of
+from conformance.load.cases import load_cases
+from conformance.model import Case, Malformed, Step
+from tests.builders import bundled_plan, spec
 
 HEAD = "about: calls\ncases:\n  - id: calls\n    rule: same-content\n"
 CALL = HEAD + "    src: {src}\n    shape: {shape}\n    special_zero: true\n    expect: {expect}\n    each: {each}\n"
 
 
-@cache
-def suite() -> Suite:
-    return load_suite()
-
-
 def case_of(tmp_path: Path, src: str, shape: str, expect: str, each: str, more: str = "") -> Case:
     (tmp_path / "calls.yaml").write_text(CALL.format(src=src, shape=shape, expect=expect, each=each) + more)
-    return load_cases(tmp_path, suite().spec)["calls"]
+    return load_cases(tmp_path, spec())["calls"]
 
 
 def problems_of(tmp_path: Path, src: str, shape: str, expect: str, each: str, more: str = "") -> list[str]:
@@ -101,7 +95,7 @@ def test_a_name_without_each_and_steps_beside_it_are_mistakes(tmp_path: Path) ->
     text = CALL.format(src="T[count]", shape="[5]", expect="T[5]", each="").replace("    each: \n", "")
     (tmp_path / "calls.yaml").write_text(text)
     with pytest.raises(Malformed, match=r"calls.yaml:5: src has the name 'count', which is in no `each`"):
-        load_cases(tmp_path, suite().spec)
+        load_cases(tmp_path, spec())
     steps = "    steps:\n      - {special_zero: false}\n"
     assert any(
         "either `each` or `steps`" in p
@@ -110,7 +104,7 @@ def test_a_name_without_each_and_steps_beside_it_are_mistakes(tmp_path: Path) ->
 
 
 def test_fewer_rows_are_one_per_type_or_per_operation() -> None:
-    rows = [row for row in plan_of(suite()).rows if row.case.rows]
+    rows = [row for row in bundled_plan().rows if row.case.rows]
     by_type = [row for row in rows if row.case.id == "every-count-to-eleven-hundred"]
     assert [(row.operation, row.type) for row in by_type] == [
         ("StaticReshape", "f32"), ("DynamicReshape-1", "bf16"), ("Reshape-1", "f16"),

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.load import cases as loading
-from conformance.load.cases import load_cases
-from conformance.load.entries import split_entries
+from conformance.load.cases import load_cases, split_entries
 from conformance.load.folders import cases_folder, spec_folder
 from conformance.load.spec import load_spec
 from conformance.model import Case, Malformed

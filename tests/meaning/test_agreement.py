@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from conformance.adapters.broken.base import Illegal, Unspecified, resolve
-from conformance.meaning.contract import contracts
+from conformance.meaning.contract import contracts, documents_by_contract
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, calls
 from conformance.model import Form, Meaning, Spec
 
@@ -37,17 +37,13 @@ class Reading(NamedTuple):
 
 def readings(spec: Spec) -> list[Reading]:
     """Each contract once: for plain calls neither the types nor the operation count."""
-    by_source: dict[str, list[str]] = {}
-    known = contracts(spec)
-    for document, contract in known.items():
-        by_source.setdefault(contract.source, []).append(document)
     return [
         Reading(
             tuple(documents),
-            known[documents[0]].meaning,
+            contract.meaning,
             frozenset(name for name, rule in spec.rules.items() if documents[0] in rule.documents),
         )
-        for documents in by_source.values()
+        for contract, documents in documents_by_contract(contracts(spec)).items()
     ]
 
 

@@ -1,7 +1,5 @@
 """A change to an expression of a rule ends the proof with a call, in every document that has the rule."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterator

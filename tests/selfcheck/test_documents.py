@@ -4,13 +4,11 @@ import dataclasses
 import hashlib
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conformance import model
-from conformance.load import spec as load
 from conformance.selfcheck import documents
 from conformance.selfcheck.statements import _RULER, statements
 
@@ -124,15 +122,14 @@ def verify(tmp_path: Path, spec: model.Spec, text: bytes = TEXT.encode(), file: 
     return [str(problem) for problem in problems]
 
 
-def with_document(spec: model.Spec, **changes: object) -> model.Spec:
-    one = dataclasses.replace(spec.documents["one"], **changes)  # type: ignore[arg-type]
-    return dataclasses.replace(spec, documents={"one": one})
+def with_document(spec: model.Spec, name: str, **changes: object) -> model.Spec:
+    changed = dataclasses.replace(spec.documents[name], **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(spec, documents={**spec.documents, name: changed})
 
 
-def pointing(line: int, words: str) -> model.Spec:
-    spec = made_up()
-    rule = dataclasses.replace(spec.rules["lengths"], stated=(model.Pointer("one", line, words),))
-    return dataclasses.replace(spec, rules={"lengths": rule})
+def with_stated(spec: model.Spec, name: str, *stated: model.Pointer) -> model.Spec:
+    changed = dataclasses.replace(spec.rules[name], stated=stated)
+    return dataclasses.replace(spec, rules={**spec.rules, name: changed})
 
 
 def test_a_covered_document_has_no_problem(tmp_path: Path) -> None:
@@ -144,11 +141,6 @@ def test_coverage_says_what_points_at_each_statement(tmp_path: Path) -> None:
     _, coverage = documents.verify(made_up(), tmp_path)
     one = coverage["one"]
     assert (one.statements, one.by_rule, one.by_finding, one.by_prose, one.uncovered) == (3, 1, 1, 1, 0)
-    assert [(c.rules, c.findings, c.prose) for c in one.covered] == [
-        ((), (), ("heading",)),
-        (("lengths",), (), ()),
-        ((), ("types",), ()),
-    ]
 
 
 def test_a_statement_without_a_pointer_is_a_problem(tmp_path: Path) -> None:
@@ -174,7 +166,7 @@ def test_a_statement_without_a_pointer_is_a_problem(tmp_path: Path) -> None:
     ],
 )
 def test_a_pointer_at_nothing_is_a_problem_of_its_rule(tmp_path: Path, line: int, words: str, what: str) -> None:
-    problems = verify(tmp_path, pointing(line, words))
+    problems = verify(tmp_path, with_stated(made_up(), "lengths", model.Pointer("one", line, words)))
     assert any(problem.startswith("spec/rules.yaml:5: rule lengths: ") and what in problem for problem in problems), (
         problems
     )
@@ -194,7 +186,7 @@ def test_words_are_found_whatever_the_white_space_between_them(tmp_path: Path) -
     ],
 )
 def test_a_wrong_pin_is_a_problem_of_its_document(tmp_path: Path, changes: dict[str, object], what: str) -> None:
-    (problem,) = verify(tmp_path, with_document(made_up(), **changes))
+    (problem,) = verify(tmp_path, with_document(made_up(), "one", **changes))
     assert problem.startswith("spec/sources.yaml:3: one: ")
     assert what in problem
 
@@ -230,11 +222,6 @@ def test_an_empty_document_is_a_problem_and_no_error(tmp_path: Path) -> None:
 
 # ── verifying the real ones ───────────────────────────────────────────────────────────────────────
 @pytest.fixture(scope="module")
-def spec() -> model.Spec:
-    return load.load_spec()
-
-
-@pytest.fixture(scope="module")
 def seeds() -> Path:
     if not SEEDS.is_dir():
         pytest.skip("the source documents are not here: they lie outside the repository")
@@ -266,31 +253,22 @@ def test_a_long_line_of_many_sentences_holds_as_many_statements(spec: model.Spec
 
 def test_a_pointer_that_is_one_line_off_is_found(spec: model.Spec, seeds: Path) -> None:
     for rule in (rule for rule in spec.rules.values() if rule.stated):
-        moved = rule.stated[0]._replace(line=rule.stated[0].line + 1)
-        wrong = dataclasses.replace(rule, stated=(moved, *rule.stated[1:]))
-        assert finds(dataclasses.replace(spec, rules={**spec.rules, rule.id: wrong}), seeds, "rules.yaml", rule.id)
+        first, *others = rule.stated
+        wrong = with_stated(spec, rule.id, first._replace(line=first.line + 1), *others)
+        assert finds(wrong, seeds, "rules.yaml", rule.id)
 
 
 @pytest.mark.parametrize("change", ["sha256", "lines", "statements"])
 def test_a_wrong_pin_of_a_real_document_is_found(spec: model.Spec, seeds: Path, change: str) -> None:
     for document in spec.documents.values():
-        changes: dict[str, Callable[[], object]] = {
-            "sha256": lambda: "f" * 64,
-            "lines": lambda document=document: document.lines + 1,  # type: ignore[misc]
-            "statements": lambda document=document: document.statements - 1,  # type: ignore[misc]
-        }
-        wrong = dataclasses.replace(document, **{change: changes[change]()})  # type: ignore[arg-type]
-        assert finds(
-            dataclasses.replace(spec, documents={**spec.documents, document.id: wrong}), seeds, "sources.yaml", change
-        )
+        values = {"sha256": "f" * 64, "lines": document.lines + 1, "statements": document.statements - 1}
+        wrong = with_document(spec, document.id, **{change: values[change]})
+        assert finds(wrong, seeds, "sources.yaml", change)
 
 
 def test_a_missing_prose_entry_leaves_a_statement_uncovered(spec: model.Spec, seeds: Path) -> None:
-    dynamic = spec.documents["dynamic-spec-v0.9"]
-    wrong = dataclasses.replace(dynamic, prose=dynamic.prose[1:])
-    assert finds(
-        dataclasses.replace(spec, documents={**spec.documents, dynamic.id: wrong}), seeds, "sources.yaml", "line 1,"
-    )
+    prose = spec.documents["dynamic-spec-v0.9"].prose[1:]
+    assert finds(with_document(spec, "dynamic-spec-v0.9", prose=prose), seeds, "sources.yaml", "line 1,")
 
 
 def test_a_changed_letter_in_a_document_is_found(spec: model.Spec, seeds: Path, tmp_path: Path) -> None:

@@ -1,25 +1,18 @@
 """`check` notices when a rule no longer binds in one of its documents."""
 
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
-from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
-from conformance.model import Suite
 from conformance.plan.rows import Plan, rows_of
 from conformance.selfcheck.check_cases import problems_with_expectations
-
-
-@cache
-def the_suite() -> Suite:
-    return load_suite()
+from tests.builders import bundled_plan
 
 
 def bindings() -> list[tuple[str, str]]:
     """Return every rule that has a contract and is not implied, with each of its documents."""
-    rules = the_suite().spec.rules.values()
+    rules = bundled_plan().suite.spec.rules.values()
     return [
         (rule.id, document)
         for rule in rules
@@ -31,7 +24,7 @@ def bindings() -> list[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "document"), bindings(), ids=lambda name: name)
 def test_a_rule_that_no_longer_binds_contradicts_a_case(rule: str, document: str) -> None:
-    suite = the_suite()
+    suite = bundled_plan().suite
     unbound = replace(suite.spec.rules[rule], documents=suite.spec.rules[rule].documents - {document})
     spec = replace(suite.spec, rules={**suite.spec.rules, rule: unbound})
     citing = {case.id: case for case in suite.cases.values() if case.rule == rule}

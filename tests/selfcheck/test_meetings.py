@@ -1,7 +1,5 @@
 """`conformance check` counts which values of factors meet in cases/combinations.txt, and names those that do not."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.model import Cases, Graph, Meaning, Outcome, Program, Rejected, Suite
-from conformance.plan.rows import Row, plan_of
+from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep, StepMeaning
 from conformance.selfcheck.check_cases import reason_holds, reference_problems
 from conformance.selfcheck.mutants import (
@@ -24,19 +23,14 @@ from conformance.selfcheck.mutants import (
 from conformance.selfcheck.mutate_source import Mutant, mutants
 
 from .. import builders
-from ..builders import Cli
+from ..builders import Cli, bundled_plan
 
 WITH_CONTRACT = [rule.id for rule in load_spec().rules.values() if rule.has_contract]
 
 
 @functools.cache
-def suite() -> Suite:
-    return load_suite()
-
-
-@functools.cache
 def rows() -> tuple[Row, ...]:
-    return tuple(rows_to_run(plan_of(suite()).rows))
+    return tuple(rows_to_run(bundled_plan().rows))
 
 
 # ── changes ───────────────────────────────────────────────────────────────────────────────────────
@@ -145,14 +139,14 @@ def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", WITH_CONTRACT)
 def test_deleting_a_rule_contradicts_a_case(rule: str) -> None:
-    deleted = delete(suite(), rule)
+    deleted = delete(bundled_plan().suite, rule)
     assert deleted.wrong is None
-    assert bool(deleted.proof) == suite().spec.rules[rule].implied
+    assert bool(deleted.proof) == bundled_plan().suite.spec.rules[rule].implied
 
 
 def test_deleting_a_rule_without_cases_is_a_problem() -> None:
-    cases = {name: case for name, case in suite().cases.items() if case.rule != "one-infer"}
-    assert "write a witness" in (delete(Suite(suite().spec, Cases(cases), ""), "one-infer").wrong or "")
+    cases = {name: case for name, case in bundled_plan().suite.cases.items() if case.rule != "one-infer"}
+    assert "write a witness" in (delete(Suite(bundled_plan().suite.spec, Cases(cases), ""), "one-infer").wrong or "")
 
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────

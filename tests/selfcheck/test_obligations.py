@@ -1,7 +1,5 @@
 """A solver confirms what the proof for all lengths rests on, and refutes mistakes of the engine that proves."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

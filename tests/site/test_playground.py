@@ -22,7 +22,7 @@ from conformance.report import render
 from conformance.report.picture import draw_reading
 from conformance.report.render import Site
 from conformance.site.playground import PLAYGROUND, write_playground
-from conformance.verdict.severity import severity_of
+from conformance.verdict.blame import severity_of
 from tests.builders import Right, Wrong, finish_run, plan_as_bundled, write_site
 from tests.exchange.test_code import drawn, small
 

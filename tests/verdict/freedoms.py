@@ -1,7 +1,5 @@
 """Right backends, each with a freedom that the documents leave: how it answers, what it keeps, when it rejects."""
 
-from __future__ import annotations
-
 import gc
 import mmap
 import os

@@ -200,9 +200,6 @@ EXPECTED: Mapping[str, Expected] = {
     "ignores declared dims": everywhere(RULING, "declared-output"),
 }
 
-KNOWN: Mapping[tuple[str, str], str] = {}
-"""By backend and document, why the run says something else than what is due."""
-
 
 def plan_for(backend: OneFault) -> Plan:
     """Choose the rows that can show the fault; those left out add time and no other kind of call."""
@@ -231,24 +228,22 @@ def list_shown_blames(backend: OneFault) -> Iterator[tuple[str, ShownBlame]]:
             yield document, ShownBlame(ERROR, kinds[0].diagnosis)
 
 
-def find_differences(name: str, backend: OneFault, expected: Expected) -> Iterator[str]:
+def find_differences(backend: OneFault, expected: Expected) -> Iterator[str]:
     for document, said in list_shown_blames(backend):
-        want, known = expected[document], (name, document) in KNOWN
-        if known and want.allows(said):
-            yield f"{document}: no longer differs; take it out of KNOWN"
-        elif not known and not want.allows(said):
+        want = expected[document]
+        if not want.allows(said):
             yield f"{document}: wrong {'rule' if said.blame in want.blames else 'blame'}: said {said}; due {want}"
 
 
 @pytest.mark.parametrize("name", some_exhaustive(FAULTS))
 def test_a_fault_breaks_the_right_sentence(name: str) -> None:
-    differences = list(find_differences(name, FAULTS[name](), EXPECTED[name]))
+    differences = list(find_differences(FAULTS[name](), EXPECTED[name]))
     assert not differences, "\n".join([name, *differences])
 
 
 @pytest.mark.parametrize("name", FREEDOMS)
 def test_a_freedom_breaks_nothing(name: str) -> None:
-    differences = list(find_differences(name, FREEDOMS[name](), everywhere(NOTHING)))
+    differences = list(find_differences(FREEDOMS[name](), everywhere(NOTHING)))
     assert not differences, "\n".join([name, *differences])
 
 

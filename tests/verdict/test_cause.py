@@ -30,15 +30,25 @@ Find = Callable[..., Mapping[str, Cause]]
 
 
 @pytest.fixture
-def find(command: Command, monkeypatch: pytest.MonkeyPatch) -> Find:
-    command.run(BACKEND, "--type", "f32")
-    evidence, plan = read(command.out / "results.jsonl"), command.plan
+def run_and_find(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Find]:
+    """Run a backend; return the function that finds the causes of its failures among some known faults."""
 
-    def causes(*faults: KnownFault) -> Mapping[str, Cause]:
-        monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: faults)
-        return conclude_evidence(plan, evidence).causes
+    def run(backend: str, type_: str = "f32") -> Find:
+        command.run(backend, "--type", type_)
+        evidence, plan = read(command.out / "results.jsonl"), command.plan
 
-    return causes
+        def find(*faults: KnownFault) -> Mapping[str, Cause]:
+            monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: faults)
+            return conclude_evidence(plan, evidence).causes
+
+        return find
+
+    return run
+
+
+@pytest.fixture
+def find(run_and_find: Callable[..., Find]) -> Find:
+    return run_and_find(BACKEND)
 
 
 def cases(causes: Mapping[str, Cause]) -> set[str]:
@@ -79,17 +89,10 @@ def test_another_version_is_guessed_if_nearly_all_calls_fail(find: Find) -> None
     assert not find(fault("special_zero and 0 in shape and -1 in shape", version="2")), "two cases fit many a fault"
 
 
-def causes_of(command: Command, monkeypatch: pytest.MonkeyPatch, *faults: KnownFault) -> Mapping[str, Cause]:
-    monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: faults)
-    return conclude_evidence(command.plan, read(command.out / "results.jsonl")).causes
-
-
-def test_no_condition_explains_that_all_calls_fail(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    command.run(mini("Refuses"), "--type", "f32")
-    assert not causes_of(command, monkeypatch, fault("len(src) != 1"))
+def test_no_condition_explains_that_all_calls_fail(run_and_find: Callable[..., Find]) -> None:
+    assert not run_and_find(mini("Refuses"))(fault("len(src) != 1"))
     illegal = fault("len(src) != 1", "answered an illegal call", rules=("one-infer", "lower-bound", "same-volume"))
-    command.run("broken:accepts-everything", "--type", "f32")
-    assert not causes_of(command, monkeypatch, illegal._replace(backends=()))
+    assert not run_and_find("broken:accepts-everything")(illegal._replace(backends=()))
 
 
 def test_a_summary_says_first_that_all_calls_are_rejected(reporting: Command) -> None:
@@ -111,46 +114,33 @@ cases:
 """
 
 
-def test_the_elements_have_to_explain_that_all_are_zero(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_elements_have_to_explain_that_all_are_zero(command: Command, run_and_find: Callable[..., Find]) -> None:
     flushes = fault("src_type == 'f16'", "subnormals flushed")._replace(shows=("subnormals flushed", "all zero"))
-    command.run(mini("Zeros"), "--type", "f16")
-    assert not causes_of(command, monkeypatch, flushes), "default elements are normal numbers"
+    assert not run_and_find(mini("Zeros"), "f16")(flushes), "default elements are normal numbers"
     (command.cases / "few0.yaml").write_text(SUBNORMALS, encoding="utf-8")
-    command.run(mini("Zeros"), "--type", "f16")
-    assert not causes_of(command, monkeypatch, flushes), "one of four is no subnormal"
+    assert not run_and_find(mini("Zeros"), "f16")(flushes), "one of four is no subnormal"
     (command.cases / "few0.yaml").write_text(SUBNORMALS.replace("3c00", "0002"), encoding="utf-8")
-    command.run(mini("Zeros"), "--type", "f16")
-    assert cases(causes_of(command, monkeypatch, flushes)) == {*"abcd"}
+    assert cases(run_and_find(mini("Zeros"), "f16")(flushes)) == {*"abcd"}
 
 
-def test_calls_that_are_not_legal_have_causes_by_rule(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    command.run("broken:volume-unchecked", "--type", "f32")
-    evidence, plan = read(command.out / "results.jsonl"), command.plan
-    answered = "answered an illegal call"
-
-    def rules_of(*rules: str) -> set[str]:
-        known = fault(None, answered, rules=rules)._replace(backends=(("broken:volume-unchecked", ("1",)),))
-        monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: [known])
-        return cases(conclude_evidence(plan, evidence).causes)
-
-    assert rules_of("same-volume")
-    assert not rules_of("lower-bound")
+def test_calls_that_are_not_legal_have_causes_by_rule(run_and_find: Callable[..., Find]) -> None:
+    find = run_and_find("broken:volume-unchecked")
+    known = fault(None, "answered an illegal call")._replace(backends=(("broken:volume-unchecked", ("1",)),))
+    assert find(known._replace(rules=("same-volume",)))
+    assert not find(known._replace(rules=("lower-bound",)))
 
 
-def test_a_cause_fits_in_each_document_in_which_a_row_fails(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cause_fits_in_each_document_in_which_a_row_fails(
+    command: Command, run_and_find: Callable[..., Find]
+) -> None:
     """Some documents forbid a -1 beside a literal 0, and the others leave it unspecified."""
-    command.run(mini("Crashes"), "--type", "f32")
-    evidence, plan = read(command.out / "results.jsonl"), command.plan
-    backend = evidence.header["backend"]
-
-    def has_cause(*rules: str) -> bool:
-        known = fault(None, "crash", rules=rules)._replace(backends=((backend["name"], (backend["version"],)),))
-        monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: [known])
-        return "zero-beside-infer[StaticReshape-f32]" in conclude_evidence(plan, evidence).causes
-
-    assert has_cause("zero-meets-infer", "infer-undetermined")
-    assert not has_cause("zero-meets-infer")
-    assert not has_cause("infer-undetermined")
+    find = run_and_find(mini("Crashes"))
+    backend = read(command.out / "results.jsonl").header["backend"]
+    known = fault(None, "crash")._replace(backends=((backend["name"], (backend["version"],)),))
+    row, rules = "zero-beside-infer[StaticReshape-f32]", ("zero-meets-infer", "infer-undetermined")
+    assert row in find(known._replace(rules=rules))
+    assert row not in find(known._replace(rules=rules[:1]))
+    assert row not in find(known._replace(rules=rules[1:]))
 
 
 def test_terminal_and_reports_name_the_cause(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Right backends conform, whatever freedom of the documents they use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

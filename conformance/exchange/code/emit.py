@@ -73,8 +73,6 @@ def _fill(template: str, **parts: object) -> str:
 
 
 class CodeWriter:
-    """Writes statements and expressions in a language."""
-
     def __init__(self, language: Language) -> None:
         self.language = language
 
@@ -129,7 +127,6 @@ class CodeWriter:
         yield "}"
 
     def text(self, node: ast.expr) -> str:
-        """Return an expression."""
         language = self.language
         match node:
             case ast.Constant(value=bool() as value):
