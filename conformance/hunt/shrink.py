@@ -57,7 +57,7 @@ def smaller_cases(case: Case) -> Iterator[Case]:
                 yield replace(case, declared=_with(case.declared, at, None))
     for at, step in enumerate(steps):
         for smaller in _smaller_steps(step):
-            if smaller.shared_shape and not any(map(smaller.shares_shape, range(len(smaller.shapes)))):
+            if smaller.shares_nothing:
                 continue
             if len(steps) > 1 and len(smaller.shapes) != len(step.shapes):  # the steps share a graph
                 continue

@@ -108,6 +108,11 @@ class Step:
         """Ask whether a node takes the shape tensor of the node before it."""
         return self.shared_shape and k > 0 and self.shapes[k] == self.shapes[k - 1]
 
+    @property
+    def shares_nothing(self) -> bool:
+        """Whether nodes are said to share a shape, and none takes that of the node before it."""
+        return self.shared_shape and not any(map(self.shares_shape, range(len(self.shapes))))
+
 
 @dataclass(frozen=True)
 class Case:

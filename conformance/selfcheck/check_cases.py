@@ -246,7 +246,7 @@ def _find_mistakes(case: Case) -> Iterator[str]:
 def _find_mistakes_of_nodes(case: Case, step: Step) -> Iterator[str]:
     if (step.shared_src or step.shared_shape) and len(step.shapes) == 1:
         yield "one node shares nothing; write a `chain`"
-    elif step.shared_shape and not any(map(step.shares_shape, range(len(step.shapes)))):
+    elif step.shares_nothing:
         yield "`shared_shape: true` needs equal shapes in two nodes that follow each other"
     keys = ["constant_nodes"] * (step.constant_nodes != "none") + ["mixed_shape_types"] * case.mixed_shape_types
     for key in keys:
