@@ -91,8 +91,8 @@ class Certificate:
     audit: RecordFile | None
     evidence: Evidence
     conclusion: Conclusion
-    results: str
-    """The name of the file of the evidence."""
+    content: FolderContent
+    """The file of the evidence."""
     level: str
     signer: Signer | None
     """Who signed the statement; None if nobody asked."""
@@ -113,14 +113,15 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     _check_revocation((statement, audit), trust)
     signer = signer_of(statement, TESTER, trust.allowed, trust.all_revoked, trust.at) if trust.allowed else None
     _check_times(statement.path, own, trust)
-    evidence, conclusion, results = _check_evidence(folder, plan, statement)
+    evidence, conclusion, content = _check_evidence(folder, plan, statement)
     _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
     issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
     level = level_of(evidence.footer, own["challenge"], issuer is not None and rows >= called_rows(evidence))
     if audited:
-        _check_pages(folder, dict(render_pages(statement, audit, report.finish(plan, evidence, conclusion), results)))
-    return Certificate(statement, audit, evidence, conclusion, results, level, signer, issuer, rows)
+        run = report.finish(plan, evidence, conclusion)
+        _check_pages(folder, dict(render_pages(statement, audit, run, content.path.name)))
+    return Certificate(statement, audit, evidence, conclusion, content, level, signer, issuer, rows)
 
 
 def _check_revocation(files: Sequence[RecordFile | None], trust: Trust) -> None:
@@ -143,7 +144,7 @@ def _check_times(path: Path, own: Record, trust: Trust) -> None:
         raise InvalidEvidence(f"{path}: is said to be valid for more than three years; no certificate is")
 
 
-def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion, str]:
+def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion, FolderContent]:
     """Check that this is the evidence of the statement, and that its verdicts and the statement follow from it."""
     configuration = {file["name"]: file["digest"]["sha256"] for file in statement.predicate["configuration"]}
     results, content = configuration.get(RESULTS, ""), read_folder(folder)
@@ -166,7 +167,7 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
     _refuse_difference(statement, due, f"predicate.{EXTENSION}.validUntil", "the evidence")
     if why := why_not(verified, plan) if statement.predicate["result"] != "FAILED" else None:
         raise InvalidEvidence(f"{folder}: {why}")
-    return evidence, conclusion, content.path.name
+    return evidence, conclusion, content
 
 
 def _refuse_other_suite(path: Path, said: Record, plan: Plan) -> None:

@@ -126,7 +126,7 @@ def _write(
     if key is not None:
         sign(audit, key, ISSUER)
     run = finish(plan, certificate.evidence, certificate.conclusion)
-    for name, text in render_pages(statement, audit, run, certificate.results):
+    for name, text in render_pages(statement, audit, run, certificate.content.path.name):
         replace_text(folder / name, text)
 
 

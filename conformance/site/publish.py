@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from .. import report
 from ..adapter import is_reference
 from ..certificate import page as certificate_page
-from ..certificate.check import Trust
+from ..certificate.check import Certificate, Trust
 from ..certificate.signature import signature_of
 from ..certificate.statement import AUDIT, CHALLENGE, COMMITMENT, STATEMENT
 from ..evidence.drawn import plan_of_run
@@ -52,6 +52,7 @@ class Publication(NamedTuple):
     replaces: str | None
     """In words; None if the folder is new, or holds the same."""
     run: FinishedRun
+    certificate: Certificate | None
 
 
 def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publication:
@@ -59,21 +60,25 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
 
     Nothing is written yet, so that one bad run of several leaves the site as it was.
     """
-    data = read_content(results)
-    evidence = parse(data, results)
-    _check(evidence, plan, results)
+    certificate = check_for_site(results.parent, plan, trust) if (results.parent / STATEMENT).is_file() else None
+    if certificate is None:
+        data = read_content(results)
+        evidence = parse(data, results)
+        refuse_unsound(evidence, plan, results)
+    else:
+        data, evidence = certificate.content.lines, certificate.evidence
+    _refuse_unfit(evidence, plan, results)
     name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
     if not name or name in (Path(SPECIFICATION).parts[0], FOLDER, ASSETS):
         raise InvalidEvidence(
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
     packed = pack(data)
-    run = FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
-    certified = (results.parent / STATEMENT).is_file()
-    page = report.texts(plan, evidence, run.conclusion, (PAGE,), packed, certified)[PAGE]
+    conclusion = conclude_evidence(plan, evidence) if certificate is None else certificate.conclusion
+    run = FinishedRun(plan, evidence, conclusion)
+    page = report.texts(plan, evidence, conclusion, (PAGE,), packed, certificate is not None)[PAGE]
     files = {PUBLISHED: packed, PAGE: page.encode("utf-8")}
-    if certified:
-        certificate = check_for_site(results.parent, plan, trust)
+    if certificate is not None:
         present = [name for name in _CERTIFICATE if (results.parent / name).is_file()]
         if link := next((path for path in map(results.parent.joinpath, present) if path.is_symlink()), None):
             raise InvalidEvidence(f"{link}: is a link, and may lead to a secret; put the file itself there")
@@ -81,7 +86,8 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
         pages = certificate_page.render_pages(certificate.statement, certificate.audit, run.with_drawn, PUBLISHED)
         files |= {name: text.encode("utf-8") for name, text in pages}
     before = find_results(reports / name)
-    return Publication(reports / name, files, _describe_replacement(before[0], evidence) if before else None, run)
+    replaces = _describe_replacement(before[0], evidence) if before else None
+    return Publication(reports / name, files, replaces, run, certificate)
 
 
 def refuse_foreign_pages(site: Path) -> None:
@@ -118,8 +124,8 @@ def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
     return f"replaces the run of {before.header['started']}"
 
 
-def _check(evidence: Evidence, plan: Plan, path: Path) -> None:
-    refuse_unsound(evidence, plan, path)
+def _refuse_unfit(evidence: Evidence, plan: Plan, path: Path) -> None:
+    """Refuse sound evidence that is not published: a part of a run, and a run of the reference or in our process."""
     if evidence.target.is_part:
         what = "is a part of a run, by -k, --last-failed, --shard, --operation, --document or --type"
         raise InvalidEvidence(f"{path}: {what}; only whole runs are published")
@@ -149,11 +155,12 @@ def folders(reports: Path) -> list[Path]:
 def write_pages(
     reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()
 ) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
-    """Write every page of the site. `new`: what has just been published, and need not be judged again.
+    """Write every page of the site. `new`: what has just been published, and need not be checked again.
 
     Return the runs that it shows, why other folders are not on it, and the certificates.
     """
-    found = list(read_runs(reports, plan, {each.folder: each.run for each in new}))
+    published = {each.folder: each for each in new}
+    found = list(read_runs(reports, plan, {folder: each.run for folder, each in published.items()}))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [facts for _, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
@@ -163,7 +170,8 @@ def write_pages(
     pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
     finished = [facts for _, facts in runs]
     site = Site(plan.suite.digest, max((run.evidence.header["started"][:10] for run in finished), default=""))
-    certificates = write_register(reports, plan, trust, site)
+    checked = {folder: each.certificate for folder, each in published.items() if each.certificate is not None}
+    certificates = write_register(reports, plan, trust, site, checked)
     write_playground(reports / PLAYGROUND, plan.suite.spec, site, finished, pages)
     write_markdown_pages(reports / FOLDER, site)
     write_site((reports / SPECIFICATION).parent, plan, finished, site)
@@ -226,7 +234,8 @@ def read_runs(
         path = find_published_results(folder) or folder / PUBLISHED
         try:
             evidence = read(path)
-            _check(evidence, plan, path)
+            refuse_unsound(evidence, plan, path)
+            _refuse_unfit(evidence, plan, path)
         except InvalidEvidence as refused:
             yield folder, str(refused)
         else:

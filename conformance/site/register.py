@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,12 @@ _KEYS = (
 those who tested and ran it again, as they call themselves."""
 
 
-def write_register(folder: Path, plan: Plan, trust: Trust, site: Site) -> list[dict[str, Any]]:
-    """Verify every certificate below a folder, list them there, and return the list."""
+def write_register(
+    folder: Path, plan: Plan, trust: Trust, site: Site, checked: Mapping[Path, Certificate]
+) -> list[dict[str, Any]]:
+    """Verify every certificate below a folder but those in `checked`, list all there, and return the list."""
     seen: dict[str, str] = {}
-    entries = [_entry(path.parent, plan, trust, seen) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
+    entries = [_entry(path.parent, plan, trust, seen, checked) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
     replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
     shown = [{**each, "scope": scope_of({"warnedTests": [], "passedTests": each["scope"] or []})} for each in entries]
     stated = {entry["folder"] for entry in entries}
@@ -53,7 +56,9 @@ def check_for_site(folder: Path, plan: Plan, trust: Trust) -> Certificate:
     return check_certificate(folder, plan, trust)
 
 
-def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict[str, Any]:
+def _entry(
+    folder: Path, plan: Plan, trust: Trust, seen: dict[str, str], checked: Mapping[Path, Certificate]
+) -> dict[str, Any]:
     """Describe a certificate; `why` says why it is refused, or why it does not conform.
 
     `seen`: the folder of each statement that was described, by its digest.
@@ -63,7 +68,7 @@ def _entry(folder: Path, plan: Plan, trust: Trust, seen: dict[str, str]) -> dict
     if bad := explain_bad_name(folder):
         return {**entry, "why": bad}
     try:
-        certificate = check_for_site(folder, plan, trust)
+        certificate = checked.get(folder) or check_for_site(folder, plan, trust)
     except (InvalidEvidence, OtherSuite) as refused:
         return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
     if (first := seen.setdefault(certificate.statement.sha256, folder.name)) != folder.name:
