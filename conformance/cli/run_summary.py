@@ -21,7 +21,7 @@ from ..report.rows import group_pairs
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
 from ..system.text import join_names, tell_error
 from ..verdict.conclude import Conclusion
-from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures
+from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures, shown_lines
 from ..verdict.sentences import label_of
 from ..verdict.standing import count_tests
 from .arguments import locate_case
@@ -228,7 +228,7 @@ def _kind(
             if result.detail:
                 yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
         if result.case is not None:
-            yield lines([verbatim(f"      {line}") for line in result.case.rstrip().split("\n")])
+            yield lines([verbatim(f"      {line}") for line in shown_lines(result.case, every_row)])
         else:
             yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), '-k', row.id])}"))
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")

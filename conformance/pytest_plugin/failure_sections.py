@@ -13,7 +13,7 @@ from typing import Protocol
 import pytest
 
 from ..plan.rows import Row
-from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures
+from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, shown_lines
 
 _USUAL = "fE"
 """What `-r` is where nobody gives it."""
@@ -40,7 +40,7 @@ def write_failures(failures: Failures, every_row: bool, repeat_command: Callable
                 write(f"      {repeat_command(row)}")
             else:
                 write(f"      a drawn row failed: {row.id}: {result.detail}")
-                for line in result.case.rstrip().split("\n"):
+                for line in shown_lines(result.case, every_row):
                     write(f"        {line}")
     if len(failures.kinds) > MAX_KINDS_SHOWN and not every_row:
         write(f"  and {len(failures.kinds) - MAX_KINDS_SHOWN} more kinds; -v shows all")

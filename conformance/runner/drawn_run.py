@@ -87,7 +87,7 @@ class DrawnRun:
         self.left_out = self.drawn.calls - self.calls
 
     def _with_case(self, row: Row, result: Result, another: Callable[[], Adapter]) -> Result:
-        """Return a result with the smallest case that could be written; if waived or in a quick run, the case as drawn.
+        """Return a result with the smallest case that could be written; if waived, the case as drawn.
 
         If writing fails, a note says so.
         """
@@ -96,6 +96,6 @@ class DrawnRun:
         text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             text = write_as_drawn(row, result)
-            if can_be_smaller(result) and not self.drawn.quick and result.waiver is None:
-                text = write_smallest(row, result, another(), self._setup.claims)
+            if can_be_smaller(result) and result.waiver is None:
+                text = write_smallest(row, result, another(), self._setup.claims, self.drawn.quick)
         return result._replace(case=text)

@@ -21,6 +21,8 @@ from .standing import Blames, has_standing, judged_documents
 
 MAX_KINDS_SHOWN = 12
 """Kinds of failures on the terminal; the report has all."""
+_MAX_CASE_LINES = 24
+"""Lines of a drawn case on the terminal."""
 _SAYS_NO_MORE = ("answered an illegal call", "refused a legal call")
 """Diagnoses that repeat a severity in other words."""
 Failed = tuple[Row, Result]
@@ -72,6 +74,13 @@ class Failures:
     def title(self) -> str:
         alive = any(fails(result.verdicts.values()) for kind in self.kinds for _, result in kind.members)
         return "failures" if alive else "failures, all waived"
+
+
+def shown_lines(case: str, every_line: bool) -> list[str]:
+    """Return the lines of a drawn case that a terminal shows. One that fails as a sequence only may have a hundred."""
+    lines = case.rstrip().split("\n")
+    more = 0 if every_line else len(lines) - _MAX_CASE_LINES
+    return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines, which the report has"]
 
 
 def sort_failures(rows: Iterable[Failed], conclusion: Conclusion) -> list[Failed]:

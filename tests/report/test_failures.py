@@ -88,6 +88,18 @@ def test_only_commands_and_paths_are_wider_than_the_terminal(
     assert [line for line in wide if not line.strip().startswith(("conformance ", "results: "))] == []
 
 
+@pytest.mark.parametrize(("every_row", "steps", "more"), [(False, 22, "and 78 more lines, which"), (True, 100, "")])
+def test_a_long_drawn_case_is_cut_on_the_terminal(
+    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], every_row: bool, steps: int, more: str
+) -> None:
+    case = "\n".join(["- id: long", "  steps:", *["    - {}"] * 100, ""])
+    results = tuple(result._replace(case=case) for result in run.evidence.results)
+    show(run.plan, replace(run.evidence, results=results), run.conclusion, tmp_path, every_row)
+    first = capsys.readouterr().out.partition("- id: long\n")[2].partition("- id: long\n")[0]
+    assert first.count("    - {}") == steps
+    assert more in first
+
+
 def test_a_title_stands_where_a_case_is_shown(run: FinishedRun, groups: list[FailureGroup]) -> None:
     card = next(entry for entry in groups[0].full if entry.case.id == "in-a-chain")
     assert card.title.endswith(": the dims go & come back")

@@ -21,7 +21,7 @@ from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
 from conformance.hunt.write_case import is_failure
-from conformance.hunt.write_drawn import write_smallest
+from conformance.hunt.write_drawn import write_as_drawn, write_smallest
 from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases
 from conformance.model import Claims, Graph, Program, Result
@@ -193,8 +193,20 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(many: list[Row]
     assert written.startswith(f"# went right alone in a fresh process: it depends on {on}")
 
 
-@pytest.mark.parametrize(("select", "most"), [(None, 1), (QUICK, 0)])
-def test_few_processes_find_the_small_cases_of_a_run(select: str | None, most: int) -> None:
+def test_a_quick_run_writes_one_call_that_fails_alone() -> None:
+    adapter = FailsAlways()
+    row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
+    (result,) = run([row], adapter, EVERYTHING)
+    written = write_smallest(row, result, adapter, EVERYTHING, quick=True)
+    assert "steps:" not in written
+    assert adapter.processes == 1
+    once = FailsOnce()
+    (result,) = run([row], once, EVERYTHING)
+    assert write_smallest(row, result, once, EVERYTHING, quick=True) == write_as_drawn(row, result)
+
+
+@pytest.mark.parametrize("select", [None, QUICK])
+def test_one_more_backend_finds_the_small_cases_of_a_run(select: str | None) -> None:
     adapter, opened = FailsAlways(), list[FailsAlways]()
     setup = check_backend(RunRequest("reference", PLAN, Target()), adapter, [])
     drawn = DrawnRun(replace(PLAN, select=select), setup, 60, Target())
@@ -210,7 +222,7 @@ def test_few_processes_find_the_small_cases_of_a_run(select: str | None, most: i
     written = [result.case for _, result in drawn.run(call, open_another) if result]
     assert len(written) > 1
     assert all(written)
-    assert len(opened) == most
+    assert len(opened) == 1
 
 
 class TakesListedShapes(Reference):
