@@ -33,7 +33,7 @@ from .documents import INDEX, write_site
 from .landing import pair_versions
 from .markdown_pages import FOLDER, write_markdown_pages
 from .playground import PLAYGROUND, write_playground
-from .register import REGISTER, check_for_site, write_register
+from .register import REGISTER, check_certificates, check_for_site, write_register
 
 SPECIFICATION = f"spec/{INDEX}"
 """The first page of the annotated documents, to which the pages of all backends lead."""
@@ -160,7 +160,10 @@ def write_pages(
     Return the runs that it shows, why other folders are not on it, and the certificates.
     """
     published = {each.folder: each for each in new}
-    found = list(read_runs(reports, plan, {folder: each.run for folder, each in published.items()}))
+    known = {folder: each.certificate for folder, each in published.items() if each.certificate is not None}
+    certificates = check_certificates(reports, plan, trust, known)
+    judged = {folder: each.run for folder, each in published.items()}
+    found = list(_read_runs(reports, plan, judged, certificates))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [facts for _, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
@@ -170,8 +173,7 @@ def write_pages(
     pages = [f"{folder.name}/{PAGE}" for folder, _ in runs]
     finished = [facts for _, facts in runs]
     site = Site(plan.suite.digest, max((run.evidence.header["started"][:10] for run in finished), default=""))
-    checked = {folder: each.certificate for folder, each in published.items() if each.certificate is not None}
-    certificates = write_register(reports, plan, trust, site, checked)
+    entries = write_register(reports, certificates, plan, trust, site)
     write_playground(reports / PLAYGROUND, plan.suite.spec, site, finished, pages)
     write_markdown_pages(reports / FOLDER, site)
     write_site((reports / SPECIFICATION).parent, plan, finished, site)
@@ -183,7 +185,7 @@ def write_pages(
         for name, text in render_parts(finished, pages, links).items():
             replace_text(reports / name, text)
         _write_others(runs, changes)
-    return finished, stale, certificates
+    return finished, stale, entries
 
 
 def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tuple[str, int, int]]:
@@ -220,10 +222,10 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Pat
             replace_text(page, after)
 
 
-def read_runs(
-    reports: Path, plan: Plan, judged: Mapping[Path, FinishedRun]
+def _read_runs(
+    reports: Path, plan: Plan, judged: Mapping[Path, FinishedRun], certificates: Mapping[Path, Certificate | str]
 ) -> Iterator[tuple[Path, FinishedRun | str]]:
-    """Yield each published run, judged again unless it is in `judged`, or why it is not on the page."""
+    """Yield each published run, judged again unless it is in `judged` or certified, or why it is not on the page."""
     for folder in folders(reports):
         if folder in judged:
             yield folder, judged[folder]
@@ -231,15 +233,19 @@ def read_runs(
         if bad := explain_bad_name(folder):
             yield folder, bad
             continue
-        path = find_published_results(folder) or folder / PUBLISHED
+        path, certificate = find_published_results(folder) or folder / PUBLISHED, certificates.get(folder)
         try:
-            evidence = read(path)
-            refuse_unsound(evidence, plan, path)
+            if isinstance(certificate, Certificate):
+                evidence, conclusion = certificate.evidence, certificate.conclusion
+            else:
+                evidence = read(path)
+                refuse_unsound(evidence, plan, path)
+                conclusion = conclude_evidence(plan, evidence)
             _refuse_unfit(evidence, plan, path)
         except InvalidEvidence as refused:
             yield folder, str(refused)
         else:
-            yield folder, FinishedRun(plan, evidence, conclude_evidence(plan, evidence))
+            yield folder, FinishedRun(plan, evidence, conclusion)
 
 
 def size(reports: Path) -> int:

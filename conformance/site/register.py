@@ -28,12 +28,29 @@ _KEYS = (
 those who tested and ran it again, as they call themselves."""
 
 
+def check_certificates(
+    site: Path, plan: Plan, trust: Trust, known: Mapping[Path, Certificate]
+) -> dict[Path, Certificate | str]:
+    """Return every certificate below a folder, or why it is refused. Those in `known` were just checked."""
+    folders = (path.parent for path in sorted(site.glob(f"*/{STATEMENT}")))
+    return {folder: known.get(folder) or _check_or_refuse(folder, plan, trust) for folder in folders}
+
+
+def _check_or_refuse(folder: Path, plan: Plan, trust: Trust) -> Certificate | str:
+    if bad := explain_bad_name(folder):
+        return bad
+    try:
+        return check_for_site(folder, plan, trust)
+    except (InvalidEvidence, OtherSuite) as refused:
+        return str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
+
+
 def write_register(
-    folder: Path, plan: Plan, trust: Trust, site: Site, checked: Mapping[Path, Certificate]
+    folder: Path, certificates: Mapping[Path, Certificate | str], plan: Plan, trust: Trust, site: Site
 ) -> list[dict[str, Any]]:
-    """Verify every certificate below a folder but those in `checked`, list all there, and return the list."""
+    """List the certificates below a folder there, and return the list."""
     seen: dict[str, str] = {}
-    entries = [_entry(path.parent, plan, trust, seen, checked) for path in sorted(folder.glob(f"*/{STATEMENT}"))]
+    entries = [_entry(path, certificate, plan, trust, seen) for path, certificate in certificates.items()]
     replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
     shown = [{**each, "scope": scope_of({"warnedTests": [], "passedTests": each["scope"] or []})} for each in entries]
     stated = {entry["folder"] for entry in entries}
@@ -57,7 +74,7 @@ def check_for_site(folder: Path, plan: Plan, trust: Trust) -> Certificate:
 
 
 def _entry(
-    folder: Path, plan: Plan, trust: Trust, seen: dict[str, str], checked: Mapping[Path, Certificate]
+    folder: Path, certificate: Certificate | str, plan: Plan, trust: Trust, seen: dict[str, str]
 ) -> dict[str, Any]:
     """Describe a certificate; `why` says why it is refused, or why it does not conform.
 
@@ -65,12 +82,8 @@ def _entry(
     """
     entry: dict[str, Any] = dict.fromkeys(_KEYS)
     entry["folder"] = folder.name
-    if bad := explain_bad_name(folder):
-        return {**entry, "why": bad}
-    try:
-        certificate = checked.get(folder) or check_for_site(folder, plan, trust)
-    except (InvalidEvidence, OtherSuite) as refused:
-        return {**entry, "why": str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")}
+    if isinstance(certificate, str):
+        return {**entry, "why": certificate}
     if (first := seen.setdefault(certificate.statement.sha256, folder.name)) != folder.name:
         return {**entry, "why": f"is the certificate of {first} again"}
     statement, signer, issuer = certificate.statement, certificate.signer, certificate.issuer
