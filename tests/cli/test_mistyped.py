@@ -94,6 +94,12 @@ def test_only_a_page_imports_jinja2() -> None:
     assert done.stdout.splitlines()[-1] == "early: False"
 
 
+def test_a_list_imports_nothing_of_runs_or_reports() -> None:
+    done = python("-X", "importtime", "-m", "conformance", "list", "rules")
+    assert "conformance.cli.facts\n" in done.stderr
+    assert not [room for room in ("draw", "evidence", "report", "run") if f"conformance.{room}\n" in done.stderr]
+
+
 def test_a_value_that_a_page_lacks_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.render.FOLDER", tmp_path)
     (tmp_path / "of-a-test.html").write_text("<p>{{ given }}", encoding="utf-8")

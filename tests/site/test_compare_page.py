@@ -54,9 +54,9 @@ def test_a_case_in_which_one_alone_fails_is_marked_so(runs: Runs) -> None:
     assert len(set(kinds)) == 2
 
 
-def test_backends_that_do_the_same_do_not_disagree(runs: Runs, plan: Plan) -> None:
+def test_backends_that_do_the_same_do_not_disagree(runs: Runs, plan: Plan, tmp_path: Path) -> None:
     right, wrong = runs
-    both = [right, right]
+    both = [right, finish_run(plan, Right(), tmp_path / "again")]
     assert not any(differs([run.cases[case] for run in both]) for case in plan.suite.cases)
     assert not any(one_fails([run.cases[case] for run in both]) for case in plan.suite.cases)
     assert name_runs(both) == ["right 1 (1)", "right 1 (2)"]
