@@ -92,7 +92,7 @@ class Certificate:
     evidence: Evidence
     conclusion: Conclusion
     content: FolderContent
-    """The file of the evidence."""
+    """The file of the evidence, read once."""
     level: str
     signer: Signer | None
     """Who signed the statement; None if nobody asked."""

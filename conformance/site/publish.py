@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +61,8 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
     Nothing is written yet, so that one bad run of several leaves the site as it was.
     """
     certificate = check_for_site(results.parent, plan, trust) if (results.parent / STATEMENT).is_file() else None
+    if certificate is not None and certificate.content.path != results:
+        raise InvalidEvidence(f"{results}: is not the evidence of the certificate beside it; name the folder")
     if certificate is None:
         data = read_content(results)
         evidence = parse(data, results)
@@ -152,18 +154,37 @@ def folders(reports: Path) -> list[Path]:
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
-def write_pages(
-    reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()
-) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
-    """Write every page of the site. `new`: what has just been published, and need not be checked again.
+class CheckedSite(NamedTuple):
+    """What is published."""
 
-    Return the runs that it shows, why other folders are not on it, and the certificates.
+    certificates: Mapping[Path, Certificate | str]
+    """By folder, each certificate, or why it is refused."""
+    found: Sequence[tuple[Path, FinishedRun | str]]
+    """Each folder with its run, or why it is not shown."""
+
+
+def check_site(
+    reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = (), tick: Callable[[], None] = lambda: None
+) -> CheckedSite:
+    """Verify what is published, and judge it again. `new`: what has just been published, and need not be checked.
+
+    `tick` is called for each certificate.
     """
     published = {each.folder: each for each in new}
     known = {folder: each.certificate for folder, each in published.items() if each.certificate is not None}
-    certificates = check_certificates(reports, plan, trust, known)
+    certificates = check_certificates(reports, plan, trust, known, tick)
     judged = {folder: each.run for folder, each in published.items()}
-    found = list(_read_runs(reports, plan, judged, certificates))
+    return CheckedSite(certificates, list(_read_runs(reports, plan, judged, certificates)))
+
+
+def write_pages(
+    reports: Path, plan: Plan, trust: Trust, checked: CheckedSite
+) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
+    """Write every page of the site.
+
+    Return the runs that it shows, why other folders are not on it, and the certificates.
+    """
+    certificates, found = checked
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [facts for _, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,14 @@ those who tested and ran it again, as they call themselves."""
 
 
 def check_certificates(
-    site: Path, plan: Plan, trust: Trust, known: Mapping[Path, Certificate]
+    site: Path, plan: Plan, trust: Trust, known: Mapping[Path, Certificate], tick: Callable[[], None]
 ) -> dict[Path, Certificate | str]:
     """Return every certificate below a folder, or why it is refused. Those in `known` were just checked."""
-    folders = (path.parent for path in sorted(site.glob(f"*/{STATEMENT}")))
-    return {folder: known.get(folder) or _check_or_refuse(folder, plan, trust) for folder in folders}
+    certificates: dict[Path, Certificate | str] = {}
+    for path in sorted(site.glob(f"*/{STATEMENT}")):
+        certificates[path.parent] = known.get(path.parent) or _check_or_refuse(path.parent, plan, trust)
+        tick()
+    return certificates
 
 
 def _check_or_refuse(folder: Path, plan: Plan, trust: Trust) -> Certificate | str:

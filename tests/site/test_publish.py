@@ -14,7 +14,7 @@ from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
 from conformance.report.verify import verify
-from conformance.site.publish import size, write_pages
+from conformance.site.publish import check_site, size, write_pages
 from tests.builders import (
     ROOT,
     Cli,
@@ -123,7 +123,7 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     assert head in report.read_text(encoding="utf-8")
     assert not verify(report.parent, plan).mismatches
     shutil.rmtree(reports / "right-0.9")
-    write_pages(reports, plan, Trust())
+    write_pages(reports, plan, Trust(), check_site(reports, plan, Trust()))
     assert "<p class=since></p>" in report.read_text(encoding="utf-8")
     assert list_broken_links(reports) == []
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"
@@ -151,6 +151,14 @@ def test_all_runs_are_read_before_one_is_written(command: Command) -> None:
     command.run(RIGHT)
     call_publish(command, command.out, command.folder / "none").expect(2, err="none: cannot be read")
     assert not list(command.folder.glob(f"reports/*/{PUBLISHED}")), "all are read before one is written"
+
+
+def test_other_evidence_beside_a_certificate_is_refused(command: Command) -> None:
+    command("certify", "--suite", command.folder, RIGHT, "--out", command.out).expect(1)
+    other = command.out / "other.jsonl"
+    other.write_bytes((command.out / "results.jsonl").read_bytes())
+    call_publish(command, other).expect(2, err=f"{other}: is not the evidence of the certificate beside it; name the")
+    call_publish(command, command.out / "results.jsonl").expect(0)
 
 
 def test_a_folder_with_a_name_that_links_elsewhere_is_named(command: Command) -> None:
