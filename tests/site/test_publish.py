@@ -153,6 +153,7 @@ def test_all_runs_are_read_before_one_is_written(command: Command) -> None:
     assert not list(command.folder.glob(f"reports/*/{PUBLISHED}")), "all are read before one is written"
 
 
+@pytest.mark.slow
 def test_other_evidence_beside_a_certificate_is_refused(command: Command) -> None:
     command("certify", "--suite", command.folder, RIGHT, "--out", command.out).expect(1)
     other = command.out / "other.jsonl"
