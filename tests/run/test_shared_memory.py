@@ -48,6 +48,10 @@ def test_shapes_of_all_steps_lie_in_one_memory() -> None:
     assert len({*backend.memories}) == 1
 
 
+def test_who_rejects_at_compile_has_changed_no_shape() -> None:
+    assert run_row(row_of(PLACED), miniatures.Refuses()).diagnosis == "refused a legal call"
+
+
 def test_shapes_of_other_cases_have_their_own_memory() -> None:
     backend = Noting()
     run_row(row_of("the-shape-changes[DynamicReshape-1-f32-s32]"), backend)
