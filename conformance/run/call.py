@@ -42,10 +42,11 @@ def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | 
     kept = {} if programs is None else programs
 
     def run() -> Any:
+        arguments = arguments_of(step)  # first, or memory that steps share holds another shape if compile fails
         program = kept.get(step.graph)
         if program is None:
             program = kept[step.graph] = adapter.compile(step.graph)
-        return program.run(*arguments_of(step))
+        return program.run(*arguments)
 
     answer, error = attempt(run)
     return conclude_call(step, answer, error), answer
