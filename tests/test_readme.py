@@ -1,6 +1,9 @@
 """README is short, and its links and commands exist."""
 
 import re
+import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -27,6 +30,14 @@ def test_the_readme_shows_commands_that_there_are() -> None:
         assert command in COMMANDS, command
         for option in re.findall(r" (--[a-z-]+)", rest.partition("#")[0]):
             assert option in parser_of(command).options, f"conformance {command} {option}"
+
+
+def test_the_python_that_pages_show_runs() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (*ROOT.glob("*.md"), *ROOT.glob("[!.r]*/*.md"))]
+    shown = re.findall(r"^ {4,6}(?:\$ )?python3? (-c .+)$", "\n".join(texts), re.MULTILINE)
+    assert shown
+    for words in shown:
+        subprocess.run([sys.executable, *shlex.split(words)], cwd=ROOT, check=True, timeout=60)
 
 
 def test_how_we_read_names_every_document_and_no_other() -> None:

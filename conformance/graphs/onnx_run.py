@@ -121,20 +121,23 @@ def _make_input(value: Any, dims: Sequence[int]) -> Any:
 def _trace(onnx: Any, model: Any, reshapes: Sequence[Reshape], feeds: Mapping[str, Any]) -> dict[str, Any]:
     part = type(model)()
     part.CopyFrom(model)
-    for each in reshapes:
-        _add_output(onnx, part.graph, "Shape", each.src, f"traced dims {each.number}", _INT64)
-        _add_output(onnx, part.graph, "Identity", each.src, f"traced src {each.number}", None)
-        _add_output(onnx, part.graph, "Identity", each.shape, f"traced shape {each.number}", _INT64)
+    sources = dict.fromkeys(each.src for each in reshapes)  # each once, for ONNX Runtime copies it
+    shapes = dict.fromkeys(each.shape for each in reshapes)
+    for name in sources:
+        _add_output(onnx, part.graph, "Shape", name, f"traced dims {name}", _INT64)
+        _add_output(onnx, part.graph, "Identity", name, f"traced src {name}", None)
+    for name in shapes:
+        _add_output(onnx, part.graph, "Identity", name, f"traced shape {name}", _INT64)
     session = _open_session(part)
-    wanted = [f"traced {what} {each.number}" for each in reshapes for what in ("dims", "shape")]
+    wanted = [*(f"traced dims {name}" for name in sources), *(f"traced shape {name}" for name in shapes)]
     found = dict(zip(wanted, session.run(wanted, dict(feeds)), strict=True))
     kinds = {output.name: output.type for output in session.get_outputs()}
     return {
         f"graph.node[{number}]": {
-            "src": found[f"traced dims {number}"].tolist(), "shape": found[f"traced shape {number}"].tolist(),
-            "type": kinds[f"traced src {number}"].removeprefix("tensor(").removesuffix(")"),
+            "src": found[f"traced dims {src}"].tolist(), "shape": found[f"traced shape {shape}"].tolist(),
+            "type": kinds[f"traced src {src}"].removeprefix("tensor(").removesuffix(")"),
         }
-        for number, _, _ in reshapes
+        for number, src, shape in reshapes
     }  # fmt: skip
 
 

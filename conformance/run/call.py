@@ -40,21 +40,22 @@ AnswerOrError = tuple[Any, BaseException | None]
 def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | None) -> tuple[Outcome, Any]:
     """Make the call of a step; return its outcome and its answer. A graph among `programs` is not compiled again."""
     kept = {} if programs is None else programs
-    if step.one_shape_memory:
-        for shape in step.arriving:  # also if it is rejected at compile: memory that differs is blamed on the backend
-            shape.restore()
 
     def run() -> Any:
+        arguments = arguments_of(step)  # first, or memory that steps share holds another shape if compile fails
         program = kept.get(step.graph)
         if program is None:
             program = kept[step.graph] = adapter.compile(step.graph)
-        return program.run(*arguments_of(step))
+        return program.run(*arguments)
 
     answer, error = attempt(run)
     return conclude_call(step, answer, error), answer
 
 
 def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
+    if step.one_shape_memory:
+        for shape in step.arriving:
+            shape.restore()
     return step.src.tensor, tuple([shape.tensor for shape in step.arriving]), step.may_overwrite
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from conformance.graphs import onnx_trace
+from conformance.graphs import onnx_run, onnx_trace
 from conformance.graphs.onnx_run import run_model
 from tests.builders import Cli
 from tests.graphs.graph_files import dump, static, tensor
@@ -58,6 +58,22 @@ def test_every_reshape_up_to_the_one_that_fails_is_seen(tmp_path: Path) -> None:
     assert [*seen["reshapes"]] == [f"graph.node[{k}]" for k in range(5)]
     assert (seen["reshapes"]["graph.node[4]"]["src"], seen["reshapes"]["graph.node[4]"]["shape"]) == ([4, 1], [3])
     assert seen["failure"]
+
+
+def test_a_tensor_of_many_reshapes_is_copied_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [node("Reshape", "x s", "a"), node("Reshape", "x s", "b"), node("Reshape", "x t", "y")]
+    shapes = [constant("s", 4), constant("t", 2, 2)]
+    copied: list[str] = []
+    open_session = onnx_run._open_session
+
+    def note(model: Any) -> Any:
+        copied.extend(each.input[0] for each in model.graph.node if each.op_type == "Identity")
+        return open_session(model)
+
+    monkeypatch.setattr(onnx_run, "_open_session", note)
+    seen = run_model(Path(save_model(tmp_path, *nodes, x=value("x", 4), constants=shapes)), {"x": [4]})
+    assert [each["shape"] for each in seen["reshapes"].values()] == [[4], [4], [2, 2]]
+    assert copied == ["x", "s", "t"]
 
 
 @pytest.mark.usefixtures("in_process")

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.isolate.backend import Isolation, use_backend
 from conformance.load.cases import load_suite
-from conformance.model import Graph, Program, Tensor
+from conformance.model import Graph, Program, Rejected, Tensor
 from conformance.plan.rows import Row, plan_of_cases
 from conformance.run.row import run_row
 
@@ -48,8 +48,19 @@ def test_shapes_of_all_steps_lie_in_one_memory() -> None:
     assert len({*backend.memories}) == 1
 
 
-def test_who_rejects_at_compile_has_changed_no_shape() -> None:
-    assert run_row(row_of(PLACED), miniatures.Refuses()).diagnosis == "refused a legal call"
+class WithoutBf16(Noting):
+    """It rejects each graph of bf16."""
+
+    def compile(self, graph: Graph) -> Program:
+        if graph.src.type == "bf16":
+            raise Rejected("compile", "no bf16")
+        return super().compile(graph)
+
+
+def test_who_rejects_at_compile_changes_no_shape() -> None:
+    run_row(row_of(PLACED), Noting())  # leaves its last shape in the memory
+    result = run_row(row_of(PLACED.replace("f32", "bf16")), WithoutBf16())
+    assert [(outcome.kind, outcome.faults) for outcome in result.outcomes] == [("rejected", ())] * 4
 
 
 def test_shapes_of_other_cases_have_their_own_memory() -> None:
