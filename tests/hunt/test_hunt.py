@@ -77,7 +77,10 @@ def test_a_planted_backend_within_3000_examples(name: str, tmp_path: Path) -> No
     find(name, 3000, tmp_path)
 
 
-OF_MILLIONS = ("counts-in-f32", "inferred-in-f32", "divides-in-f32", "millions-not-supported", "indexed-in-20-bits")
+OF_MILLIONS = (
+    "counts-in-f32", "inferred-in-f32", "divides-in-f32", "millions-not-supported", "indexed-in-20-bits",
+    "counts-f32-elements-in-f32",
+)  # fmt: skip
 """They are wrong only with more elements than a hunt has time for. Cases find them."""
 BY_COINCIDENCE = (
     "divides-by-a-product-that-wraps", "digits-are-the-key", "lengths-in-a-row-are-the-key", "a-weak-hash-is-the-key",
@@ -88,8 +91,12 @@ AFTER_MANY_CALLS = (
     "trusts-a-program-after-many-shapes",
 )  # fmt: skip
 """They are wrong only after more calls than an example has. Cases and `run --drawn-rows` find them."""
-NOT_DRAWN = ("entries-of-shape-side-by-side", "nodes-before-the-last-are-believed")
-"""Hunts draw no shape with entries apart, and no form of a node before the last. Cases find them."""
+NOT_DRAWN = (
+    "entries-of-shape-side-by-side", "nodes-before-the-last-are-believed", "declarations-between-nodes-not-read",
+    "six-nodes-at-most", "eight-nodes-at-most",
+)  # fmt: skip
+"""Hunts draw no shape with entries apart, no form and no declared dims of a node before the last, and at most five
+nodes. Cases find them."""
 
 
 SLOW_TO_SHRINK = ("one-buffer-for-all-threads",)
