@@ -8,6 +8,7 @@ A run goes through the seams in this order, each a method of `Broken` with a dec
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -64,6 +65,10 @@ def resolve(src: Dims, shape: Dims, special_zero: bool, zero_may_meet_infer: boo
     if rule is None:
         return dst  # type: ignore[return-value] # all its lengths are known
     raise Illegal(rule) if dst is None else Unspecified(rule, dst)
+
+
+_HERE = threading.local()
+"""The dims of the graph's src and the index of the node that this thread is at: threads may run one program at once."""
 
 
 class PlantedCall(NamedTuple):
@@ -161,6 +166,12 @@ class Broken(Reference):
     """The backend that compiled the program."""
 
     @property
+    def first(self) -> Dims:
+        """The dims of the graph's src."""
+        dims: Dims = _HERE.first
+        return dims
+
+    @property
     def chained(self) -> bool:
         return len(self.graph.nodes) > 1
 
@@ -180,14 +191,14 @@ class Broken(Reference):
         return self.execute(Run(self, src, shapes, may_overwrite))
 
     def settle(self, stage: str, nodes: tuple[Node, ...], dims: Dims, shapes: tuple[Tensor, ...]) -> Dims:
-        self.first, self.position = dims, -1
+        _HERE.first, _HERE.position = dims, -1
         return super().settle(stage, nodes, dims, shapes)
 
     def answer(self, node: Node, src: Dims, shape: Dims) -> Decided:
-        self.position += 1
+        _HERE.position += 1
         entries = tuple([int(length) for length in shape])  # some backends do not check that they are integers
         try:
-            return self.resolve(PlantedCall(src, entries, get_flag(node), node, self.position, self)), None
+            return self.resolve(PlantedCall(src, entries, get_flag(node), node, _HERE.position, self)), None
         except Illegal as illegal:
             return None, illegal.args[0]
         except Unspecified as silence:

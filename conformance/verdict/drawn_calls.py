@@ -22,9 +22,9 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     if not any(held) or any(each.header["suite"]["digest"] != plan.suite.digest for each in both):
         return frozenset()
     rows = _draw(plan, old)
-    old_called = _called(old, rows)
+    old_called = _pick_called(old, rows)
     draws_the_same = (old.claims, old.header.get("drawn")) == (new.claims, new.header.get("drawn"))
-    new_called = _called(new, rows if draws_the_same else _draw(plan, new))
+    new_called = _pick_called(new, rows if draws_the_same else _draw(plan, new))
     same = {id_ for id_, row in old_called.items() if id_ in new_called and new_called[id_].case == row.case}
     unknown = _find_unknown(old, old_called, held[0]) | _find_unknown(new, new_called, held[1])
     return frozenset((same & (held[0] | held[1])) - unknown)
@@ -38,7 +38,7 @@ def kind_of(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]
 
 def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
     """Draw again the rows that a run called, in their order; InvalidEvidence if it lacks some and does not say so."""
-    return _called(evidence, _draw(plan, evidence))
+    return _pick_called(evidence, _draw(plan, evidence))
 
 
 def _draw(plan: Plan, evidence: Evidence) -> Sequence[Row]:
@@ -49,8 +49,8 @@ def _draw(plan: Plan, evidence: Evidence) -> Sequence[Row]:
     return [*Drawer(plan.suite.spec, evidence.claims).rows(Drawn(**evidence.header["drawn"]))]
 
 
-def _called(evidence: Evidence, rows: Sequence[Row]) -> dict[str, Row]:
-    if not rows:
+def _pick_called(evidence: Evidence, rows: Sequence[Row]) -> dict[str, Row]:
+    if "drawn" not in evidence.footer:
         return {}
     counts = evidence.footer["drawn"]
     is_whole = has_called_all(evidence) and not counts["failures"]

@@ -80,7 +80,7 @@ def shown_lines(case: str, every_line: bool) -> list[str]:
     """Return the lines of a drawn case that a terminal shows. One that fails as a sequence only may have a hundred."""
     lines = case.rstrip().split("\n")
     more = 0 if every_line else len(lines) - _MAX_CASE_LINES
-    return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines, which the report has"]
+    return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines; --verbose shows them"]
 
 
 def sort_failures(rows: Iterable[Failed], conclusion: Conclusion) -> list[Failed]:

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
@@ -16,6 +17,8 @@ from conformance.model import Adapter
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row, plan_of
 from conformance.run import row as row_module
+from conformance.run.at_once import run_in_threads
+from conformance.run.call import arguments_of
 from conformance.run.row import run_row
 from conformance.selfcheck.mutants import (
     Planted,
@@ -170,3 +173,17 @@ def make_result(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, in
 )
 def test_a_planted_backend_must_fail_its_rule_and_little_else(found: Planted, words: str | None) -> None:
     assert (found.wrong is None) if words is None else words in (found.wrong or "")
+
+
+def test_threads_of_one_planted_program_count_nodes_apart() -> None:
+    """Otherwise a backend is caught because it is called by threads, and not for what was planted."""
+    steps = (row.steps[0] for row in rows() if len(row.case.steps[0].shapes) == 5)
+    step = next(step for step in steps if step.arriving and step.meanings[0].meaning.kind == "legal")
+    interval = sys.getswitchinterval()
+    program = broken_backends()["six-nodes-at-most"]().compile(step.graph)
+    sys.setswitchinterval(1e-6)
+    try:
+        answers = run_in_threads([lambda: {program.run(*arguments_of(step)).shape for _ in range(300)}] * 4)
+    finally:
+        sys.setswitchinterval(interval)
+    assert answers == [{step.meanings[0].meaning.dst}] * 4

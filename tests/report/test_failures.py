@@ -88,7 +88,9 @@ def test_only_commands_and_paths_are_wider_than_the_terminal(
     assert [line for line in wide if not line.strip().startswith(("conformance ", "results: "))] == []
 
 
-@pytest.mark.parametrize(("every_row", "steps", "more"), [(False, 22, "and 78 more lines, which"), (True, 100, "")])
+@pytest.mark.parametrize(
+    ("every_row", "steps", "more"), [(False, 22, "# and 78 more lines; --verbose shows them"), (True, 100, "")]
+)
 def test_a_long_drawn_case_is_cut_on_the_terminal(
     run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], every_row: bool, steps: int, more: str
 ) -> None:
