@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
@@ -100,6 +100,10 @@ class Certificate:
     """The same for the audit, if there is one."""
     audited_rows: int
     """The rows that the issuer called again."""
+
+    def without_lines(self) -> Certificate:
+        """Return this certificate without the bytes of its evidence, which are some megabytes."""
+        return replace(self, content=replace(self.content, lines=b""))
 
 
 def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = True) -> Certificate:

@@ -110,7 +110,7 @@ class Step:
 
     @property
     def shares_nothing(self) -> bool:
-        """Whether nodes are said to share a shape, and none takes that of the node before it."""
+        """Ask whether nodes are said to share a shape, and none takes that of the node before it."""
         return self.shared_shape and not any(map(self.shares_shape, range(len(self.shapes))))
 
 

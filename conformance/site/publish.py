@@ -53,6 +53,7 @@ class Publication(NamedTuple):
     """In words; None if the folder is new, or holds the same."""
     run: FinishedRun
     certificate: Certificate | None
+    """Without the bytes of its evidence."""
 
 
 def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publication:
@@ -63,22 +64,16 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
     certificate = check_for_site(results.parent, plan, trust) if (results.parent / STATEMENT).is_file() else None
     if certificate is not None and certificate.content.path != results:
         raise InvalidEvidence(f"{results}: is not the evidence of the certificate beside it; name the folder")
-    if certificate is None:
-        data = read_content(results)
-        evidence = parse(data, results)
-        refuse_unsound(evidence, plan, results)
-    else:
-        data, evidence = certificate.content.lines, certificate.evidence
-    _refuse_unfit(evidence, plan, results)
+    data = read_content(results) if certificate is None else certificate.content.lines
+    evidence = parse(data, results) if certificate is None else certificate.evidence
+    run = _judge(evidence, certificate, plan, results)
     name = name_of(evidence.header["backend"]["name"], str(evidence.header["backend"]["version"]))
     if not name or name in (Path(SPECIFICATION).parts[0], FOLDER, ASSETS):
         raise InvalidEvidence(
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
     packed = pack(data)
-    conclusion = conclude_evidence(plan, evidence) if certificate is None else certificate.conclusion
-    run = FinishedRun(plan, evidence, conclusion)
-    page = report.texts(plan, evidence, conclusion, (PAGE,), packed, certificate is not None)[PAGE]
+    page = report.texts(plan, evidence, run.conclusion, (PAGE,), packed, certificate is not None)[PAGE]
     files = {PUBLISHED: packed, PAGE: page.encode("utf-8")}
     if certificate is not None:
         present = [name for name in _CERTIFICATE if (results.parent / name).is_file()]
@@ -89,7 +84,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
         files |= {name: text.encode("utf-8") for name, text in pages}
     before = find_results(reports / name)
     replaces = _describe_replacement(before[0], evidence) if before else None
-    return Publication(reports / name, files, replaces, run, certificate)
+    return Publication(reports / name, files, replaces, run, certificate and certificate.without_lines())
 
 
 def refuse_foreign_pages(site: Path) -> None:
@@ -126,8 +121,13 @@ def _describe_replacement(path: Path, evidence: Evidence) -> str | None:
     return f"replaces the run of {before.header['started']}"
 
 
-def _refuse_unfit(evidence: Evidence, plan: Plan, path: Path) -> None:
-    """Refuse sound evidence that is not published: a part of a run, and a run of the reference or in our process."""
+def _judge(evidence: Evidence, certificate: Certificate | None, plan: Plan, path: Path) -> FinishedRun:
+    """Return a run, judged again unless the check of its certificate did so; InvalidEvidence if it is not sound.
+
+    A part of a run, and a run of the reference or in our process, are refused too.
+    """
+    if certificate is None:
+        refuse_unsound(evidence, plan, path)
     if evidence.target.is_part:
         what = "is a part of a run, by -k, --last-failed, --shard, --operation, --document or --type"
         raise InvalidEvidence(f"{path}: {what}; only whole runs are published")
@@ -137,6 +137,7 @@ def _refuse_unfit(evidence: Evidence, plan: Plan, path: Path) -> None:
         raise InvalidEvidence(f"{path}: the backend ran in the suite's own process; run it without --isolation none")
     if is_reference(evidence.header["backend"]["adapter"]):
         raise InvalidEvidence(f"{path}: is a run of the suite's own reference, which is no library; publish a library")
+    return FinishedRun(plan, evidence, certificate.conclusion if certificate else conclude_evidence(plan, evidence))
 
 
 def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
@@ -155,7 +156,7 @@ def folders(reports: Path) -> list[Path]:
 
 
 class CheckedSite(NamedTuple):
-    """What is published."""
+    """The certificates and runs of a site."""
 
     certificates: Mapping[Path, Certificate | str]
     """By folder, each certificate, or why it is refused."""
@@ -173,8 +174,7 @@ def check_site(
     published = {each.folder: each for each in new}
     known = {folder: each.certificate for folder, each in published.items() if each.certificate is not None}
     certificates = check_certificates(reports, plan, trust, known, tick)
-    judged = {folder: each.run for folder, each in published.items()}
-    return CheckedSite(certificates, list(_read_runs(reports, plan, judged, certificates)))
+    return CheckedSite(certificates, list(_read_runs(reports, plan, published, certificates)))
 
 
 def write_pages(
@@ -244,29 +244,23 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Pat
 
 
 def _read_runs(
-    reports: Path, plan: Plan, judged: Mapping[Path, FinishedRun], certificates: Mapping[Path, Certificate | str]
+    reports: Path, plan: Plan, new: Mapping[Path, Publication], certificates: Mapping[Path, Certificate | str]
 ) -> Iterator[tuple[Path, FinishedRun | str]]:
-    """Yield each published run, judged again unless it is in `judged` or certified, or why it is not on the page."""
+    """Yield each published run, judged again unless it is new or certified, or why it is not on the page."""
     for folder in folders(reports):
-        if folder in judged:
-            yield folder, judged[folder]
+        if folder in new:
+            yield folder, new[folder].run
             continue
         if bad := explain_bad_name(folder):
             yield folder, bad
             continue
-        path, certificate = find_published_results(folder) or folder / PUBLISHED, certificates.get(folder)
+        path, found = find_published_results(folder) or folder / PUBLISHED, certificates.get(folder)
+        certificate = found if isinstance(found, Certificate) else None
         try:
-            if isinstance(certificate, Certificate):
-                evidence, conclusion = certificate.evidence, certificate.conclusion
-            else:
-                evidence = read(path)
-                refuse_unsound(evidence, plan, path)
-                conclusion = conclude_evidence(plan, evidence)
-            _refuse_unfit(evidence, plan, path)
+            evidence = certificate.evidence if certificate else read(path)
+            yield folder, _judge(evidence, certificate, plan, path)
         except InvalidEvidence as refused:
             yield folder, str(refused)
-        else:
-            yield folder, FinishedRun(plan, evidence, conclusion)
 
 
 def size(reports: Path) -> int:

@@ -43,7 +43,7 @@ def _check_or_refuse(folder: Path, plan: Plan, trust: Trust) -> Certificate | st
     if bad := explain_bad_name(folder):
         return bad
     try:
-        return check_for_site(folder, plan, trust)
+        return check_for_site(folder, plan, trust).without_lines()
     except (InvalidEvidence, OtherSuite) as refused:
         return str(refused).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
 
