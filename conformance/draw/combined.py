@@ -39,14 +39,18 @@ class Combination(NamedTuple):
 
 
 def read_combinations(factors: Factors) -> Iterator[Combination]:
-    """Yield the lines of the bundled file. A specification with other operations has other ways, taken in turn."""
-    for line in _lines():
-        digits, src, shape, flag = line.split()
-        chosen = {
-            name: factors.values[name][DIGITS.index(digit) % len(factors.values[name])]
-            for name, digit in zip(factors.chosen, digits, strict=True)
-        }
-        yield Combination(DrawnCall(_lengths(src), _lengths(shape), flag == "true"), chosen)
+    """Yield the lines of the bundled file."""
+    return (read_combination(factors, number) for number in range(count_combinations()))
+
+
+def read_combination(factors: Factors, number: int) -> Combination:
+    """Read one line of the bundled file. A specification with other operations has other ways, taken in turn."""
+    digits, src, shape, flag = _lines()[number].split()
+    chosen = {
+        name: factors.values[name][DIGITS.index(digit) % len(factors.values[name])]
+        for name, digit in zip(factors.chosen, digits, strict=True)
+    }
+    return Combination(DrawnCall(_lengths(src), _lengths(shape), flag == "true"), chosen)
 
 
 def _lengths(text: str) -> Lengths:

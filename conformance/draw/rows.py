@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..plan.quick import quick_rows
 from ..plan.rows import Row, is_expressible, row_of
 from .calls import Draw, DrawnCall
 from .cases import draw_case, draw_long_sequence
-from .combined import Combination, case_of, count_combinations, read_combinations
+from .combined import case_of, count_combinations, read_combination
 from .factors import Codes, Factors, OperationWay, Values, describe_call, ways_of
 
 MAX_TRIES = 40
@@ -82,10 +81,6 @@ class Drawer:
         facets = facets_of_way(self._simplest, way.operation, way.shape_type, way.given)
         return self._claims.offers(way.operation.id) and not self._claims.find_unclaimed(frozenset(facets))
 
-    @cached_property
-    def _combinations(self) -> list[Combination]:
-        return list(read_combinations(self._factors))
-
     def rows(self, drawn: Drawn) -> Iterator[Row]:
         """Yield the rows in their order.
 
@@ -118,7 +113,7 @@ class Drawer:
             return None
         length = LONG_CALLS.get(number, LONG_CALLS[FIRST_SEQUENCE]) if number % SEQUENCE_EVERY == FIRST_SEQUENCE else 0
         combination = number - _sequences_before(number)
-        if not length and combination < len(self._combinations):
+        if not length and combination < count_combinations():
             return self.claimed_row(combination, f"drawn-{seed}-{number}")
         ways = list(self._ways.values())
         static = [way for way in ways if way.given != "runtime"] if length > LONG_CALLS[FIRST_SEQUENCE] else []
@@ -138,7 +133,7 @@ class Drawer:
         Values that it claims keep meeting each other: a value is replaced by the simplest one, a way, a type and a call
         by the next.
         """
-        call, chosen = self._combinations[number]
+        call, chosen = read_combination(self._factors, number)
         names = list(self._ways)
         name_of_way = chosen["way"] if chosen["way"] in self._ways else names[number % len(names)]
         types = self._types_of(way := self._ways[name_of_way])
@@ -147,7 +142,7 @@ class Drawer:
         type_ = chosen["type"] if chosen["type"] in types else types[number % len(types)]
         if (name_of_way, type_) != (chosen["way"], chosen["type"]):
             chosen = self._factors.fitting(call, {**chosen, "way": name_of_way, "type": type_})
-        others = chain(islice(self._combinations, number + 1, None), islice(self._combinations, number))
+        others = chain(range(number + 1, count_combinations()), range(number))
         while True:
             row = self._row(case_of(call, chosen, number, name), way)
             unclaimed = {facet.partition(":")[0] for facet in self._claims.find_unclaimed(row.facets)} if row else set()
@@ -159,7 +154,7 @@ class Drawer:
                 other = next(others, None)
                 if other is None:
                     return None
-                call = other.call
+                call, _ = read_combination(self._factors, other)
             chosen = self._factors.fitting(call, {**chosen, **simplest})
 
     def _types_of(self, way: OperationWay) -> list[str]:

@@ -24,7 +24,7 @@ from ..isolate.backend import (
     Isolation,
     as_remote,
     note_opened_files,
-    open_backend,
+    open_another,
     process_ends,
     process_notes,
     split_rows,
@@ -249,7 +249,7 @@ def _run_in_order(
     chosen = chosen_rows(request)
     waived = {row.id: result for row in chosen if (result := setup.waive_call(row))}
     called = {row.id for row in chosen} - waived.keys()
-    open_another = partial(open_backend, request.backend, request.isolation, request.limits)
+    another = partial(open_another, adapter, request.backend, request.isolation, request.limits)
     first_slow = next((number for number, row in enumerate(rows) if has_many_elements(row.case)), len(rows))
 
     def run_part(start: int, end: int) -> Iterator[tuple[Row, Result]]:
@@ -264,10 +264,10 @@ def _run_in_order(
             else:
                 yield row, waived.get(row.id) or result_without_call(row, NOT_RUN)
 
-    with use_jobs(adapter, open_another, claims, request.isolation, request.jobs, request.hangs) as call:
+    with use_jobs(adapter, another, claims, request.isolation, request.jobs, request.hangs) as call:
         yield from run_part(0, first_slow)
         if drawn:
-            yield from drawn.run(call, open_another)
+            yield from drawn.run(call, another)
         yield from run_part(first_slow, len(rows))
 
 
