@@ -196,7 +196,6 @@ def write_pages(
     site = Site(plan.suite.digest, max((run.evidence.header["started"][:10] for run in finished), default=""))
     entries = write_register(reports, certificates, plan, trust, site)
     write_playground(reports / PLAYGROUND, plan.suite.spec, site, finished, pages)
-    write_markdown_pages(reports / FOLDER, site)
     write_site((reports / SPECIFICATION).parent, plan, finished, site)
     if runs:
         changes = _write_changes(runs)
@@ -206,6 +205,7 @@ def write_pages(
         for name, text in render_parts(finished, pages, links).items():
             replace_text(reports / name, text)
         _write_others(runs, changes)
+    write_markdown_pages(reports / FOLDER, site)  # last, as they link only to what is there
     return finished, stale, entries
 
 

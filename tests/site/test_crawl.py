@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.test_documents import list_broken_links, list_reached_files
+from tests.site.test_documents import PageLinks, list_broken_links, list_reached_files
 
 MENU = ["Reshape conformance", "Results", "Documents", "Playground", "Compare", "Certificates", "Docs", "Source"]
 
@@ -33,6 +33,12 @@ def test_every_page_has_menu_foot_description_and_icon(pages: dict[str, str]) ->
         assert '<link rel="icon" href="data:image/svg+xml,' in text, name
         assert len(re.findall(r"<h1[ >]", text)) == 1, name
         assert '<link rel=stylesheet href="' in text, name
+
+
+def test_the_first_publication_leads_from_docs_to_results(small_site: Path) -> None:
+    pytest.importorskip("markdown_it", reason="no markdown-it-py: pip install markdown-it-py")
+    linked = set(PageLinks(small_site / "docs" / "reports.html").links)
+    assert linked >= {"../index.html", "../compare.html", "../rules.html", "../unspecified.html"}
 
 
 def test_a_page_of_no_site_has_no_menu_and_needs_no_other_file(small_site: Path) -> None:
