@@ -236,6 +236,8 @@ def _find_mistakes(case: Case) -> Iterator[str]:
         yield f"dst_strides {case.dst_strides!r} needs `declared` with as many lengths, and no null"
     if len(case.steps) < case.concurrent:
         yield f"`concurrent: {case.concurrent}` needs as many `steps`; there is {len(case.steps)}"
+    if case.one_shape_memory and case.concurrent > 1:
+        yield "`one_shape_memory: true` needs steps one after another; leave out `concurrent`"
     if case.shape_column and case.shape_rank < 2:
         yield "`shape_column: true` needs `shape_rank: 2` or more"
     for step in case.steps:
