@@ -124,10 +124,10 @@ def test_check_names_what_is_wrong(answer: Any, src: Any, shape: tuple[int, ...]
 
 
 def test_run_says_what_the_command_says(cli: Cli, tmp_path: Path) -> None:
-    words = ("--document", "static-oneapi", "--type", "f32", "-k", "copies-by-index", "--isolation", "none")
+    words = ("--document", "static-oneapi", "--type", "f32", "-k", "copies", "--isolation", "none")
     said = json.loads(cli("run", "numpy", *words, "--out", str(tmp_path / "theirs"), "--json")[1])
     result = conformance.run(
-        "numpy", documents=["static-oneapi"], types=("f32",), select="copies-by-index", isolation="none",
+        "numpy", documents=["static-oneapi"], types=("f32",), select="copies", isolation="none",
         out=tmp_path / "ours",
     )  # fmt: skip
     ours = result.to_json()
@@ -137,9 +137,9 @@ def test_run_says_what_the_command_says(cli: Cli, tmp_path: Path) -> None:
             del each["milliseconds"]
     assert json.loads(json.dumps(ours)) == said
     assert (result.exit_code, result.conforms, result.label) == (1, False, "wrong answer")
-    assert {failure.cause for failure in result.failures} == {"copies-no-length"}
     causes = {cause.replace("perhaps: ", ""): number for cause, number in result.causes.items()}  # of other versions
-    assert causes == {"wrong answer: A 0 is a length whatever special_zero is": result.verdicts["fail"]}
+    copying = [failure for failure in result.failures if failure.cause == "copies-no-length"]
+    assert causes["wrong answer: A 0 is a length whatever special_zero is"] == len(copying) > 40
     assert "A 0 is a length whatever special_zero is" in result._repr_html_()
     assert "exit 1" in repr(result)
     assert (tmp_path / "ours" / "report.html").is_file()
