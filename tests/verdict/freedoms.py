@@ -109,6 +109,10 @@ def keep_answers(run: Run) -> Answer:
         return kept[key]
 
 
+UNUSED = next(sys.getrefcount(each) for each in [np.empty(1)])
+"""References to an array that only a list holds, when they are counted; Python 3.14 counts fewer."""
+
+
 class Pool:
     """Memory of earlier answers, which is used again when nobody refers to the answer any more."""
 
@@ -117,7 +121,7 @@ class Pool:
 
     def take(self, answer: Array) -> Array:
         with LOCK:
-            free = (each for each in self.arrays if sys.getrefcount(each) == 3 and each.size == answer.nbytes)
+            free = (each for each in self.arrays if sys.getrefcount(each) == UNUSED and each.size == answer.nbytes)
             memory = next(free, None)
             if memory is None:
                 memory = np.empty(answer.nbytes, np.uint8)
