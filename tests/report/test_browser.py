@@ -346,6 +346,7 @@ def test_a_report_of_ten_thousand_rows_paints_at_once(chromium: Any, whole: Path
     assert again < 500, "milliseconds; the budget is 100 on a quiet machine"
 
 
+@pytest.mark.exhaustive
 def test_a_filter_of_the_whole_comparison_is_cleared_at_once(chromium: Any, whole: Path) -> None:
     page = chromium.new_page()
     page.goto((whole / "compare.html").as_uri())
@@ -355,6 +356,7 @@ def test_a_filter_of_the_whole_comparison_is_cleared_at_once(chromium: Any, whol
     assert cleared < 500, "milliseconds; the budget is 100 on a quiet machine"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_link_within_the_whole_comparison_leads_there(chromium: Any, whole: Path, width: int) -> None:
     page = chromium.new_page(viewport={"width": width, "height": 900})
