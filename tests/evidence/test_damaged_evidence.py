@@ -136,6 +136,7 @@ def test_a_run_without_a_planted_backend_shows_nothing(command: Command) -> None
     assert verify(command, "--conforms").code == 1
 
 
+@pytest.mark.slow
 def test_rows_waived_by_a_waiver_that_had_expired_are_refused(command: Command) -> None:
     def waive(records: Records) -> None:
         records[0]["waivers"] = [{**WAIVER, "rule": "same-content", "expires": "2020-01-01"}]

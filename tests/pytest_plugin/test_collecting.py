@@ -29,6 +29,7 @@ def test_one_row_is_too_little_to_conform(here: Path) -> None:
     Done(here, name, "-v").expect(4, "1 passed", name, "incomplete", why, never="conforms to")
 
 
+@pytest.mark.slow
 def test_node_ids_are_the_same_everywhere(here: Path) -> None:
     (here / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     (below := here / "below").mkdir()

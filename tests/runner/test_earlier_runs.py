@@ -27,6 +27,7 @@ def write_earlier_yes(folder: Path) -> None:
         (folder / name).write_text("conforms", encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
     write_earlier_yes(tmp_path / "out")
     write_cases(tmp_path)
@@ -34,6 +35,7 @@ def test_a_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> Non
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_pytest_that_is_killed_leaves_no_earlier_yes(tmp_path: Path) -> None:
     write_earlier_yes(tmp_path / "out")

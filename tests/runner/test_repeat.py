@@ -46,6 +46,7 @@ def drawn(command: Command) -> Evidence:
     return read_and_judge(command.out / "results.jsonl", command.plan)
 
 
+@pytest.mark.slow
 def test_drawn_rows_are_called_again_also_if_none_is_held(command: Command, drawn: Evidence) -> None:
     again = repeat(drawn, command.plan, "broken:eight-buffers-in-turn", 10_000)
     held = [result for result in drawn.results if drawn_number(result.row)]
@@ -58,6 +59,7 @@ def test_drawn_rows_are_called_again_also_if_none_is_held(command: Command, draw
     assert all("the evidence says that no drawn row fails so" in each for each in different)
 
 
+@pytest.mark.slow
 def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path: Path) -> None:
     """Their failures are of one kind for each set of documents, and the evidence holds one of each."""
     path = waivers(tmp_path, {"case": None, "breaks": "same-content"})

@@ -73,6 +73,7 @@ def test_a_waiver_that_drawn_rows_may_need_is_not_stale(command: Command, tmp_pa
     said.expect(6, out="the waiver of patterns is stale")
 
 
+@pytest.mark.slow
 def test_a_waiver_that_forbids_calls_forbids_drawn_rows(command: Command, tmp_path: Path) -> None:
     path = waivers(tmp_path, {"case": None, "rule": "nodes-compose", "run": False})
     command.run(FLUSHES, "--drawn-rows", "300", "--waivers", path)
