@@ -121,8 +121,9 @@ def test_odd_answers_from_another_process(tmp_path: Path, fresh: Fresh) -> None:
     assert not {"pass", "observed"} & verdicts(there)
 
 
-def test_an_answer_in_read_only_memory(obedient: Obedient) -> None:
-    remote = obedient("return Tensor(src.type, (6,), (4,), bytes(src.memory), src.offset)")
+@pytest.mark.parametrize("offset", ["src.offset", "np.int64(src.offset)"])
+def test_an_answer_in_read_only_memory(obedient: Obedient, offset: str) -> None:
+    remote = obedient(f"return Tensor(src.type, (6,), (4,), bytes(src.memory), {offset})")
     answer, image = call_with_image(remote, (2, 3), (6,))
     assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
 

@@ -301,7 +301,7 @@ def _address_of_answer(value: Tensor | Array) -> int:
         dense = value.strides == strides_of(value.dims, "dense", WIDTH[value.type])
         if not dense:
             return 0
-        return int(np.frombuffer(value.memory, np.uint8).__array_interface__["data"][0]) + value.offset  # may be bytes
+        return int(np.frombuffer(value.memory, np.uint8).__array_interface__["data"][0] + value.offset)  # may be bytes
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 
