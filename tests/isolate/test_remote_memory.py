@@ -121,9 +121,13 @@ def test_odd_answers_from_another_process(tmp_path: Path, fresh: Fresh) -> None:
     assert not {"pass", "observed"} & verdicts(there)
 
 
-@pytest.mark.parametrize("offset", ["src.offset", "np.int64(src.offset)"])
-def test_an_answer_in_read_only_memory(obedient: Obedient, offset: str) -> None:
-    remote = obedient(f"return Tensor(src.type, (6,), (4,), bytes(src.memory), {offset})")
+@pytest.mark.parametrize(
+    ("dims", "strides", "offset"),
+    [("(6,)", "(4,)", "9"), ("[6]", "[4]", "9"), ("np.array([6])", "np.array([4])", "np.int64(9)")],
+)
+def test_an_answer_in_read_only_memory(obedient: Obedient, dims: str, strides: str, offset: str) -> None:
+    """Numbers of NumPy and lists are taken, too: another process has to send them."""
+    remote = obedient(f"return Tensor(src.type, {dims}, {strides}, bytes(9) + src.array().tobytes(), {offset})")
     answer, image = call_with_image(remote, (2, 3), (6,))
     assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
 
