@@ -343,7 +343,12 @@ def main(arguments: Sequence[str]) -> int:
         stdout.flush()
         return CANNOT_START
     gc.freeze()  # the collector would else walk all loaded modules again and again
-    Server(adapter, stdin, stdout).serve()
+    try:
+        Server(adapter, stdin, stdout).serve()
+    except OSError as error:  # of our own pipes; those of the backend are caught where it is called
+        why = f"the worker lost the suite: {error.strerror}; a backend may close only descriptors that it opened"
+        os.write(2, why.encode())
+        os._exit(1)  # the exit of Python would write to them once more
     return 0
 
 
