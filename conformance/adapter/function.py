@@ -38,6 +38,8 @@ class FunctionAdapter:
             names = getattr(self, name)
             if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
                 raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
+            if not hasattr(names, "__iter__"):
+                raise TypeError(f"`{name}` is {names!r}; write a tuple of names, or leave the line out")
         return Claims(tuple(self.operations), tuple(getattr(self, facets)), self.answers_special_zero)
 
     def _name_of_facets(self) -> str:

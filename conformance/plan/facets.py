@@ -33,7 +33,8 @@ def facets_of_case(case: Case) -> Iterator[str]:
 
 def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
     """Yield the facets of the rows of a case for one way of passing shape."""
-    if given != "runtime" and case.known != "all":
+    is_src_known = case.known == "all" and (given != "runtime" or len({step.src for step in case.steps}) == 1)
+    if not is_src_known and (given != "runtime" or has_constant_nodes(case)):
         yield "unknown-src"
     if given != "attribute":
         yield f"shape-type:{shape_type}"

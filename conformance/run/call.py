@@ -28,7 +28,7 @@ from ..model import (
 from ..model.types import WIDTH, dtype_of, name_of
 from ..plan.memory import COPY_LIMIT_BYTES, GuardedBuffer, are_equal, dims_error, has_no_memory, view_of
 from ..plan.steps import RowStep
-from ..system.text import LONGEST_TEXT, shorten
+from ..system.text import LONGEST_TEXT, quote, shorten
 from .contain import remove_places
 
 ARRAYS = (np.ndarray, np.generic)
@@ -86,7 +86,7 @@ def what_it_did(answer: Any, error: BaseException | None) -> Any:
         return outcome if outcome.kind == "rejected" else None
     if error is not None or isinstance(type_ := named_type(answer), Exception):
         return None
-    return type_, answer.dims if isinstance(answer, Tensor) else answer.shape, elements_of(answer)
+    return type_, dims_of_answer(answer), elements_of(answer)
 
 
 def conclude_call(step: RowStep, answer: Any, error: BaseException | None) -> Outcome:
@@ -152,12 +152,9 @@ def _answer_outcome(answer: Any, src: GuardedBuffer) -> Outcome:
     type_ = named_type(answer)
     if isinstance(type_, Exception):
         return Outcome("error", message=message_text(str(type_)))
-    if isinstance(answer, Tensor):
-        dims = tuple(map(index, answer.dims))
-        if why := dims_error(dims):
-            return Outcome("error", message=f"run returned a Tensor of {why}")
-    else:
-        dims = answer.shape
+    dims = dims_of_answer(answer)
+    if why := dims_error(dims):
+        return Outcome("error", message=f"run returned a Tensor of {why}")
     elements: Elements = elements_of(answer)
     shares = shares_src(answer, src)
     if are_equal(elements, src.elements):
@@ -172,6 +169,15 @@ def named_type(answer: Any) -> str | Exception:
     if isinstance(answer, ARRAYS):
         return _type_of(answer.dtype)
     if isinstance(answer, Tensor):
+        try:
+            for number in (*answer.dims, *answer.strides, answer.offset):
+                index(number)
+        except TypeError:
+            dims, strides, offset = (as_text(each, quote) for each in (answer.dims, answer.strides, answer.offset))
+            return TypeError(
+                f"run returned a Tensor of dims {dims}, strides {strides} and offset {offset}; give tuples of int, "
+                "and an int as offset"
+            )
         if answer.type in WIDTH and len(answer.strides) == len(answer.dims):
             memory: Any = answer.memory
             if memory is None:  # NumPy would take some that is left over, and what it holds may be right
@@ -179,6 +185,11 @@ def named_type(answer: Any) -> str | Exception:
             return answer.type
         return TypeError(f"run returned a Tensor of type {answer.type!r} with {len(answer.strides)} strides")
     return TypeError(f"run returned {type(answer).__name__}, not a Tensor or a NumPy array")
+
+
+def dims_of_answer(answer: Any) -> tuple[int, ...]:
+    """Return the dims of an answer. Those of a Tensor may be a list, or integers of NumPy."""
+    return tuple([int(length) for length in answer.dims]) if isinstance(answer, Tensor) else answer.shape
 
 
 @lru_cache(64)

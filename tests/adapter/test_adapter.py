@@ -173,6 +173,9 @@ WRITTEN = {
     "not_claimed without a comma": (
         "class It(Right):\n not_claimed = ('declared')",
         "`not_claimed` is 'declared'; write ('declared',), with the comma"),
+    "no tuple of facets": (
+        "class It(Right):\n not_claimed = None",
+        "`not_claimed` is None; write a tuple of names, or leave the line out"),
     "two names for facets": (
         "class It(Right):\n not_claimed = ('chain',)\n leaves_out = ('form',)",
         "`not_claimed` and `leaves_out`, its older name, differ; keep `not_claimed` alone"),

@@ -184,6 +184,15 @@ def test_the_first_call_has_the_time_of_a_start() -> None:
         assert_outcome(outcome(backend), "timeout", f"no answer within {allowed} s to run")
 
 
+def test_a_call_has_the_time_of_a_start_until_one_is_answered() -> None:
+    """A rejected call may have loaded nothing of what the first answer takes."""
+    backend = remote("slow")
+    process = backend.session().process
+    process.limits = process.limits._replace(seconds=0.1)
+    kinds = [outcome(backend, shape=shape).kind for shape in ((5,), (3, 2), (3, 2))]
+    assert kinds == ["rejected", "tensor", "timeout"]
+
+
 def test_a_fault_at_the_start() -> None:
     with pytest.raises(CannotStart, match="it speaks 'reshape-conformance/99'"):
         remote("wrong-version")

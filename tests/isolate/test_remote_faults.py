@@ -32,7 +32,7 @@ RAISED = {
     "raise Rejected('run', 'x' * 2_000_000)": f"{'x' * 2000}… (2000000 characters)",
     "raise Unsupported('x' * 2_000_000)": f"{'x' * 2000}… (2000000 characters)",
     "raise ValueError('x' * 2_000_000)": f"ValueError: {'x' * 1988}… (2000",
-    "return Tensor('f32', (0.0, 3.5), (14, 4), bytearray(8), 0)": "TypeError: 'float' object cannot be interpreted",
+    "return Tensor('f32', (0.0, 3.5), (14, 4), bytearray(8), 0)": "a Tensor of dims (0.0, 3.5), strides (14, 4)",
 }
 
 
@@ -82,6 +82,12 @@ def test_a_backend_that_damages_its_own_process(tmp_path: Path, acts: tuple[str,
             assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements), act
     remote.close()
     assert remote.bad_end is None
+
+
+def test_a_backend_that_closes_descriptors_of_the_worker(tmp_path: Path) -> None:
+    words = "ends with: the worker lost the suite: Bad file descriptor; a backend may close only descriptors that it"
+    with pytest.raises(Crashed, match=words):
+        call_with_image(Obedient(tmp_path)("os.closerange(3, 99)"), (2, 3), (6,))
 
 
 ENDS = """

@@ -121,8 +121,13 @@ def test_odd_answers_from_another_process(tmp_path: Path, fresh: Fresh) -> None:
     assert not {"pass", "observed"} & verdicts(there)
 
 
-def test_an_answer_in_read_only_memory(obedient: Obedient) -> None:
-    remote = obedient("return Tensor(src.type, (6,), (4,), bytes(src.memory), src.offset)")
+@pytest.mark.parametrize(
+    ("dims", "strides", "offset"),
+    [("(6,)", "(4,)", "9"), ("[6]", "[4]", "9"), ("np.array([6])", "np.array([4])", "np.int64(9)")],
+)
+def test_an_answer_in_read_only_memory(obedient: Obedient, dims: str, strides: str, offset: str) -> None:
+    """Numbers of NumPy and lists are taken, too: another process has to send them."""
+    remote = obedient(f"return Tensor(src.type, {dims}, {strides}, bytes(9) + src.array().tobytes(), {offset})")
     answer, image = call_with_image(remote, (2, 3), (6,))
     assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
 

@@ -11,6 +11,7 @@ from conformance.isolate.backend import process_notes
 from conformance.isolate.process.launch import Limits
 from conformance.isolate.protocol import session
 
+from . import faulty_program
 from .calls import call
 from .remote_backends import start, write_acting
 
@@ -50,6 +51,13 @@ def test_growth_after_few_calls_is_not_told() -> None:
     call(remote, (3,))
     remote.close()
     assert remote.ends[0].to_json() == {"exit": "exit code 0", "calls": 0, "growth_per_1000_calls": None}
+
+
+def test_usage_that_comes_with_each_reply() -> None:
+    remote = faulty_program.remote('beside:{"usage": [1, 2, 3]}')
+    assert {faulty_program.outcome(remote).kind for _ in range(20)} == {"tensor"}
+    remote.close()
+    assert remote.ends[0].growth is None
 
 
 EXITS = {

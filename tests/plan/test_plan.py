@@ -16,6 +16,7 @@ from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import Contract, contracts
 from conformance.model import Form, Meaning, Operand, covers
+from conformance.plan.facets import has_constant_nodes
 from conformance.plan.rows import Row, plan_of
 from conformance.run.diagnose import wrong_dims
 
@@ -90,6 +91,15 @@ def test_rows_that_need_an_unknown_rank() -> None:
     assert "the-shape-changes[Reshape-1-f32-s64-runtime]" not in needing
     assert "ranks-of-src-alternate[Reshape-1-f32-s64-runtime]" in needing
     assert not any("StaticReshape" in row or "constant" in row for row in needing)
+
+
+def test_a_known_shape_of_an_unknown_src_is_a_facet() -> None:
+    """Also beside a shape that arrives, in a graph for several sources."""
+    rows = [row for row in plan_of(load_suite()).rows if row.case.known != "all" or has_constant_nodes(row.case)]
+    graphs = {row: row.steps[0].graph for row in rows}
+    unknown = [row for row in rows if None in (graphs[row].src.dims or (None,))]
+    needing = [row.id for row in unknown if any(node.shape and node.shape.values for node in graphs[row].nodes)]
+    assert [row.id for row in rows if "unknown-src" in row.facets] == needing
 
 
 @pytest.mark.parametrize(

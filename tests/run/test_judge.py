@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from conformance.model import VERDICTS, Layout, Meaning, Outcome, OutcomeKind, Verdict
+from conformance.model import VERDICTS, Layout, Meaning, Outcome, OutcomeKind, Tensor, Verdict
 from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
 from conformance.plan.memory import GUARD, TensorSpec, image_of, patterns
@@ -340,3 +340,11 @@ def test_the_first_difference_is_told_in_hex_of_the_element() -> None:
 def test_each_type_is_told_from_all_others(type_: str) -> None:
     array = np.zeros(2, dtype_of(type_))
     assert named_type(array) == type_
+
+
+def test_lengths_and_strides_that_are_no_int() -> None:
+    words = (
+        "run returned a Tensor of dims (2.0, 3.0), strides None and offset 0; give tuples of int, and an int as offset"
+    )
+    answer = Tensor("f32", (2.0, 3.0), None, bytearray(24), 0)  # type: ignore[arg-type]
+    assert str(named_type(answer)) == words

@@ -191,8 +191,10 @@ class Remote:
             raise CannotStart(self.given_up)
         try:
             session = self._start_session()
-            if session.description != (self.identity, self.claims):
-                raise session.process.make_fault("started again, it describes itself differently")
+            for now, before in zip(session.description, (self.identity, self.claims), strict=True):
+                if now != before:
+                    what = f"it describes itself differently: {now}, not {before}"
+                    raise session.process.make_fault(f"started again, {what}")
         except (CannotStart, Fault) as error:
             self._failures += 1
             if self._failures >= _TRIES:

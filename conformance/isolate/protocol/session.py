@@ -42,7 +42,10 @@ class Session:
 
     def __init__(self, process: Process, shared: SharedMemory | None, patient: bool = False) -> None:
         self.process, self._patient = process, patient
-        """The first call of a backend may take as long as its start, as some compile or load then what they need."""
+        """Whether a call may take as long as a start, as some compile or load then what they need.
+
+        It may until one is answered: who rejects a call may not have needed that yet.
+        """
         self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
@@ -65,7 +68,7 @@ class Session:
 
     @property
     def can_send_ahead(self) -> bool:
-        return self._takes_ahead and not self._patient  # the first call of a backend is made alone
+        return self._takes_ahead and not self._patient  # the first calls of a backend are made alone
 
     def new_program(self) -> int:
         self._programs += 1
@@ -217,8 +220,7 @@ class Session:
             yield partial(self._read_answer, program, call, number < len(runs))
 
     def _deadline(self) -> float:
-        patient, self._patient = self._patient, False
-        return self.process.start_clock(self.process.limits.start_seconds if patient else None)
+        return self.process.start_clock(self.process.limits.start_seconds if self._patient else None)
 
     def _check_compile_reply(self, program: CompiledGraph, reply: Reply, call: SentCall, with_next: bool) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
@@ -279,6 +281,7 @@ class Session:
             self._result(reply, "run")
         if not isinstance(answer, Tensor):
             raise answer or RemoteError("no tensor came")
+        self._patient = False
         return answer
 
     def _keep_sample(self, usage: Any) -> None:
@@ -290,7 +293,8 @@ class Session:
             or not all(type(n) is int and 0 <= n < 1 << 53 for n in usage)
         ):
             raise Fault(f"'usage' is {quote(usage)}, but should be three counts: bytes of memory, open files, threads")
-        self.samples.append(Sample(self._measured_at, *usage))
+        if not self.samples or self.samples[-1].calls < self._measured_at:  # some send it with each reply
+            self.samples.append(Sample(self._measured_at, *usage))
 
     def _apply_changes(self, program: CompiledGraph, reply: Reply, call: SentCall) -> None:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):

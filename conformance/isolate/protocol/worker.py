@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import index
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -22,7 +21,16 @@ from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import strides_of
 from ...run.at_once import run_in_threads
-from ...run.call import as_text, call_often, elements_of, message_text, named_type, rejection_outcome, what_it_did
+from ...run.call import (
+    as_text,
+    call_often,
+    dims_of_answer,
+    elements_of,
+    message_text,
+    named_type,
+    rejection_outcome,
+    what_it_did,
+)
 from ...system.exit_codes import CANNOT_START
 from ...system.text import LONGEST_TEXT, shorten
 from ..process.memory import GuardedPages
@@ -254,9 +262,9 @@ class Server:
         if isinstance(type_, Exception):
             return {"error": {"message": str(type_)}}, ()
         data = elements_of(value)
-        dims = value.dims if isinstance(value, Tensor) else value.shape
+        dims = dims_of_answer(value)
         program.did = (type_, dims, data) if len(data) <= _MOST_COMPARED else None
-        result = {"type": type_, "dims": [encode_integer(index(n)) for n in dims], "bytes": len(data)}
+        result = {"type": type_, "dims": [encode_integer(n) for n in dims], "bytes": len(data)}
         if data and _shares_memory(value, tensors[0].memory):
             result["shares"] = True
         # The next src will lie in the shared memory, so an answer that lies there is lost anyway.
@@ -298,10 +306,10 @@ class Server:
 def _address_of_answer(value: Tensor | Array) -> int:
     """Return the address of an answer's elements; 0 if they do not lie one after another."""
     if isinstance(value, Tensor):
-        dense = value.strides == strides_of(value.dims, "dense", WIDTH[value.type])
+        dense = tuple(value.strides) == strides_of(dims_of_answer(value), "dense", WIDTH[value.type])
         if not dense:
             return 0
-        return int(np.frombuffer(value.memory, np.uint8).__array_interface__["data"][0]) + value.offset  # may be bytes
+        return int(np.frombuffer(value.memory, np.uint8).__array_interface__["data"][0] + value.offset)  # may be bytes
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 
@@ -335,7 +343,12 @@ def main(arguments: Sequence[str]) -> int:
         stdout.flush()
         return CANNOT_START
     gc.freeze()  # the collector would else walk all loaded modules again and again
-    Server(adapter, stdin, stdout).serve()
+    try:
+        Server(adapter, stdin, stdout).serve()
+    except OSError as error:  # of our own pipes; those of the backend are caught where it is called
+        why = f"the worker lost the suite: {error.strerror}; a backend may close only descriptors that it opened"
+        os.write(2, why.encode())
+        os._exit(1)  # the exit of Python would write to them once more
     return 0
 
 
