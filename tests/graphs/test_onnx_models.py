@@ -304,6 +304,17 @@ def test_what_onnx_cannot_use_is_reported(tmp_path: Path, cli: Cli, change: dict
     assert f"unreadable: {said}" in cli("check-graph", str(path)).expect(2).out
 
 
+@pytest.mark.parametrize(("opset", "own"), [("", "ai.onnx"), ("ai.onnx", ""), ("ai.onnx", "ai.onnx")])
+def test_the_long_name_of_the_domain_of_onnx(tmp_path: Path, cli: Cli, opset: str, own: str) -> None:
+    path = Path(flatten(tmp_path, 1, 12, x=value("x", "batch", 3, 4)))
+    model = onnx.ModelProto.FromString(path.read_bytes())
+    model.opset_import[0].domain = opset
+    for each in model.graph.node:
+        each.domain = own
+    path.write_bytes(model.SerializeToString())
+    assert "conditional: legal if and only if batch = 1;" in cli("check-graph", str(path)).expect(4).out
+
+
 @pytest.mark.parametrize("entry", [float("nan"), float("inf"), 12.5, 12])
 def test_a_shape_of_fractions_is_illegal(tmp_path: Path, cli: Cli, entry: float) -> None:
     fractions = onnx.helper.make_tensor("s", FLOAT, [1], [entry])
