@@ -63,6 +63,10 @@ def test_a_length_is_given_by_its_name(tmp_path: Path, cli: Cli) -> None:
     assert "f32[1..2, 3, n] by [1, -1] special_zero legal for every length tried; n is folded into -1" in said
     assert cli("check-graph", path, "--input", "x=1..2,3,4", "--input", "y=1..2,3,4").expect(0).out.count("legal") == 3
     assert "names of lengths are batch, n" in cli("check-graph", path, "--input", "bath=1").expect(2).err
+    said = cli("check-graph", path, "--input", "batch=1,3").expect(2).err
+    assert "'batch' names one length, and --input gives 2; write batch=1..8" in said
+    said = cli("check-graph", path, "--input", "batch=1", "--input", "batch=3").expect(2).err
+    assert "names 'batch' twice; give it once" in said
 
 
 def test_a_declared_length_gives_way_to_the_one_that_is_tried(tmp_path: Path, cli: Cli) -> None:
