@@ -38,9 +38,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "after a whole session, draw N rows at random, always the same ones, and call them (0)",
     },
     "--conformance-waivers": {
-        "metavar": "FILE", "help": "known failures that are waived, as of `conformance run --waivers`",
+        "metavar": "FILE", "action": "append",
+        "help": "known failures that are waived, as of `conformance run --waivers`; may be repeated",
     },
-    "--conformance-claims": {"metavar": "FILE", "help": "what the backend must claim, exactly"},
+    "--conformance-claims": {
+        "metavar": "FILE", "action": "append", "help": "what the backend must claim, exactly",
+    },
     "--conformance-timeout": {"metavar": "SECONDS", "help": "limit of one call (20); the first may take 120"},
     "--conformance-memory": {"metavar": "MIB", "help": "limit of a process's address space (16384)"},
     "--conformance-isolation": {

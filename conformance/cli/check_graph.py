@@ -174,7 +174,9 @@ def _check(path: Path, judge: Judge, trials: Sequence[Trial], known: KnownFaults
         model = trace_model(path, model) if is_traced else model
         symbols = {length for dims in model.inputs.values() for length in dims or () if isinstance(length, str)}
         for name, dims in trials[0].binding.items():
-            if name not in model.inputs and (name not in symbols or len(dims) != 1):
+            if name in symbols - model.inputs.keys() and len(dims) != 1:
+                raise Usage(f"{path}: {name!r} names one length, and --input gives {len(dims)}; write {name}=1..8")
+            if name not in symbols | model.inputs.keys():
                 inputs = ", ".join(list(model.inputs)[:20]) or "none"
                 lengths = f", and names of lengths are {', '.join(sorted(symbols)[:20])}" if symbols else ""
                 raise Usage(f"{path}: there is no input {name!r} for --input; its inputs are {inputs}{lengths}")
@@ -200,12 +202,13 @@ def _read_trials(texts: Iterable[str]) -> list[Trial]:
         if not equals or not name:
             raise Usage(f"--input {shorten(text)!r} names no input; write --input x=1..8,3,320,320")
         if name in dims:
-            raise Usage(f"--input names {shorten(name)!r} twice; give all its lengths at once, such as {name}=1..8,3")
+            raise Usage(f"--input names {shorten(name)!r} twice; give it once; 1..8 tries each length from 1 to 8")
         dims[name] = tuple(_read_range(entry, text) for entry in lengths.split(",")) if lengths != "()" else ()
     ranges = [(name, k, tried) for name, each in dims.items() for k, tried in enumerate(each)]
     count = math.prod(len(each) for _, _, each in ranges)
     if count > _MAX_TRIALS or len(ranges) > MAX_ENTRIES:
-        raise Usage(f"--input asks for {count:,} combinations of lengths; at most {_MAX_TRIALS:,} are tried")
+        most = f"at most {_MAX_TRIALS:,} are tried, of at most {MAX_ENTRIES:,} lengths"
+        raise Usage(f"--input asks for too many combinations of lengths; {most}")
     return [_trial(dims, ranges, chosen) for chosen in itertools.product(*(each for _, _, each in ranges))]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..meaning.partial import describe_folded
 from ..model import Spec
 from ..system.terminal import label_paragraph, paint, say, table, wrap
 from ..system.text import format_dims
@@ -51,9 +52,8 @@ def print_meanings(spec: Spec, meanings: Mapping[str, Mapping[str, Any]]) -> Non
 def _describe_meaning(meaning: Mapping[str, Any]) -> str:
     dst, rules = meaning["dst"], ", ".join(reason["rule"] for reason in meaning["because"])
     if meaning.get("branches"):
-        folded = " and ".join(meaning["folded"])
         reason = str(meaning["reason"]).removeprefix(f"{meaning['kind']} ")
-        return f"{reason}{f'; {folded} is folded into -1 with others' if folded else ''}"
+        return reason + describe_folded(meaning["folded"])
     if meaning["kind"] == "legal":
         return format_dims(dst) + (f"; a backend may reject it for want of capacity: {rules}" if rules else "")
     if meaning["kind"] == "illegal":

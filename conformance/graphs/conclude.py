@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ..meaning.faults import KnownFaults
-from ..meaning.partial import describe
+from ..meaning.partial import describe, describe_folded
 from ..model import KnownFault, PlainCall
 from .decide import Decision, Judge, Kind
 from .lengths import bind_length
@@ -130,7 +130,7 @@ def _format_decisions(decisions: Sequence[Decision], trials: Sequence[Trial]) ->
 
 def _describe(decision: Decision) -> str:
     """Say what is to be told of a decision after its kind."""
-    folded = f"; {' and '.join(decision.folded)} is folded into -1 with others" if decision.folded else ""
+    folded = describe_folded(decision.folded)
     match decision.kind:
         case "legal":
             return folded

@@ -70,6 +70,11 @@ def read_onnx(path: Path) -> OnnxModel:
         raise UnreadableModel(f"graph.node: {len(proto.graph.node):,} nodes, at most {MAX_NODES:,} are read")
     for graph, _ in _graphs(proto.graph, "graph"):
         _drop_weights(graph)
+    for owner in (proto.graph, *proto.functions):
+        for graph, _ in _graphs(owner, ""):
+            _shorten_domains(graph.node)
+    for owner in (proto, *proto.functions):
+        _shorten_domains(owner.opset_import)
     if proto.functions:
         with _explain("onnx cannot insert its functions"):
             proto = onnx.inliner.inline_local_functions(proto)
@@ -98,7 +103,7 @@ class OnnxModel:
         inferred = self._infer(proto, values)
         if _fill_dims(inferred.graph, declared):
             inferred = self._infer(inferred, values)
-        opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 1)
+        opset = next((each.version for each in proto.opset_import if not each.domain), 1)
         return tuple(_reshapes(_Scope(self._onnx, "graph"), inferred.graph, declared, opset))
 
     def _infer(self, proto: Any, values: dict[tuple[str, str], Value]) -> Any:
@@ -217,6 +222,13 @@ def _graphs(graph: Any, place: str) -> Iterator[tuple[Any, str]]:
                 yield from _graphs(attribute.g, f"{place}.node[{number}].{attribute.name}")
 
 
+def _shorten_domains(named: Any) -> None:
+    """Name the domain of ONNX itself by the empty text, as onnx wants it; `ai.onnx` is the same."""
+    for each in named:
+        if each.domain == "ai.onnx":
+            each.domain = ""
+
+
 def _drop_weights(graph: Any) -> None:
     """Drop the elements of large tensors: no dims follow from them."""
     constants = [attribute.t for node in graph.node for attribute in node.attribute if attribute.HasField("t")]
@@ -278,7 +290,7 @@ class _Scope:
                 if attribute.HasField("g"):
                     inner = _Scope(self.onnx, f"{self.place}.node[{number}].{attribute.name}", self)
                     inner.compute(attribute.g, values)
-            if node.domain in ("", "ai.onnx") and len(node.output) == 1:
+            if not node.domain and len(node.output) == 1:
                 self._compute_node(node, values)
 
     def _compute_node(self, node: Any, values: dict[tuple[str, str], Value]) -> None:
@@ -337,7 +349,7 @@ def _reshapes(
     scope.compute(graph, {})
     for number, node in enumerate(graph.node):
         place = f"{scope.place}.node[{number}]"
-        if node.op_type == "Reshape" and node.domain in ("", "ai.onnx"):
+        if node.op_type == "Reshape" and not node.domain:
             yield _reshape(scope, node, place, declared, opset)
         for attribute in node.attribute:
             if attribute.HasField("g"):

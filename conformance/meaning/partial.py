@@ -138,6 +138,12 @@ def folded_names(src: Lengths, shape: Lengths, dst: Lengths) -> tuple[str, ...]:
     return tuple(dict.fromkeys(n for n in src if isinstance(n, str) and not parts.isdisjoint((n, f"({n})"))))
 
 
+def describe_folded(names: Sequence[str]) -> str:
+    """Say at the end of a line which names a -1 takes in; an empty text for none."""
+    verb = "are" if len(names) > 1 else "is"
+    return f"; {' and '.join(names)} {verb} folded into -1 with others" if names else ""
+
+
 def meaning_with(facts: Facts, contract: Contract, call: PartialCall) -> Any:
     """Return the meaning of a call in one run, with the texts of lengths that depend on names."""
     meaning = contract.meaning(*_values(call, facts))

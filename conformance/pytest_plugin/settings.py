@@ -15,7 +15,7 @@ from typing import TypeVar, cast, get_args
 import pytest
 
 from ..cli.arguments import Usage
-from ..cli.parser import path, positive, seconds
+from ..cli.parser import positive, seconds
 from ..cli.request import read_claims, refuse_wrong_expectations
 from ..cli.run_summary import relative
 from ..evidence.command import limits_of
@@ -32,7 +32,9 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
     """Return the request of the session; Usage if an option or the configuration cannot be carried out."""
     refuse_wrong_expectations(plan)
     backend = config.option.conformance_adapter
-    claims, waivers = _read_file_name(config, "claims"), _read_file_name(config, "waivers")
+    claims, waivers = _read_file_names(config, "claims"), _read_file_names(config, "waivers")
+    if len(claims) > 1:
+        raise Usage("--conformance-claims is given twice; give it once")
     isolation = isolation_of(backend, _read(config, "isolation", _isolation))
     timeout, memory = _read(config, "timeout", seconds), _read(config, "memory", positive)
     return RunRequest(
@@ -42,8 +44,8 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
         isolation=isolation,
         limits=limits_for(backend, timeout, memory),
         jobs=_read_jobs(config, backend, isolation),
-        waivers=() if waivers is None else (waivers,),
-        pinned=None if claims is None else read_claims(claims),
+        waivers=waivers,
+        pinned=read_claims(claims[0]) if claims else None,
         drawn_rows=config.option.conformance_drawn_rows or 0,
     )
 
@@ -79,20 +81,20 @@ def _isolation(text: str) -> Isolation:
     return cast("Isolation", text)
 
 
-def _read_file_name(config: pytest.Config, name: str) -> Path | None:
-    """Return the file that an option names, relative to the working directory if it lies below."""
-    is_option = getattr(config.option, f"conformance_{name}") is not None
-    file = _read(config, name, path)
-    if file is None:
-        return None
-    folder = config.invocation_params.dir if is_option or config.inipath is None else config.inipath.parent
-    file = (folder / file).absolute()
-    setattr(config.option, f"conformance_{name}", str(file))  # for workers of xdist, which may run elsewhere
-    if not file.is_file():
-        place = f"--conformance-{name}" if is_option else f"{config.inipath}: conformance_{name}"
-        what = "is not a file" if file.exists() else "does not exist"
-        raise Usage(f"{place}: {str(file)!r} {what}; name the file of {name}")
-    return Path(relative(file))
+def _read_file_names(config: pytest.Config, name: str) -> tuple[Path, ...]:
+    """Return the files that an option names, or the lines of a setting; relative where they lie below this folder."""
+    given = getattr(config.option, f"conformance_{name}")
+    folder, place = config.invocation_params.dir, f"--conformance-{name}"
+    if given is None:
+        given, place = config.getini(f"conformance_{name}").splitlines(), f"{config.inipath}: conformance_{name}"
+        folder = config.inipath.parent if config.inipath else folder
+    files = [(folder / file.strip()).absolute() for file in given]
+    for file in files:
+        if not file.is_file():
+            what = "is not a file" if file.exists() else "does not exist"
+            raise Usage(f"{place}: {str(file)!r} {what}; name the file of {name}")
+    setattr(config.option, f"conformance_{name}", [*map(str, files)])  # for workers of xdist, which may run elsewhere
+    return tuple(Path(relative(file)) for file in files)
 
 
 def _read_jobs(config: pytest.Config, backend: str, isolation: Isolation) -> int:

@@ -108,7 +108,7 @@ def test_check_graph_says(tmp_path: Path, cli: Cli, name: str) -> None:
         ("x=1..8,3,4", "there is no input 'x' for --input; its inputs are 0"),
         ("0=1..8,3", "input '0' has 3 dims, and --input gives 2"),
         ("0=8..1,3,4", "write the smaller one first"),
-        ("0=1..2000,3,4", "at most 1,000 are tried"),
+        ("0=1..2000,3,4", "too many combinations of lengths; at most 1,000 are tried"),
         ("0=a,3,4", "'a' is not a length"),
         ("1,3,4", "names no input"),
     ],

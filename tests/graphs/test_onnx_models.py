@@ -63,6 +63,10 @@ def test_a_length_is_given_by_its_name(tmp_path: Path, cli: Cli) -> None:
     assert "f32[1..2, 3, n] by [1, -1] special_zero legal for every length tried; n is folded into -1" in said
     assert cli("check-graph", path, "--input", "x=1..2,3,4", "--input", "y=1..2,3,4").expect(0).out.count("legal") == 3
     assert "names of lengths are batch, n" in cli("check-graph", path, "--input", "bath=1").expect(2).err
+    said = cli("check-graph", path, "--input", "batch=1,3").expect(2).err
+    assert "'batch' names one length, and --input gives 2; write batch=1..8" in said
+    said = cli("check-graph", path, "--input", "batch=1", "--input", "batch=3").expect(2).err
+    assert "names 'batch' twice; give it once" in said
 
 
 def test_a_declared_length_gives_way_to_the_one_that_is_tried(tmp_path: Path, cli: Cli) -> None:
@@ -302,6 +306,17 @@ def test_what_onnx_cannot_use_is_reported(tmp_path: Path, cli: Cli, change: dict
     model.functions.extend(change.get("functions", []))
     path.write_bytes(model.SerializeToString())
     assert f"unreadable: {said}" in cli("check-graph", str(path)).expect(2).out
+
+
+@pytest.mark.parametrize(("opset", "own"), [("", "ai.onnx"), ("ai.onnx", ""), ("ai.onnx", "ai.onnx")])
+def test_the_long_name_of_the_domain_of_onnx(tmp_path: Path, cli: Cli, opset: str, own: str) -> None:
+    path = Path(flatten(tmp_path, 1, 12, x=value("x", "batch", 3, 4)))
+    model = onnx.ModelProto.FromString(path.read_bytes())
+    model.opset_import[0].domain = opset
+    for each in model.graph.node:
+        each.domain = own
+    path.write_bytes(model.SerializeToString())
+    assert "conditional: legal if and only if batch = 1;" in cli("check-graph", str(path)).expect(4).out
 
 
 @pytest.mark.parametrize("entry", [float("nan"), float("inf"), 12.5, 12])

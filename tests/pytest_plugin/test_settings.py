@@ -119,6 +119,19 @@ def test_a_waived_row_is_an_expected_failure(complete: Path) -> None:
     Done(complete, *WAIVED, *F32, "--runxfail", adapter="mine.py:Keeps").expect(1, "6 failed", never="xfailed")
 
 
+@pytest.mark.parametrize("way", ["options", "configuration"])
+def test_each_file_of_waivers_counts(complete: Path, way: str) -> None:
+    text = (complete / "waivers.yaml").read_text(encoding="utf-8")
+    (complete / "more.yaml").write_text(text.replace("case: minus-two", "case: stays"), encoding="utf-8")
+    options = ["--conformance-waivers", "waivers.yaml", "--conformance-waivers", "more.yaml"]
+    if way == "configuration":
+        ini = "[pytest]\nconformance_waivers =\n  waivers.yaml\n  more.yaml\n"
+        (complete / "pytest.ini").write_text(ini, encoding="utf-8")
+        options = []
+    done = Done(complete, *QUIET, *HERE, *options, adapter="mine.py:Keeps")
+    done.expect(6, " xfailed", "more.yaml:2: the waiver of stays is stale")
+
+
 def test_an_expired_and_a_stale_waiver(here: Path) -> None:
     write_waivers(here, date.today() - timedelta(days=1))
     Done(here, *WAIVED, *F32, adapter="mine.py:Keeps").expect(1, "expired on", never="xfailed")
@@ -137,6 +150,10 @@ def test_a_waiver_is_not_stale_in_an_incomplete_session(complete: Path) -> None:
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown case": (("--conformance-waivers", "typo.yaml"), "typo.yaml:2: unknown case 'minus-tow'; did you mean"),
     "no such file": (("--conformance-waivers", "none.yaml"), "none.yaml' does not exist; name the file of waivers"),
+    "claims twice": (
+        ("--conformance-claims", "claims.yaml", "--conformance-claims", "more.yaml"),
+        "--conformance-claims is given twice; give it once",
+    ),
     "other claims": (("--conformance-claims", "more.yaml", *HERE), "the backend claims Reshape-1 (add it to"),
     "no number": (("--conformance-timeout", "soon"), "--conformance-timeout: 'soon' is not a number of seconds"),
     "no memory": (("--conformance-memory", "0"), "'0' is not a whole number from 1; write --conformance-memory 2"),
