@@ -29,7 +29,7 @@ def add_suite(parser: Parser) -> None:
 def add_timeout(parser: Parser) -> None:
     from ..isolate.process.launch import DEFAULT_LIMITS  # imports NumPy, which --help need not wait for
 
-    text = f"limit of one call (%(default)g); the first may take {DEFAULT_LIMITS.start_seconds:g}"
+    text = f"limit of one call (%(default)g); until one is answered, {DEFAULT_LIMITS.start_seconds:g}"
     parser.add_argument("--timeout", type=seconds, default=DEFAULT_LIMITS.seconds, metavar="SECONDS", help=text)
 
 
