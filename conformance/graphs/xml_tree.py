@@ -63,7 +63,7 @@ def read_xml(content: bytes) -> XmlElement:
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:
-        why = f"line {error.lineno}, byte {parser.ErrorByteIndex}: not XML: {expat.ErrorString(error.code)}"
+        why = f"line {error.lineno}, byte {max(parser.ErrorByteIndex, 0)}: not XML: {expat.ErrorString(error.code)}"
         raise UnreadableModel(why) from None
     except (ValueError, LookupError) as error:  # an encoding that is not known
         raise UnreadableModel(f"line {parser.CurrentLineNumber}: not XML: {error}") from None

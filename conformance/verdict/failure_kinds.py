@@ -168,7 +168,9 @@ def _kinds(
     for row, result in rows:
         if number := _count_tests_of((row, result), verdicts, target, claims):
             numbers[row.id] = number
-            like_it = _severity(blames, row), result.diagnosis, _heaviest(blames, row)
+            blamed = _heaviest(blames, row)
+            shown = blamed and (blamed.blame, blamed.premise.rule)  # two authorities would show as the same kind twice
+            like_it = _severity(blames, row), result.diagnosis, shown
             kinds.setdefault(conclusion.causes.get(row.id, like_it), []).append((row, result))
     for members in kinds.values():
         row, result = members[0]  # the worst of them

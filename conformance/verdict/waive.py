@@ -138,6 +138,8 @@ def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
         rows = [row.id for row in whole(plan).rows]
         if not any(_matches(row, entry["row"]) for row in rows):
             what = describe_unknown("row", entry["row"], rows, "conformance list cases")
+            if entry["row"].startswith("drawn-"):
+                what = f"{quote(entry['row'])}: only `breaks` waives drawn rows; name the rule that they break"
             yield Problem(place._replace(line=entry.lines["row"]), what)
 
 

@@ -167,6 +167,7 @@ def test_a_shape_that_is_computed_from_known_dims_is_followed(tmp_path: Path, cl
 BAD = {
     "entities": ('<!DOCTYPE a [<!ENTITY b "c">]><net/>', "line 1: a DOCTYPE, which can hold entities, is not read"),
     "cut short": ("<net><layers>", "byte 13: not XML: no element found"),
+    "nothing": ("", "line 1, byte 0: not XML: no element found"),
     "another root": ("<html/>", "the root is <html>"),
     "nested deep": ("<net>" * 1000, "line 1: nested too deep"),
     "a length of text": (NET.replace("<dim>3</dim>", "<dim>three</dim>"), "line 6: 'three': a whole number is wanted"),

@@ -19,6 +19,7 @@ from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import ShownElements, format_number, show_elements
+from conformance.verdict.failure_kinds import group_failures
 
 from ..builders import Right, Wrong, finish_run, plan_as_bundled, write_suite
 from .page import Page
@@ -77,6 +78,13 @@ def test_all_reports_begin_with_the_same_failure(
     data = data_of(run.plan, run.conclusion, run.evidence, None)
     assert firsts == dict.fromkeys(("page", "summary.md", "terminal"), data["failures"][0]["row"])
     assert firsts["page"].startswith("small[")
+
+
+def test_no_two_kinds_of_failures_read_the_same(run: FinishedRun) -> None:
+    """The documents that forbid a call give the rule different authorities, which no heading shows."""
+    kinds = group_failures(run.plan, run.evidence, run.conclusion).kinds
+    headings = [(kind.title, kind.about.rpartition(" · ")[0]) for kind in kinds]
+    assert len(set(headings)) == len(headings) > 1
 
 
 def test_only_commands_and_paths_are_wider_than_the_terminal(

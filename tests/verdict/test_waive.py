@@ -251,6 +251,7 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "no such rule": ({"rule": "same-volumes"}, ":7: unknown rule 'same-volumes'; did you mean 'same-volume'?"),
     "no such broken rule": ({"breaks": "one-infers"}, ":7: unknown rule 'one-infers'; did you mean 'one-infer'?"),
     "no such row": ({"row": "patterns[Reshape"}, ":7: unknown row 'patterns[Reshape'"),
+    "a drawn row": ({"row": "drawn-0-*"}, ":7: 'drawn-0-*': only `breaks` waives drawn rows; name the rule"),
     "no such backend": ({"backend": "onedn"}, ":7: unknown backend 'onedn'; did you mean 'onednn'?"),
     "a broken rule of no call": (
         {"case": None, "breaks": "one-infer", "run": False},
@@ -258,7 +259,6 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     ),
     "a call that is due": ({"run": True}, ":7: waivers.0.run: True is not False"),
     "no range": ({"versions": "3.6 or so"}, ":7: versions '3.6 or so' is no range"),
-    "an empty list": ("waivers: []\n", ":1: "),
     "nothing": ("", ":1: the file is empty"),
     "no YAML": ("waivers: [\n", ": not YAML"),
     "a key twice": ("waivers:\n  - {case: a, case: b}\n", ":2: "),
@@ -276,6 +276,12 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(command: Command, tmp_
     said = command.run("reference", "--waivers", path).expect(2)
     assert f"{path}{words}" in said.err or (f"{path}:" in said.err and words in said.err)
     assert not (command.out / "results.jsonl").exists()
+
+
+def test_a_file_from_which_the_last_waiver_was_deleted(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "waivers.yaml"
+    path.write_text("waivers: []\n", encoding="utf-8")
+    command.run("reference", "--waivers", path).expect(0)
 
 
 def test_all_mistakes_of_a_file_are_told_at_once(command: Command, tmp_path: Path) -> None:
