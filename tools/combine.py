@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from conformance.draw.calls import DrawnCall
-from conformance.draw.combined import FILE, Combination, read_combinations
+from conformance.draw.combinations import FILE, Combination, read_combinations
 from conformance.draw.factors import Codes, Design, Factors, Meetings, describe_call
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder

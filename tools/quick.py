@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from conformance.adapters.reference import Reference, ReferenceProgram
-from conformance.draw.combined import read_combinations
+from conformance.draw.combinations import read_combinations
 from conformance.draw.factors import Factors, describe_call
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, whole_number
 from conformance.load.cases import load_suite

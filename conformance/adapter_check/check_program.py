@@ -10,7 +10,7 @@ from typing import Any
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits, start
 from ..isolate.protocol import messages
 from ..isolate.protocol.messages import Fault
-from ..isolate.protocol.process import Process
+from ..isolate.protocol.piped_process import PipedProcess
 from ..model import Crashed, TimedOut
 from ..plan.rows import Plan
 from ..system.text import quote_json
@@ -26,7 +26,7 @@ class Talk:
 
     def __init__(self, command_line: str, plan: Plan, limits: Limits) -> None:
         self.plan = plan
-        self.process = Process(start(shlex.split(command_line), limits), limits)
+        self.process = PipedProcess(start(shlex.split(command_line), limits), limits)
 
     def hear(self, number: int, what: str) -> dict[str, Any]:
         return self.process.read_reply(number, self.process.start_clock(), what)

@@ -19,7 +19,7 @@ from ..plan.quick import quick_rows
 from ..plan.rows import Row, is_expressible, row_of
 from .calls import Draw, DrawnCall
 from .cases import draw_case, draw_long_sequence
-from .combined import case_of, count_combinations, read_combination
+from .combinations import case_of, count_combinations, read_combination
 from .factors import Codes, Factors, OperationWay, Values, describe_call, ways_of
 
 MAX_TRIES = 40

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..draw.calls import DrawnCall
-from ..draw.combined import FILE, read_combinations
+from ..draw.combinations import FILE, read_combinations
 from ..draw.factors import Design, Factors, Group, Meetings, Values, describe_call
 from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..model import Case, Kind, Place, Problem, Suite

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter import FACETS, MEMBERS
-from conformance.adapter.check import MOST_DIMS
+from conformance.adapter.claims import MOST_DIMS
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of

@@ -13,8 +13,8 @@ import pytest
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.cli import main as cli
-from conformance.draw import combined
-from conformance.draw.combined import read_combinations
+from conformance.draw import combinations
+from conformance.draw.combinations import read_combinations
 from conformance.draw.factors import Factors
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn, whole_number
 from conformance.evidence.drawn import describe_drawn, plan_of_run
@@ -104,8 +104,8 @@ def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is whole, and its progress reaches the end, although the second half shows nothing more."""
-    lines = combined._lines()[:40] * 2
-    monkeypatch.setattr(combined, "_lines", lambda: lines)
+    lines = combinations._lines()[:40] * 2
+    monkeypatch.setattr(combinations, "_lines", lambda: lines)
     ticks: list[int] = []
     evidence = run_plan(tmp_path, drawn_rows=whole_number(), tick=lambda ran, case, failed: ticks.append(ran))
     assert evidence.footer["drawn"] == {"calls": 41, "failures": 0, "left_out": 40}

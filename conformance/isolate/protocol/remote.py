@@ -23,8 +23,8 @@ from ..process.usage import ProcessEnd, Sample, growth_of
 from .calls import CompiledGraph, PendingReply, UnreportedChange
 from .messages import Fault
 from .opened import BEGIN, OpenedFiles
+from .piped_process import PipedProcess
 from .prefork import FRESH, Prefork
-from .process import Process
 from .session import FAILURES, SHARED_FROM, Run, Session
 
 _TRIES = 3
@@ -209,7 +209,7 @@ class Remote:
             description = self.identity, self.claims
             self._session = self.copies.session(self._shared, description, self._next_is_fresh)
         if self._session is None:
-            process = Process(start(self.command, self.limits, self.env), self.limits)
+            process = PipedProcess(start(self.command, self.limits, self.env), self.limits)
             self._session = Session(process, self._shared, patient=self.generation == 1)
         self._is_fresh, self._next_is_fresh = self._next_is_fresh, False
         return self._session
@@ -306,7 +306,7 @@ class ForkServer:
         handle = prefork.copy()
         if handle is None:
             raise CannotStart("it cannot be copied")
-        session = Session(Process(handle, self.limits), shared)
+        session = Session(PipedProcess(handle, self.limits), shared)
         if description is not None and session.description != description:
             raise session.process.make_fault("a copy describes itself differently")
         return session

@@ -17,7 +17,7 @@ from ..process.usage import CALLS_APART, Sample
 from . import messages
 from .calls import CompiledGraph, PendingReply, SentCall, UnreportedChange, WatchedMemory
 from .messages import Fault, Place, addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
-from .process import Bytes, Process
+from .piped_process import Bytes, PipedProcess
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory, which saves 10 % of the CPU time of `conformance run numpy`."""
@@ -40,7 +40,7 @@ FAILURES = (Fault, RemoteError, AnswerNotRead, Crashed, TimedOut, Rejected, Unsu
 class Session:
     """The calls of one process."""
 
-    def __init__(self, process: Process, shared: SharedMemory | None, patient: bool = False) -> None:
+    def __init__(self, process: PipedProcess, shared: SharedMemory | None, patient: bool = False) -> None:
         self.process, self._patient = process, patient
         """The first call of a backend may take as long as its start, as some compile or load then what they need."""
         self.shared: SharedMemory | None = None

@@ -41,7 +41,7 @@ _POLL_SECONDS = 0.25
 """Seconds after which a silent process is polled: it may have ended while a child of it keeps the pipes open."""
 
 
-class Process:
+class PipedProcess:
     """One running process; every method that raises Fault, Crashed or TimedOut has ended it."""
 
     def __init__(self, handle: ProcessHandle, limits: Limits) -> None:

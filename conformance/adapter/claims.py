@@ -1,4 +1,4 @@
-"""Check that an adapter has a well-formed identity and claims only what exists."""
+"""The claims of an adapter: the names that they can have, and the check that it has only these, and an identity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CannotStart(CommandError):
     exit_code = CANNOT_START
 
 
-def check_adapter(adapter: Any, backend: str) -> Adapter:
+def check_members(adapter: Any, backend: str) -> Adapter:
     """Return the adapter if it has every member and claims only what exists; otherwise CannotStart."""
     for problem in _find_problems(adapter):
         raise CannotStart(f"{backend}: {problem}")
