@@ -99,7 +99,7 @@ def _in_pieces(talk: Talk) -> str | None:
     compiled = talk.ask_in_pieces(number, messages.compile_line(number, 5, step.graph), "compile")
     if "result" not in compiled:
         return None  # the call is not supported; what matters is that it replied
-    number, tensors = talk.process.new_id(), [image.tensor for image in (step.src, *step.arriving)]
+    number, tensors = talk.process.new_id(), [buffer.tensor for buffer in (step.src, *step.arriving)]
     request = messages.run_line(number, 5, False, tensors, [None] * len(tensors), 0, {})
     reply = talk.ask_in_pieces(number, request + b"".join(bytes(tensor.memory) for tensor in tensors), "run")
     if wrong := _lacks("result", reply):

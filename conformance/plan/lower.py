@@ -86,7 +86,7 @@ def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> Ro
     case, step = row.case, row.case.steps[number]
     common = programs[_program(case, step)]
     if volume_of(step.src) >= SHARED_FROM_ELEMENTS and not case.large and case.start is None:
-        start = 0  # cases of the same dims share the image
+        start = 0  # cases of the same dims share their tensor
     else:  # generated steps share the tensors of those before
         start = zlib.crc32(case.id.encode()) if case.start is None else case.start
         start += 977 * (number % 2 if case.generated else number)

@@ -13,12 +13,9 @@ import numpy as np
 
 from ..model import LAYOUTS, STRIDED, Elements, Layout, Tensor
 from ..model.types import WIDTH, dtype_of
-from .contents import EDGES, DefaultElements, Words, default_words, edge_patterns, repeat_words
+from .contents import EDGES as EDGES  # noqa: PLC0414 - adapters import it from here
+from .contents import DefaultElements, Words, default_words, edge_patterns, repeat_words
 
-__all__ = [
-    "COPY_LIMIT_BYTES", "EDGES", "GUARD", "MARK", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of",
-    "dims_error", "has_no_memory", "image_of", "patterns", "reach_of", "shape_image", "strides_of", "volume_of",
-]  # fmt: skip
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
 MARK = 0xA5
@@ -218,7 +215,7 @@ def _words(source: TensorSpec, size: int) -> Words:
     return repeat_words(source.type, [int(word, 16) for word in source.bits.split()], size)
 
 
-def image_of(source: TensorSpec) -> GuardedBuffer:
+def lay_out(source: TensorSpec) -> GuardedBuffer:
     """Lay out a source in new memory, between guards."""
     width, volume = WIDTH[source.type], volume_of(source.dims)
     strides = strides_of(source.dims, source.layout, width)
@@ -251,7 +248,7 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
     return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
 
 
-def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> GuardedBuffer:
+def lay_out_shape(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> GuardedBuffer:
     """Lay out a shape operand in guarded memory, its entries `step` places apart; if below 0, in reverse."""
     row = np.array(values, dtype=dtype_of(type_))
     width, apart, count = row.itemsize, abs(step), row.size

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model import Differing, Elements, Meaning, Outcome
 from ..model.types import WIDTH, dtype_of
-from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, image_of, volume_of
+from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, volume_of
 
 Bits = np.ndarray[Any, np.dtype[Any]]
 
@@ -158,9 +158,9 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
 
 def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
     """Ask whether the answer is the memory of src, read as if src had no strides or no offset."""
-    image = image_of(source)  # the memory as it was; rare, so made again
-    starts = {image.tensor.offset, GUARD}  # the first element, and the lowest one
-    rows = (image.before[at : at + got.size * WIDTH[source.type]] for at in starts)
+    buffer = lay_out(source)  # the memory as it was; rare, so made again
+    starts = {buffer.tensor.offset, GUARD}  # the first element, and the lowest one
+    rows = (buffer.before[at : at + got.size * WIDTH[source.type]] for at in starts)
     return any(row == got.tobytes() for row in rows)
 
 

@@ -10,13 +10,13 @@ import pytest
 from conformance.model import VERDICTS, Layout, Meaning, Outcome, OutcomeKind, Verdict
 from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
-from conformance.plan.memory import GUARD, TensorSpec, image_of, patterns
+from conformance.plan.memory import GUARD, TensorSpec, lay_out, patterns
 from conformance.run.call import named_type
 from conformance.run.diagnose import Diagnosis, compare
 from conformance.run.judge import COLUMNS, TABLE, Column, Judgement, deciding_step, judge
 
 SOURCE = TensorSpec("f32", (2, 3))
-SRC = image_of(SOURCE)
+SRC = lay_out(SOURCE)
 RIGHT = Outcome("tensor", "f32", (6,), SRC.elements)
 OUTCOMES: dict[OutcomeKind, Outcome] = {
     "tensor": RIGHT,
@@ -115,7 +115,7 @@ def diagnose(
     outcome: Outcome, dst: tuple[int, ...], source: TensorSpec = SOURCE, earlier: Sequence[bytes] = ()
 ) -> Diagnosis | None:
     """What is wrong with an answer where `dst` is due."""
-    return compare(outcome, Meaning("legal", dst, ()), source, image_of(source).elements, earlier)
+    return compare(outcome, Meaning("legal", dst, ()), source, lay_out(source).elements, earlier)
 
 
 def named(*call: Any) -> str | None:
@@ -152,7 +152,7 @@ BITS = "7fc00000 7fc00001 ffc00000 7f800001 80000000 00000000"
 @pytest.mark.parametrize("bit", [0, 22, 31])
 def test_every_bit_counts(at: int, bit: int) -> None:
     source = TensorSpec("f32", (6,), bits=BITS)
-    flipped = np.frombuffer(image_of(source).elements[:], "<u4").copy()
+    flipped = np.frombuffer(lay_out(source).elements[:], "<u4").copy()
     assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source) is None
     flipped[at] ^= np.uint32(1 << bit)
     assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source)
@@ -237,24 +237,24 @@ def test_order_and_places() -> None:
 @pytest.mark.parametrize("layout", ["transposed", "padded", "broadcast", "reversed"])
 def test_strides_ignored(layout: Layout) -> None:
     source = TensorSpec("f32", (3, 4), layout)
-    image = image_of(source)
-    low = min(image.tensor.offset, image.tensor.offset + sum(
-        (n - 1) * s for n, s in zip(image.tensor.dims, image.tensor.strides, strict=True) if s < 0
+    buffer = lay_out(source)
+    low = min(buffer.tensor.offset, buffer.tensor.offset + sum(
+        (n - 1) * s for n, s in zip(buffer.tensor.dims, buffer.tensor.strides, strict=True) if s < 0
     ))  # fmt: skip
-    read = np.frombuffer((image.before * 2)[low : low + 48], "<u4")
+    read = np.frombuffer((buffer.before * 2)[low : low + 48], "<u4")
     assert of(source, lambda b: read) == "strides ignored"
     assert of(source) is None
 
 
 def test_an_offset_ignored() -> None:
     source = TensorSpec("f16", (3, 4), "offset")
-    read = np.frombuffer(image_of(source).before[GUARD : GUARD + 24], "<u2")
+    read = np.frombuffer(lay_out(source).before[GUARD : GUARD + 24], "<u2")
     assert of(source, lambda b: read) == "offset ignored"
 
 
 def test_an_earlier_answer_is_stale() -> None:
     first, second = TensorSpec("f32", (2, 3)), TensorSpec("f32", (2, 3), start=977)
-    old = image_of(first).elements
+    old = lay_out(first).elements
     assert of(second, lambda b: patterns(first), (bytes(old[:]),)) == "stale: an earlier answer"
     assert of(second, None, (bytes(old[:]),)) is None
     assert of(second, lambda b: b[::-1], (bytes(old[:]),)) == "same elements in another order"
