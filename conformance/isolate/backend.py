@@ -109,8 +109,8 @@ def open_another(first: Adapter, backend: str, isolation: Isolation, limits: Lim
     """Open a backend once more; a call that the first answered tells at once whether copies of the process are good."""
     adapter = open_backend(backend, isolation, limits)
     one, other = as_remote(first), as_remote(adapter)
-    if one and one.copies and other and other.copies:
-        other.copies.example = one.copies.example
+    if one and one.fork_server and other and other.fork_server:
+        other.fork_server.example = one.fork_server.example
     return adapter
 
 

@@ -36,9 +36,9 @@ class Remote:
 
     def __init__(
         self, command: Sequence[str], limits: Limits = DEFAULT_LIMITS, env: Mapping[str, str] | None = None,
-        share: bool = True, copies: ForkServer | None = None,
+        share: bool = True, fork_server: ForkServer | None = None,
     ) -> None:  # fmt: skip
-        self.command, self.limits, self.env, self.copies = list(command), limits, env, copies
+        self.command, self.limits, self.env, self.fork_server = list(command), limits, env, fork_server
         self.generation = 0
         """Number of starts."""
         self.given_up: str | None = None
@@ -162,8 +162,9 @@ class Remote:
         and shows that soonest if nothing else is in that memory.
         """
         self.renew()
-        if self._is_fresh and self.copies is not None:
-            self.copies.renew_fresh()  # copies of one process share its addresses and hashes, and the next must not
+        if self._is_fresh and self.fork_server is not None:
+            # copies of one process share its addresses and hashes, and the next process must not
+            self.fork_server.renew_fresh()
         self._next_is_fresh = self.calls_alone = True
 
     def close(self) -> None:
@@ -177,8 +178,8 @@ class Remote:
         self.renew()
         calls = self._samples[-1].calls if self._samples else 0
         self.ends.append(ProcessEnd(ended, self.bad_end, calls, growth_of(self._samples)))
-        if self.copies is not None:
-            self.copies.close()
+        if self.fork_server is not None:
+            self.fork_server.close()
 
     def session(self) -> Session:
         """Return the session of the running process, or of a new one, which must describe itself as the first did."""
@@ -205,9 +206,9 @@ class Remote:
     def _start_session(self) -> Session:
         self.renew()
         self.generation += 1
-        if self.copies is not None and self.generation > 1:
+        if self.fork_server is not None and self.generation > 1:
             description = self.identity, self.claims
-            self._session = self.copies.session(self._shared, description, self._next_is_fresh)
+            self._session = self.fork_server.session(self._shared, description, self._next_is_fresh)
         if self._session is None:
             process = PipedProcess(start(self.command, self.limits, self.env), self.limits)
             self._session = Session(process, self._shared, patient=self.generation == 1)
@@ -238,9 +239,9 @@ class RemoteProgram(CompiledGraph):
             raise
         except OSError as error:
             raise suite_failed(error) from None
-        copies = self.remote.copies
-        if copies is not None and copies.example is None and not may_overwrite:
-            copies.keep_example(self.graph, (src, *shapes), answer)
+        fork_server = self.remote.fork_server
+        if fork_server is not None and fork_server.example is None and not may_overwrite:
+            fork_server.keep_example(self.graph, (src, *shapes), answer)
         return answer
 
     def join(self, session: Session) -> None:
