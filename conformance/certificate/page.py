@@ -12,8 +12,8 @@ from ..model.verdicts import count_failed
 from ..report.badge import MOST_DOCUMENTS, describe_run, draw
 from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
-from ..report.rows import group_pairs
 from ..report.table_sections import collect_rules
+from ..system.groups import group_pairs
 from ..system.text import name_first
 from .signature import SIGNERS, is_signed, signature_of
 from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, Record, RecordFile, time_of

@@ -26,9 +26,9 @@ from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
 from ..model import OBSERVED, PASS, KnownFault, Spec
 from ..plan.rows import Plan
-from ..report.rows import group_pairs
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import format_dims, name_first, shorten
 from ..verdict.conclude import Conclusion

@@ -32,12 +32,13 @@ from ..load.folders import cases_folder, find_folders, layers
 from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline
-from ..report.rows import RowResult, group_pairs
+from ..report.rows import RowResult
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend
 from ..runner.run_suite import BackendSetup, RunRequest, check_backend, load_waivers
 from ..system.exit_codes import CommandError
 from ..system.files import lock_folder
+from ..system.groups import group_pairs
 from ..system.terminal import plain
 from ..verdict.standing import in_target
 from . import selection

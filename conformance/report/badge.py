@@ -7,9 +7,9 @@ from html import escape
 
 from ..model.verdicts import LABELS, WAIVED, WORDS, Label
 from ..system.exit_codes import VOIDS_VERDICTS
+from ..system.groups import group_pairs
 from ..system.text import name_first
 from .finished_run import FinishedRun
-from .rows import group_pairs
 from .wording import visible
 
 _LEFT = "reshape"

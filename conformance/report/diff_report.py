@@ -9,12 +9,12 @@ from typing import NamedTuple
 from ..model import BAD as FAILING
 from ..model import NOT_CLAIMED, VERDICTS
 from ..model.verdicts import SEVERITIES
+from ..system.groups import group_pairs
 from ..system.terminal import BAD, OK, count_noun, lines, plain
 from ..system.text import shorten
 from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction, WhatFailed
 from .markdown import code, inert
 from .render import format_foot, menu_of, render_page
-from .rows import group_pairs
 from .wording import format_time
 
 MAX_GROUPS, _MAX_GROUPS_OF_TEXT = 300, 60

@@ -11,12 +11,13 @@ from ..evidence.command import script_parts
 from ..model import ERROR, FAIL, Case, Document, Rule, Spec, Verdict
 from ..plan.rows import Row
 from ..plan.steps import StepMeaning
+from ..system.groups import group_pairs
 from ..system.text import shorten
 from ..verdict.blame import Blamed, heaviest
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
 from .finished_run import FailureCounts, FinishedRun, Kind, Wants
 from .picture import Picture, draw_call
-from .rows import RowResult, describe_cases, failing_documents, group_pairs
+from .rows import RowResult, describe_cases, failing_documents
 from .values import ShownElements, show_elements
 from .wording import format_answer, format_blames, format_clauses, format_step, visible
 

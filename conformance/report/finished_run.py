@@ -16,6 +16,7 @@ from ..model import BAD, NOT_CLAIMED, NOT_RUN, Blame, Claims, Verdict
 from ..model.verdicts import WORDS, Label, Severity, count_failed
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..verdict.blame import Blamed, heaviest, worst_severity
 from ..verdict.cause import Cause
@@ -23,7 +24,7 @@ from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, reach
 from ..verdict.standing import Standing, in_target, tests_of
-from .rows import RowResult, SameTestRows, group_pairs, group_rows, pair_rows
+from .rows import RowResult, SameTestRows, group_rows, pair_rows
 from .wording import collect_wants
 
 TOO_LARGE = f"{LARGE_TENSORS}: add --large"

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
 from ..model import BAD, FAIL, NOT_RUN, RIGHT
+from ..system.groups import group_pairs
 from ..verdict.blame import worst_severity
 from .failure_text import format_failure
 from .finished_run import FinishedRun
-from .rows import RowResult, group_pairs
+from .rows import RowResult
 from .wording import format_answer, visible
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..model import Case, Meaning, Rule, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
+from ..system.groups import group_pairs
 from ..system.terminal import printable
 from ..system.text import format_dims, format_shape, shorten
 from ..verdict.blame import Blamed
-from .rows import RowResult, group_pairs
+from .rows import RowResult
 
 
 def visible(text: object) -> str:

@@ -10,9 +10,10 @@ from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import LABELS, SEVERITIES, WORST
 from ..report.finished_run import FinishedRun
 from ..report.render import Site, render_page
-from ..report.rows import RowResult, count_groups, group_pairs
+from ..report.rows import RowResult, count_groups
 from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
+from ..system.groups import group_pairs
 from .landing import NEEDS, answer_question, collect_libraries, summarize
 
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))

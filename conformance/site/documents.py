@@ -18,9 +18,9 @@ from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
 from ..report.render import Site, render_page
-from ..report.rows import group_pairs
 from ..report.wording import format_step, format_want
 from ..system.files import replace_pages
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from .compare_page import COMPARED
 from .playground import link_to, plain_call

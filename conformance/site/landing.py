@@ -12,8 +12,8 @@ from ..model import Claims
 from ..model.verdicts import LABELS
 from ..plan.facets import RUNTIME_SHAPE
 from ..report.finished_run import FinishedRun
-from ..report.rows import group_pairs
 from ..report.summary import DocumentState, describe_documents
+from ..system.groups import group_pairs
 
 T = TypeVar("T")
 
