@@ -17,6 +17,7 @@ from ..plan.rows import Plan, Row, plan_of, rows_of
 from ..plan.steps import RowStep
 from ..run.row import Part, call_parts, conclude_row
 from ..system.files import leaves_its_folder, replace_text
+from ..system.groups import group_pairs
 from ..system.text import format_call, format_dims, quote
 
 TO_LOCK = "add --lock to lock it"
@@ -159,12 +160,10 @@ def reasons(task: RowStep, unknown: frozenset[str]) -> set[str]:
 
 def _rows(plan: Plan) -> Iterator[Problem]:
     """Find cases that no operation can express, and cited rules that bind in no document of the case."""
-    rows: dict[str, list[Row]] = {case: [] for case in plan.suite.cases}
-    for row in plan.rows:
-        rows[row.case.id].append(row)
+    rows = group_pairs((row.case.id, row) for row in plan.rows)
     for case in plan.suite.cases.values():
         rule = plan.suite.spec.rules[case.rule]
-        if not rows[case.id]:
+        if case.id not in rows:
             yield Problem(case.place, f"{case.id}: no operation can express the call; check types and form")
         elif rule.level == "may":
             yield Problem(case.place, f"{case.id}: cites {rule.id}, a freedom; no case may test against it")

@@ -11,6 +11,7 @@ from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Re
 from ..model.verdicts import SEVERITIES, Label, Severity
 from ..plan.quick import QUICK, quick_rows
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..system.text import join_names, tell_error
 from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
@@ -26,20 +27,15 @@ def write_sentences(
     standings: Iterable[Standing], claims: Claims, target: Target, reach: str, not_run: Sequence[str]
 ) -> Iterator[str]:
     """Write one sentence a document: the verdict and its limits; `reach` follows the verdict."""
-    documents: dict[str, list[Standing]] = {}
-    for standing in standings:
-        documents.setdefault(standing.document, []).append(standing)
-    for document, group in documents.items():
+    for document, group in group_pairs((standing.document, standing) for standing in standings).items():
         yield f"{_verdict(document, group, target)}{reach}{_limits(group, claims, target, not_run)}"
 
 
-def _verdict(document: str, group: list[Standing], target: Target) -> str:
-    by_word: dict[Word, list[Standing]] = {}
-    for standing in group:
-        by_word.setdefault(standing.word, []).append(standing)
+def _verdict(document: str, group: Sequence[Standing], target: Target) -> str:
+    by_word = group_pairs((standing.word, standing) for standing in group)
     parts = []
     for word in _ORDER:
-        types = [standing.type for standing in by_word.get(word, [])]
+        types = [standing.type for standing in by_word.get(word, ())]
         if not types:
             continue
         is_whole = word == "conforms" and len(types) == len(group) and not target.types
@@ -183,7 +179,7 @@ def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
     return [*types, *(name for name in named if name.partition(":")[0] != "type")]
 
 
-def _limits(group: list[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> str:
+def _limits(group: Sequence[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> str:
     parts = []
     if limits := name_limits(group, claims):
         parts.append(f"not claimed: {', '.join(limits)}")
