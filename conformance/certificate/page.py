@@ -9,7 +9,7 @@ from ..evidence.command import suite_words
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
 from ..model import WAIVED, Verdict
 from ..model.verdicts import count_failed
-from ..report.badge import MOST_DOCUMENTS, describe_run, draw
+from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw
 from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
 from ..report.table_sections import collect_rules
@@ -118,7 +118,7 @@ def _draw(statement: RecordFile, level: str) -> str:
     parts = [WORDS[predicate["result"]]]
     if scope:
         types = ", ".join(dict.fromkeys(type_ for types in scope.values() for type_ in types))
-        parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MOST_DOCUMENTS)} for {types}"
+        parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
     if own["leavesOut"] or len(set(scope.values())) > 1:
         parts.append("with limits")
     parts.append(describe_run(level, own["started"], own["version"], _suite_of(predicate)))

@@ -26,7 +26,7 @@ LOST: tuple[str, ...] = (
 )
 """What these tests do not test, though the suite does."""
 _REASONS: Reasons = {"layout:": "a layout of src in memory"}
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 _OPSET, _IR_VERSION = 21, 10
 """The first opset with bf16 tests of Reshape that libraries of 2024 read."""
 _TYPES = {ours: theirs for theirs, ours in TYPES.items()}
@@ -43,7 +43,7 @@ def load_onnx() -> Any:
 
 
 def choose_node_tests(rows: Sequence[Row]) -> Choice:
-    return choose(rows, _REASONS, _MOST_BYTES)
+    return choose(rows, _REASONS, _MAX_BYTES)
 
 
 def write_node_tests(chosen: Sequence[Chosen], out: Path) -> int:

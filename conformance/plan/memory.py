@@ -21,14 +21,14 @@ GUARD = 64
 MARK = 0xA5
 """The byte of these places."""
 _GUARDS = bytes([MARK]) * GUARD
-_ALWAYS_READ = 1 << 26
+_ALWAYS_READ_BYTES = 1 << 26
 """Bytes of an answer that are read even where src is small."""
 COPY_LIMIT_BYTES = 1 << 24
 """Tensors of this many bytes or more are compared in place, without a copy."""
-_PART = 1 << 18
+_PART_BYTES = 1 << 18
 _FAR_STEP = (1 << 16) + 1
 """Elements between neighbours along the first axis of `far`, beside those that lie there."""
-MOST_DIMS, _FAR = 256, 1 << 64
+MAX_ANSWER_RANK, _MAX_ANSWER_LENGTH = 256, 1 << 64
 """The largest rank of an answer, and the largest distance of a length from 0."""
 REPEATING = tuple(layout for layout in LAYOUTS if "broadcast" in layout or layout == "overlapping")
 """Layouts in which several elements lie in one place."""
@@ -150,9 +150,9 @@ def has_no_memory(dims: tuple[int, ...]) -> bool:
 
 def dims_error(dims: tuple[int, ...]) -> str | None:
     """Return what is wrong with an answer's dims: too many, or a length of more than 64 bits; None if nothing is."""
-    if len(dims) > MOST_DIMS:
-        return f"{len(dims):,} dims, where at most {MOST_DIMS:,} are taken"
-    far = next((length for length in dims if abs(length) > _FAR), None)
+    if len(dims) > MAX_ANSWER_RANK:
+        return f"{len(dims):,} dims, where at most {MAX_ANSWER_RANK:,} are taken"
+    far = next((length for length in dims if abs(length) > _MAX_ANSWER_LENGTH), None)
     return f"a length of {far.bit_length()} bits, where at most 64 are taken" if far is not None else None
 
 
@@ -167,8 +167,8 @@ def are_equal(one: Elements, other: Elements) -> bool:
 
 
 def _parts(elements: Elements) -> Iterator[bytes | memoryview]:
-    for at in range(0, len(elements), _PART):
-        yield elements[at : at + _PART]
+    for at in range(0, len(elements), _PART_BYTES):
+        yield elements[at : at + _PART_BYTES]
 
 
 def volume_of(dims: tuple[int, ...]) -> int:
@@ -182,7 +182,7 @@ def size_of(type_: str, dims: tuple[int, ...]) -> int:
 
 def answer_limit(src: tuple[int, ...]) -> int:
     """Return the bytes of the largest answer that is read from another process: no right one is half as large."""
-    return max(_ALWAYS_READ, 2 * size_of("f64", src))  # no type is wider
+    return max(_ALWAYS_READ_BYTES, 2 * size_of("f64", src))  # no type is wider
 
 
 def patterns(source: TensorSpec) -> Words:
@@ -222,8 +222,8 @@ def lay_out(source: TensorSpec) -> GuardedBuffer:
     if source.layout == "dense" and source.bits is None and volume * width >= COPY_LIMIT_BYTES:
         large = DefaultElements(source.type, source.start, volume)
         memory = bytearray([MARK]) * (2 * GUARD + len(large))
-        for at in range(0, len(large), _PART):
-            part = large[at : at + _PART]
+        for at in range(0, len(large), _PART_BYTES):
+            part = large[at : at + _PART_BYTES]
             memory[GUARD + at : GUARD + at + len(part)] = part
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), None, large)
     flat = patterns(source)

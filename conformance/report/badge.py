@@ -17,7 +17,7 @@ _COLOURS: Mapping[str, str] = {
     "pass": "#116329", "fail": "#a40e26", "error": "#a40e26", "hot": "#953800", "warn": "#7d4e00", "open": "#57606a",
 }  # fmt: skip
 """The colour for each class of a label; white on it has a contrast of 4.5 to 1."""
-MOST_DOCUMENTS = 2
+MAX_DOCUMENTS_NAMED = 2
 """Documents to name; a badge says how many more there are."""
 _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.fromkeys("mwMW", 10.4)}
 """Width of a character in 11 px sans serif, rather too much than too little: `textLength` makes it fit."""
@@ -58,7 +58,7 @@ def _part(word: str, documents: tuple[str, ...], every: int) -> str:
     if len(documents) == every > 1:
         named = f"{'any' if word == 'does not conform' else 'all'} of the {every} documents"
     else:
-        named = name_first(documents, MOST_DOCUMENTS)
+        named = name_first(documents, MAX_DOCUMENTS_NAMED)
     if word in ("conforms", "does not conform"):
         return f"{word} to {named}"
     return f"{named}: {word}"

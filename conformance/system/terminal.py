@@ -23,7 +23,7 @@ _COMMAND = re.compile(r"(?<=#)#(?=[a-z]*\[)", re.IGNORECASE)
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 MAX_COLUMNS = 100
 _VERBATIM = f"\x1b{_KEY}v;"
-_LEAST_COLUMN = 24
+_MIN_LAST_COLUMN = 24
 """Columns that a last column needs to be folded in itself."""
 
 
@@ -186,7 +186,7 @@ def _fold(line: str, across: int, hang: int | None = None) -> list[str]:
     if hang is None:
         column = re.match(r" *\S(?:.*\S)? {2,}(?=\S)", line)
         indent = columns(line[: column.end()]) if column else across
-        hang = indent if indent <= across - _LEAST_COLUMN else len(line) - len(line.lstrip()) + 2
+        hang = indent if indent <= across - _MIN_LAST_COLUMN else len(line) - len(line.lstrip()) + 2
     folded = [""]
     for word in re.findall(r" *[^ ]+", line):
         if folded[-1].strip() and columns(folded[-1] + word) > across:

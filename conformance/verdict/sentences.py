@@ -18,7 +18,7 @@ from .standing import SimilarRows, Standing, count_tests, describe_gap, say_erro
 
 _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
 """The words of a sentence, in the order in which they are named."""
-_FEWEST_REJECTED = 10
+_MIN_REJECTED = 10
 """Rows that have to be rejected before they say something of all calls."""
 LARGE_TENSORS = "tensors of more than 2^31 elements"
 
@@ -146,7 +146,7 @@ def describe_rejections(results: Iterable[Result], failing: Container[str], expl
             said[result.outcome.message or "no message"] += 1
         else:
             others += result.row in failing or (result.outcome.kind == "tensor" and PASS in result.verdicts.values())
-    if said.total() < max(_FEWEST_REJECTED, 9 * others):
+    if said.total() < max(_MIN_REJECTED, 9 * others):
         return ""
     nearly, mostly = "nearly " * bool(others), "mostly " * (len(said) > 1)
     return f"{nearly}every legal call is rejected, {mostly}with: {tell_error(said.most_common(1)[0][0])}"

@@ -29,7 +29,7 @@ from ...system.text import quote
 from ..process.memory import Edge
 
 VERSION = "reshape-conformance/1"
-LONGEST_LINE = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 """Bytes in which any header fits; a longer line is a fault."""
 _EXACT = 2**53
 """Integers from here on are sent as decimal text, for readers that store numbers as doubles."""

@@ -11,8 +11,8 @@ from ...adapter import CannotStart, check_description
 from ...model import AnswerNotRead, Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import answer_limit, has_no_memory, strides_of, volume_of
-from ...system.text import LONGEST_TEXT, quote, shorten
-from ..process.memory import LARGEST_AT_PAGE, Edge, MemoryReader, SharedMemory
+from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
+from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, Sample
 from . import messages
 from .calls import CompiledGraph, PendingReply, SentCall, UnreportedChange, WatchedMemory
@@ -61,7 +61,7 @@ class Session:
         except FAILURES as error:
             self.process.end()
             what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
-            raise CannotStart(f"{self.process.name}: {shorten(what, LONGEST_TEXT)}") from None
+            raise CannotStart(f"{self.process.name}: {shorten(what, MAX_TEXT_CHARACTERS)}") from None
 
     @property
     def can_send_ahead(self) -> bool:
@@ -406,7 +406,7 @@ def _edge_of(tensor: Tensor) -> Edge | None:
 
     Only a tensor without gaps can: libraries differ in whether the gap behind the last row belongs to a tensor.
     """
-    if len(tensor.memory) > LARGEST_AT_PAGE or has_no_memory(tensor.dims):
+    if len(tensor.memory) > MAX_BYTES_AT_PAGE or has_no_memory(tensor.dims):
         return None
     width = WIDTH[tensor.type]
     if tensor.strides != strides_of(tensor.dims, "dense", width):
