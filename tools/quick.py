@@ -17,8 +17,8 @@ import numpy as np
 
 from conformance.adapters.reference import Reference, ReferenceProgram
 from conformance.draw.combinations import read_combinations
-from conformance.draw.factors import Factors, describe_call
-from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, whole_number
+from conformance.draw.factors import Factors, factors_of_call
+from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, count_drawn_rows
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.meaning.contract import contracts
@@ -141,7 +141,7 @@ def pairs_of_rows(suite: Suite) -> Any:
     """Return for each combination which values of two factors meet in it, as a table of flags."""
     factors, numbers, rows = Factors(suite.spec), dict[tuple[str, ...], int](), []
     for call, chosen in read_combinations(factors):
-        values = {**chosen, **describe_call(call)}
+        values = {**chosen, **factors_of_call(call)}
         design = factors.designs["broken" in values]
         pairs = {pair for group in design.groups for pair in ((group[0], group[1]), (group[0], group[-1]))}
         met = [(design.name, a, values[a], b, values[b]) for a, b in sorted(pairs)]
@@ -154,7 +154,7 @@ def pairs_of_rows(suite: Suite) -> Any:
 
 def numbers_of_combinations() -> list[int]:
     """Return the numbers of the drawn rows that are combinations."""
-    return [number for number in range(whole_number()) if number % SEQUENCE_EVERY != FIRST_SEQUENCE]
+    return [number for number in range(count_drawn_rows()) if number % SEQUENCE_EVERY != FIRST_SEQUENCE]
 
 
 def choose_drawn(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..adapter import FACETS, describe_no_facet
-from ..draw.rows import whole_number
+from ..draw.rows import count_drawn_rows
 from ..evidence.results import InvalidEvidence, Target
 from ..isolate.backend import isolation_of
 from ..load.schema import read_file
@@ -45,7 +45,7 @@ def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         limits=read_limits(args),
         waivers=tuple(args.waivers or ()),
         pinned=None if args.claims is None else read_claims(args.claims),
-        drawn_rows=whole_number(),
+        drawn_rows=count_drawn_rows(),
         tester=args.tester,
     )
 

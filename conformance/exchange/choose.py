@@ -53,7 +53,7 @@ class Choice(NamedTuple):
     left_out: Counter[str]
 
 
-def choose(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> Choice:
+def choose_rows(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> Choice:
     """Choose among rows, which are grouped by case, type, and whether shape arrives with run."""
     groups = group_pairs(((row.case.id, row.type, row.given == "runtime"), row) for row in rows)
     chosen, left_out = [], Counter[str]()

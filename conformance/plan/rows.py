@@ -100,7 +100,7 @@ class Plan:
     nonce: str | None = None
     """Set if the plan is under a nonce: see `challenge`."""
     select: str | None = None
-    """Set if the plan has only the rows that -k chooses: see `choose`."""
+    """Set if the plan has only the rows that -k chooses: see `select_rows`."""
 
 
 _MANY_ELEMENTS = 1 << 20

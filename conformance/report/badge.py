@@ -34,14 +34,14 @@ def summarize(run: FinishedRun) -> tuple[Label, str]:
     parts = [_part(word, documents, len(run.documents)) for word, documents in claimed.items()]
     if next(iter(claimed)) != "conforms" and (counts := run.failure_counts):
         parts[0] += f" ({counts})"
-    parts[-1] += run.reach
+    parts[-1] += run.scope_phrase
     if waived := run.conclusion.counts.get(WAIVED):
         parts.append(f"{waived} waived")
     if run.target.filter or run.target.shard or run.evidence.interrupted:
         parts.append("part of the suite")
     if next(iter(claimed)) == "conforms":
         parts += [*filter(None, [_limits(run)]), *([run.conclusion.why] if run.conclusion.exit_code else [])]
-    return "incomplete" if run.label.startswith("conforms") and run.reach else run.label, "; ".join(parts)
+    return "incomplete" if run.label.startswith("conforms") and run.scope_phrase else run.label, "; ".join(parts)
 
 
 def _limits(run: FinishedRun) -> str:

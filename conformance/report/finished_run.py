@@ -22,9 +22,9 @@ from ..verdict.blame import Blamed, heaviest, worst_severity
 from ..verdict.cause import Cause
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
-from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, reach
+from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
-from .rows import RowResult, SameTestRows, group_rows, pair_rows
+from .rows import RowResult, SameTestRows, group_same_tests, pair_rows
 from .wording import collect_wants
 
 TOO_LARGE = f"{LARGE_TENSORS}: add --large"
@@ -97,7 +97,7 @@ class FinishedRun:
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[SameTestRows, ...]]:
-        return {rule: group_rows((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
+        return {rule: group_same_tests((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
         row, verdicts = result.row, result.verdicts
@@ -186,9 +186,9 @@ class FinishedRun:
         return f"{backend['name']} {backend['version']}".strip()
 
     @property
-    def reach(self) -> str:
+    def scope_phrase(self) -> str:
         """The limit of verdicts that do not come from the whole bundled suite, after a blank, if there is one."""
-        return reach(self.plan.suite)
+        return scope_phrase(self.plan.suite)
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:

@@ -70,7 +70,7 @@ class SameTestRows(NamedTuple):
     """The tests that each of the rows is, by document."""
 
 
-def group_rows(rows: Iterable[tuple[RowResult, Mapping[str, Verdict]]]) -> tuple[SameTestRows, ...]:
+def group_same_tests(rows: Iterable[tuple[RowResult, Mapping[str, Verdict]]]) -> tuple[SameTestRows, ...]:
     """Group some rows of one rule, in the order of their first rows."""
     groups = group_pairs(
         ((result.row.operation, result.row.type, *tests.items()), (result, tests)) for result, tests in rows

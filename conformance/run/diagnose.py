@@ -33,7 +33,7 @@ _FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
 """Bits of exponent and fraction."""
 
 
-def compare(
+def diagnose(
     outcome: Outcome,
     meaning: Meaning,
     source: TensorSpec,

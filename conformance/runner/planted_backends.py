@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from ..adapter import resolve_claims
-from ..draw.challenge import whole
+from ..draw.challenge import with_every_row
 from ..evidence.results import Target, Writer, header_of
 from ..isolate.backend import Isolation, run_rows, use_backend
 from ..isolate.process.launch import Limits
@@ -45,7 +45,7 @@ def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool =
 def _rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:
     """Return rows of the suite, or of its plan under a nonce, among them all or the first that are about some rules."""
     if plan.nonce:
-        return whole(plan).rows
+        return with_every_row(plan).rows
     suite, most = plan.suite, _FEW_CASES if few else None
     cases = (case for rule in sorted(rules) for case in islice(suite.cases.about([rule]), most))
     return rows_of(cases, suite.spec, contracts(suite.spec))

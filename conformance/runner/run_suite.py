@@ -50,7 +50,7 @@ from .drawn_run import DrawnRun
 if TYPE_CHECKING:
     from ..isolate.protocol.opened import OpenedFiles
 
-Tick = Callable[[int, str, int], None]
+ProgressCallback = Callable[[int, str, int], None]
 """Called with the number of rows that ran, the case of the last one, and the number that failed in the target."""
 
 
@@ -90,7 +90,7 @@ class RunRequest:
 
 
 def run_suite(
-    request: RunRequest, out: Callable[[Mapping[str, Any]], Path] | None, tick: Tick = lambda ran, case, failed: None
+    request: RunRequest, out: Callable[[Mapping[str, Any]], Path] | None, tick: ProgressCallback = lambda *_: None
 ) -> Evidence:
     """Run what is requested, write its results, and return what was written.
 

@@ -24,11 +24,11 @@ LARGE_TENSORS = "tensors of more than 2^31 elements"
 
 
 def write_sentences(
-    standings: Iterable[Standing], claims: Claims, target: Target, reach: str, not_run: Sequence[str]
+    standings: Iterable[Standing], claims: Claims, target: Target, scope: str, not_run: Sequence[str]
 ) -> Iterator[str]:
-    """Write one sentence a document: the verdict and its limits; `reach` follows the verdict."""
+    """Write one sentence a document: the verdict and its limits; `scope` follows the verdict."""
     for document, group in group_pairs((standing.document, standing) for standing in standings).items():
-        yield f"{_verdict(document, group, target)}{reach}{_limits(group, claims, target, not_run)}"
+        yield f"{_verdict(document, group, target)}{scope}{_limits(group, claims, target, not_run)}"
 
 
 def _verdict(document: str, group: Sequence[Standing], target: Target) -> str:
@@ -208,7 +208,7 @@ def note_unclaimed_passes(groups: Iterable[SimilarRows], claims: Claims) -> Iter
         yield f"not claimed, and every row of it is right: {', '.join(facets)}"
 
 
-def reach(suite: Suite) -> str:
+def scope_phrase(suite: Suite) -> str:
     """Return the words that limit a verdict if the suite is not the whole bundled one; else an empty text."""
     if suite.lost:
         return f" as far as {len(suite.cases)} cases go, of a suite that lacks {len(suite.lost)} of the bundled ones"

@@ -12,7 +12,7 @@ from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
 from conformance.plan.memory import GUARD, TensorSpec, lay_out, patterns
 from conformance.run.call import named_type
-from conformance.run.diagnose import Diagnosis, compare
+from conformance.run.diagnose import Diagnosis, diagnose
 from conformance.run.judge import COLUMNS, TABLE, Column, Judgement, deciding_step, judge
 
 SOURCE = TensorSpec("f32", (2, 3))
@@ -111,16 +111,16 @@ def test_of_two_equal_steps_the_first_decides() -> None:
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────
 
 
-def diagnose(
+def diagnose_answer(
     outcome: Outcome, dst: tuple[int, ...], source: TensorSpec = SOURCE, earlier: Sequence[bytes] = ()
 ) -> Diagnosis | None:
     """What is wrong with an answer where `dst` is due."""
-    return compare(outcome, Meaning("legal", dst, ()), source, lay_out(source).elements, earlier)
+    return diagnose(outcome, Meaning("legal", dst, ()), source, lay_out(source).elements, earlier)
 
 
 def named(*call: Any) -> str | None:
     """The name of what is wrong."""
-    diagnosis = diagnose(*call)
+    diagnosis = diagnose_answer(*call)
     return diagnosis and diagnosis.name
 
 
@@ -188,7 +188,7 @@ def test_an_unspecified_answer_keeps_to_the_largest_length(most: int | None, ver
 
 
 def test_wrong_dims_are_told_with_those_due() -> None:
-    assert told(diagnose(RIGHT._replace(dims=(3, 2)), (6,))).text == "answered [3, 2], due is [6]"
+    assert told(diagnose_answer(RIGHT._replace(dims=(3, 2)), (6,))).text == "answered [3, 2], due is [6]"
 
 
 def test_what_is_settled_is_shown_with_marks_for_the_rest() -> None:
@@ -333,7 +333,7 @@ def test_the_first_difference_is_told_in_hex_of_the_element() -> None:
     bits[1:] = 0x4000, 0x4001
     outcome = Outcome("tensor", "bf16", (3,), bits.tobytes())
     words = "2 of 3 elements differ, first at 1 in row-major order: want 3f81, got 4000"
-    assert told(diagnose(outcome, (3,), source)).text.endswith(words)
+    assert told(diagnose_answer(outcome, (3,), source)).text.endswith(words)
 
 
 @pytest.mark.parametrize("type_", sorted(WIDTH))

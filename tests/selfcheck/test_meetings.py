@@ -9,7 +9,7 @@ import pytest
 from conformance.draw import combinations
 from conformance.draw.calls import DrawnCall
 from conformance.draw.combinations import case_of, read_combinations
-from conformance.draw.factors import Codes, Design, Factors, Values, describe_call
+from conformance.draw.factors import Codes, Design, Factors, Values, factors_of_call
 from conformance.draw.rows import FIRST_SEQUENCE, Drawer, Drawn
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
@@ -242,4 +242,4 @@ def test_rows_that_show_nothing_more_are_left_out(
     (DrawnCall((2, 3), (0, 3), False), {"broken": "literal-zero"}),
 ])  # fmt: skip
 def test_the_factors_of_a_call(call: DrawnCall, facts: dict[str, str]) -> None:
-    assert facts.items() <= describe_call(call).items()
+    assert facts.items() <= factors_of_call(call).items()

@@ -172,7 +172,7 @@ def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
     with without(UNPLANTED):
         assert command.run(mini("Flushes")).code == 0, "nothing subnormal is left in it"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
-    unjudged = (rejudge, "contradictions", lambda *_: iter(()))
+    unjudged = (rejudge, "find_contradictions", lambda *_: iter(()))
     said = as_we_are_and_without(lambda: conclude_folder(command), UNCOUNTED, unjudged)
     assert "is of a suite with digest" in said.data["why"]
 
@@ -199,7 +199,7 @@ _row_record = Result.to_json
 @pytest.mark.parametrize(
     "broken",
     [
-        (judge, "compare", lambda *_: None),
+        (judge, "diagnose", lambda *_: None),
         (judge, "judge", lambda *_: judge.Judgement("pass")),
         (diagnose, "are_equal", lambda *_: True),
         (Result, "to_json", lambda r: _row_record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),

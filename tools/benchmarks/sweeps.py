@@ -17,9 +17,9 @@ from .whole_runs import command
 def _order(adapter: str = "reference") -> Any:
     from conformance.load.spec import load_spec
     from conformance.meaning.domain import Domain
-    from conformance.sweep.blocks import SweepRequest, ways_of
+    from conformance.sweep.blocks import SweepRequest, list_variants
 
-    return SweepRequest(adapter, Domain(3, 3, 3, -2, 3), ways_of(load_spec(), ["StaticReshape"]))
+    return SweepRequest(adapter, Domain(3, 3, 3, -2, 3), list_variants(load_spec(), ["StaticReshape"]))
 
 
 class Calls(NamedTuple):

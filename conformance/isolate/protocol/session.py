@@ -16,7 +16,7 @@ from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, Sample
 from . import messages
 from .calls import CompiledGraph, PendingReply, SentCall, UnreportedChange, WatchedMemory
-from .messages import Fault, Place, addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
+from .messages import Fault, Place, addressed_tensors, kind_of_reply, listed_objects, result_of, type_and_dims
 from .piped_process import Bytes, PipedProcess
 
 SHARED_FROM = 1 << 16
@@ -255,7 +255,7 @@ class Session:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
         reply = self.process.read_reply(call.id, self._until, "run")
         try:
-            answer = self._read_tensor(reply["result"], call) if kind_of(reply) == "result" else None
+            answer = self._read_tensor(reply["result"], call) if kind_of_reply(reply) == "result" else None
             if call.room:
                 self._copy_back(call)
             if "usage" in reply:
