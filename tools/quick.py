@@ -31,7 +31,7 @@ from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     broken_backends,
     drawn_rows,
-    fails,
+    fails_on,
     reference_mutants,
     rows_to_run,
     takes_long,
@@ -74,8 +74,8 @@ def rows_with_each_belief(rows: Collection[Row], others: Iterable[Row]) -> Itera
     """Yield each planted backend with the rows that notice it; if none does, with the first of the others, or none."""
     others = list(others)
     for name, backend in broken_backends().items():
-        found = [row for row in rows if fails(row, backend())]
-        if not found and (row := next((row for row in others if fails(row, backend())), None)):
+        found = [row for row in rows if fails_on(row, backend())]
+        if not found and (row := next((row for row in others if fails_on(row, backend())), None)):
             found = [row]
             others.insert(0, row)  # it may notice the next one, too
         print(f"{name}: {len(found)} rows", file=sys.stderr)
@@ -124,7 +124,7 @@ def rows_for_mutants(chosen: Collection[Row], others: Iterable[Row]) -> list[Row
         row = None
         with time_limit(MAX_SECONDS) as late:
             for row in chain(chosen, added, others):
-                if fails(row, backend):
+                if fails_on(row, backend):
                     break
             else:
                 row = None

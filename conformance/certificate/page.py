@@ -9,7 +9,7 @@ from ..evidence.command import suite_words
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
 from ..model import WAIVED, Verdict
 from ..model.verdicts import count_failed
-from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw
+from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
 from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
 from ..report.table_sections import collect_rules
@@ -103,7 +103,7 @@ def render_pages(
         rules=[(entry.rule.id, _count(entry.counts)) for entry in collect_rules(run) if entry.state == "fails"],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip
-    yield BADGE, _draw(statement, level)
+    yield BADGE, _draw_badge(statement, level)
 
 
 def _count(counts: Mapping[Verdict, int]) -> str:
@@ -111,7 +111,7 @@ def _count(counts: Mapping[Verdict, int]) -> str:
     return f"{count_failed(counts):,} of {sum(counts.values()):,}{waived}"
 
 
-def _draw(statement: RecordFile, level: str) -> str:
+def _draw_badge(statement: RecordFile, level: str) -> str:
     predicate, own = statement.predicate, statement.own
     failed = predicate["result"] == "FAILED"
     scope = group_tests(predicate["failedTests"] if failed else predicate["passedTests"] + predicate["warnedTests"])
@@ -123,7 +123,7 @@ def _draw(statement: RecordFile, level: str) -> str:
         parts.append("with limits")
     parts.append(describe_run(level, own["started"], own["version"], _suite_of(predicate)))
     name = f"{own['backend']['name']} {own['backend']['version']}"
-    return draw(name, WORDS[predicate["result"]], _COLOURS[predicate["result"]], "; ".join(parts))
+    return draw_badge(name, WORDS[predicate["result"]], _COLOURS[predicate["result"]], "; ".join(parts))
 
 
 def _suite_of(predicate: Record) -> str:

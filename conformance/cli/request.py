@@ -34,7 +34,7 @@ def add_request_options(parser: Parser) -> None:
     parser.once("--tester", "NAME", "who tests, for the evidence and the report", type=one_line)
 
 
-def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
+def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request for a whole run with the shared options; Usage if one cannot be carried out."""
     refuse_wrong_expectations(plan)
     return RunRequest(

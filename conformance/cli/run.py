@@ -32,7 +32,7 @@ from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, say_error
 from .parser import Parser, nonce, positive, seconds, shard, whole
-from .request import add_request_options, check_names, read_request
+from .request import add_request_options, check_names, read_common_options
 from .run_summary import data_of, relative, show, show_part
 from .shared_options import add_calls, add_jobs
 
@@ -240,7 +240,7 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request of a run; Usage if its options contradict one another."""
     if args.partial_ok and (not args.shard or args.select is not None or args.last_failed):
         raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k, --quick and --last-failed")
-    request = read_request(args, plan)
+    request = read_common_options(args, plan)
     if args.jobs > 1 and request.isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
     check_names(plan.suite.spec, args.operation, args.type, args.document)

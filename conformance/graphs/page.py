@@ -25,11 +25,11 @@ def make_entry(
     )
     return {
         "place": node.first.place, "name": node.first.name, "call": call, "kind": node.kind, "findings": [*texts],
-        "picture": _draw(node, judge), "faults": faults,
+        "picture": _draw_node(node, judge), "faults": faults,
     }  # fmt: skip
 
 
-def _draw(node: CheckedNode, judge: Judge) -> Picture | None:
+def _draw_node(node: CheckedNode, judge: Judge) -> Picture | None:
     for document, decisions in node.decisions.items():
         for decision, variant in zip(decisions, node.variants, strict=True):
             if decision.kind == node.kind:

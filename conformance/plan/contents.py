@@ -95,7 +95,7 @@ def scramble_of(type_: str) -> Scramble:
 
 @lru_cache(len(WIDTH))
 def _first_turn(type_: str) -> Words:
-    """The elements of the first round through all places."""
+    """Return the elements of the first round through all places."""
     scramble, wide = scramble_of(type_), np.uint64
     place = np.arange(scramble.places, dtype=wide)
     at = place * wide(scramble.jump) % wide(scramble.places) << wide(scramble.fine)

@@ -67,7 +67,7 @@ class Row(_RowFields):
         return lower(self)
 
     def step(self, number: int) -> RowStep:
-        """One of its steps; the others need not be lowered."""
+        """Return one of its steps; the others need not be lowered."""
         return self.steps[number] if "steps" in self.__dict__ else lower_one(self, number)
 
     def meanings(self, number: int) -> tuple[StepMeaning, ...]:

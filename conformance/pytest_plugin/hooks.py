@@ -45,7 +45,7 @@ from . import selection
 from .calls import RowCalls
 from .conclusion import SessionConclusion, keep_warning_filters_out
 from .failure_sections import FailureSections
-from .items import CaseFile, CaseRow, Failure
+from .items import CaseFile, CaseRow, RowFailure
 from .settings import limit_words, read_request
 
 
@@ -204,11 +204,11 @@ class ConformanceSession:
         chosen = self.target.documents
         return {verdict for document, verdict in result.verdicts.items() if not chosen or document in chosen}
 
-    def failure(self, row: Row, result: Result) -> Failure:
+    def failure(self, row: Row, result: Result) -> RowFailure:
         """Describe a failing row for a person, with the command that repeats it."""
         shown = RowResult(row, result, worst(result.verdicts.values()))
         rule = self.plan.suite.spec.rules[row.case.rule]
-        return Failure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
+        return RowFailure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
         suite = suite_words(self.setup.header, "--conformance-suite")

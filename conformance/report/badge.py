@@ -24,7 +24,7 @@ _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.f
 
 
 def summarize(run: FinishedRun) -> tuple[Label, str]:
-    """The label, and each verdict with the documents that have it."""
+    """Return the label, and each verdict with the documents that have it."""
     if run.conclusion.exit_code in VOIDS_VERDICTS:
         return "nothing shown", "no verdict holds"
     by_word = group_pairs((word, document) for document, (word, _) in run.documents.items())
@@ -73,10 +73,10 @@ def render_svg(run: FinishedRun) -> str:
     label, message = summarize(run)
     suite, started = run.evidence.header["suite"], run.evidence.header["started"]
     said = describe_run("self-tested", started, suite["version"], suite["digest"])
-    return draw(run.name, label, LABELS[label].colour, f"{message}; {said}")
+    return draw_badge(run.name, label, LABELS[label].colour, f"{message}; {said}")
 
 
-def draw(name: str, word: str, colour: str, message: str) -> str:
+def draw_badge(name: str, word: str, colour: str, message: str) -> str:
     """Draw a badge: two boxes of text, no font and no link from elsewhere; the title has the message."""
     left, right = _width(_LEFT), _width(word)
     whole = left + right + 36

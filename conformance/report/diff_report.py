@@ -74,7 +74,7 @@ class ChangeGroup(NamedTuple):
 
 
 def changed_by_claims(change: Change) -> bool:
-    """Only the claims changed: the row is not answered where it is not claimed, and fails in neither run."""
+    """Ask whether only the claims changed: a row that fails in neither run, and is not answered if not claimed."""
     unclaimed = change.was_answer if change.was == NOT_CLAIMED else change.now_answer
     return change.causes == ("claims",) and unclaimed == "unsupported" and not {change.was, change.now} & BAD
 

@@ -251,7 +251,7 @@ class FinishedRun:
         return self._wants[key]
 
     def commands(self, row: Row) -> tuple[str, str]:
-        """The commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""
+        """Return the commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""
         header = self.evidence.header
         if drawn_number(row.id):
             rest = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]

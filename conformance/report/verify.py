@@ -187,7 +187,7 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
     if brief and PAGE in there:
         there[PAGE] = clear_others(there[PAGE])
     certified = f'<a href="{CERTIFICATE}">' in there.get(PAGE, "")  # the certificate may be elsewhere
-    texts = report.texts(plan, evidence, conclusion, tuple(written), packed, certified)
+    texts = report.render_reports(plan, evidence, conclusion, tuple(written), packed, certified)
     for name, text in there.items():
         found += [Mismatch(written[name].name, what) for what in differences(text, texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))

@@ -13,7 +13,7 @@ from conformance.plan.rows import Row, drawn_number, has_many_elements, plan_of,
 from conformance.plan.select import select_rows
 from conformance.run import row as row_module
 from conformance.runner.run_suite import rows_in_order
-from conformance.selfcheck.mutants import broken_backends, fails
+from conformance.selfcheck.mutants import broken_backends, fails_on
 from tools.quick import numbers_of_combinations, pairs_of_rows
 
 from ..builders import Cli, write_cases
@@ -92,7 +92,7 @@ def test_quick_rows_notice_the_planted_backends(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(row_module, "MAX_SECONDS", 60)  # time for all calls of a row
     rows = [*select_rows(plan_of_cases(SUITE, QUICK_ROWS.cases), QUICK).rows, *draw_rows(EVERYTHING)]
     adapters = {name: PLANTED[name]() for name in list(PLANTED)[::every]}
-    unnoticed = [name for name, adapter in adapters.items() if not any(fails(row, adapter) for row in rows)]
+    unnoticed = [name for name, adapter in adapters.items() if not any(fails_on(row, adapter) for row in rows)]
     assert unnoticed == [name for name in QUICK_ROWS.unnoticed if name in adapters]
 
 

@@ -99,7 +99,7 @@ def test_a_waiver_can_forbid_calls(command: Command, tmp_path: Path) -> None:
 def test_no_report_calls_a_waived_test_right(command: Command, tmp_path: Path) -> None:
     command.run(FLUSHES, "--waivers", waivers(tmp_path, {}))
     evidence, plan = read(command.out / "results.jsonl"), command.plan
-    page = report.texts(plan, evidence, conclude_evidence(plan, evidence))["report.html"]
+    page = report.render_reports(plan, evidence, conclude_evidence(plan, evidence))["report.html"]
     right, tests = re.findall(r"<strong>([\d,]+) of ([\d,]+) tests of the claimed scope are right:", page)[0]
     assert int(tests.replace(",", "")) - int(right.replace(",", "")) == 8
 

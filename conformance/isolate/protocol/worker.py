@@ -311,7 +311,7 @@ def _content(memory: bytes | bytearray | memoryview, was: bytes | memoryview) ->
 
 
 def _shares_memory(value: Tensor | Array, memory: Any) -> bool:
-    """An answer may refer to the memory through other objects, such as views."""
+    """Ask whether an answer lies in a memory, perhaps through other objects, such as views."""
     if isinstance(value, Tensor):
         if value.memory is memory:
             return True
