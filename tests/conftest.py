@@ -116,4 +116,4 @@ def spec() -> Spec:
 @pytest.fixture(autouse=True)
 def few_drawn_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let whole runs in this process draw few rows. README's command, which CI runs too, draws all."""
-    monkeypatch.setattr("conformance.cli.request.whole_number", lambda: 120)
+    monkeypatch.setattr("conformance.cli.request.count_drawn_rows", lambda: 120)

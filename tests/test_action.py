@@ -21,7 +21,7 @@ ACTION = ROOT / "action.yml"
 pytestmark = pytest.mark.skipif(not ACTION.is_file(), reason="the action stays in the clone")
 RIGHT = "from conformance.adapters.reference import Reference\n\n\nclass Mine(Reference):\n    pass\n"
 FEW_DRAWN = """from conformance.cli import main, request
-request.whole_number = lambda: 20
+request.count_drawn_rows = lambda: 20
 raise SystemExit(main.main())
 """
 """The command, which has no option for fewer drawn rows in a certificate."""

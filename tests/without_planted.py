@@ -9,7 +9,7 @@ from conformance.cli.main import main
 from conformance.isolate.backend import Isolation
 from conformance.isolate.process.launch import Limits
 from conformance.plan.rows import Plan
-from conformance.runner import planted_backends as canary
+from conformance.runner import planted_backends
 from conformance.verdict.planted import planted_in
 
 
@@ -19,5 +19,5 @@ def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool =
 
 
 if __name__ == "__main__":
-    canary.count_failures = count_failures
+    planted_backends.count_failures = count_failures
     sys.exit(main())

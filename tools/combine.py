@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from conformance.draw.calls import DrawnCall
-from conformance.draw.combined import FILE, Combination, read_combinations
-from conformance.draw.factors import Codes, Design, Factors, Meetings, describe_call
+from conformance.draw.combinations import FILE, Combination, read_combinations
+from conformance.draw.factors import Codes, Design, Factors, Meetings, factors_of_call
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.meaning.contract import Contract, contracts, documents_by_contract
@@ -152,7 +152,7 @@ def draw_calls(
     differing = documents_by_contract(kinds)
 
     def keep(call: DrawnCall) -> None:
-        values = describe_call(call)
+        values = factors_of_call(call)
         name = "illegal" if "broken" in values else "legal"
         kept = found[name].setdefault(tuple(values.items()), [])
         fits = max(call.src, default=0) < 1 << 31  # other nodes have lengths of src in shapes of 32 bits
@@ -225,7 +225,7 @@ class Builder:
             self.open[self.codes.of(self.places(combination))] = False
 
     def places(self, combination: Combination) -> Any:
-        return self.codes.places({**combination.chosen, **describe_call(combination.call)})
+        return self.codes.places({**combination.chosen, **factors_of_call(combination.call)})
 
     def rows(self) -> Iterator[Combination]:
         while self.open.any():
@@ -314,7 +314,7 @@ def main() -> int:
     calls = draw_calls(random.Random("calls"), contracts(suite.spec), known, PAIRS)
     for design in factors.designs:
         builder = Builder(factors, design, calls[design.name])
-        builder.close(each for each in there if ("broken" in describe_call(each.call)) == (design.name == "illegal"))
+        builder.close(each for each in there if ("broken" in factors_of_call(each.call)) == (design.name == "illegal"))
         kinds, meetings = len(calls[design.name]), builder.open.sum()
         print(f"{design.name}: {kinds} kinds of calls, {meetings} meetings to come", file=sys.stderr)
         for number, combination in enumerate(builder.rows(), 1):

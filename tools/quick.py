@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from conformance.adapters.reference import Reference, ReferenceProgram
-from conformance.draw.combined import read_combinations
-from conformance.draw.factors import Factors, describe_call
-from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, whole_number
+from conformance.draw.combinations import read_combinations
+from conformance.draw.factors import Factors, factors_of_call
+from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, count_drawn_rows
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.meaning.contract import contracts
@@ -31,7 +31,7 @@ from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     broken_backends,
     drawn_rows,
-    fails,
+    fails_on,
     reference_mutants,
     rows_to_run,
     takes_long,
@@ -74,8 +74,8 @@ def rows_with_each_belief(rows: Collection[Row], others: Iterable[Row]) -> Itera
     """Yield each planted backend with the rows that notice it; if none does, with the first of the others, or none."""
     others = list(others)
     for name, backend in broken_backends().items():
-        found = [row for row in rows if fails(row, backend())]
-        if not found and (row := next((row for row in others if fails(row, backend())), None)):
+        found = [row for row in rows if fails_on(row, backend())]
+        if not found and (row := next((row for row in others if fails_on(row, backend())), None)):
             found = [row]
             others.insert(0, row)  # it may notice the next one, too
         print(f"{name}: {len(found)} rows", file=sys.stderr)
@@ -124,7 +124,7 @@ def rows_for_mutants(chosen: Collection[Row], others: Iterable[Row]) -> list[Row
         row = None
         with time_limit(MAX_SECONDS) as late:
             for row in chain(chosen, added, others):
-                if fails(row, backend):
+                if fails_on(row, backend):
                     break
             else:
                 row = None
@@ -141,7 +141,7 @@ def pairs_of_rows(suite: Suite) -> Any:
     """Return for each combination which values of two factors meet in it, as a table of flags."""
     factors, numbers, rows = Factors(suite.spec), dict[tuple[str, ...], int](), []
     for call, chosen in read_combinations(factors):
-        values = {**chosen, **describe_call(call)}
+        values = {**chosen, **factors_of_call(call)}
         design = factors.designs["broken" in values]
         pairs = {pair for group in design.groups for pair in ((group[0], group[1]), (group[0], group[-1]))}
         met = [(design.name, a, values[a], b, values[b]) for a, b in sorted(pairs)]
@@ -154,7 +154,7 @@ def pairs_of_rows(suite: Suite) -> Any:
 
 def numbers_of_combinations() -> list[int]:
     """Return the numbers of the drawn rows that are combinations."""
-    return [number for number in range(whole_number()) if number % SEQUENCE_EVERY != FIRST_SEQUENCE]
+    return [number for number in range(count_drawn_rows()) if number % SEQUENCE_EVERY != FIRST_SEQUENCE]
 
 
 def choose_drawn(

@@ -1,7 +1,7 @@
 """The base class and the checks of adapters, and the search for a backend by name."""
 
 from .bundled import Bundled, backend_names, bundled_backends, registered_backends
-from .check import FACETS, FAMILIES, MEMBERS, CannotStart, check_description, describe_no_facet, resolve_claims
+from .claims import FACETS, FAMILIES, MEMBERS, CannotStart, check_description, describe_no_facet, resolve_claims
 from .digest import digest_of_adapter
 from .find import (
     REFERENCE,

@@ -15,7 +15,7 @@ from typing import Any
 from ..model import Adapter
 from ..system.text import describe_unknown
 from .bundled import Bundled, backend_names, bundled_backends, registered_backends
-from .check import CannotStart, check_adapter
+from .claims import CannotStart, check_members
 
 _ON_DEVICE = re.compile(r"(?!cmd:)(?P<backend>.+:\w+|[\w.-]+)@(?P<device>[A-Za-z0-9_:]+)")
 """A backend and its device: `torch@cuda`, `package.module:Class@cuda:1`."""
@@ -30,10 +30,10 @@ def load_adapter(backend: str) -> Adapter:
     try:
         adapter_class = _class(name)
         if device is None:
-            return check_adapter(adapter_class(), backend)
+            return check_members(adapter_class(), backend)
         if not inspect.signature(adapter_class).parameters:
             raise CannotStart(f"{backend}: {name} has no choice of device")
-        return check_adapter(adapter_class(device), backend)
+        return check_members(adapter_class(device), backend)
     except CannotStart:
         raise
     except ImportError as error:

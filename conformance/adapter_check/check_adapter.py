@@ -92,7 +92,7 @@ class _Checks:
 
     # ── one call ──
 
-    def task(self, type_: str, dims: tuple[int, ...], shape: tuple[int, ...], layout: Layout = "dense",
+    def step(self, type_: str, dims: tuple[int, ...], shape: tuple[int, ...], layout: Layout = "dense",
              bits: str | None = None, start: int = 0) -> RowStep:  # fmt: skip
         strides = strides_of(dims, layout, WIDTH[type_]) if layout in STRIDED else None
         operation = self.spec.operations.get(self.operation)
@@ -104,8 +104,8 @@ class _Checks:
         return RowStep(graph, TensorSpec(type_, dims, layout, bits, start), arriving, False, (), False)
 
     def call(self, *arguments: object, **more: object) -> tuple[RowStep, Outcome]:
-        task = self.task(*arguments, **more)  # type: ignore[arg-type]
-        return task, make_call(self.adapter, task, None)[0]
+        step = self.step(*arguments, **more)  # type: ignore[arg-type]
+        return step, make_call(self.adapter, step, None)[0]
 
     # ── the checks ──
 
@@ -118,9 +118,9 @@ class _Checks:
         yield Check.of("claims", f"{operations}; leaves out {left_out}", None if operations else problem)
 
     def simple_call(self) -> str | None:
-        task, outcome = self.call(self.type, (2, 3), (3, 2))
+        step, outcome = self.call(self.type, (2, 3), (3, 2))
         self.answers = outcome.kind == "tensor"
-        return _problem(task, outcome, (3, 2))
+        return _problem(step, outcome, (3, 2))
 
     def rejection(self) -> Iterator[Check]:
         """Check that calls which every document forbids come back as Rejected."""
@@ -164,8 +164,8 @@ class _Checks:
     def state(self) -> str | None:
         """Check that a call gives the same after other calls, after a rejection, and beside another program."""
         first = self.call(self.type, (2, 3), (3, 2))[1]
-        task, other_elements = self.call(self.type, (2, 3), (3, 2), start=50)
-        if first.kind == "tensor" and (wrong := _problem(task, other_elements, (3, 2))):
+        step, other_elements = self.call(self.type, (2, 3), (3, 2), start=50)
+        if first.kind == "tensor" and (wrong := _problem(step, other_elements, (3, 2))):
             return f"the same call with other elements: {wrong}; keep nothing between calls"
         self.call(self.type, (4, 5), (20,), start=99)
         self.call(self.type, (2, 3), (7,))
@@ -175,8 +175,8 @@ class _Checks:
             what = f"a call came back as {first.kind}, and the same call after others {other}"
             return f"{what}; keep nothing from one call to the next"
         programs: dict[Graph, Program] = {}
-        tasks = [self.task(self.type, (2, 3), (3, 2)), self.task(self.type, (2, 3), (6,), start=7)]
-        outcomes = [make_call(self.adapter, each, programs)[0] for each in (*tasks, *tasks)]
+        steps = [self.step(self.type, (2, 3), (3, 2)), self.step(self.type, (2, 3), (6,), start=7)]
+        outcomes = [make_call(self.adapter, each, programs)[0] for each in (*steps, *steps)]
         if [o[:4] for o in outcomes[:2]] != [o[:4] for o in outcomes[2:]]:
             return (
                 "of two programs that live at once, one is taken for the other; keep what was compiled with its program"
@@ -203,8 +203,8 @@ class _Checks:
 
     def round_trip(self, type_: str, layout: Layout) -> str | None:
         dims, bits = ((256, 256), "all") if WIDTH[type_] == 2 else ((4, 6), _SPECIAL[type_])
-        task, outcome = self.call(type_, dims, dims, layout, None if layout == "broadcast" else bits)  # of equal rows
-        return _problem(task, outcome, dims)
+        step, outcome = self.call(type_, dims, dims, layout, None if layout == "broadcast" else bits)  # of equal rows
+        return _problem(step, outcome, dims)
 
 
 _HOW_TO_REJECT = (
@@ -212,20 +212,20 @@ _HOW_TO_REJECT = (
 )
 
 
-def _problem(task: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | None:
+def _problem(step: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | None:
     """Describe what is wrong with an answer that should be src's elements as `dims`."""
     if outcome.kind != "tensor":
         return f"a legal call came back as {outcome.kind}: {outcome.message}"
-    if outcome.type != task.source.type:
-        return f"the answer's type is {outcome.type}, src's is {task.source.type}: does the adapter convert?"
+    if outcome.type != step.source.type:
+        return f"the answer's type is {outcome.type}, src's is {step.source.type}: does the adapter convert?"
     if outcome.dims != dims:
         return f"the answer's dims are {list(outcome.dims or ())}, due are {list(dims)}"
     if outcome.faults:
         return f"{', '.join(outcome.faults)}: hand the library a copy, or memory that it cannot write into"
-    if outcome.data != task.src.elements:
+    if outcome.data != step.src.elements:
         assert outcome.data is not None
-        diagnosis = diagnose_elements(task.source, task.src.elements, outcome.data, ())
-        width, whole = WIDTH[task.source.type], bytes(task.src.elements[:])
+        diagnosis = diagnose_elements(step.source, step.src.elements, outcome.data, ())
+        width, whole = WIDTH[step.source.type], bytes(step.src.elements[:])
         swapped = b"".join(whole[at : at + width][::-1] for at in range(0, len(whole), width))
         how = "the bytes of every element are in the wrong order" if outcome.data[:] == swapped else diagnosis.text
         return f"the bytes are not src's: {how}"

@@ -10,7 +10,7 @@ from typing import Any
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits, start
 from ..isolate.protocol import messages
 from ..isolate.protocol.messages import Fault
-from ..isolate.protocol.process import Process
+from ..isolate.protocol.piped_process import PipedProcess
 from ..model import Crashed, TimedOut
 from ..plan.rows import Plan
 from ..system.text import quote_json
@@ -26,7 +26,7 @@ class Talk:
 
     def __init__(self, command_line: str, plan: Plan, limits: Limits) -> None:
         self.plan = plan
-        self.process = Process(start(shlex.split(command_line), limits), limits)
+        self.process = PipedProcess(start(shlex.split(command_line), limits), limits)
 
     def hear(self, number: int, what: str) -> dict[str, Any]:
         return self.process.read_reply(number, self.process.start_clock(), what)
@@ -99,7 +99,7 @@ def _in_pieces(talk: Talk) -> str | None:
     compiled = talk.ask_in_pieces(number, messages.compile_line(number, 5, step.graph), "compile")
     if "result" not in compiled:
         return None  # the call is not supported; what matters is that it replied
-    number, tensors = talk.process.new_id(), [image.tensor for image in (step.src, *step.arriving)]
+    number, tensors = talk.process.new_id(), [buffer.tensor for buffer in (step.src, *step.arriving)]
     request = messages.run_line(number, 5, False, tensors, [None] * len(tensors), 0, {})
     reply = talk.ask_in_pieces(number, request + b"".join(bytes(tensor.memory) for tensor in tensors), "run")
     if wrong := _lacks("result", reply):

@@ -9,11 +9,11 @@ from ..evidence.command import suite_words
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
 from ..model import WAIVED, Verdict
 from ..model.verdicts import count_failed
-from ..report.badge import MOST_DOCUMENTS, describe_run, draw
+from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
 from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
-from ..report.rows import group_pairs
 from ..report.table_sections import collect_rules
+from ..system.groups import group_pairs
 from ..system.text import name_first
 from .signature import SIGNERS, is_signed, signature_of
 from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, Record, RecordFile, time_of
@@ -103,7 +103,7 @@ def render_pages(
         rules=[(entry.rule.id, _count(entry.counts)) for entry in collect_rules(run) if entry.state == "fails"],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip
-    yield BADGE, _draw(statement, level)
+    yield BADGE, _draw_badge(statement, level)
 
 
 def _count(counts: Mapping[Verdict, int]) -> str:
@@ -111,19 +111,19 @@ def _count(counts: Mapping[Verdict, int]) -> str:
     return f"{count_failed(counts):,} of {sum(counts.values()):,}{waived}"
 
 
-def _draw(statement: RecordFile, level: str) -> str:
+def _draw_badge(statement: RecordFile, level: str) -> str:
     predicate, own = statement.predicate, statement.own
     failed = predicate["result"] == "FAILED"
     scope = group_tests(predicate["failedTests"] if failed else predicate["passedTests"] + predicate["warnedTests"])
     parts = [WORDS[predicate["result"]]]
     if scope:
         types = ", ".join(dict.fromkeys(type_ for types in scope.values() for type_ in types))
-        parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MOST_DOCUMENTS)} for {types}"
+        parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
     if own["leavesOut"] or len(set(scope.values())) > 1:
         parts.append("with limits")
     parts.append(describe_run(level, own["started"], own["version"], _suite_of(predicate)))
     name = f"{own['backend']['name']} {own['backend']['version']}"
-    return draw(name, WORDS[predicate["result"]], _COLOURS[predicate["result"]], "; ".join(parts))
+    return draw_badge(name, WORDS[predicate["result"]], _COLOURS[predicate["result"]], "; ".join(parts))
 
 
 def _suite_of(predicate: Record) -> str:

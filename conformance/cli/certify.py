@@ -33,7 +33,7 @@ from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, check_key, emit, load_plan, say_error
 from .parser import Parser, days
-from .request import add_request_options, read_request, refusals_fail
+from .request import add_request_options, read_common_options, refusals_fail
 from .run import conclude, write_reports
 from .run_summary import relative
 from .shared_options import add_key
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         if plan.suite.lost:
             raise Usage(describe_missing_cases(plan.suite))
         every_row = HangPolicy(max_hangs=0)  # a certificate is of all rows, also where others of their case hang
-        request = replace(read_request(args, plan), with_subject=True, hangs=every_row)
+        request = replace(read_common_options(args, plan), with_subject=True, hangs=every_row)
         evidence = _run_request(request, args.challenge, commitment, out)
         files = evidence.footer.get("subject", {})
         if commitment is not None:

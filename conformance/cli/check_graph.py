@@ -26,9 +26,9 @@ from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
 from ..model import OBSERVED, PASS, KnownFault, Spec
 from ..plan.rows import Plan
-from ..report.rows import group_pairs
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, USAGE
 from ..system.files import replace_text
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table, wrap
 from ..system.text import format_dims, name_first, shorten
 from ..verdict.conclude import Conclusion
@@ -37,7 +37,7 @@ from .commands import parser_of
 from .facts import of_branch, standing
 from .layout import KIND_STYLES, print_rules
 from .parser import Parser, path
-from .reading import LARGEST, MAX_ENTRIES
+from .reading import MAX_ENTRIES, MAX_NUMBER
 from .run import DEFAULT_OUT
 from .run import run as run_suite
 from .shared_options import BACKEND
@@ -224,7 +224,7 @@ def _read_range(entry: str, text: str) -> range:
         raise Usage(f"--input {shorten(text)!r}: {shorten(entry)!r} is not a length; write 3, or 1..8 to try 1 to 8")
     first = int(match[1])
     last = int(match[2] or first)
-    if last < first or last > LARGEST:
+    if last < first or last > MAX_NUMBER:
         raise Usage(
             f"--input {shorten(text)!r}: {entry.strip()} holds no length of 64 bits; write the smaller one first"
         )

@@ -20,7 +20,7 @@ EXAMPLES = """\
   conformance export json --out build/vectors         legal and illegal calls, for programs in any language
   conformance export code --lang cpp --out build/cpp    what a call means, and shape inference, as one header
   conformance export smt2 --out build/smt2            the proof for all lengths, for any solver"""
-_MOST_RANK = 3
+_MAX_RANK = 3
 """The highest rank of src and shape in obligations. `check --prove 4` can ask those of rank 4, which take 38 MB."""
 
 
@@ -86,7 +86,7 @@ def _export_code(args: argparse.Namespace) -> int:
 def _export_obligations(args: argparse.Namespace) -> int:
     decide = importlib.import_module("conformance.adapters.reference").decide
     files = number = 0
-    for each in obligations(load_spec_of(args.suite), decide, _MOST_RANK):
+    for each in obligations(load_spec_of(args.suite), decide, _MAX_RANK):
         replace_text(args.out / each.file, each.text)
         files, number = files + 1, number + len(each.labels)
     if args.json:

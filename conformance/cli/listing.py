@@ -12,6 +12,7 @@ from ..adapter import bundled_backends, registered_backends
 from ..load.cases import with_cases
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table
 from ..system.text import describe_unknown, shorten
 from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, locate_case, pick, suite_option
@@ -138,7 +139,6 @@ def _cases(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterat
 
 def _with_rows(entries: Iterable[dict[str, Any]], suite: Path | None) -> dict[str, Any]:
     """Return cases with the ids of their rows, and the digest of the suite that has them."""
-    from ..report.rows import group_pairs  # slow to import, and no other list needs it
 
     plan = load_plan(suite)
     rows = group_pairs((row.case.id, row.id) for row in plan.rows)

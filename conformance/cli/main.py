@@ -159,14 +159,14 @@ def _run_to_the_end(arguments: Sequence[str]) -> int:
     return USAGE
 
 
-_LEAST = (("RLIMIT_AS", 1 << 29, "-v"), ("RLIMIT_NOFILE", 32, "-n"))
+_MIN_LIMITS = (("RLIMIT_AS", 1 << 29, "-v"), ("RLIMIT_NOFILE", 32, "-n"))
 """Limits of a process, and what every command needs of them."""
 
 
 def _describe_low_limit() -> str | None:
     """Say which limit is too low. NumPy would end the process with 1, and that means a verdict."""
     if sys.platform != "win32":
-        for name, least, option in _LEAST:
+        for name, least, option in _MIN_LIMITS:
             limit = resource.getrlimit(getattr(resource, name))[0]
             if limit != resource.RLIM_INFINITY and limit < least:
                 return f"{name} is {limit:,}, and the suite needs {least:,}; raise it with `ulimit {option}`"

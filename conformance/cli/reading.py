@@ -7,7 +7,7 @@ import re
 from ..model.types import WIDTH
 from .arguments import Usage, pick
 
-LARGEST = 2**63 - 1
+MAX_NUMBER = 2**63 - 1
 MAX_ENTRIES = 1000
 _QUOTES = "'\"`"
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
@@ -90,8 +90,8 @@ def _number(option: str, entry: str, text: str) -> int:
     if not _ENTRY.fullmatch(entry):
         raise _nonsense(option, text, f"{entry[:40]!r} is not a whole number")
     digits = entry.lstrip("+-").replace("_", "").lstrip("0")
-    if len(digits) > 19 or int(digits or "0") > LARGEST + (entry[0] == "-"):
-        raise Usage(f"{option}: {entry[:40]!r} does not fit 64 bits; write at most {LARGEST}")
+    if len(digits) > 19 or int(digits or "0") > MAX_NUMBER + (entry[0] == "-"):
+        raise Usage(f"{option}: {entry[:40]!r} does not fit 64 bits; write at most {MAX_NUMBER}")
     return int(entry)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..adapter import FACETS, describe_no_facet
-from ..draw.rows import whole_number
+from ..draw.rows import count_drawn_rows
 from ..evidence.results import InvalidEvidence, Target
 from ..isolate.backend import isolation_of
 from ..load.schema import read_file
@@ -34,7 +34,7 @@ def add_request_options(parser: Parser) -> None:
     parser.once("--tester", "NAME", "who tests, for the evidence and the report", type=one_line)
 
 
-def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
+def read_common_options(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request for a whole run with the shared options; Usage if one cannot be carried out."""
     refuse_wrong_expectations(plan)
     return RunRequest(
@@ -45,7 +45,7 @@ def read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         limits=read_limits(args),
         waivers=tuple(args.waivers or ()),
         pinned=None if args.claims is None else read_claims(args.claims),
-        drawn_rows=whole_number(),
+        drawn_rows=count_drawn_rows(),
         tester=args.tester,
     )
 

@@ -18,7 +18,7 @@ from ..load.cases import load_suite
 from ..model import Suite, fails
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Plan, Row, plan_of, plan_of_cases
-from ..plan.select import BadExpression, case_of, choose, ids
+from ..plan.select import BadExpression, find_case, ids, select_rows
 from ..report.no_start import report_no_start
 from ..run.confirm import DEFAULT_HANGS, HangPolicy
 from ..runner.run_suite import RunRequest, chosen_rows, run_suite
@@ -32,7 +32,7 @@ from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, say_error
 from .parser import Parser, nonce, positive, seconds, shard, whole
-from .request import add_request_options, check_names, read_request
+from .request import add_request_options, check_names, read_common_options
 from .run_summary import data_of, relative, show, show_part
 from .shared_options import add_calls, add_jobs
 
@@ -102,7 +102,7 @@ def request_of(args: argparse.Namespace) -> RunRequest:
     if suite.lost:
         raise Usage(describe_missing_cases(suite))
     try:
-        plan = choose(_plan_of_few_cases(args, suite) or challenge(plan_of(suite), args.nonce), args.select)
+        plan = select_rows(_plan_of_few_cases(args, suite) or challenge(plan_of(suite), args.nonce), args.select)
     except BadExpression as bad:
         raise Usage(f"-k: {bad}") from None
     return _read_request(args, plan)
@@ -114,7 +114,7 @@ def _plan_of_few_cases(args: argparse.Namespace, suite: Suite) -> Plan | None:
         return None
     if args.select == QUICK:
         return plan_of_cases(suite, quick_rows().cases)
-    name = case_of(args.select, suite.cases)
+    name = find_case(args.select, suite.cases)
     plan = None if name is None else plan_of_cases(suite, [name])
     return plan if plan and args.select.strip().rpartition("::")[2] in ids(plan.rows) else None
 
@@ -240,7 +240,7 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
     """Return the request of a run; Usage if its options contradict one another."""
     if args.partial_ok and (not args.shard or args.select is not None or args.last_failed):
         raise Usage("--partial-ok is for a shard of all rows; give --shard I/N, without -k, --quick and --last-failed")
-    request = read_request(args, plan)
+    request = read_common_options(args, plan)
     if args.jobs > 1 and request.isolation == "none":
         raise Usage(f"--jobs {args.jobs} needs processes, and {args.backend} runs in this one; add --isolation worker")
     check_names(plan.suite.spec, args.operation, args.type, args.document)

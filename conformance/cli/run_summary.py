@@ -17,7 +17,7 @@ from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
 from ..model.verdicts import LABELS, TABLE
 from ..plan.rows import Plan
-from ..report.rows import group_pairs
+from ..system.groups import group_pairs
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
 from ..system.text import join_names, tell_error
 from ..verdict.conclude import Conclusion

@@ -17,7 +17,7 @@ from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import quiet_backend
-from ..sweep.blocks import Block, SweepRequest, blocks_of, is_too_large, ways_of
+from ..sweep.blocks import Block, SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import Lost, close_backend, identify
 from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, Results, SweepWriter, clear, header_of, salvage
@@ -152,7 +152,7 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     if is_too_large(domain):
         raise Usage(f"--rank {args.rank} --max-dim {args.max_dim}: the products of its lengths do not fit 62 bits")
     return SweepRequest(
-        args.backend, domain, ways_of(spec, args.operation or (), args.type or (), args.layout or ("dense",)),
+        args.backend, domain, list_variants(spec, args.operation or (), args.type or (), args.layout or ("dense",)),
         isolation_of(args.backend, args.isolation), read_limits(args),
         args.suite and args.suite.resolve(), spec.digest,
     )  # fmt: skip

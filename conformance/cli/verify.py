@@ -18,7 +18,7 @@ from ..report.verify import OtherSuite, Verified, verify, why_not
 from ..runner.repeat import Repetition, repeat
 from ..runner.run_suite import describe_difference
 from ..system.exit_codes import CONFORMS, FAILS
-from ..system.terminal import OK, count_noun, paint, say, with_sign, wrap
+from ..system.terminal import OK_SIGN, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import Conclusion, conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
 from .parser import Parser, day, path, positive
@@ -175,7 +175,7 @@ def _show(report: Verified, unmet: Sequence[str], repeated: Repetition | None) -
     for note in (*report.conclusion.notes, *report.evidence.footer["notes"]):
         say(paint("yellow", wrap(f"note: {note}", 2, 4)))
     rows = count_noun(len(report.evidence.results), "row")
-    say(f"{OK} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
+    say(f"{OK_SIGN} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
     say("  written by: unknown. Only a signature shows who wrote the evidence, and only another run whether it is true")
     if repeated is None:
         say("  --repeat N BACKEND calls N rows again and compares")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..meaning.domain import Lengths
 from ..model import LAYOUTS, Expected, Layout, Step
 from ..model.types import WIDTH
-from ..plan.memory import EDGES
+from ..plan.contents import EDGES
 
 T = TypeVar("T")
 MAX_ELEMENTS = 70_000

@@ -27,7 +27,7 @@ from .calls import (
     spoil,
     step_of,
 )
-from .combined import case_of
+from .combinations import case_of
 from .factors import Factors
 
 _PLACE = Place("drawn.yaml", 1)

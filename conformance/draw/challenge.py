@@ -42,8 +42,8 @@ def challenge(plan: Plan, nonce: str | None) -> Plan:
     return Plan(suite, tuple(rows_of(cases, suite.spec, compiled)), nonce)
 
 
-def whole(plan: Plan) -> Plan:
-    """Return the plan with the rows that its -k did not choose, too."""
+def with_every_row(plan: Plan) -> Plan:
+    """Return the plan with every row, also if its -k chose some."""
     return plan if plan.select is None else challenge(plan_of(plan.suite), plan.nonce)
 
 

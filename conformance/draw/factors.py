@@ -67,7 +67,7 @@ class Factors:
 
     def __init__(self, spec: Spec) -> None:
         content = _read()
-        of_spec = {"way": ways_of(spec), "type": spec.types}
+        of_spec = {"way": operation_ways(spec), "type": spec.types}
         self.values: dict[str, tuple[str, ...]] = {
             name: tuple(of_spec[name] if each["values"] == "from operations" else each["values"])
             for name, each in content["factors"].items()
@@ -95,7 +95,7 @@ class Factors:
 
     def fitting(self, call: DrawnCall, chosen: Values) -> Values:
         """Return values for a call: the simplest one for each that cannot meet the others."""
-        values = {**chosen, **describe_call(call)}
+        values = {**chosen, **factors_of_call(call)}
         while not self.fit(values):
             for limit in self.limits:
                 if not limit.holds(values):
@@ -119,7 +119,7 @@ class OperationWay(NamedTuple):
     shape_type: str
 
 
-def ways_of(spec: Spec) -> dict[str, OperationWay]:
+def operation_ways(spec: Spec) -> dict[str, OperationWay]:
     """Return the ways by the names that they have as values."""
     return {
         f"{operation.id}/{given}/{shape_type}": OperationWay(operation, given, shape_type)
@@ -132,7 +132,7 @@ def ways_of(spec: Spec) -> dict[str, OperationWay]:
 # ── the factors of a call ─────────────────────────────────────────────────────────────────────────
 
 
-def describe_call(call: DrawnCall) -> dict[str, str]:
+def factors_of_call(call: DrawnCall) -> dict[str, str]:
     """Return the factors that follow from a call: what is broken, or how it is legal."""
     facts = {
         "src_rank": _rank_class(len(call.src)),

@@ -19,8 +19,8 @@ from ..plan.quick import quick_rows
 from ..plan.rows import Row, is_expressible, row_of
 from .calls import Draw, DrawnCall
 from .cases import draw_case, draw_long_sequence
-from .combined import case_of, count_combinations, read_combination
-from .factors import Codes, Factors, OperationWay, Values, describe_call, ways_of
+from .combinations import case_of, count_combinations, read_combination
+from .factors import Codes, Factors, OperationWay, Values, factors_of_call, operation_ways
 
 MAX_TRIES = 40
 """Cases to draw for one row until the backend claims one."""
@@ -54,7 +54,7 @@ class Drawn(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value or name != "quick"}
 
 
-def whole_number() -> int:
+def count_drawn_rows() -> int:
     """Return the number of drawn rows of a whole run: up to the last combination."""
     number = combinations = count_combinations()
     while number - _sequences_before(number) < combinations:
@@ -75,7 +75,7 @@ class Drawer:
         self._factors = Factors(spec)
         simplest = {name: self._factors.values[name][0] for name in self._factors.chosen}
         self._simplest = case_of(DrawnCall((1,), (1,), False), simplest, 0)
-        self._ways = {name: way for name, way in ways_of(spec).items() if self._is_claimed(way)}
+        self._ways = {name: way for name, way in operation_ways(spec).items() if self._is_claimed(way)}
 
     def _is_claimed(self, way: OperationWay) -> bool:
         facets = facets_of_way(self._simplest, way.operation, way.shape_type, way.given)
@@ -147,7 +147,7 @@ class Drawer:
             row = self._row(case_of(call, chosen, number, name), way)
             unclaimed = {facet.partition(":")[0] for facet in self._claims.find_unclaimed(row.facets)} if row else set()
             if not unclaimed:
-                return (row, {**chosen, **describe_call(call)}) if row else None
+                return (row, {**chosen, **factors_of_call(call)}) if row else None
             factors = filter(None, map(_FACTOR_OF_FACET.get, unclaimed))
             simplest = {factor: self._factors.values[factor][0] for factor in factors}
             if not simplest:  # the call itself is beyond what is claimed

@@ -9,7 +9,7 @@ from ..draw.challenge import challenge
 from ..model import Spec
 from ..plan.quick import quick_rows
 from ..plan.rows import Plan, drawn_number
-from ..plan.select import BadExpression, choose
+from ..plan.select import BadExpression, select_rows
 from ..system.terminal import count_noun
 from .results import Evidence, InvalidEvidence
 
@@ -24,7 +24,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
     """
     plan = challenge(plan, evidence.header.get("nonce"))
     try:
-        plan = choose(plan, evidence.target.select)
+        plan = select_rows(plan, evidence.target.select)
     except BadExpression as bad:
         raise InvalidEvidence(f"{path}: -k: {bad}; the file was changed") from None
     wanted = [result.row for result in evidence.results if drawn_number(result.row)]
@@ -84,6 +84,6 @@ def has_called_all(evidence: Evidence) -> bool:
     drawn = evidence.footer.get("drawn")
     if not drawn:
         return False
-    from ..draw.rows import whole_number  # slow to import
+    from ..draw.rows import count_drawn_rows  # slow to import
 
-    return bool(drawn["calls"] + drawn.get("left_out", 0) == evidence.header["drawn"]["calls"] >= whole_number())
+    return bool(drawn["calls"] + drawn.get("left_out", 0) == evidence.header["drawn"]["calls"] >= count_drawn_rows())

@@ -30,7 +30,7 @@ _NEW = ".new"
 """The suffix of a file that replaces an unfinished one once it holds the same records."""
 _BUFFER_BYTES = 1 << 13
 """Bytes that are lost if the process is killed. The default of Python 3.14 is 16 times as many."""
-_MAX_LINE = 16 << 20
+_MAX_LINE_BYTES = 16 << 20
 """The longest line that is read, in bytes."""
 _CHUNK_BYTES = 1 << 20
 _MAY_CHANGE = ("started", "folders", "limits")
@@ -375,7 +375,7 @@ def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[
     part, work = part_of(path), format_.work
     check_can_resume(path, work)
     with open_journal(part, f"; there is no {work} to resume") as stream:
-        if not stream.readline(_MAX_LINE).endswith(b"\n"):
+        if not stream.readline(_MAX_LINE_BYTES).endswith(b"\n"):
             return
         stream.seek(0)
         reader = Reader(stream, part, format_)
@@ -421,9 +421,9 @@ class _NotJson(InvalidEvidence):
 def _lines_of(stream: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield each line with its number; InvalidEvidence for one that is too long."""
     for number in itertools.count(1):
-        line = stream.readline(_MAX_LINE + 1)
-        if len(line) > _MAX_LINE:
-            raise InvalidEvidence(f"{path}:{number}: the line has more than {_MAX_LINE:,} bytes")
+        line = stream.readline(_MAX_LINE_BYTES + 1)
+        if len(line) > _MAX_LINE_BYTES:
+            raise InvalidEvidence(f"{path}:{number}: the line has more than {_MAX_LINE_BYTES:,} bytes")
         if not line:
             return
         yield number, line

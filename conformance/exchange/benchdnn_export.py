@@ -12,7 +12,7 @@ from ..model.types import WIDTH
 from ..plan.memory import strides_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
-from .choose import Choice, Chosen, Reasons, choose, dims_of_outputs
+from .choose import Choice, Chosen, Reasons, choose_rows, dims_of_outputs
 
 VERSION = "3.6.0"
 """The version that the files name: the oldest release that names every field below."""
@@ -36,7 +36,7 @@ _REASONS: Reasons = {
 def choose_graphs(rows: Sequence[Row]) -> Choice:
     """Choose the rows of operations with shape as an attribute that can be files."""
     static = [row for row in rows if row.given == "attribute"]
-    choice = choose(static, _REASONS, None)
+    choice = choose_rows(static, _REASONS, None)
     choice.left_out["a shape that is no attribute"] += len(rows) - len(static)
     return choice
 

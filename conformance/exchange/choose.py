@@ -11,6 +11,7 @@ from ..model.types import WIDTH
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
+from ..system.groups import group_pairs
 
 Reasons = Mapping[str, str]
 """The reason to leave out a row, by the beginning of a facet that the format has no place for."""
@@ -52,17 +53,14 @@ class Choice(NamedTuple):
     left_out: Counter[str]
 
 
-def choose(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> Choice:
+def choose_rows(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> Choice:
     """Choose among rows, which are grouped by case, type, and whether shape arrives with run."""
-    groups: dict[tuple[str, str, bool], list[Row]] = {}
-    left_out: Counter[str] = Counter()
-    for row in rows:
-        groups.setdefault((row.case.id, row.type, row.given == "runtime"), []).append(row)
-    chosen = []
+    groups = group_pairs(((row.case.id, row.type, row.given == "runtime"), row) for row in rows)
+    chosen, left_out = [], Counter[str]()
     for group in groups.values():
         why = next(filter(None, (_why_left_out(row, reasons, most_bytes) for row in group)), None)
         if why is None:
-            chosen.append(Chosen(tuple(group), tuple(_programs(group[0]))))
+            chosen.append(Chosen(group, tuple(_programs(group[0]))))
         else:
             left_out[why] += len(group)
     return Choice(tuple(chosen), left_out)
@@ -88,12 +86,11 @@ def _why_left_out(row: Row, reasons: Reasons, most_bytes: int | None) -> str | N
 
 def _programs(row: Row) -> Iterator[GraphCalls]:
     """Yield each different graph of a row with its calls; one that takes several ranks is divided by rank."""
-    calls: dict[object, list[RowStep]] = {}
-    for step in row.steps:
-        ranks = (len(step.source.dims), *map(len, dims_of_outputs(row, step)))
-        calls.setdefault((step.graph, ranks), []).append(step)
+    calls = group_pairs(
+        ((step.graph, len(step.source.dims), *map(len, dims_of_outputs(row, step))), step) for step in row.steps
+    )
     for number, steps in enumerate(calls.values(), 1):
-        yield GraphCalls(number if len(calls) > 1 else None, tuple(steps))
+        yield GraphCalls(number if len(calls) > 1 else None, steps)
 
 
 def dims_of_outputs(row: Row, step: RowStep) -> tuple[tuple[int, ...], ...]:

@@ -35,7 +35,7 @@ _REASONS: Reasons = {
     "layout:": "a layout of src in memory",
     "large": "a tensor of more than 2^31 elements",
 }
-_MOST_BYTES_WRITTEN = 64
+_MAX_BYTES_WRITTEN = 64
 """Elements of more bytes are described by their SHA-256."""
 
 
@@ -104,7 +104,7 @@ def _test_of(rows: Sequence[Row], known: KnownFaults) -> dict[str, Any]:
     dst = next((meaning.dst for meaning in meanings.values() if meaning.kind == "legal"), None)
     hit = PlainCall(row.type, call.src, call.shapes[0], call.special_zero[0], tuple(n or 0 for n in dst or ()))
     elements = patterns(step.source).tobytes()
-    is_short = len(elements) <= _MOST_BYTES_WRITTEN
+    is_short = len(elements) <= _MAX_BYTES_WRITTEN
     test = {
         "id": f"{row.case.id}-{row.type}-{row.shape_type}",
         "case": row.case.id,

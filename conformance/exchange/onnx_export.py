@@ -13,7 +13,7 @@ from ..model import Graph, Node
 from ..plan.memory import patterns
 from ..plan.rows import Row
 from ..system.exit_codes import CommandError
-from .choose import Choice, Chosen, GraphCalls, Reasons, choose, dims_of_outputs
+from .choose import Choice, Chosen, GraphCalls, Reasons, choose_rows, dims_of_outputs
 
 LOST: tuple[str, ...] = (
     "illegal and unspecified calls: a node test has no word for a rejection",
@@ -26,7 +26,7 @@ LOST: tuple[str, ...] = (
 )
 """What these tests do not test, though the suite does."""
 _REASONS: Reasons = {"layout:": "a layout of src in memory"}
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 _OPSET, _IR_VERSION = 21, 10
 """The first opset with bf16 tests of Reshape that libraries of 2024 read."""
 _TYPES = {ours: theirs for theirs, ours in TYPES.items()}
@@ -43,7 +43,7 @@ def load_onnx() -> Any:
 
 
 def choose_node_tests(rows: Sequence[Row]) -> Choice:
-    return choose(rows, _REASONS, _MOST_BYTES)
+    return choose_rows(rows, _REASONS, _MAX_BYTES)
 
 
 def write_node_tests(chosen: Sequence[Chosen], out: Path) -> int:

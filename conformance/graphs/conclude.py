@@ -9,9 +9,10 @@ from typing import NamedTuple
 from ..meaning.faults import KnownFaults
 from ..meaning.partial import describe, describe_folded
 from ..model import KnownFault, PlainCall
+from ..system.groups import group_pairs
 from .decide import Decision, Judge, Kind
 from .lengths import bind_length
-from .nodes import Binding, Dims, Model, ReshapeNode, whole
+from .nodes import Binding, Dims, Model, ReshapeNode, known_dims
 
 KINDS: tuple[Kind, ...] = ("illegal", "not decided", "conditional", "unspecified", "legal")
 """The worst first."""
@@ -98,31 +99,26 @@ def find_faults(node: CheckedNode, known: KnownFaults) -> tuple[KnownFault, ...]
 def _legal_calls(node: CheckedNode) -> Iterator[PlainCall]:
     """Yield the call of each trial in which it is legal and known whole."""
     for number, variant in enumerate(node.variants):
-        src, shape = whole(variant.src), whole(variant.shape)
+        src, shape = known_dims(variant.src), known_dims(variant.shape)
         decided = [decisions[number] for decisions in node.decisions.values()]
-        dst = next((whole(decision.dst) for decision in decided if decision.kind == "legal"), None)
+        dst = next((known_dims(decision.dst) for decision in decided if decision.kind == "legal"), None)
         if src is not None and shape is not None and dst is not None and variant.src_type is not None:
             yield PlainCall(variant.src_type, src, shape, bool(variant.special_zero), dst)
 
 
 def format_findings(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, tuple[str, ...]]]:
     """Return what holds for a node and in which documents; the documents are left out if they agree."""
-    by_text: dict[str, list[str]] = {}
-    for document, decisions in node.decisions.items():
-        by_text.setdefault(_format_decisions(decisions, trials), []).append(document)
-    return [(text, tuple(documents) if len(by_text) > 1 else ()) for text, documents in by_text.items()]
+    by_text = group_pairs((_format_decisions(each, trials), document) for document, each in node.decisions.items())
+    return [(text, documents if len(by_text) > 1 else ()) for text, documents in by_text.items()]
 
 
 def _format_decisions(decisions: Sequence[Decision], trials: Sequence[Trial]) -> str:
     """Say for which lengths a node is what, the worst first."""
     if len(trials) == 1 and not trials[0].lengths:
-        is_open = decisions[0].kind == "legal" and whole(decisions[0].dst) is None
+        is_open = decisions[0].kind == "legal" and known_dims(decisions[0].dst) is None
         return f"{decisions[0].kind}{' for every length from 1' if is_open else ''}{_describe(decisions[0])}"
-    found: dict[tuple[str, str], list[Trial]] = {}
-    for kind in KINDS:
-        for decision, trial in zip(decisions, trials, strict=True):
-            if decision.kind == kind:
-                found.setdefault((kind, _describe(decision)), []).append(trial)
+    worst_first = sorted(zip(decisions, trials, strict=True), key=lambda each: KINDS.index(each[0].kind))
+    found = group_pairs(((decision.kind, _describe(decision)), trial) for decision, trial in worst_first)
     if len(found) == 1:
         return next(f"{kind} for every length tried{more}" for kind, more in found)
     return "; ".join(f"{kind} for {_format_lengths(some, trials)}{more}" for (kind, more), some in found.items())

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from ..meaning.contract import contracts
 from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, decide, folded_names, kind_of, rules_of
 from ..model import Form, Operation, Spec
-from .nodes import Dims, ReshapeNode, whole, without_names
+from .nodes import Dims, ReshapeNode, known_dims, without_names
 
 Kind = Literal["legal", "illegal", "unspecified", "conditional", "not decided"]
 
@@ -63,7 +63,7 @@ class Judge:
         if not self._covers(document, node):
             return Decision("not decided", (), (f"the document is not about {node.operation}",))
         form = _form_of(node, self.spec.operations[self.spec.documents[document].operation])
-        src, shape = whole(node.src), whole(node.shape)
+        src, shape = known_dims(node.src), known_dims(node.shape)
         missing = tuple(_find_missing(node))
         if src is not None and shape is not None and node.special_zero is not None and not missing:
             meaning = self.contracts[document].meaning(src, shape, node.special_zero, form)

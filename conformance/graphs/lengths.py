@@ -1,4 +1,4 @@
-"""Lengths that an exported PyTorch program writes as expressions, such as `Mul(Integer(64), Symbol('s77'))`."""
+"""Lengths as expressions of symbols: `64*n`, or `Mul(Integer(64), Symbol('s77'))` as PyTorch exports it."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ Answer = Callable[[ReshapeNode], Dims | None]
 """Return the dims of dst of a node, if they are known and undisputed."""
 
 
-def whole(dims: Dims | None) -> tuple[int, ...] | None:
+def known_dims(dims: Dims | None) -> tuple[int, ...] | None:
     """Return the dims if every length is known."""
     if dims is None:
         return None

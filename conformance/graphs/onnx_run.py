@@ -85,7 +85,7 @@ def _describe(error: Exception) -> str:
 
 
 def _is_external(message: Any) -> bool:
-    """A tensor anywhere in the message is in another file."""
+    """Ask whether a tensor anywhere in the message is in another file."""
     for field, value in message.ListFields():
         if field.name == "data_location" and value == 1:
             return True

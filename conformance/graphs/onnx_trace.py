@@ -15,7 +15,7 @@ from typing import Any
 from ..adapter import CannotStart
 from ..isolate.process.launch import Limits, import_code, kill_tree, start
 from ..system.text import shorten
-from .nodes import Binding, Dims, Model, ReshapeNode, UnreadableModel, whole
+from .nodes import Binding, Dims, Model, ReshapeNode, UnreadableModel, known_dims
 from .onnx_model import TYPES
 
 LIMITS = Limits(seconds=60)
@@ -45,7 +45,7 @@ class TracedModel:
     def _dims_of_inputs(self, binding: Binding) -> dict[str, tuple[int, ...]]:
         dims = {}
         for name, declared in self.inputs.items():
-            known = whole(binding.get(name, declared))
+            known = known_dims(binding.get(name, declared))
             if known is None:
                 raise UnreadableModel(
                     f"--trace needs every length of the input {shorten(name)!r}; give --input {name}=DIMS"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .nodes import Dims, whole, write_product
+from .nodes import Dims, known_dims, write_product
 
 Value = NDArray[Any]
 MAX_ELEMENTS = 1024
@@ -42,7 +42,7 @@ def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | N
     if dims is None:
         return None
     part = dims[slice(attributes.get("start", 0), attributes.get("end"))]
-    return np.array(part, object if whole(part) is None else np.int64)
+    return np.array(part, object if known_dims(part) is None else np.int64)
 
 
 def _unsqueeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:

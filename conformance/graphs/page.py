@@ -10,7 +10,7 @@ from ..report.picture import Picture, draw_reading
 from ..report.render import format_foot, render_page
 from .conclude import CheckedNode, Trial, format_findings
 from .decide import Judge
-from .nodes import whole
+from .nodes import known_dims
 
 _STYLES = {"illegal": "fail", "not decided": "warn", "conditional": "warn", "unspecified": "observed", "legal": "pass"}
 _SIGNS = {"illegal": "✗", "not decided": "?", "conditional": "~", "unspecified": "◆", "legal": "✓"}
@@ -25,15 +25,15 @@ def make_entry(
     )
     return {
         "place": node.first.place, "name": node.first.name, "call": call, "kind": node.kind, "findings": [*texts],
-        "picture": _draw(node, judge), "faults": faults,
+        "picture": _draw_node(node, judge), "faults": faults,
     }  # fmt: skip
 
 
-def _draw(node: CheckedNode, judge: Judge) -> Picture | None:
+def _draw_node(node: CheckedNode, judge: Judge) -> Picture | None:
     for document, decisions in node.decisions.items():
         for decision, variant in zip(decisions, node.variants, strict=True):
             if decision.kind == node.kind:
-                src, shape, special_zero = whole(variant.src), whole(variant.shape), variant.special_zero
+                src, shape, special_zero = known_dims(variant.src), known_dims(variant.shape), variant.special_zero
                 if src is None or shape is None or special_zero is None:
                     return None
                 contract = judge.contracts[document]

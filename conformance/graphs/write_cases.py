@@ -10,7 +10,7 @@ from ..hunt.write_case import write_expectation, write_expectations
 from ..model.types import WIDTH
 from .conclude import CheckedNode
 from .decide import Judge
-from .nodes import Dims, ReshapeNode, whole
+from .nodes import Dims, ReshapeNode, known_dims
 
 MAX_BYTES = 1 << 28
 """Bytes of src or dst in a case; larger tensors would make a run slow."""
@@ -45,7 +45,7 @@ def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
 
 def _case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
     """Yield the keys of a case except its id; nothing if no case can hold the call."""
-    src, shape = whole(call.src), whole(call.shape)
+    src, shape = known_dims(call.src), known_dims(call.shape)
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:
         return
     plain = call._replace(operation=None, declared=None, form=None, missing="")

@@ -18,7 +18,7 @@ from ..run.call import arguments_of
 from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
 from ..system.temporary import temporary_folder
-from .process.launch import DEFAULT_LIMITS, DEVICE_MEMORY, LIMITS_MEMORY, Limits
+from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, Limits
 
 if TYPE_CHECKING:
     from .process.usage import ProcessEnd
@@ -109,8 +109,8 @@ def open_another(first: Adapter, backend: str, isolation: Isolation, limits: Lim
     """Open a backend once more; a call that the first answered tells at once whether copies of the process are good."""
     adapter = open_backend(backend, isolation, limits)
     one, other = as_remote(first), as_remote(adapter)
-    if one and one.copies and other and other.copies:
-        other.copies.example = one.copies.example
+    if one and one.fork_server and other and other.fork_server:
+        other.fork_server.example = one.fork_server.example
     return adapter
 
 
@@ -182,7 +182,7 @@ def process_notes(adapter: Adapter) -> list[str]:
     remote = as_remote(adapter)
     if remote is None:
         return []
-    notes = [] if LIMITS_MEMORY else ["--memory is not applied on this system"]
+    notes = [] if CAN_LIMIT_MEMORY else ["--memory is not applied on this system"]
     notes += [f"the backend was {remote.given_up}; the rows after that were not run"] if remote.given_up else []
     grown = filter(None, [end.growth.describe() for end in remote.ends if end.growth])
     notes += [f"not graded: with every 1,000 calls the backend's process grew: {each}" for each in grown]

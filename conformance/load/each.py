@@ -10,7 +10,7 @@ from .strict_yaml import Map
 
 SETTING = ("layout", "in_place", "bits")
 """Names in `each` that give the key of the same name its value; all others are names of lengths."""
-MOST_STEPS = 4096
+MAX_GENERATED_STEPS = 4096
 _RANGE = re.compile(r"([0-9]{1,9}) to ([0-9]{1,9})")
 _LENGTHS = re.compile(r"(?<=\[).*(?=\])")
 _NAME = re.compile(r"[a-z]{2,}")
@@ -30,8 +30,8 @@ def write_out(entry: Map) -> list[tuple[dict[str, Any], dict[str, Value]]]:
     steps: list[tuple[dict[str, Any], dict[str, Value]]] = []
     template = _Template.of(entry)
     for values in _combinations(list(entry["each"].items()), {}):
-        if len(steps) == MOST_STEPS:
-            raise Unusable(f"each makes more than {MOST_STEPS:,} steps; give fewer values")
+        if len(steps) == MAX_GENERATED_STEPS:
+            raise Unusable(f"each makes more than {MAX_GENERATED_STEPS:,} steps; give fewer values")
         steps.append((template.fill(values), values))
     if not steps:
         raise Unusable("each makes no step; give every name a value")

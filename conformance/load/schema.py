@@ -32,7 +32,7 @@ def _validator(schema: str) -> Any:
     return jsonschema.Draft202012Validator(schema_of(schema))
 
 
-_MOST_ERRORS = 1000
+_MAX_ERRORS = 1000
 """Schema errors that are explained for one file."""
 
 
@@ -107,9 +107,9 @@ def explained_by_schema() -> Iterator[None]:
 
 def _schema_problems(content: Any, schema: str, name: str) -> list[Problem]:
     problems: list[Problem] = []
-    for error in islice(_validator(schema).iter_errors(content), _MOST_ERRORS):
+    for error in islice(_validator(schema).iter_errors(content), _MAX_ERRORS):
         problems += _explain(error, content, name)
-    return sorted(dict.fromkeys(problems))[:_MOST_ERRORS]
+    return sorted(dict.fromkeys(problems))[:_MAX_ERRORS]
 
 
 def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str = "") -> list[Problem]:

@@ -127,7 +127,7 @@ class _SpecReader:
         return (entry for layer in self.layers for entry in layer.entries(file))
 
     def entries(self, file: str) -> Iterable[tuple[Map, Place, _Layer]]:
-        """The entries of a file, each once."""
+        """Yield the entries of a file, each once."""
         first_places: dict[str, tuple[Place, _Layer]] = {}
         for layer in self.layers:
             for entry in layer.entries(file):

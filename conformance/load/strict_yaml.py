@@ -22,9 +22,9 @@ from ..system.text import quote, shorten
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_FILE_BYTES = 16 << 20
-_MOST_PROBLEMS = 1000
-_DEEPEST = 40
-_LONGEST_INTEGER = 40
+_MAX_PROBLEMS = 1000
+_MAX_DEPTH = 40
+_MAX_DIGITS = 40
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _ACCIDENT = re.compile(
     r"y|n|yes|no|on|off|true|false|null|~|=|<<|"
@@ -108,7 +108,7 @@ def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]
             gc.enable()
 
 
-_TOO_DEEP = f"nested more than {_DEEPEST} levels deep; nothing here needs that"
+_TOO_DEEP = f"nested more than {_MAX_DEPTH} levels deep; nothing here needs that"
 
 
 def _too_deep(text: str) -> int:
@@ -119,7 +119,7 @@ def _too_deep(text: str) -> int:
             line += 1
         else:
             depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
-            if depth > 10 * _DEEPEST:  # generous, for brackets in text count too
+            if depth > 10 * _MAX_DEPTH:  # generous, for brackets in text count too
                 return line
     return 0
 
@@ -133,8 +133,8 @@ class _Reader:
         self.events: Iterator[Any] = iter(())
 
     def wrong(self, event: Any, what: str) -> None:
-        if len(self.problems) >= _MOST_PROBLEMS:
-            self.give_up(event, f"more than {_MOST_PROBLEMS:,} problems; correct those above first")
+        if len(self.problems) >= _MAX_PROBLEMS:
+            self.give_up(event, f"more than {_MAX_PROBLEMS:,} problems; correct those above first")
         self.problems.append(Problem(Place(self.name, event.start_mark.line + self.first_line), what))
 
     def give_up(self, event: Any, what: str) -> NoReturn:
@@ -164,7 +164,7 @@ class _Reader:
             self.wrong(event, f"the tag {quote(event.tag)}; remove it and put text in quotes")
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event)
-        if depth >= _DEEPEST:
+        if depth >= _MAX_DEPTH:
             self.give_up(event, _TOO_DEEP)
         return self.mapping(event, depth) if isinstance(event, yaml.MappingStartEvent) else self.sequence(event, depth)
 
@@ -212,9 +212,9 @@ def _read_plain(text: str) -> tuple[Any, str]:
     if text in _VALUES:
         return _VALUES[text], ""
     if _INTEGER.fullmatch(text):
-        if len(text) <= _LONGEST_INTEGER:
+        if len(text) <= _MAX_DIGITS:
             return int(text), ""
-        return None, f"a number of {len(text)} characters, at most {_LONGEST_INTEGER} are read; shorten it"
+        return None, f"a number of {len(text)} characters, at most {_MAX_DIGITS} are read; shorten it"
     if not text:
         return None, "the value is left empty; write it, or null"
     if _DATE.fullmatch(text):

@@ -20,7 +20,7 @@ product = math.prod
 
 
 def agrees(dst: Sequence[int | None], declared: Sequence[int | None] | None) -> bool:
-    """A length of None is not known, and agrees with every length."""
+    """Ask whether dims agree with declared ones; a length of None is not known, and agrees with every length."""
     if declared is None:
         return True
     return len(dst) == len(declared) and all(
@@ -50,7 +50,7 @@ def settle(dst: Sequence[int | None], declared: Sequence[int | None], target: in
 
 
 def is_within(dst: Sequence[int | None], most: int, target: int | None) -> bool:
-    """Can the free entries of dst be chosen so that the volume is `target`, and is then no length above `most`?"""
+    """Ask whether free entries of dst can be chosen so that the volume is `target`, and no length is above `most`."""
     known = [length for length in dst if length is not None]
     free = len(dst) - len(known)
     if any(length > most for length in known) or (free and most < 0):
@@ -61,7 +61,7 @@ def is_within(dst: Sequence[int | None], most: int, target: int | None) -> bool:
 
 @lru_cache(4096)
 def _can_split(number: int, factors: int, most: int) -> bool:
-    """Is a number the product of so many factors, none of them above `most`?"""
+    """Ask whether a number is the product of so many factors, none of them above `most`."""
     if number <= most:
         return True
     if factors == 1 or number > most**factors:
@@ -185,7 +185,7 @@ def _indent(lines: Iterable[str]) -> list[str]:
 
 
 def _collect(name: str, rules: Sequence[CompiledRule], test: str) -> list[str]:
-    """Lines that collect in `name` the rules that pass a test; rules about the form are tested only if there is one."""
+    """Return lines that collect in `name` the rules that pass a test; those about the form only if there is one."""
     plain, of_form = list[str](), list[str]()
     for rule in rules:
         (of_form if rule.of_form else plain).extend([test.format(text=rule.text), f"    {name} += ({rule.rule!r},)"])
@@ -195,7 +195,7 @@ def _collect(name: str, rules: Sequence[CompiledRule], test: str) -> list[str]:
 
 
 def _entries(rules: Sequence[CompiledRule]) -> list[str]:
-    """Lines that fix or free each entry of dst; a call is illegal if two rules fix one entry differently.
+    """Return lines that fix or free each entry of dst; a call is illegal if two rules fix one entry differently.
 
     `unknown` is true if no rule gives an entry a meaning. Such an entry is never inferred.
     """
@@ -234,7 +234,7 @@ else:
 
 
 def _solve(rules: Sequence[CompiledRule]) -> list[str]:
-    """Lines that solve product(dst) == target for the free entries: one division, no search."""
+    """Return lines that solve product(dst) == target for the free entries: one division, no search."""
     if not rules:
         return ["many = free > 0 or unknown"]
     lines = [f"target = {rules[0].text}"]
@@ -244,7 +244,7 @@ def _solve(rules: Sequence[CompiledRule]) -> list[str]:
 
 
 def _agree(rules: CompiledRules) -> list[str]:
-    """Lines that make a call illegal if no dst meets its declaration, even where several dst are possible."""
+    """Return lines that make a call illegal if no dst meets its declaration, even where several dst are possible."""
     if not rules.agreements:
         return []
     broken = tuple(rule.rule for rule in rules.agreements)
@@ -257,7 +257,7 @@ def _agree(rules: CompiledRules) -> list[str]:
 
 
 def _bound(rules: CompiledRules) -> list[str]:
-    """Lines that make a call illegal if each dst has a length that is too large. A bound never infers a length."""
+    """Return lines that make a call illegal if each dst has a length that is too large. No length is inferred here."""
     if not rules.bounds:
         return []
     target = "target" if rules.volumes else "None"

@@ -18,9 +18,9 @@ CALL_NAMES = frozenset({"src", "shape", "special_zero"})
 ENTRY_NAMES = frozenset({"d", "i"})
 FORM_NAMES = frozenset(Form._fields) | {"types", "shape_types"}
 
-_LARGEST = 2**63
-_LONGEST = 400
-_DEEPEST = 25
+_MAX_NUMBER = 2**63
+_MAX_LENGTH = 400
+_MAX_DEPTH = 25
 NUMBER, _INDEX, _TRUTH, _TEXT = "a number", "an index", "true or false", "text"
 _LENGTHS, _TEXTS, _NOTHING, _DECLARED = "a row of numbers", "a row of names", "an empty row", "a declaration"
 _KINDS = {
@@ -52,8 +52,8 @@ class _Scope(NamedTuple):
 
 def parse(text: str, names: frozenset[str], wants: str = _TRUTH, in_range: Iterable[_Subscript] = ()) -> ast.expr:
     """Return the tree of an expression; Invalid if it uses more than `names`, FUNCTIONS and loops over those names."""
-    if len(text) > _LONGEST:
-        raise Invalid(f"the expression is {len(text)} characters long, at most {_LONGEST} are read; split the rule")
+    if len(text) > _MAX_LENGTH:
+        raise Invalid(f"the expression is {len(text)} characters long, at most {_MAX_LENGTH} are read; split the rule")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # `1or 2` is deprecated spelling
@@ -70,10 +70,10 @@ def parse(text: str, names: frozenset[str], wants: str = _TRUTH, in_range: Itera
 
 def _check_depth(tree: ast.expr) -> None:
     level: list[ast.AST] = [tree]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
     if level:
-        raise Invalid(f"nested more than {_DEEPEST} levels deep; split the rule")
+        raise Invalid(f"nested more than {_MAX_DEPTH} levels deep; split the rule")
 
 
 def _kind(node: ast.expr, scope: _Scope) -> str:
@@ -111,7 +111,7 @@ def _constant(node: ast.Constant) -> str:
     if isinstance(value, bool):
         return _TRUTH
     if isinstance(value, int):
-        if value > _LARGEST:
+        if value > _MAX_NUMBER:
             raise Invalid(f"the constant {_quote(node)} is larger than 2^63; lengths are not")
         return NUMBER
     if isinstance(value, str):

@@ -48,7 +48,7 @@ EDGES: Mapping[str, tuple[int, ...]] = {
 }  # fmt: skip
 """Bit patterns worth a test, by type: zeros, subnormals, limits, infinities, NaNs, values that rounding changes."""
 _EXPONENT_BITS = {"f32": 8, "bf16": 8, "f16": 5, "f64": 11}
-_MOST_PLACES = 1 << 17
+_MAX_PLACES = 1 << 17
 SPREAD = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: its multiples spread evenly over all words."""
 
@@ -87,7 +87,7 @@ def scramble_of(type_: str) -> Scramble:
         low = 1 << fraction
         numbers = 2 * ((1 << _EXPONENT_BITS[type_]) - 2) << fraction
         gap = 2 * low
-    fine = next(fine for fine in count() if numbers >> fine <= _MOST_PLACES)
+    fine = next(fine for fine in count() if numbers >> fine <= _MAX_PLACES)
     places = numbers >> fine
     jump = next(step for step in count(int(places * 0.618)) if gcd(step, places) == 1)
     return Scramble(places, jump, fine, low, numbers // 2, gap)
@@ -95,7 +95,7 @@ def scramble_of(type_: str) -> Scramble:
 
 @lru_cache(len(WIDTH))
 def _first_turn(type_: str) -> Words:
-    """The elements of the first round through all places."""
+    """Return the elements of the first round through all places."""
     scramble, wide = scramble_of(type_), np.uint64
     place = np.arange(scramble.places, dtype=wide)
     at = place * wide(scramble.jump) % wide(scramble.places) << wide(scramble.fine)

@@ -13,6 +13,7 @@ import numpy as np
 from ..meaning.chains import meaning_of
 from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
+from ..system.groups import group_pairs
 from .facets import other_shape_type
 from .memory import TensorSpec, strides_of, volume_of
 from .steps import SHARED_FROM_ELEMENTS, RowStep, StepMeaning
@@ -63,15 +64,13 @@ class _Common(NamedTuple):
     shapes: tuple[Dims, ...]
 
 
-def _program(case: Case, step: Step) -> object:
+def _program_key(case: Case, step: Step) -> object:
     """Return a key that is the same for steps of one program: all of a case, or those of equal ranks if generated."""
     return (len(step.src), tuple(map(len, step.shapes))) if case.generated else None
 
 
 def _common(row: Row) -> dict[object, _Common]:
-    programs: dict[object, list[Step]] = {}
-    for step in row.case.steps:
-        programs.setdefault(_program(row.case, step), []).append(step)
+    programs = group_pairs((_program_key(row.case, step), step) for step in row.case.steps)
     return {
         key: _Common(
             _common_dims([step.src for step in steps]),
@@ -84,9 +83,9 @@ def _common(row: Row) -> dict[object, _Common]:
 
 def _lower_step(row: Row, number: int, programs: Mapping[object, _Common]) -> RowStep:
     case, step = row.case, row.case.steps[number]
-    common = programs[_program(case, step)]
+    common = programs[_program_key(case, step)]
     if volume_of(step.src) >= SHARED_FROM_ELEMENTS and not case.large and case.start is None:
-        start = 0  # cases of the same dims share the image
+        start = 0  # cases of the same dims share their tensor
     else:  # generated steps share the tensors of those before
         start = zlib.crc32(case.id.encode()) if case.start is None else case.start
         start += 977 * (number % 2 if case.generated else number)

@@ -13,25 +13,22 @@ import numpy as np
 
 from ..model import LAYOUTS, STRIDED, Elements, Layout, Tensor
 from ..model.types import WIDTH, dtype_of
-from .contents import EDGES, DefaultElements, Words, default_words, edge_patterns, repeat_words
+from .contents import EDGES as EDGES  # noqa: PLC0414 - adapters import it from here
+from .contents import DefaultElements, Words, default_words, edge_patterns, repeat_words
 
-__all__ = [
-    "COPY_LIMIT_BYTES", "EDGES", "GUARD", "MARK", "REPEATING", "GuardedBuffer", "TensorSpec", "are_equal", "digest_of",
-    "dims_error", "has_no_memory", "image_of", "patterns", "reach_of", "shape_image", "strides_of", "volume_of",
-]  # fmt: skip
 GUARD = 64
 """Bytes before and after the elements, and between them where a layout leaves gaps, that no backend may write."""
 MARK = 0xA5
 """The byte of these places."""
 _GUARDS = bytes([MARK]) * GUARD
-_ALWAYS_READ = 1 << 26
+_ALWAYS_READ_BYTES = 1 << 26
 """Bytes of an answer that are read even where src is small."""
 COPY_LIMIT_BYTES = 1 << 24
 """Tensors of this many bytes or more are compared in place, without a copy."""
-_PART = 1 << 18
+_PART_BYTES = 1 << 18
 _FAR_STEP = (1 << 16) + 1
 """Elements between neighbours along the first axis of `far`, beside those that lie there."""
-MOST_DIMS, _FAR = 256, 1 << 64
+MAX_ANSWER_RANK, _MAX_ANSWER_LENGTH = 256, 1 << 64
 """The largest rank of an answer, and the largest distance of a length from 0."""
 REPEATING = tuple(layout for layout in LAYOUTS if "broadcast" in layout or layout == "overlapping")
 """Layouts in which several elements lie in one place."""
@@ -153,9 +150,9 @@ def has_no_memory(dims: tuple[int, ...]) -> bool:
 
 def dims_error(dims: tuple[int, ...]) -> str | None:
     """Return what is wrong with an answer's dims: too many, or a length of more than 64 bits; None if nothing is."""
-    if len(dims) > MOST_DIMS:
-        return f"{len(dims):,} dims, where at most {MOST_DIMS:,} are taken"
-    far = next((length for length in dims if abs(length) > _FAR), None)
+    if len(dims) > MAX_ANSWER_RANK:
+        return f"{len(dims):,} dims, where at most {MAX_ANSWER_RANK:,} are taken"
+    far = next((length for length in dims if abs(length) > _MAX_ANSWER_LENGTH), None)
     return f"a length of {far.bit_length()} bits, where at most 64 are taken" if far is not None else None
 
 
@@ -170,8 +167,8 @@ def are_equal(one: Elements, other: Elements) -> bool:
 
 
 def _parts(elements: Elements) -> Iterator[bytes | memoryview]:
-    for at in range(0, len(elements), _PART):
-        yield elements[at : at + _PART]
+    for at in range(0, len(elements), _PART_BYTES):
+        yield elements[at : at + _PART_BYTES]
 
 
 def volume_of(dims: tuple[int, ...]) -> int:
@@ -185,7 +182,7 @@ def size_of(type_: str, dims: tuple[int, ...]) -> int:
 
 def answer_limit(src: tuple[int, ...]) -> int:
     """Return the bytes of the largest answer that is read from another process: no right one is half as large."""
-    return max(_ALWAYS_READ, 2 * size_of("f64", src))  # no type is wider
+    return max(_ALWAYS_READ_BYTES, 2 * size_of("f64", src))  # no type is wider
 
 
 def patterns(source: TensorSpec) -> Words:
@@ -218,15 +215,15 @@ def _words(source: TensorSpec, size: int) -> Words:
     return repeat_words(source.type, [int(word, 16) for word in source.bits.split()], size)
 
 
-def image_of(source: TensorSpec) -> GuardedBuffer:
+def lay_out(source: TensorSpec) -> GuardedBuffer:
     """Lay out a source in new memory, between guards."""
     width, volume = WIDTH[source.type], volume_of(source.dims)
     strides = strides_of(source.dims, source.layout, width)
     if source.layout == "dense" and source.bits is None and volume * width >= COPY_LIMIT_BYTES:
         large = DefaultElements(source.type, source.start, volume)
         memory = bytearray([MARK]) * (2 * GUARD + len(large))
-        for at in range(0, len(large), _PART):
-            part = large[at : at + _PART]
+        for at in range(0, len(large), _PART_BYTES):
+            part = large[at : at + _PART_BYTES]
             memory[GUARD + at : GUARD + at + len(part)] = part
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), None, large)
     flat = patterns(source)
@@ -251,7 +248,7 @@ def image_of(source: TensorSpec) -> GuardedBuffer:
     return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, offset), bytes(memory), elements)
 
 
-def shape_image(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> GuardedBuffer:
+def lay_out_shape(type_: str, dims: tuple[int, ...], values: tuple[int, ...], step: int = 1) -> GuardedBuffer:
     """Lay out a shape operand in guarded memory, its entries `step` places apart; if below 0, in reverse."""
     row = np.array(values, dtype=dtype_of(type_))
     width, apart, count = row.itemsize, abs(step), row.size

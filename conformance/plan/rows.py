@@ -67,7 +67,7 @@ class Row(_RowFields):
         return lower(self)
 
     def step(self, number: int) -> RowStep:
-        """One of its steps; the others need not be lowered."""
+        """Return one of its steps; the others need not be lowered."""
         return self.steps[number] if "steps" in self.__dict__ else lower_one(self, number)
 
     def meanings(self, number: int) -> tuple[StepMeaning, ...]:
@@ -100,7 +100,7 @@ class Plan:
     nonce: str | None = None
     """Set if the plan is under a nonce: see `challenge`."""
     select: str | None = None
-    """Set if the plan has only the rows that -k chooses: see `choose`."""
+    """Set if the plan has only the rows that -k chooses: see `select_rows`."""
 
 
 _MANY_ELEMENTS = 1 << 20

@@ -24,7 +24,7 @@ class BadExpression(Exception):
     """An expression cannot be read; the message says why."""
 
 
-def choose(plan: Plan, select: str | None) -> Plan:
+def select_rows(plan: Plan, select: str | None) -> Plan:
     """Return the plan with only the rows that -k or --quick chooses; BadExpression if -k cannot be read.
 
     No such run shows conformity, so it need not say of each other row that it was not run.
@@ -61,7 +61,7 @@ def ids(rows: tuple[Row, ...]) -> frozenset[str]:
     return frozenset(name for row in rows for name in (row.id, row.case.id))
 
 
-def case_of(expression: str, cases: Container[str]) -> str | None:
+def find_case(expression: str, cases: Container[str]) -> str | None:
     """Return the case if an expression is its id, or has the form of the id of one of its rows; else None."""
     name = expression.strip().rpartition("::")[2].partition("[")[0]
     return name if name in cases else None

@@ -8,11 +8,11 @@ from itertools import count
 from typing import NamedTuple
 
 from ..model import Graph, Meaning
-from .memory import GuardedBuffer, TensorSpec, image_of, shape_image, volume_of
+from .memory import GuardedBuffer, TensorSpec, lay_out, lay_out_shape, volume_of
 
-_small_image = lru_cache(256)(image_of)
-_medium_image = lru_cache(4)(image_of)
-_shape_image = lru_cache(256)(shape_image)
+_small_buffer = lru_cache(256)(lay_out)
+_medium_buffer = lru_cache(4)(lay_out)
+_shape_buffer = lru_cache(256)(lay_out_shape)
 _FEW_KEPT_FROM_ELEMENTS = 1 << 9
 """Only a few tensors with this many elements or more stay in memory."""
 _ONE_KEPT_FROM_ELEMENTS = 1 << 17
@@ -24,12 +24,12 @@ SHARED_FROM_ELEMENTS = 1 << 21
 _latest: dict[TensorSpec, GuardedBuffer] = {}
 
 
-def _latest_image(source: TensorSpec) -> GuardedBuffer:
-    image = _latest.get(source)
-    if image is None:
+def _latest_buffer(source: TensorSpec) -> GuardedBuffer:
+    buffer = _latest.get(source)
+    if buffer is None:
         _latest.clear()  # first, as two of them need twice the memory
-        image = _latest[source] = image_of(source)
-    return image
+        buffer = _latest[source] = lay_out(source)
+    return buffer
 
 
 @lru_cache(4)
@@ -37,10 +37,10 @@ def _memory_of_shapes(number: int, size: int) -> bytearray:
     return bytearray(size)
 
 
-def _in_one_memory(number: int, image: GuardedBuffer) -> GuardedBuffer:
+def _in_one_memory(number: int, buffer: GuardedBuffer) -> GuardedBuffer:
     """Return a shape in the memory of all with its number and size. Who calls with it writes it there before."""
-    tensor = replace(image.tensor, memory=_memory_of_shapes(number, len(image.before)))
-    return GuardedBuffer(tensor, image.before, image.elements)
+    tensor = replace(buffer.tensor, memory=_memory_of_shapes(number, len(buffer.before)))
+    return GuardedBuffer(tensor, buffer.before, buffer.elements)
 
 
 class StepMeaning(NamedTuple):
@@ -72,10 +72,10 @@ class RowStep:
     def src(self) -> GuardedBuffer:
         """src in memory, shared by all steps with the same source."""
         if self.large:
-            return image_of(self.source)
+            return lay_out(self.source)
         if self.source.layout == "far" or volume_of(self.source.dims) >= _ONE_KEPT_FROM_ELEMENTS:
-            return _latest_image(self.source)
-        return (_medium_image if self.is_too_large_to_keep else _small_image)(self.source)
+            return _latest_buffer(self.source)
+        return (_medium_buffer if self.is_too_large_to_keep else _small_buffer)(self.source)
 
     @cached_property
     def is_too_large_to_keep(self) -> bool:
@@ -90,5 +90,5 @@ class RowStep:
     @cached_property
     def arriving(self) -> tuple[GuardedBuffer, ...]:
         """The shapes that arrive with run, in memory."""
-        images = tuple(_shape_image(*shape, self.shape_step) for shape in self.shapes)
-        return tuple(map(_in_one_memory, count(), images)) if self.one_shape_memory else images
+        buffers = tuple(_shape_buffer(*shape, self.shape_step) for shape in self.shapes)
+        return tuple(map(_in_one_memory, count(), buffers)) if self.one_shape_memory else buffers

@@ -20,7 +20,7 @@ from ..plan.rows import Row, drawn_number
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend, remove_places
 from ..run.row import result_without_call
-from ..runner import planted_backends as canary
+from ..runner import planted_backends
 from ..runner.drawn_run import DrawnRun
 from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs, note_fewer_calls
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
@@ -78,7 +78,7 @@ class SessionConclusion:
         if self.rejected:
             return 0  # the session ends with a usage error
         with quiet_backend(), keep_warning_filters_out():
-            caught = canary.count_failures(self.request.plan, self.request.isolation, self.request.limits)
+            caught = planted_backends.count_failures(self.request.plan, self.request.isolation, self.request.limits)
             drawn = self._run_drawn_rows()
         close_backend(self.adapter)  # before anything is written: a backend that still runs could change it
         out = self.config.option.conformance_out

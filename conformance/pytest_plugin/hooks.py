@@ -32,19 +32,20 @@ from ..load.folders import cases_folder, find_folders, layers
 from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline
-from ..report.rows import RowResult, group_pairs
+from ..report.rows import RowResult
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend
 from ..runner.run_suite import BackendSetup, RunRequest, check_backend, load_waivers
 from ..system.exit_codes import CommandError
 from ..system.files import lock_folder
+from ..system.groups import group_pairs
 from ..system.terminal import plain
 from ..verdict.standing import in_target
 from . import selection
 from .calls import RowCalls
 from .conclusion import SessionConclusion, keep_warning_filters_out
 from .failure_sections import FailureSections
-from .items import CaseFile, CaseRow, Failure
+from .items import CaseFile, CaseRow, RowFailure
 from .settings import limit_words, read_request
 
 
@@ -203,11 +204,11 @@ class ConformanceSession:
         chosen = self.target.documents
         return {verdict for document, verdict in result.verdicts.items() if not chosen or document in chosen}
 
-    def failure(self, row: Row, result: Result) -> Failure:
+    def failure(self, row: Row, result: Result) -> RowFailure:
         """Describe a failing row for a person, with the command that repeats it."""
         shown = RowResult(row, result, worst(result.verdicts.values()))
         rule = self.plan.suite.spec.rules[row.case.rule]
-        return Failure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
+        return RowFailure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
         suite = suite_words(self.setup.header, "--conformance-suite")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .hooks import ConformanceSession
 
 
-class Failure:
+class RowFailure:
     """A failure as pytest prints it; `reprcrash.message` is what its short summary and JUnit show."""
 
     def __init__(self, text: str, message: str) -> None:
@@ -38,7 +38,7 @@ def safe(text: str) -> str:
 class RowFailed(AssertionError):
     """A row failed or erred; it is shown without a traceback. Reports call an assertion failed, and others broken."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: RowFailure) -> None:
         super().__init__(failure.text)
         self.failure = failure
 
@@ -92,5 +92,5 @@ class CaseRow(pytest.Item):
         if isinstance(excinfo.value, RowFailed):
             return excinfo.value.failure
         if isinstance(excinfo.value, pytest.xfail.Exception):  # waived: a traceback says nothing, and takes a while
-            return Failure(reason := str(excinfo.value), reason)
+            return RowFailure(reason := str(excinfo.value), reason)
         return super().repr_failure(excinfo, style)

@@ -34,11 +34,11 @@ def write(
     return tuple(unwritten)
 
 
-def texts(
+def render_reports(
     plan: Plan, evidence: Evidence, conclusion: Conclusion, names: Collection[str] = REPORTS, packed: bytes = b"",
     certified: bool = False,
 ) -> Mapping[str, str]:  # fmt: skip
-    """The reports by the names of their files; `packed`: the results as they are published beside a page."""
+    """Render reports, by the names of their files; `packed`: the results as they are published beside a page."""
     renderers, run = _renderers(packed, certified), finish(plan, evidence, conclusion)
     return {name: renderers[name](run) for name in names}
 

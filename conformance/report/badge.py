@@ -7,9 +7,9 @@ from html import escape
 
 from ..model.verdicts import LABELS, WAIVED, WORDS, Label
 from ..system.exit_codes import VOIDS_VERDICTS
+from ..system.groups import group_pairs
 from ..system.text import name_first
 from .finished_run import FinishedRun
-from .rows import group_pairs
 from .wording import visible
 
 _LEFT = "reshape"
@@ -17,14 +17,14 @@ _COLOURS: Mapping[str, str] = {
     "pass": "#116329", "fail": "#a40e26", "error": "#a40e26", "hot": "#953800", "warn": "#7d4e00", "open": "#57606a",
 }  # fmt: skip
 """The colour for each class of a label; white on it has a contrast of 4.5 to 1."""
-MOST_DOCUMENTS = 2
+MAX_DOCUMENTS_NAMED = 2
 """Documents to name; a badge says how many more there are."""
 _WIDTH: Mapping[str, float] = {**dict.fromkeys("fijlrt ,.;:'()-", 4.2), **dict.fromkeys("mwMW", 10.4)}
 """Width of a character in 11 px sans serif, rather too much than too little: `textLength` makes it fit."""
 
 
 def summarize(run: FinishedRun) -> tuple[Label, str]:
-    """The label, and each verdict with the documents that have it."""
+    """Return the label, and each verdict with the documents that have it."""
     if run.conclusion.exit_code in VOIDS_VERDICTS:
         return "nothing shown", "no verdict holds"
     by_word = group_pairs((word, document) for document, (word, _) in run.documents.items())
@@ -34,14 +34,14 @@ def summarize(run: FinishedRun) -> tuple[Label, str]:
     parts = [_part(word, documents, len(run.documents)) for word, documents in claimed.items()]
     if next(iter(claimed)) != "conforms" and (counts := run.failure_counts):
         parts[0] += f" ({counts})"
-    parts[-1] += run.reach
+    parts[-1] += run.scope_phrase
     if waived := run.conclusion.counts.get(WAIVED):
         parts.append(f"{waived} waived")
     if run.target.filter or run.target.shard or run.evidence.interrupted:
         parts.append("part of the suite")
     if next(iter(claimed)) == "conforms":
         parts += [*filter(None, [_limits(run)]), *([run.conclusion.why] if run.conclusion.exit_code else [])]
-    return "incomplete" if run.label.startswith("conforms") and run.reach else run.label, "; ".join(parts)
+    return "incomplete" if run.label.startswith("conforms") and run.scope_phrase else run.label, "; ".join(parts)
 
 
 def _limits(run: FinishedRun) -> str:
@@ -58,7 +58,7 @@ def _part(word: str, documents: tuple[str, ...], every: int) -> str:
     if len(documents) == every > 1:
         named = f"{'any' if word == 'does not conform' else 'all'} of the {every} documents"
     else:
-        named = name_first(documents, MOST_DOCUMENTS)
+        named = name_first(documents, MAX_DOCUMENTS_NAMED)
     if word in ("conforms", "does not conform"):
         return f"{word} to {named}"
     return f"{named}: {word}"
@@ -73,10 +73,10 @@ def render_svg(run: FinishedRun) -> str:
     label, message = summarize(run)
     suite, started = run.evidence.header["suite"], run.evidence.header["started"]
     said = describe_run("self-tested", started, suite["version"], suite["digest"])
-    return draw(run.name, label, LABELS[label].colour, f"{message}; {said}")
+    return draw_badge(run.name, label, LABELS[label].colour, f"{message}; {said}")
 
 
-def draw(name: str, word: str, colour: str, message: str) -> str:
+def draw_badge(name: str, word: str, colour: str, message: str) -> str:
     """Draw a badge: two boxes of text, no font and no link from elsewhere; the title has the message."""
     left, right = _width(_LEFT), _width(word)
     whole = left + right + 36

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
+from ..system.groups import group_pairs
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line
 from .finished_run import FinishedRun, Wants
-from .rows import RowResult, count_results, group_pairs
+from .rows import RowResult, count_results
 from .wording import format_answer
 
 MAX_LINES = 6

@@ -13,6 +13,7 @@ from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGH
 from ..model.verdicts import Severity
 from ..plan.rows import Plan, drawn_number
 from ..runner.repeat import answer
+from ..system.groups import group_pairs
 from ..verdict.blame import worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.drawn_calls import find_comparable
@@ -20,7 +21,6 @@ from ..verdict.sentences import describe_failures
 from ..verdict.standing import in_target
 from ..verdict.waive import KEYS
 from .finished_run import FinishedRun
-from .rows import group_pairs
 from .summary import DocumentState, describe_documents
 
 Direction = Literal["worse", "better", "set aside", "other"]

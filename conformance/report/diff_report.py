@@ -6,21 +6,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import BAD as FAILING
-from ..model import NOT_CLAIMED, VERDICTS
+from ..model import BAD, NOT_CLAIMED, VERDICTS
 from ..model.verdicts import SEVERITIES
-from ..system.terminal import BAD, OK, count_noun, lines, plain
+from ..system.groups import group_pairs
+from ..system.terminal import BAD_SIGN, OK_SIGN, count_noun, lines, plain
 from ..system.text import shorten
 from .diff import CAUSES, DIRECTIONS, Change, Difference, Direction, WhatFailed
 from .markdown import code, inert
 from .render import format_foot, menu_of, render_page
-from .rows import group_pairs
 from .wording import format_time
 
 MAX_GROUPS, _MAX_GROUPS_OF_TEXT = 300, 60
 """Groups of changes to list in one direction."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
-_OWN: Mapping[Direction, str] = {"worse": BAD, "better": OK}
+_OWN: Mapping[Direction, str] = {"worse": BAD_SIGN, "better": OK_SIGN}
 _COLOURS: Mapping[Direction, str] = {"worse": "fail", "better": "pass", "set aside": "warn", "other": "observed"}
 _MAX_TEXT = 300
 """Characters to show of an answer."""
@@ -75,9 +74,9 @@ class ChangeGroup(NamedTuple):
 
 
 def changed_by_claims(change: Change) -> bool:
-    """Only the claims changed: the row is not answered where it is not claimed, and fails in neither run."""
+    """Ask whether only the claims changed: a row that fails in neither run, and is not answered if not claimed."""
     unclaimed = change.was_answer if change.was == NOT_CLAIMED else change.now_answer
-    return change.causes == ("claims",) and unclaimed == "unsupported" and not {change.was, change.now} & FAILING
+    return change.causes == ("claims",) and unclaimed == "unsupported" and not {change.was, change.now} & BAD
 
 
 def group_changes(difference: Difference, direction: Direction) -> list[ChangeGroup]:
@@ -140,7 +139,8 @@ def _list_lines(difference: Difference) -> Iterator[str]:
     if difference.standings is None:
         yield "the runs are not both of this suite, so verdicts on documents are not compared"
     for standing in difference.standings or ():
-        yield f"  {BAD if standing.worse else OK} {standing.document} {standing.type}: {standing.was} → {standing.now}"
+        sign = BAD_SIGN if standing.worse else OK_SIGN
+        yield f"  {sign} {standing.document} {standing.type}: {standing.was} → {standing.now}"
     for blames in difference.blames:
         yield f"  {blames.document}: {blames.was} → {blames.now}"
     if note := note_not_compared(difference):
@@ -233,7 +233,7 @@ def render_html(
         direction_colours=_COLOURS,
         causes=CAUSES,
         verdicts=VERDICTS,
-        bad=FAILING,
+        bad=BAD,
         sections=[(direction, groups) for direction, groups in sections if groups],
         most=MAX_GROUPS,
     )

@@ -11,12 +11,13 @@ from ..evidence.command import script_parts
 from ..model import ERROR, FAIL, Case, Document, Rule, Spec, Verdict
 from ..plan.rows import Row
 from ..plan.steps import StepMeaning
+from ..system.groups import group_pairs
 from ..system.text import shorten
 from ..verdict.blame import Blamed, heaviest
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
 from .finished_run import FailureCounts, FinishedRun, Kind, Wants
 from .picture import Picture, draw_call
-from .rows import RowResult, describe_cases, failing_documents, group_pairs
+from .rows import RowResult, describe_cases, failing_documents
 from .values import ShownElements, show_elements
 from .wording import format_answer, format_blames, format_clauses, format_step, visible
 
@@ -207,9 +208,8 @@ def _make_full(
         anchor, _title(first), case, rule, _count(rows), documents, format_clauses(rule, documents),
         decisive, format_blames(blames).removeprefix(f"{', '.join(documents)}: "),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
-        describe_steps(rows, documents), _draw(run, first), show_elements(first), lines, len(answers) - len(lines),
-        commands, first.row, in_script,
-        first.result.case,
+        describe_steps(rows, documents), _draw_failure(run, first), show_elements(first), lines,
+        len(answers) - len(lines), commands, first.row, in_script, first.result.case,
     )  # fmt: skip
 
 
@@ -243,7 +243,7 @@ def _find_meaning(result: RowResult) -> StepMeaning:
     return next((each for each in meanings if set(each.documents) & set(result.failing)), meanings[0])
 
 
-def _draw(run: FinishedRun, result: RowResult) -> Picture:
+def _draw_failure(run: FinishedRun, result: RowResult) -> Picture:
     judged = _find_meaning(result)
     document = next((each for each in judged.documents if each in result.failing), judged.documents[0])
     return draw_call(result.row.case.steps[result.step], run.contracts[document], judged.meaning, result.outcome)
@@ -268,7 +268,7 @@ def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: I
 
 
 def _clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
-    """The first clause of each document that states a rule; a document like another one has the words from there."""
+    """Yield the first clause of each document that states a rule; a document like another one has its words."""
     for name in dict.fromkeys(rule.source_of(name) for name in documents if rule.authority(name) != "our ruling"):
         for pointer in rule.pointers_in(name)[:1]:
             yield ClauseWords(spec.documents[name], pointer.line, pointer.words)

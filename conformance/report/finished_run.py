@@ -16,14 +16,15 @@ from ..model import BAD, NOT_CLAIMED, NOT_RUN, Blame, Claims, Verdict
 from ..model.verdicts import WORDS, Label, Severity, count_failed
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..verdict.blame import Blamed, heaviest, worst_severity
 from ..verdict.cause import Cause
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
-from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, reach
+from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
-from .rows import RowResult, SameTestRows, group_pairs, group_rows, pair_rows
+from .rows import RowResult, SameTestRows, group_same_tests, pair_rows
 from .wording import collect_wants
 
 TOO_LARGE = f"{LARGE_TENSORS}: add --large"
@@ -96,7 +97,7 @@ class FinishedRun:
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[SameTestRows, ...]]:
-        return {rule: group_rows((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
+        return {rule: group_same_tests((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
         row, verdicts = result.row, result.verdicts
@@ -185,9 +186,9 @@ class FinishedRun:
         return f"{backend['name']} {backend['version']}".strip()
 
     @property
-    def reach(self) -> str:
+    def scope_phrase(self) -> str:
         """The limit of verdicts that do not come from the whole bundled suite, after a blank, if there is one."""
-        return reach(self.plan.suite)
+        return scope_phrase(self.plan.suite)
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
@@ -250,7 +251,7 @@ class FinishedRun:
         return self._wants[key]
 
     def commands(self, row: Row) -> tuple[str, str]:
-        """The commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""
+        """Return the commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""
         header = self.evidence.header
         if drawn_number(row.id):
             rest = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]

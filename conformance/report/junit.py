@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
 from ..model import BAD, FAIL, NOT_RUN, RIGHT
+from ..system.groups import group_pairs
 from ..verdict.blame import worst_severity
 from .failure_text import format_failure
 from .finished_run import FinishedRun
-from .rows import RowResult, group_pairs
+from .rows import RowResult
 from .wording import format_answer, visible
 
 
@@ -21,7 +22,7 @@ def render(run: FinishedRun) -> str:
     totals = _count_elements(run.listed)
     totals["tests"] += len(run.left_out)
     del totals["skipped"]  # the usual schema has it on a suite only
-    title = _format_attribute("name", f"reshape conformance of {run.name}{run.reach}: {run.label}")
+    title = _format_attribute("name", f"reshape conformance of {run.name}{run.scope_phrase}: {run.label}")
     time = _format_time(round(1000 * evidence.footer.get("seconds", 0)))
     parts = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites{title}{_format_numbers(totals)}{time}>"]
     for file, rows in files.items():

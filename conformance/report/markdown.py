@@ -52,7 +52,7 @@ def inert(text: str) -> str:
 
 
 def _render_head(run: FinishedRun) -> Iterator[str]:
-    yield f"# Reshape conformance of {code(run.name)}{run.reach}: {run.label}"
+    yield f"# Reshape conformance of {code(run.name)}{run.scope_phrase}: {run.label}"
     yield ""
     yield f"Exit code {run.conclusion.exit_code}: {inert(run.conclusion.why)}"
     yield ""

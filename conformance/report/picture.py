@@ -109,7 +109,7 @@ def _draw_lengths(dims: Sequence[int | None]) -> tuple[Box, ...]:
 def _read_shape(
     contract: Contract, dims: Dims, shape: tuple[int, ...], zero: bool, volume: int
 ) -> tuple[tuple[Box, ...], Dims]:
-    """The entries of shape by the rule that gives each, and their lengths, as far as both are known."""
+    """Return the entries of shape by the rule that gives each, and their lengths, as far as both are known."""
     known = None not in dims
     src = fill_unknown(dims, volume)
     solved = contract.meaning(src, shape, zero).dst if known else None

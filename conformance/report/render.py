@@ -155,13 +155,13 @@ def _read(name: str) -> str:
 
 @cache
 def _read_style(name: str) -> str:
-    """A style without the spaces that only its readers need, as it is in each certificate that was issued."""
+    """Return a style without the spaces that only its readers need, as it is in each certificate that was issued."""
     text = _read(name)
     return re.sub(r"\s*([{};,>])\s*|(:)\s+", r"\1\2", text).replace(";}", "}") + "\n"
 
 
 def _prune_style(css: str, page: str) -> str:
-    """A style without the rules for classes that neither the elements of a page nor its scripts name."""
+    """Return a style without the rules for classes that neither the elements of a page nor its scripts name."""
     names = {name for one, many in _CLASSES.findall(page) for name in (one or many).split()}
     names.update(re.findall(r"[\w-]+", "".join(_SCRIPTS.findall(page))))
     return _RULES.sub(lambda rule: rule[0] if any(map(names.issuperset, _classes_of(rule[1]))) else "", css)
@@ -169,7 +169,7 @@ def _prune_style(css: str, page: str) -> str:
 
 @cache
 def _classes_of(selectors: str) -> Sequence[Set[str]]:
-    """The classes that each selector of a rule needs on a page; none for one with parentheses, which always stays."""
+    """Return the classes that each selector of a rule needs on a page; none for one with parentheses, which stays."""
     plain = (re.sub(r":not\([^)]*\)", "", selector) for selector in selectors.split(","))
     return [frozenset(() if "(" in each else re.findall(r"\.([a-zA-Z][\w-]*)", each)) for each in plain]
 

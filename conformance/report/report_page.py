@@ -14,6 +14,7 @@ from ..evidence.drawn import describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
 from ..evidence.journal import PART
 from ..model import Document
+from ..system.groups import group_pairs
 from ..verdict.standing import Standing
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
@@ -21,7 +22,6 @@ from .embedded import dump_evidence
 from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import format_foot, menu_of, render_page
-from .rows import group_pairs
 from .script import complete_script
 from .summary import describe_documents, list_limits, list_not_run
 from .table_sections import collect_facets, collect_rules, count_observed_calls, count_rows

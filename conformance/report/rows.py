@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
 from ..model.verdicts import count_verdicts
 from ..plan.rows import Row, drawn_number
 from ..run.row import result_without_call
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 
 
@@ -69,7 +70,7 @@ class SameTestRows(NamedTuple):
     """The tests that each of the rows is, by document."""
 
 
-def group_rows(rows: Iterable[tuple[RowResult, Mapping[str, Verdict]]]) -> tuple[SameTestRows, ...]:
+def group_same_tests(rows: Iterable[tuple[RowResult, Mapping[str, Verdict]]]) -> tuple[SameTestRows, ...]:
     """Group some rows of one rule, in the order of their first rows."""
     groups = group_pairs(
         ((result.row.operation, result.row.type, *tests.items()), (result, tests)) for result, tests in rows
@@ -84,14 +85,6 @@ def count_groups(groups: Iterable[SameTestRows], document: str = "") -> Mapping[
         for each, verdict in group.tests.items():
             counts[verdict] += group.number if document in ("", each) else 0
     return count_verdicts(counts)
-
-
-def group_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
-    """Group values by key, both in the order in which they come."""
-    groups: dict[Any, list[Any]] = {}
-    for key, value in pairs:
-        groups.setdefault(key, []).append(value)
-    return {key: tuple(values) for key, values in groups.items()}
 
 
 def format_counts(counts: Mapping[Verdict, int]) -> str:

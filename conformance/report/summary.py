@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ..model import LIMITS, NOT_RUN, WAIVED, Document, Verdict
 from ..model.verdicts import SEVERITIES, Label, count_failed
 from ..system.exit_codes import CONFORMS, VOIDS_CERTIFICATES
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..verdict.sentences import count_severities, describe_failures, label_of, name_limits
 from ..verdict.standing import Standing, count_tests
 from .finished_run import FinishedRun
-from .rows import group_pairs
 
 _FAMILIES: Mapping[str, str] = {
     "type": "element type {}",

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..model import OBSERVED, Rule, Verdict, covers, fails
+from ..system.groups import group_pairs
 from .finished_run import FinishedRun
-from .rows import RowResult, count_groups, count_results, describe_cases, group_pairs
+from .rows import RowResult, count_groups, count_results, describe_cases
 from .wording import format_answer, format_lines
 
 Counts = Mapping[Verdict, int]

@@ -34,7 +34,7 @@ from ..system.exit_codes import VOIDS_CERTIFICATES, CommandError
 from ..system.files import read_bytes
 from ..system.terminal import count_noun
 from ..verdict.conclude import Conclusion, conclude_evidence, ran_in_suite_process
-from ..verdict.rejudge import contradictions
+from ..verdict.rejudge import find_contradictions
 from . import embedded
 from .also_failing import clear_others
 
@@ -177,7 +177,7 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
         place, _, what = str(refused).removeprefix(str(path)).partition(": ")
         return Verified(files, None, None, (Mismatch(path.name + place, what),))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
-    wrong = (*_find_miscounts(lines, evidence), *contradictions(plan, results, evidence.header))
+    wrong = (*_find_miscounts(lines, evidence), *find_contradictions(plan, results, evidence.header))
     if found := [Mismatch(path.name, what) for what in wrong]:
         return Verified(files, None, evidence, tuple(found))
     conclusion = conclude_evidence(plan, evidence)
@@ -187,7 +187,7 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
     if brief and PAGE in there:
         there[PAGE] = clear_others(there[PAGE])
     certified = f'<a href="{CERTIFICATE}">' in there.get(PAGE, "")  # the certificate may be elsewhere
-    texts = report.texts(plan, evidence, conclusion, tuple(written), packed, certified)
+    texts = report.render_reports(plan, evidence, conclusion, tuple(written), packed, certified)
     for name, text in there.items():
         found += [Mismatch(written[name].name, what) for what in differences(text, texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..model import Case, Meaning, Rule, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
+from ..system.groups import group_pairs
 from ..system.terminal import printable
 from ..system.text import format_dims, format_shape, shorten
 from ..verdict.blame import Blamed
-from .rows import RowResult, group_pairs
+from .rows import RowResult
 
 
 def visible(text: object) -> str:
-    """One line of text in which every character that acts instead of showing is written out."""
+    """Return one line of text in which every character that acts instead of showing is written out."""
     return printable(str(text))
 
 
@@ -54,7 +55,7 @@ def format_want(meaning: Meaning, type_: str) -> str:
 
 
 def collect_wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
-    """The wants at a step, each with the documents that say so."""
+    """Return the wants at a step, each with the documents that say so."""
     found: dict[str, list[str]] = {}
     for row in rows:
         for judged in row.meanings(step):
@@ -64,7 +65,7 @@ def collect_wants(rows: Iterable[Row], step: int) -> dict[str, list[str]]:
 
 
 def format_answer(result: RowResult, generic: bool = False, with_message: bool = True) -> str:
-    """The answer of the backend in words; `generic` writes T for the row's own type."""
+    """Say the answer of the backend in words; `generic` writes T for the row's own type."""
     outcome, steps = result.outcome, result.row.case.steps
     own_type = generic and outcome.type == result.row.type and steps[result.step].src_type == "T"
     text = outcome.describe("T" if own_type else "", with_message)

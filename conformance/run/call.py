@@ -28,7 +28,7 @@ from ..model import (
 from ..model.types import WIDTH, dtype_of, name_of
 from ..plan.memory import COPY_LIMIT_BYTES, GuardedBuffer, are_equal, dims_error, has_no_memory, view_of
 from ..plan.steps import RowStep
-from ..system.text import LONGEST_TEXT, quote, shorten
+from ..system.text import MAX_TEXT_CHARACTERS, quote, shorten
 from .contain import remove_places
 
 ARRAYS = (np.ndarray, np.generic)
@@ -127,7 +127,7 @@ def message_text(message: Any) -> str:
     """Return a backend's message, cut, without the places of this machine; or say what it gave instead of text."""
     if not isinstance(message, str):
         message = f"{type(message).__name__} where text was expected: {as_text(message, repr)}"
-    return shorten(remove_places(message), LONGEST_TEXT)
+    return shorten(remove_places(message), MAX_TEXT_CHARACTERS)
 
 
 def as_text(value: object, how: Callable[[object], str] = str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model import Differing, Elements, Meaning, Outcome
 from ..model.types import WIDTH, dtype_of
-from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, image_of, volume_of
+from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, volume_of
 
 Bits = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,14 +26,14 @@ class Diagnosis(NamedTuple):
 _MAX_PLACES_NAMED = 16
 """Differing elements that are named one by one."""
 
-_PART = 1 << 16
+_ELEMENTS_AT_ONCE = 1 << 16
 """Elements that are compared at once where a comparison of all would need much memory."""
 
 _FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
 """Bits of exponent and fraction."""
 
 
-def compare(
+def diagnose(
     outcome: Outcome,
     meaning: Meaning,
     source: TensorSpec,
@@ -99,10 +99,11 @@ def diagnose_elements(source: TensorSpec, want: Elements, got: Elements, earlier
 def _first_places(want: Bits, got: Bits, most: int) -> Bits:
     """Return the indexes of the first elements that differ. Those of all would take more memory than the elements."""
     first = np.zeros(0, np.intp)
-    for at in range(0, want.size, _PART):
+    for at in range(0, want.size, _ELEMENTS_AT_ONCE):
         if first.size >= most:
             break
-        first = np.append(first, np.flatnonzero(want[at : at + _PART] != got[at : at + _PART]) + at)
+        part = slice(at, at + _ELEMENTS_AT_ONCE)
+        first = np.append(first, np.flatnonzero(want[part] != got[part]) + at)
     return first[:most]
 
 
@@ -113,9 +114,10 @@ def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
     exponent_bits, fraction_bits = _FLOAT[type_]
     size = (1 << (exponent_bits + fraction_bits)) - 1
     infinity = size - (1 << fraction_bits) + 1
-    for at in range(0, want.size, _PART):
-        different = want[at : at + _PART] != got[at : at + _PART]
-        old, new = want[at : at + _PART][different] & size, got[at : at + _PART][different] & size
+    for at in range(0, want.size, _ELEMENTS_AT_ONCE):
+        part = slice(at, at + _ELEMENTS_AT_ONCE)
+        different = want[part] != got[part]
+        old, new = want[part][different] & size, got[part][different] & size
         if not np.all(((old == 0) & (new == 0)) | ((old > infinity) & (new > infinity))):
             return False
     return True
@@ -158,9 +160,9 @@ def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
 
 def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
     """Ask whether the answer is the memory of src, read as if src had no strides or no offset."""
-    image = image_of(source)  # the memory as it was; rare, so made again
-    starts = {image.tensor.offset, GUARD}  # the first element, and the lowest one
-    rows = (image.before[at : at + got.size * WIDTH[source.type]] for at in starts)
+    buffer = lay_out(source)  # the memory as it was; rare, so made again
+    starts = {buffer.tensor.offset, GUARD}  # the first element, and the lowest one
+    rows = (buffer.before[at : at + got.size * WIDTH[source.type]] for at in starts)
     return any(row == got.tobytes() for row in rows)
 
 

@@ -23,7 +23,7 @@ from ..model import (
 )
 from ..plan.memory import TensorSpec
 from ..plan.steps import RowStep
-from .diagnose import Diagnosis, compare
+from .diagnose import Diagnosis, diagnose
 
 Column = Kind | Literal["capacity", "no room"]
 """A kind of meaning. `capacity`: a legal call that a backend may reject for want of capacity. `no room`: an unspecified
@@ -101,7 +101,7 @@ def judge(
             return Judgement(verdict)
         word += UNCLAIMED if unclaimed and outcome.kind in _DIED else ""
         return Judgement(verdict, Diagnosis(word, _describe(word, outcome, meaning)))
-    diagnosis = compare(outcome, meaning, source, elements, earlier)
+    diagnosis = diagnose(outcome, meaning, source, elements, earlier)
     if diagnosis:
         return Judgement(FAIL, diagnosis)
     return _PASS if meaning.kind == "legal" else _OBSERVED

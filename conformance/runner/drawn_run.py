@@ -15,7 +15,7 @@ from ..model import Adapter, Result, fails
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, Row
 from ..system.late import go_on
-from ..verdict.drawn_calls import kind_of
+from ..verdict.drawn_calls import failure_kind_of
 
 if TYPE_CHECKING:
     from .run_suite import BackendSetup
@@ -75,7 +75,7 @@ class DrawnRun:
                 is_bad, is_waived = fails(result.verdicts.values()), result.waiver is not None
                 self.failures += is_bad
                 self.waived += is_waived and not is_bad
-                kind = (kind_of(row, result), result.waiver)
+                kind = (failure_kind_of(row, result), result.waiver)
                 if (is_bad or is_waived) and kind not in kinds:
                     kinds.add(kind)
                     failing += is_bad

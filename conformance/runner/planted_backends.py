@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from ..adapter import resolve_claims
-from ..draw.challenge import whole
+from ..draw.challenge import with_every_row
 from ..evidence.results import Target, Writer, header_of
 from ..isolate.backend import Isolation, run_rows, use_backend
 from ..isolate.process.launch import Limits
@@ -14,6 +14,7 @@ from ..meaning.contract import contracts
 from ..model import FAIL
 from ..plan.rows import Plan, Row, rows_of
 from ..system.exit_codes import FAILS
+from ..system.groups import group_pairs
 from ..verdict.conclude import conclude
 from ..verdict.planted import PlantedBackend, planted_in
 
@@ -44,17 +45,18 @@ def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool =
 def _rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:
     """Return rows of the suite, or of its plan under a nonce, among them all or the first that are about some rules."""
     if plan.nonce:
-        return whole(plan).rows
+        return with_every_row(plan).rows
     suite, most = plan.suite, _FEW_CASES if few else None
     cases = (case for rule in sorted(rules) for case in islice(suite.cases.about([rule]), most))
     return rows_of(cases, suite.spec, contracts(suite.spec))
 
 
 def _run_planted_backend(
-    plan: Plan, planted: PlantedBackend, by_rule: dict[str, list[Row]], isolation: Isolation, limits: Limits, most: int
-) -> int:
+    plan: Plan, planted: PlantedBackend, by_rule: Mapping[str, Sequence[Row]], isolation: Isolation, limits: Limits,
+    most: int,
+) -> int:  # fmt: skip
     """Return the failures in the evidence that is read back; 0 if the conclusion is not that it failed."""
-    groups = [by_rule.get(rule, []) for rule in planted.rules]
+    groups = [by_rule.get(rule, ()) for rule in planted.rules]
     most = _CRASH_ROWS if planted.ends_process else most
     rows = tuple(row for group in groups for row in group[:: max(1, len(group) // most)][:most])
     with use_backend(planted.backend, isolation, limits) as adapter:
@@ -68,10 +70,7 @@ def _run_planted_backend(
     return conclusion.counts.get(FAIL, 0) if conclusion.exit_code == FAILS else 0
 
 
-def _group_by_rule(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def _group_by_rule(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
     """Group the rows that a planted backend may be called with by their rule."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.type == "f32" and "large" not in row.facets and not row.case.generated:
-            groups.setdefault(row.case.rule, []).append(row)
-    return groups
+    fitting = (row for row in rows if row.type == "f32" and "large" not in row.facets and not row.case.generated)
+    return group_pairs((row.case.rule, row) for row in fitting)

@@ -44,13 +44,13 @@ from ..verdict import waive
 from ..verdict.blame import Blamer
 from ..verdict.rejudge import refuse_contradictions
 from ..verdict.standing import in_target, judged_documents
-from . import planted_backends as canary
+from . import planted_backends
 from .drawn_run import DrawnRun
 
 if TYPE_CHECKING:
     from ..isolate.protocol.opened import OpenedFiles
 
-Tick = Callable[[int, str, int], None]
+ProgressCallback = Callable[[int, str, int], None]
 """Called with the number of rows that ran, the case of the last one, and the number that failed in the target."""
 
 
@@ -90,7 +90,7 @@ class RunRequest:
 
 
 def run_suite(
-    request: RunRequest, out: Callable[[Mapping[str, Any]], Path] | None, tick: Tick = lambda ran, case, failed: None
+    request: RunRequest, out: Callable[[Mapping[str, Any]], Path] | None, tick: ProgressCallback = lambda *_: None
 ) -> Evidence:
     """Run what is requested, write its results, and return what was written.
 
@@ -109,7 +109,7 @@ def run_suite(
             folder = out(header) if out else None
             path = folder and folder / RESULTS
             few = bool(request.target.filter)
-            planted_failures = canary.count_failures(request.plan, request.isolation, request.limits, few)
+            planted_failures = planted_backends.count_failures(request.plan, request.isolation, request.limits, few)
             drawn = DrawnRun(request.plan, setup, request.drawn_rows, request.target) if request.drawn_rows else None
             header |= {"drawn": drawn.drawn.to_json()} if drawn else {}
             done = _resume(request.plan, path, header) if path and request.resume else []

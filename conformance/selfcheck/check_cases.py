@@ -17,6 +17,7 @@ from ..plan.rows import Plan, Row, plan_of, rows_of
 from ..plan.steps import RowStep
 from ..run.row import Part, call_parts, conclude_row
 from ..system.files import leaves_its_folder, replace_text
+from ..system.groups import group_pairs
 from ..system.text import format_call, format_dims, quote
 
 TO_LOCK = "add --lock to lock it"
@@ -63,8 +64,8 @@ def problems_with_expectations(plan: Plan) -> Iterator[Problem]:
     reported = set()
     for row in plan.rows:
         rule = plan.suite.spec.rules[row.case.rule]
-        for number, (step, task) in enumerate(zip(row.case.steps, row.steps, strict=True), 1):
-            for judged in task.meanings:
+        for number, (step, row_step) in enumerate(zip(row.case.steps, row.steps, strict=True), 1):
+            for judged in row_step.meanings:
                 for document in judged.documents:
                     if document in plan.suite.spec.added and row.case.id not in plan.suite.added:
                         continue  # the author of the case did not know that document
@@ -129,25 +130,25 @@ def _note_wrong_reasons(
 ) -> Iterator[Part]:
     """Call a row, and note each rejection with a reason that the contracts do not give."""
     for first, outcomes in call_parts(row, reference):
-        for task, outcome in zip(row.steps[first:], outcomes, strict=False):
-            if not reason_holds(task, outcome, added):
-                rules = ", ".join(sorted(reasons(task, added))) or "none"
+        for step, outcome in zip(row.steps[first:], outcomes, strict=False):
+            if not reason_holds(step, outcome, added):
+                rules = ", ".join(sorted(reasons(step, added))) or "none"
                 wrong_reasons.append(f"the reference rejects by {outcome.message}, the contracts by {rules}")
         yield first, outcomes
 
 
-def reason_holds(task: RowStep, outcome: Outcome, unknown: frozenset[str] = frozenset()) -> bool:
-    """A rejection must name a rule that speaks against the call."""
-    return outcome.kind != "rejected" or outcome.message in reasons(task, unknown)
+def reason_holds(step: RowStep, outcome: Outcome, unknown: frozenset[str] = frozenset()) -> bool:
+    """Ask whether a rejection, if this is one, names a rule that speaks against the call."""
+    return outcome.kind != "rejected" or outcome.message in reasons(step, unknown)
 
 
-def reasons(task: RowStep, unknown: frozenset[str]) -> set[str]:
+def reasons(step: RowStep, unknown: frozenset[str]) -> set[str]:
     """Return the rules that a call breaks, or else those that leave it unspecified, or else those of capacity.
 
     Unknown documents do not count.
     """
     by_kind: dict[str, set[str]] = {"illegal": set(), "unspecified": set(), "legal": set()}
-    for judged in task.meanings:
+    for judged in step.meanings:
         if unknown.issuperset(judged.documents):
             continue
         by_kind[judged.meaning.kind].update(judged.meaning.rules)
@@ -159,12 +160,10 @@ def reasons(task: RowStep, unknown: frozenset[str]) -> set[str]:
 
 def _rows(plan: Plan) -> Iterator[Problem]:
     """Find cases that no operation can express, and cited rules that bind in no document of the case."""
-    rows: dict[str, list[Row]] = {case: [] for case in plan.suite.cases}
-    for row in plan.rows:
-        rows[row.case.id].append(row)
+    rows = group_pairs((row.case.id, row) for row in plan.rows)
     for case in plan.suite.cases.values():
         rule = plan.suite.spec.rules[case.rule]
-        if not rows[case.id]:
+        if case.id not in rows:
             yield Problem(case.place, f"{case.id}: no operation can express the call; check types and form")
         elif rule.level == "may":
             yield Problem(case.place, f"{case.id}: cites {rule.id}, a freedom; no case may test against it")
@@ -207,7 +206,7 @@ def _same_call(plan: Plan) -> Iterator[Problem]:
     for row in plan.rows:
         if _dims_of_sources(row) not in dims:
             continue
-        key = (row.operation, row.shape_type, row.given, tuple(_call(task) for task in row.steps))
+        key = (row.operation, row.shape_type, row.given, tuple(map(_call, row.steps)))
         first = seen.setdefault(key, row.case)
         if first is row.case or (row.case.id, first.id) in told:
             continue
@@ -223,10 +222,10 @@ def _dims_of_sources(row: Row) -> tuple[tuple[int, ...], ...]:
     return tuple([step.src for step in row.case.steps])
 
 
-def _call(task: RowStep) -> object:
+def _call(step: RowStep) -> object:
     return (
-        task.graph, task.source._replace(start=0), task.shapes, task.shape_step, task.one_shape_memory,
-        task.may_overwrite, task.new_program,
+        step.graph, step.source._replace(start=0), step.shapes, step.shape_step, step.one_shape_memory,
+        step.may_overwrite, step.new_program,
     )  # fmt: skip
 
 
@@ -297,7 +296,7 @@ def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> Iterat
 
 
 def means_something_else(row: Row, without: Row, rule: Rule) -> bool:
-    """Does a call of a row mean something else without a rule, in a document that the rule binds?"""
+    """Ask whether a call of a row means something else without a rule, in a document that the rule binds."""
     for step, other in zip(row.steps, without.steps, strict=True):
         before = {document: meaning for meaning, documents in step.meanings for document in documents}
         after = {document: meaning for meaning, documents in other.meanings for document in documents}

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..draw.calls import DrawnCall
-from ..draw.combined import FILE, read_combinations
-from ..draw.factors import Design, Factors, Group, Meetings, Values, describe_call
+from ..draw.combinations import FILE, read_combinations
+from ..draw.factors import Design, Factors, Group, Meetings, Values, factors_of_call
 from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..model import Case, Kind, Place, Problem, Suite
 
@@ -52,10 +52,10 @@ def count_meetings(suite: Suite) -> tuple[DesignCount, ...]:
     differing = documents_by_contract(contracts(suite.spec))
     rows: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
     for call, chosen in read_combinations(factors):
-        rows[common_kind(differing, call)].append({**chosen, **describe_call(call)})
+        rows[common_kind(differing, call)].append({**chosen, **factors_of_call(call)})
     known: dict[str, list[Values]] = {design.name: [] for design in factors.designs}
     for call in calls_of_cases(suite):
-        kind, values = common_kind(differing, call), describe_call(call)
+        kind, values = common_kind(differing, call), factors_of_call(call)
         if kind in known and ("broken" in values) == (kind == "illegal"):
             known[kind].append(values)
     return tuple(_count(factors, design, rows[design.name], known[design.name]) for design in factors.designs)

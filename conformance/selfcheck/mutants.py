@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..draw.rows import Drawer, Drawn, whole_number
+from ..draw.rows import Drawer, Drawn, count_drawn_rows
 from ..meaning.contract import contracts
 from ..meaning.domain import SMALL_DOMAIN, calls
 from ..model import RIGHT, Adapter, Claims, Suite
@@ -79,8 +79,8 @@ def takes_long(row: Row) -> bool:
     return row.case.generated or row.case.times > 1 or row.case.pause_ms > 0
 
 
-def fails(row: Row, backend: Adapter) -> bool:
-    """A row fails if its verdict in some document is not a right one."""
+def fails_on(row: Row, backend: Adapter) -> bool:
+    """Ask whether the verdict on a row is not right in some document."""
     return not RIGHT.issuperset(run_row(row, backend).verdicts.values())
 
 
@@ -118,7 +118,7 @@ def broken_backends() -> Mapping[str, Any]:
 
 def drawn_rows(suite: Suite) -> list[Row]:
     """Return the rows that a run draws for a backend that claims everything."""
-    return list(Drawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, whole_number())))
+    return list(Drawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, count_drawn_rows())))
 
 
 def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Planted:
@@ -129,7 +129,7 @@ def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Plant
     for row in rows:
         if takes_long(row):
             continue
-        bad = fails(row, adapter)
+        bad = fails_on(row, adapter)
         rule = row.case.rule
         if bad:
             killers.setdefault(rule, {})[row.case.id] = None
@@ -137,7 +137,7 @@ def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Plant
             failed, others = failed + bad, others + 1
     if backend.breaks not in killers:
         rest = chain(filter(takes_long, rows), drawn)
-        found = next((row for row in rest if row.case.rule == backend.breaks and fails(row, adapter)), None)
+        found = next((row for row in rest if row.case.rule == backend.breaks and fails_on(row, adapter)), None)
         killers |= {backend.breaks: {found.case.id: None}} if found else {}
     belief = inspect.getdoc(backend) or ""
     by_rule = {rule: tuple(cases) for rule, cases in killers.items()}
@@ -257,7 +257,7 @@ class KillerSearch:
 def find_wrong(row: Row, backend: Adapter) -> str | None:
     """Say what is wrong with a row: its verdict, or only its reason, if a call does not break the rule it names."""
     if all(judged.meaning.kind == "legal" for step in row.steps for judged in step.meanings):
-        return "verdict" if fails(row, backend) else None
+        return "verdict" if fails_on(row, backend) else None
     parts = list(call_parts(row, backend))
     if not RIGHT.issuperset(conclude_row(row, backend, parts, frozenset()).verdicts.values()):
         return "verdict"

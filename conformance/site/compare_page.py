@@ -10,10 +10,11 @@ from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import LABELS, SEVERITIES, WORST
 from ..report.finished_run import FinishedRun
 from ..report.render import Site, render_page
-from ..report.rows import RowResult, count_groups, group_pairs
+from ..report.rows import RowResult, count_groups
 from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
-from .landing import NEEDS, answer_question, collect_libraries, summarize
+from ..system.groups import group_pairs
+from .landing import NEEDS, answer_question, collect_libraries, collect_numbers
 
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
 """Verdicts that say nothing of a backend."""
@@ -127,12 +128,12 @@ _WHOLE = Part("", _QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behavi
 
 
 def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
-    """Everything on one page; the runs are of one suite. `pages`: links to the report of each."""
+    """Render everything on one page; the runs are of one suite. `pages`: links to the report of each."""
     return _render(_WHOLE, _collect(runs, pages, {}), {})
 
 
 def render_parts(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, str]:
-    """Each page by the name of its file; the runs are of one suite. `pages`: links to the report of each.
+    """Render each page, by the name of its file; the runs are of one suite. `pages`: links to the report of each.
 
     `changes`: links to what changed since the version before, by the link to the report.
     """
@@ -145,7 +146,7 @@ def render_parts(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Map
 
 
 def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], file: str = HOME) -> str:
-    """A page with some sections. `beside`: the other pages of the comparison, with links; empty for a single page."""
+    """Render a page with some sections. `beside`: the other pages of the comparison by name, if there are any."""
     scripts = ["compare.css"]
     scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
     scripts += ["landing.js"] if "verdicts" in part.sections else []
@@ -176,7 +177,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "spec": spec,
         "tests": sum(len(row.documents) for row in runs[0].plan.rows),
         "libraries": libraries,
-        "numbers": summarize(runs, libraries),
+        "numbers": collect_numbers(runs, libraries),
         "answer": answer_question(libraries),
         "needs": NEEDS,
         "severities": SEVERITIES,
@@ -205,7 +206,7 @@ def _count_unexecuted(runs: Sequence[FinishedRun]) -> Counter[str]:
 
 
 def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
-    """A name for each run: the backend and its version, numbered if two are the same."""
+    """Return a name for each run: the backend and its version, numbered if two are the same."""
     names = [run.name for run in runs]
     return [
         name if names.count(name) == 1 else f"{name} ({names[: k + 1].count(name)})" for k, name in enumerate(names)
@@ -213,7 +214,7 @@ def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
 
 
 def differs(cells: RowsOfEach) -> bool:
-    """Ask if a row has different verdicts, apart from those that say nothing of a backend."""
+    """Ask whether a row has different verdicts, apart from those that say nothing of a backend."""
     return any(_row_differs(row) for row in zip(*cells, strict=True))
 
 
@@ -331,7 +332,7 @@ def _summarize_case(rows: Sequence[RowResult]) -> CaseOutcome:
 
 
 def _format_without_message(result: RowResult) -> str:
-    """An answer without its message, which is every backend's own."""
+    """Write an answer without its message, which is every backend's own."""
     if result.worst == PASS and result.outcome.kind == "rejected":
         return "refused"  # as was due; the stage is a matter of how a backend is built
     return format_answer(result, generic=True, with_message=False)

@@ -18,9 +18,9 @@ from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
 from ..report.render import Site, render_page
-from ..report.rows import group_pairs
 from ..report.wording import format_step, format_want
 from ..system.files import replace_pages
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from .compare_page import COMPARED
 from .playground import link_to, plain_call
@@ -142,7 +142,7 @@ def _example(rows: Sequence[Row], document: str) -> RuleExample | None:
     want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, "T")
     call = plain_call(row)
     return RuleExample(
-        row.case.id, format_step(row.case, step), want, rules, _draw(row, row.contracts[document], meaning),
+        row.case.id, format_step(row.case, step), want, rules, _draw_example(row, row.contracts[document], meaning),
         call and f"../{link_to(call)}",
     )  # fmt: skip
 
@@ -153,7 +153,7 @@ def _size(row: Row) -> tuple[bool, int]:
     return prod(src) < _FEW, sum(src) + len(src)
 
 
-def _draw(row: Row, contract: Contract, meaning: Meaning) -> Picture | None:
+def _draw_example(row: Row, contract: Contract, meaning: Meaning) -> Picture | None:
     """Draw a call of one node; None if shape is the answer, or says little because the node is not well formed."""
     case, step = row.case, row.case.steps[0]
     computed = -1 in step.shapes[0] or (0 in step.shapes[0] and step.special_zero[0])
@@ -182,7 +182,7 @@ def _list_cases(spec: Spec, rows: Mapping[str, Sequence[Row]], failing: Failing)
 
 
 def _describe_calls(case: Case) -> str:
-    """The first call of a case, and how many come after it."""
+    """Write the first call of a case, and how many come after it."""
     more = len(case.steps) - 1
     return format_step(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
 

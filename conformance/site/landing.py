@@ -1,4 +1,4 @@
-"""The table of libraries: a line for each backend and version, those that conform first and the worst last."""
+"""The landing page: its answer in a sentence, and a line for each backend and version, the best library first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..model import Claims
 from ..model.verdicts import LABELS
 from ..plan.facets import RUNTIME_SHAPE
 from ..report.finished_run import FinishedRun
-from ..report.rows import group_pairs
 from ..report.summary import DocumentState, describe_documents
+from ..system.groups import group_pairs
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def collect_libraries(
 
 
 def _library_of(run: FinishedRun) -> str:
-    """The module of a bundled adapter, which is one for each library; of another adapter, the name of its backend."""
+    """Return the module of a bundled adapter, one for each library; of another adapter, the name of its backend."""
     bundled = find_bundled(run.backend)
     return bundled.module if bundled else str(run.evidence.header["backend"]["name"])
 
@@ -143,12 +143,12 @@ def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple
 
 
 def _version(run: FinishedRun) -> list[tuple[bool, int, str]]:
-    """The version as a person orders versions: numbers by their size, before words."""
+    """Return a version as a person orders versions: numbers by their size, before words."""
     parts = re.findall(r"\d+|[A-Za-z]+", str(run.evidence.header["backend"]["version"]))
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
-def summarize(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numbers:
+def collect_numbers(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numbers:
     """Count the backends, and say when and where all were run."""
     days = sorted(str(run.evidence.header["started"])[:10] for run in runs)
     processors = dict.fromkeys(str(run.evidence.header["environment"].get("processor", "unknown")) for run in runs)

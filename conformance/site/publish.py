@@ -73,7 +73,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
             f"{results}: the backend is called {quote_json(evidence.header['backend']['name'])}, which names no folder"
         )
     packed = pack(data)
-    page = report.texts(plan, evidence, run.conclusion, (PAGE,), packed, certificate is not None)[PAGE]
+    page = report.render_reports(plan, evidence, run.conclusion, (PAGE,), packed, certificate is not None)[PAGE]
     files = {PUBLISHED: packed, PAGE: page.encode("utf-8")}
     if certificate is not None:
         present = [name for name in _CERTIFICATE if (results.parent / name).is_file()]

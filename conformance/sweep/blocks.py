@@ -73,7 +73,7 @@ class SweepRequest(NamedTuple):
     """The digest of the specification, which every process must have."""
 
 
-def ways_of(
+def list_variants(
     spec: Spec, operations: Sequence[str] = (), types: Sequence[str] = (), layouts: Sequence[Layout] = ("dense",)
 ) -> tuple[CallVariant, ...]:
     """List the ways in which the chosen operations can be called with the chosen types and layouts."""

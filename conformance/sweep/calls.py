@@ -11,7 +11,7 @@ import numpy as np
 from ..meaning.domain import Lengths
 from ..model import Adapter, Declared, Given, Graph, Node, Operand, Rejected, Tensor
 from ..model.types import dtype_of
-from ..plan.memory import GuardedBuffer, are_equal, shape_image
+from ..plan.memory import GuardedBuffer, are_equal, lay_out_shape
 
 Want = Any
 """The dims that are due, None where an answer is not due, or JUDGE."""
@@ -43,20 +43,20 @@ def nodes_of(operation: str, given: Given, shape_type: str, shapes: tuple[Length
 
 @lru_cache(4)
 def shape_images(shape_type: str, shapes: tuple[Lengths, ...]) -> list[GuardedBuffer]:
-    return [shape_image(shape_type, (len(shape),), shape) for shape in shapes]
+    return [lay_out_shape(shape_type, (len(shape),), shape) for shape in shapes]
 
 
 def call_each(
     adapter: Adapter, src: Declared, nodes: Sequence[tuple[Node, ...]], arguments: Sequence[ShapeArguments],
-    wants: Sequence[Want], image: GuardedBuffer, judge: Judge,
+    wants: Sequence[Want], buffer: GuardedBuffer, judge: Judge,
 ) -> None:  # fmt: skip
     """Make calls of one src, and `judge` those that do not go as they should.
 
     A sweep spends its time here. A call goes as it should if type, dims and bytes are due, and src and shape unchanged.
     """
-    compile_, tensor, elements = adapter.compile, image.tensor, image.elements[:]
+    compile_, tensor, elements = adapter.compile, buffer.tensor, buffer.elements[:]
     memory: Any = tensor.memory
-    before = image.before
+    before = buffer.before
     type_, dtype, new, graph, array = src.type, dtype_of(src.type), tuple.__new__, Graph, np.ndarray
     for number, (node, want, (tensors, shape, shape_before)) in enumerate(zip(nodes, wants, arguments, strict=True)):
         try:

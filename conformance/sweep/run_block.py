@@ -19,7 +19,7 @@ from ..isolate.backend import as_remote
 from ..meaning.domain import Lengths
 from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut
 from ..model.types import WIDTH
-from ..plan.memory import GuardedBuffer, TensorSpec, image_of, strides_of
+from ..plan.memory import GuardedBuffer, TensorSpec, lay_out, strides_of
 from ..plan.rows import Row, row_of
 from ..run.call import conclude_call
 from ..run.row import conclude_row
@@ -49,7 +49,7 @@ class _Source(NamedTuple):
 
     way: CallVariant
     source: TensorSpec
-    image: GuardedBuffer
+    buffer: GuardedBuffer
     shapes: Sequence[GuardedBuffer]
     """The shapes that are passed when the calls run; empty where they are attributes."""
     unclaimed: frozenset[str]
@@ -132,11 +132,11 @@ class BlockRun:
         first = self.context.request.ways.index(way) * self.block.calls
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
             source = TensorSpec(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
-            image = image_of(source)
+            buffer = lay_out(source)
             strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout in STRIDED else None
-            of_src = _Source(way, source, image, shapes, unclaimed, first + number * len(nodes))
+            of_src = _Source(way, source, buffer, shapes, unclaimed, first + number * len(nodes))
             declared, judge = Declared(way.type, src, strides), partial(self._judge, of_src)
-            call_each(self.context.adapter, declared, nodes, arguments, wanted, image, judge)
+            call_each(self.context.adapter, declared, nodes, arguments, wanted, buffer, judge)
 
     def _judge(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
         """Judge call `number` of a src, which did not go as it should, by its answer or its error."""
@@ -148,7 +148,7 @@ class BlockRun:
             case, self.context.spec.operations[way.operation], way.given, way.shape_type, self.context.contracts
         )
         row_step = row.steps[0]
-        row_step.source, row_step.src = calls.source, calls.image  # the memory that the backend was given
+        row_step.source, row_step.src = calls.source, calls.buffer  # the memory that the backend was given
         if calls.shapes:
             row_step.arriving = (calls.shapes[at],)
         outcome = conclude_call(row_step, answer, error)

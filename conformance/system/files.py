@@ -65,7 +65,7 @@ def replace_pages(folder: Path, pages: Mapping[str, str]) -> None:
 
 
 def leaves_its_folder(path: Path) -> bool:
-    """The path is a symbolic link to another folder, so the content must not be shown."""
+    """Ask whether a path is a symbolic link to another folder, so that the content must not be shown."""
     folder = path / ".." if path.name in ("", "..") else path.parent  # the parent of Path(".") is Path(".")
     try:
         return os.path.dirname(os.path.realpath(path)) != os.path.realpath(folder)

@@ -14,7 +14,7 @@ _KEY = os.urandom(6).hex()
 _OURS = re.compile(rf"\\x1b{_KEY}([^;]*);")
 """Our own marks, as `printable` writes them."""
 _BREAK = f"\x1b{_KEY}n;"
-OK, BAD = f"\x1b{_KEY}✓;", f"\x1b{_KEY}✗;"
+OK_SIGN, BAD_SIGN = f"\x1b{_KEY}✓;", f"\x1b{_KEY}✗;"
 """Our signs at the start of a line. `say` puts a backslash before such a sign in any other text."""
 _LOOKS_LIKE_OURS = re.compile(rf"(?:[ ]|\\x1b{_KEY}\d+;)*(?=::|✓|✗|✔|✘)")
 """The start of a line that a CI service would obey (`::error::`), or a person would read as our verdict."""
@@ -23,7 +23,7 @@ _COMMAND = re.compile(r"(?<=#)#(?=[a-z]*\[)", re.IGNORECASE)
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 MAX_COLUMNS = 100
 _VERBATIM = f"\x1b{_KEY}v;"
-_LEAST_COLUMN = 24
+_MIN_LAST_COLUMN = 24
 """Columns that a last column needs to be folded in itself."""
 
 
@@ -186,7 +186,7 @@ def _fold(line: str, across: int, hang: int | None = None) -> list[str]:
     if hang is None:
         column = re.match(r" *\S(?:.*\S)? {2,}(?=\S)", line)
         indent = columns(line[: column.end()]) if column else across
-        hang = indent if indent <= across - _LEAST_COLUMN else len(line) - len(line.lstrip()) + 2
+        hang = indent if indent <= across - _MIN_LAST_COLUMN else len(line) - len(line.lstrip()) + 2
     folded = [""]
     for word in re.findall(r" *[^ ]+", line):
         if folded[-1].strip() and columns(folded[-1] + word) > across:
@@ -198,7 +198,7 @@ def _fold(line: str, across: int, hang: int | None = None) -> list[str]:
 
 def with_sign(good: bool, text: str) -> str:
     """Fold a paragraph after our sign for yes or no."""
-    return (OK if good else BAD) + wrap(f"✓ {text}", 0, 2)[1:]
+    return (OK_SIGN if good else BAD_SIGN) + wrap(f"✓ {text}", 0, 2)[1:]
 
 
 def label_paragraph(label: str, text: str, gap: int = 12) -> str:

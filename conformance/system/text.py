@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-LONGEST_TEXT = 2000
+MAX_TEXT_CHARACTERS = 2000
 _REST = re.compile(r"… \([0-9]+ characters\)")
 _ERRORS = re.compile(
     r"^.*(?:Error|Exception|error|what\(\)|[Cc]heck failed): .*|^.*Assertion .* failed.*|^.*panicked at .*\n.*",

@@ -19,6 +19,7 @@ from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
+from ..system.groups import group_pairs
 from .needs import ALONE, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of
 
 HEAVIEST_FIRST = tuple(BLAMES)
@@ -58,10 +59,7 @@ class Blamer:
         """`rows` and `results` of the whole run show which calls the backend accepts at all."""
         self.rules = rules
         self.needs = Needs(rules.values(), rows, results)
-        self.broken_by: dict[str, list[str]] = {}
-        for rule in rules.values():
-            for diagnosis in rule.diagnoses:
-                self.broken_by.setdefault(diagnosis, []).append(rule.id)
+        self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
         """Return the sentence that a failure breaks; None if nothing fails there, or only the adapter does."""

@@ -26,7 +26,7 @@ from .standing import Blames
 
 _FAILING_OF_TEN = 9
 """A guess needs so many failing rows among ten that the fault may hit."""
-_FEWEST_CASES = 3
+_MIN_CASES = 3
 """A guess needs failing rows of so many cases: many a fault fits a case or two."""
 
 
@@ -86,7 +86,7 @@ def _guess(
         explained = [row for row, fits in fits_of.items() if fault in fits]
         cases = {row.partition("[")[0] for row in explained}
         nearly_all_fit = 10 * number >= _FAILING_OF_TEN * (number + spared[fault])
-        if len(cases) >= _FEWEST_CASES and nearly_all_fit and 2 * alike[fault] <= others[fault]:
+        if len(cases) >= _MIN_CASES and nearly_all_fit and 2 * alike[fault] <= others[fault]:
             causes |= {row: Cause(fault, True) for row in explained if row not in causes}
     return causes
 

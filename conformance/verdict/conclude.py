@@ -196,7 +196,7 @@ def conclude(
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     elif doubt:
         standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
-    limit = sentences.reach(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
+    limit = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
     not_run = tuple(filter(None, (limits.drawn, None if target.large else sentences.LARGE_TENSORS)))
     said = tuple(sentences.write_sentences(standings, claims, target, limit, not_run))
     notes = (
@@ -234,7 +234,7 @@ def _limit_to_suite(suite: Suite, code: int, why: str) -> tuple[int, str]:
     """Limit an exit code and its reason to what the cases of the suite can show."""
     if suite.lost and code in (CONFORMS, INCOMPLETE):
         return INCOMPLETE, f"incomplete: {sentences.describe_missing_cases(suite)}"
-    return code, f"{why},{sentences.reach(suite)}" if code == CONFORMS and not suite.whole else why
+    return code, f"{why},{sentences.scope_phrase(suite)}" if code == CONFORMS and not suite.whole else why
 
 
 # ── exit code ─────────────────────────────────────────────────────────────────────────────────────

@@ -21,16 +21,16 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     held = [{result.row for result in each.results if drawn_number(result.row)} for each in both]
     if not any(held) or any(each.header["suite"]["digest"] != plan.suite.digest for each in both):
         return frozenset()
-    rows = _draw(plan, old)
+    rows = _draw_rows(plan, old)
     old_called = _pick_called(old, rows)
     draws_the_same = (old.claims, old.header.get("drawn")) == (new.claims, new.header.get("drawn"))
-    new_called = _pick_called(new, rows if draws_the_same else _draw(plan, new))
+    new_called = _pick_called(new, rows if draws_the_same else _draw_rows(plan, new))
     same = {id_ for id_, row in old_called.items() if id_ in new_called and new_called[id_].case == row.case}
     unknown = _find_unknown(old, old_called, held[0]) | _find_unknown(new, new_called, held[1])
     return frozenset((same & (held[0] | held[1])) - unknown)
 
 
-def kind_of(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
+def failure_kind_of(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]:
     """Return the kind of a failure, waived or not. Evidence holds the first of each kind among drawn rows."""
     failing = tuple(document for document, verdict in result.verdicts.items() if verdict in (*BAD, WAIVED))
     return result.diagnosis, row.case.rule, failing
@@ -38,10 +38,10 @@ def kind_of(row: Row, result: Result) -> tuple[str | None, str, tuple[str, ...]]
 
 def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
     """Draw again the rows that a run called, in their order; InvalidEvidence if it lacks some and does not say so."""
-    return _pick_called(evidence, _draw(plan, evidence))
+    return _pick_called(evidence, _draw_rows(plan, evidence))
 
 
-def _draw(plan: Plan, evidence: Evidence) -> Sequence[Row]:
+def _draw_rows(plan: Plan, evidence: Evidence) -> Sequence[Row]:
     if "drawn" not in evidence.footer:
         return ()
     from ..draw.rows import Drawer, Drawn  # slow to import

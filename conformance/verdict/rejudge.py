@@ -63,11 +63,11 @@ def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
 def refuse_contradictions(plan: Plan, results: Iterable[Result], header: Mapping[str, Any], path: Path) -> None:
     """Refuse rows with a verdict that their outcome or the specification excludes: somebody edited the file."""
     rows = {result.row: result for result in results}
-    if wrong := next(contradictions(plan, rows, header), None):
+    if wrong := next(find_contradictions(plan, rows, header), None):
         raise InvalidEvidence(f"{path}: {wrong}; the file was changed, begin a new run")
 
 
-def contradictions(plan: Plan, results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
+def find_contradictions(plan: Plan, results: Mapping[str, Result], header: Mapping[str, Any]) -> Iterator[str]:
     """Say what does not follow: verdicts that the outcome, the header or the specification excludes."""
     claims = Claims.from_json(header["claims"])
     for waiver in header.get("waivers", ()):
@@ -78,11 +78,11 @@ def contradictions(plan: Plan, results: Mapping[str, Result], header: Mapping[st
     for row in plan.rows:
         result = results.get(row.id)
         if result is not None:
-            yield from _of_row(row, result, claims)
-            yield from _of_waiver(row, result, header, blamer)
+            yield from _contradict_row(row, result, claims)
+            yield from _contradict_waiver(row, result, header, blamer)
 
 
-def _of_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
+def _contradict_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
     if set(result.verdicts) != set(row.documents):
         yield f"{row.id}: has verdicts for {', '.join(result.verdicts)}; due are {', '.join(row.documents)}"
         return
@@ -132,7 +132,7 @@ def _is_too_large(outcome: Outcome, src: tuple[int, ...]) -> bool:
     return size_of(outcome.type, outcome.dims) > answer_limit(src)
 
 
-def _of_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:
+def _contradict_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:
     if result.waiver is None:
         return
     number, ran = result.waiver, header.get("started", "")[:10]

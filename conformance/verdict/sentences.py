@@ -11,35 +11,31 @@ from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Re
 from ..model.verdicts import SEVERITIES, Label, Severity
 from ..plan.quick import QUICK, quick_rows
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..system.text import join_names, tell_error
 from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
 
 _ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
 """The words of a sentence, in the order in which they are named."""
-_FEWEST_REJECTED = 10
+_MIN_REJECTED = 10
 """Rows that have to be rejected before they say something of all calls."""
 LARGE_TENSORS = "tensors of more than 2^31 elements"
 
 
 def write_sentences(
-    standings: Iterable[Standing], claims: Claims, target: Target, reach: str, not_run: Sequence[str]
+    standings: Iterable[Standing], claims: Claims, target: Target, scope: str, not_run: Sequence[str]
 ) -> Iterator[str]:
-    """Write one sentence a document: the verdict and its limits; `reach` follows the verdict."""
-    documents: dict[str, list[Standing]] = {}
-    for standing in standings:
-        documents.setdefault(standing.document, []).append(standing)
-    for document, group in documents.items():
-        yield f"{_verdict(document, group, target)}{reach}{_limits(group, claims, target, not_run)}"
+    """Write one sentence a document: the verdict and its limits; `scope` follows the verdict."""
+    for document, group in group_pairs((standing.document, standing) for standing in standings).items():
+        yield f"{_verdict(document, group, target)}{scope}{_limits(group, claims, target, not_run)}"
 
 
-def _verdict(document: str, group: list[Standing], target: Target) -> str:
-    by_word: dict[Word, list[Standing]] = {}
-    for standing in group:
-        by_word.setdefault(standing.word, []).append(standing)
+def _verdict(document: str, group: Sequence[Standing], target: Target) -> str:
+    by_word = group_pairs((standing.word, standing) for standing in group)
     parts = []
     for word in _ORDER:
-        types = [standing.type for standing in by_word.get(word, [])]
+        types = [standing.type for standing in by_word.get(word, ())]
         if not types:
             continue
         is_whole = word == "conforms" and len(types) == len(group) and not target.types
@@ -150,7 +146,7 @@ def describe_rejections(results: Iterable[Result], failing: Container[str], expl
             said[result.outcome.message or "no message"] += 1
         else:
             others += result.row in failing or (result.outcome.kind == "tensor" and PASS in result.verdicts.values())
-    if said.total() < max(_FEWEST_REJECTED, 9 * others):
+    if said.total() < max(_MIN_REJECTED, 9 * others):
         return ""
     nearly, mostly = "nearly " * bool(others), "mostly " * (len(said) > 1)
     return f"{nearly}every legal call is rejected, {mostly}with: {tell_error(said.most_common(1)[0][0])}"
@@ -183,7 +179,7 @@ def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
     return [*types, *(name for name in named if name.partition(":")[0] != "type")]
 
 
-def _limits(group: list[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> str:
+def _limits(group: Sequence[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> str:
     parts = []
     if limits := name_limits(group, claims):
         parts.append(f"not claimed: {', '.join(limits)}")
@@ -212,7 +208,7 @@ def note_unclaimed_passes(groups: Iterable[SimilarRows], claims: Claims) -> Iter
         yield f"not claimed, and every row of it is right: {', '.join(facets)}"
 
 
-def reach(suite: Suite) -> str:
+def scope_phrase(suite: Suite) -> str:
     """Return the words that limit a verdict if the suite is not the whole bundled one; else an empty text."""
     if suite.lost:
         return f" as far as {len(suite.cases)} cases go, of a suite that lacks {len(suite.lost)} of the bundled ones"

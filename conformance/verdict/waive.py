@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import bundled_backends
-from ..draw.challenge import whole
+from ..draw.challenge import with_every_row
 from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import Map, require
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Place, Problem, Result, Verdict
@@ -135,7 +135,7 @@ def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
             what = describe_unknown(what, entry[key], names, f"conformance list {list_}")
             yield Problem(place._replace(line=entry.lines[key]), what)
     if "row" in entry:
-        rows = [row.id for row in whole(plan).rows]
+        rows = [row.id for row in with_every_row(plan).rows]
         if not any(_matches(row, entry["row"]) for row in rows):
             what = describe_unknown("row", entry["row"], rows, "conformance list cases")
             if entry["row"].startswith("drawn-"):

@@ -7,7 +7,7 @@ import pytest
 from conformance.adapter import CannotStart, load_adapter
 from conformance.model import Declared, Graph, Node, Operand, Tensor
 from conformance.model.types import name_of
-from conformance.plan.memory import TensorSpec, image_of
+from conformance.plan.memory import TensorSpec, lay_out
 from conformance.run.call import elements_of
 
 NO, YES = Operand("bool", (), (False,)), Operand("bool", (), (True,))
@@ -41,4 +41,4 @@ def parts_of(dst: Any) -> tuple[str, tuple[int, ...], bytes]:
 
 
 def answer(adapter: Any, graph: Graph, source: TensorSpec) -> tuple[str, tuple[int, ...], bytes]:
-    return parts_of(adapter.compile(graph).run(image_of(source).tensor, (), False))
+    return parts_of(adapter.compile(graph).run(lay_out(source).tensor, (), False))

@@ -9,7 +9,7 @@ from conformance.adapter import CannotStart, bundled_backends, load_adapter
 from conformance.adapters.numpy import NumPy
 from conformance.adapters.shared import NodeCall, read_answer, resolve_infer, resolve_zeros
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Unsupported
-from conformance.plan.memory import TensorSpec, image_of, patterns, shape_image
+from conformance.plan.memory import TensorSpec, lay_out, lay_out_shape, patterns
 from conformance.run.call import elements_of
 
 from . import backends
@@ -102,14 +102,14 @@ def test_tensors_go_in_and_out(adapter: Any, src: tuple[int, ...], shape: tuple[
     if adapter.identity.name == "tosa" and 0 in src:
         pytest.skip("rejects every tensor without elements")
     source = TensorSpec("f32", src)
-    assert answer(adapter, source, node(shape)) == ("f32", shape, image_of(source).elements)
+    assert answer(adapter, source, node(shape)) == ("f32", shape, lay_out(source).elements)
 
 
 def test_a_chain_hands_each_answer_on(adapter: Any) -> None:
     source = TensorSpec("f32", (2, 6))
     zero = NO if adapter.identity.name in RAW else YES
     last = node((4, -1) if zero is NO else (0, -1), zero)
-    assert answer(adapter, source, node((4, 3)), last) == ("f32", (4, 3), image_of(source).elements)
+    assert answer(adapter, source, node((4, 3)), last) == ("f32", (4, 3), lay_out(source).elements)
 
 
 @pytest.mark.parametrize("type_", ["s32", "s64"])
@@ -118,11 +118,11 @@ def test_a_shape_that_arrives_is_read_at_each_call(adapter: Any, type_: str) -> 
         pytest.skip("takes shapes beforehand only")
     arriving = Node("DynamicReshape-1", Operand(type_, (2,), None), NO)
     program = adapter.compile(Graph(Declared("f32", (2, 6)), (arriving,)))
-    image = image_of(TensorSpec("f32", (2, 6)))
+    buffer = lay_out(TensorSpec("f32", (2, 6)))
     for shape, want in (((3, 4), (3, 4)), ((1, -1), (1, 12)), ((4, -1), (4, 3))):
-        dst = program.run(image.tensor, (shape_image(type_, (2,), shape).tensor,), False)
+        dst = program.run(buffer.tensor, (lay_out_shape(type_, (2,), shape).tensor,), False)
         assert parts_of(dst)[1] == want
-        assert bytes(elements_of(dst)) == image.elements
+        assert bytes(elements_of(dst)) == buffer.elements
 
 
 # ── what is resolved, what is left alone, what is refused ─────────────────────────────────────────
@@ -229,14 +229,14 @@ def test_a_pytensor_without_the_mode_cannot_start(monkeypatch: pytest.MonkeyPatc
 def test_pytensor_copies_zeros_of_the_tensor_between() -> None:
     source, arriving = TensorSpec("f32", (2, 6)), Node("DynamicReshape-1", Operand("s64", (2,), None), YES)
     program = load_or_skip("pytensor").compile(Graph(Declared("f32", (2, 6)), (arriving, arriving)))
-    shapes = tuple(shape_image("s64", (2,), shape).tensor for shape in ((4, 3), (0, -1)))
-    dst = program.run(image_of(source).tensor, shapes, False)
-    assert (dst.shape, dst.tobytes()) == ((4, 3), image_of(source).elements)
+    shapes = tuple(lay_out_shape("s64", (2,), shape).tensor for shape in ((4, 3), (0, -1)))
+    dst = program.run(lay_out(source).tensor, shapes, False)
+    assert (dst.shape, dst.tobytes()) == ((4, 3), lay_out(source).elements)
 
 
 def test_blosc2_is_given_arrays_of_one_dimension_and_of_more() -> None:
     blosc2, source = load_or_skip("blosc2"), TensorSpec("f32", (6,), "reversed")
-    assert answer(blosc2, source, node((2, -1))) == ("f32", (2, 3), image_of(source).elements)
+    assert answer(blosc2, source, node((2, -1))) == ("f32", (2, 3), lay_out(source).elements)
     assert answer(blosc2, TensorSpec("f32", (0,)), node((3, 0))) == ("f32", (3, 0), b"")
     with pytest.raises(Rejected, match="only works when"):
         answer(blosc2, TensorSpec("f32", (2, 3)), node((6,)))

@@ -11,7 +11,7 @@ import pytest
 from conformance.isolate.backend import use_backend
 from conformance.isolate.process.launch import Limits
 from conformance.model import Declared, Graph, Rejected, Unsupported
-from conformance.plan.memory import TensorSpec, image_of
+from conformance.plan.memory import TensorSpec, lay_out
 
 from ..processes import works
 from .backends import YES, answer, graph, node
@@ -39,7 +39,7 @@ def test_an_example_is_javascript(path: Path) -> None:
 @pytest.mark.parametrize("name", ["onnxruntime-web", "tfjs"])
 def test_libraries_in_javascript_answer_and_reject(start: Callable[[str], Any], name: str) -> None:
     library, source = start(name), TensorSpec("f32", (2, 6), "offset")
-    elements = image_of(source).elements
+    elements = lay_out(source).elements
     assert answer(library, graph("f32", (2, 6), (0, 3, -1), zero=YES), source) == ("f32", (2, 3, 2), elements)
     chain = Graph(Declared("f32", (2, 6)), (node((12,)), node((4, 3))))
     assert answer(library, chain, source) == ("f32", (4, 3), elements)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from conformance.model import LAYOUTS, Declared, Graph, Rejected, Unsupported
-from conformance.plan.memory import TensorSpec, image_of
+from conformance.plan.memory import TensorSpec, lay_out
 
 from . import backends
 from .backends import load_or_skip, node
@@ -26,12 +26,12 @@ def test_blobs_of_one_to_four_axes_go_in_and_out(adapter: Any, shape: tuple[int,
     want = tuple(24 // 8 if n == -1 else n for n in shape)
     for dims in ((24,), (3, 8), (2, 3, 4), (2, 2, 3, 2)):
         source = TensorSpec("f32", dims)
-        assert answer(adapter, source, shape) == (want, image_of(source).elements)
+        assert answer(adapter, source, shape) == (want, lay_out(source).elements)
 
 
 def test_a_chain_is_one_net(adapter: Any) -> None:
     source = TensorSpec("f32", (2, 6))
-    assert answer(adapter, source, (4, 3), (3, 2, 2), (-1, 6)) == ((2, 6), image_of(source).elements)
+    assert answer(adapter, source, (4, 3), (3, 2, 2), (-1, 6)) == ((2, 6), lay_out(source).elements)
 
 
 def test_a_zero_copies_the_length_of_the_axis_with_that_name(adapter: Any) -> None:
@@ -56,4 +56,4 @@ def test_ncnn_is_given_dense_arrays_only(adapter: Any, layout: Any) -> None:
     with pytest.raises(Unsupported, match="layout"):
         answer(adapter, TensorSpec("f32", (2, 2, 3, 2), layout), (4, 6))
     source = TensorSpec("f32", (2, 3), "offset")
-    assert answer(adapter, source, (3, 2)) == ((3, 2), image_of(source).elements)
+    assert answer(adapter, source, (3, 2)) == ((3, 2), lay_out(source).elements)

@@ -16,7 +16,7 @@ from conformance.adapter import CannotStart, load_adapter
 from conformance.adapters import onednn, onednn_api
 from conformance.model import Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
 from conformance.model.types import dtype_of
-from conformance.plan.memory import TensorSpec, image_of, patterns
+from conformance.plan.memory import TensorSpec, lay_out, patterns
 
 from .backends import load_or_skip, node
 
@@ -33,7 +33,7 @@ def adapter() -> onednn.OneDnn:
 
 
 def answer(adapter: onednn.OneDnn, graph: Graph, source: TensorSpec, may_overwrite: bool = False) -> Tensor:
-    dst: Tensor = adapter.compile(graph).run(image_of(source).tensor, (), may_overwrite)
+    dst: Tensor = adapter.compile(graph).run(lay_out(source).tensor, (), may_overwrite)
     return dst
 
 
@@ -178,9 +178,9 @@ def test_what_is_loaded_says_who_it_is(adapter: onednn.OneDnn) -> None:
 def test_every_16_bits_of_f32_come_back(adapter: onednn.OneDnn) -> None:
     words = np.arange(1 << 16, dtype="<u4") * 0x10001
     source = TensorSpec("f32", (256, 256))
-    image = image_of(source)
-    image.tensor.array().view("<u4")[...] = words.reshape(256, 256)
-    dst = adapter.compile(graph((256, 256), node((-1,)))).run(image.tensor, (), False)
+    buffer = lay_out(source)
+    buffer.tensor.array().view("<u4")[...] = words.reshape(256, 256)
+    dst = adapter.compile(graph((256, 256), node((-1,)))).run(buffer.tensor, (), False)
     assert dst.array().view("<u4").tolist() == words.tolist()
 
 
@@ -200,24 +200,24 @@ def test_a_repeated_src_is_read_again(adapter: onednn.OneDnn) -> None:
 
 def test_src_is_shared_only_if_allowed_and_offered(adapter: onednn.OneDnn) -> None:
     for layout, strides, leave in (("dense", None, True), ("dense", None, False), ("padded", (36, 4), True)):
-        image = image_of(TensorSpec("f32", (2, 6), layout))  # type: ignore[arg-type]
-        dst = adapter.compile(graph((2, 6), node((3, 4)), strides=strides)).run(image.tensor, (), leave)
-        assert (dst.memory is image.tensor.memory) == (leave and layout == "dense")
+        buffer = lay_out(TensorSpec("f32", (2, 6), layout))  # type: ignore[arg-type]
+        dst = adapter.compile(graph((2, 6), node((3, 4)), strides=strides)).run(buffer.tensor, (), leave)
+        assert (dst.memory is buffer.tensor.memory) == (leave and layout == "dense")
 
 
 def test_a_chain_is_a_graph_of_several_ops(adapter: onednn.OneDnn) -> None:
     source = TensorSpec("f32", (2, 6))
     program = adapter.compile(graph((2, 6), node((3, 4)), node((12,)), node((4, -1))))
-    dst = program.run(image_of(source).tensor, (), False)
-    assert (dst.dims, dst.array().tobytes()) == ((4, 3), image_of(source).elements)
+    dst = program.run(lay_out(source).tensor, (), False)
+    assert (dst.dims, dst.array().tobytes()) == ((4, 3), lay_out(source).elements)
     assert len(program.parts) >= 1
 
 
 def test_a_program_answers_again(adapter: onednn.OneDnn) -> None:
     program = adapter.compile(graph((6,), node((2, 3))))
     for start in (0, 7):
-        image = image_of(TensorSpec("f32", (6,), start=start))
-        assert program.run(image.tensor, (), False).array().tobytes() == image.elements
+        buffer = lay_out(TensorSpec("f32", (6,), start=start))
+        assert program.run(buffer.tensor, (), False).array().tobytes() == buffer.elements
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.load.cases import load_suite
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Unsupported
-from conformance.plan.memory import TensorSpec, image_of, patterns, shape_image
+from conformance.plan.memory import TensorSpec, lay_out, lay_out_shape, patterns
 from conformance.plan.rows import plan_of
 from conformance.run.row import run
 
@@ -147,7 +147,7 @@ def test_a_fork_answers_dst_of_its_last_node(adapter: Adapter) -> None:
         pytest.skip("takes no forks")
     source = TensorSpec("f32", (2, 6))
     fork = graph("f32", (2, 6), (12,))._replace(nodes=(node((3, 4)), node((4, 3), takes_src=True)))
-    assert answer(adapter, fork, source) == ("f32", (4, 3), image_of(source).elements)
+    assert answer(adapter, fork, source) == ("f32", (4, 3), lay_out(source).elements)
 
 
 @pytest.mark.parametrize(("src", "shape"), [((0, 3), (3, 0)), ((), (1, 1)), ((6,), (*(1,) * 63, 6))])
@@ -155,7 +155,7 @@ def test_empty_and_deep_tensors_go_in_and_out(adapter: Adapter, src: tuple[int, 
     if adapter.identity.name == "tract" and len(shape) > 32:
         pytest.skip("runs out of letters for axes")
     source = TensorSpec("f32", src)
-    assert answer(adapter, graph("f32", src, shape), source) == ("f32", shape, image_of(source).elements)
+    assert answer(adapter, graph("f32", src, shape), source) == ("f32", shape, lay_out(source).elements)
 
 
 def test_more_dims_than_numpy_has_are_for_the_runtime_only() -> None:
@@ -170,10 +170,10 @@ def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:
         pytest.skip("takes shapes beforehand only")
     node = Node("DynamicReshape-1", Operand("s32", (2,), None), YES)
     program = adapter.compile(Graph(Declared("f32", (2, 6)), (node,)))
-    image = image_of(TensorSpec("f32", (2, 6)))
+    buffer = lay_out(TensorSpec("f32", (2, 6)))
     for shape, want in (((3, 4), (3, 4)), ((0, 6), (2, 6)), ((4, -1), (4, 3))):
-        dst = program.run(image.tensor, (shape_image("s32", (2,), shape).tensor,), False)
-        assert parts_of(dst)[1:] == (want, image.elements)
+        dst = program.run(buffer.tensor, (lay_out_shape("s32", (2,), shape).tensor,), False)
+        assert parts_of(dst)[1:] == (want, buffer.elements)
 
 
 @pytest.mark.parametrize("backend", ["tract", "tvm"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
-from conformance.plan.memory import TensorSpec, image_of, patterns, shape_image
+from conformance.plan.memory import TensorSpec, lay_out, lay_out_shape, patterns
 
 from .backends import LAYOUTS, NO, answer, graph, load_or_skip
 
@@ -66,7 +66,7 @@ def test_padded_rows_are_handed_over_in_the_very_memory() -> None:
     load_or_skip("openvino")
     from conformance.adapters import openvino
 
-    tensor = openvino.to_ov_tensor(image_of(TensorSpec("f32", (2, 6), "padded")).tensor)
+    tensor = openvino.to_ov_tensor(lay_out(TensorSpec("f32", (2, 6), "padded")).tensor)
     assert (tuple(tensor.shape), tuple(tensor.strides), tensor.is_continuous()) == ((2, 6), (36, 4), False)
 
 
@@ -82,21 +82,21 @@ def test_the_reference_takes_more_dims_than_numpy(src: tuple[int, ...], shape: t
 
 def goes_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
     source = TensorSpec("f32", src)
-    assert answer(adapter, graph("f32", src, shape), source)[1:] == (shape, image_of(source).elements)
+    assert answer(adapter, graph("f32", src, shape), source)[1:] == (shape, lay_out(source).elements)
 
 
 def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:
     program = adapter.compile(arriving("f32", 2, 2))
-    image = image_of(TensorSpec("f32", (2, 6)))
+    buffer = lay_out(TensorSpec("f32", (2, 6)))
     for shape in ((3, 4), (12, 1), (4, -1)):
-        dst = program.run(image.tensor, (shape_image("s64", (2,), shape).tensor,), False)
+        dst = program.run(buffer.tensor, (lay_out_shape("s64", (2,), shape).tensor,), False)
         assert isinstance(dst, Tensor)
-        assert (dst.dims[0], dst.array().tobytes()) == (shape[0], image.elements)
+        assert (dst.dims[0], dst.array().tobytes()) == (shape[0], buffer.elements)
 
 
 def test_src_is_not_copied_into_another_program(adapter: Adapter) -> None:
     first, second = (adapter.compile(graph("f32", (6,), (2, 3))) for _ in range(2))
-    one, two = (image_of(TensorSpec("f32", (6,), start=start)) for start in (0, 7))
+    one, two = (lay_out(TensorSpec("f32", (6,), start=start)) for start in (0, 7))
     before = first.run(one.tensor, (), False)
     second.run(two.tensor, (), False)
     assert isinstance(before, Tensor)
@@ -105,14 +105,14 @@ def test_src_is_not_copied_into_another_program(adapter: Adapter) -> None:
 
 # ── what is refused, and by whom ──────────────────────────────────────────────────────────────────
 def test_a_constant_shape_is_refused_at_compile(adapter: Adapter) -> None:
-    rejected = refusal(adapter, graph("f32", (2, 3), (5,)), image_of(TensorSpec("f32", (2, 3))).tensor)
+    rejected = refusal(adapter, graph("f32", (2, 3), (5,)), lay_out(TensorSpec("f32", (2, 3))).tensor)
     assert (rejected.stage, "incompatible" in rejected.message) == ("compile", True)
 
 
 @pytest.mark.parametrize("backend", ["openvino", "openvino-reference"])
 def test_a_shape_that_arrives_is_refused_at_run(backend: str) -> None:
-    shape = shape_image("s64", (2,), (4, 5)).tensor
-    rejected = refusal(load_or_skip(backend), arriving("f32", 2, 2), image_of(TensorSpec("f32", (2, 3))).tensor, shape)
+    shape = lay_out_shape("s64", (2,), (4, 5)).tensor
+    rejected = refusal(load_or_skip(backend), arriving("f32", 2, 2), lay_out(TensorSpec("f32", (2, 3))).tensor, shape)
     assert rejected.stage == "run"
 
 
@@ -120,14 +120,14 @@ def test_a_shape_that_arrives_is_refused_at_run(backend: str) -> None:
 def test_a_flag_is_written_as_it_is(adapter: Adapter, length: tuple[int, ...], zero: Operand | None) -> None:
     given = graph("f32", (2, 3), length, zero=zero)
     if zero is NO:
-        refusal(adapter, given, image_of(TensorSpec("f32", (2, 3))).tensor)
+        refusal(adapter, given, lay_out(TensorSpec("f32", (2, 3))).tensor)
     else:
         assert answer(adapter, given, TensorSpec("f32", (2, 3)))[1] == (6,)
 
 
 @pytest.mark.parametrize("inputs", [0, 2])
 def test_operands_too_few_and_too_many_are_connected_as_written(adapter: Adapter, inputs: int) -> None:
-    src = image_of(TensorSpec("f32", (2,))).tensor
+    src = lay_out(TensorSpec("f32", (2,))).tensor
     assert refusal(adapter, graph("f32", (2,), (2,), inputs=inputs), src).stage == "compile"
 
 

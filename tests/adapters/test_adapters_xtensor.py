@@ -10,7 +10,7 @@ import pytest
 from conformance.isolate.backend import use_backend
 from conformance.isolate.process.launch import Limits
 from conformance.model import Declared, Graph, Node, Operand, Rejected
-from conformance.plan.memory import TensorSpec, image_of, patterns, shape_image
+from conformance.plan.memory import TensorSpec, lay_out, lay_out_shape, patterns
 
 from ..processes import works
 from .backends import LAYOUTS, YES, answer, graph, node, parts_of
@@ -37,7 +37,7 @@ def xtensor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def test_elements_of_each_width_come_back(xtensor: Any, type_: str, layout: Any) -> None:
     source = TensorSpec(type_, (3, 4), layout)
     got = answer(xtensor, graph(type_, (3, 4), (0, 2, -1), zero=YES), source)
-    assert got == (type_, (3, 2, 2), image_of(source).elements)
+    assert got == (type_, (3, 2, 2), lay_out(source).elements)
 
 
 @pytest.mark.parametrize(("shape", "dims"), [((-2, 3), (1, 3)), ((-2, -3), (-2, -3))])
@@ -56,6 +56,6 @@ def test_a_number_past_63_bits_is_no_negative_number(xtensor: Any) -> None:
     for values in ((2**64 - 1, 2), None):
         shape = Operand("u64", (2,), values)
         program = xtensor.compile(Graph(Declared("f32", (6,)), (Node("Reshape-1", shape, YES),)))
-        late = () if values else (shape_image("u64", (2,), (2**64 - 1, 2)).tensor,)
+        late = () if values else (lay_out_shape("u64", (2,), (2**64 - 1, 2)).tensor,)
         with pytest.raises(Rejected, match="more than 63 bits"):
-            parts_of(program.run(image_of(TensorSpec("f32", (6,))).tensor, late, False))
+            parts_of(program.run(lay_out(TensorSpec("f32", (6,))).tensor, late, False))

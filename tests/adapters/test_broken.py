@@ -24,7 +24,7 @@ from conformance.selfcheck.mutants import (
     Planted,
     broken_backends,
     drawn_rows,
-    fails,
+    fails_on,
     find_unopposed_rules,
     rows_to_run,
     takes_long,
@@ -77,7 +77,7 @@ def of_rule(rule: str) -> list[Row]:
 def test_a_planted_backend_fails_a_case_of_its_rule(name: str) -> None:
     backend = BROKEN[name]
     adapter = backend()
-    assert any(fails(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
+    assert any(fails_on(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_a_planted_backend_passes_most_rows_of_other_rules(name: str) -> None:
     """Asks every 36th row, those of few elements first, and none once enough have passed."""
     adapter, breaks = BROKEN[name](), BROKEN[name].breaks
     others = [row for row in by_size() if row.case.rule != breaks]
-    passed = (row for row in others if not fails(row, adapter))
+    passed = (row for row in others if not fails_on(row, adapter))
     enough = len(others) - len(others) // 2
     assert "R" in BROKEN[name].classes or len(list(islice(passed, enough))) == enough
 
@@ -102,7 +102,7 @@ def test_a_planted_backend_does_the_same_every_time(name: str) -> None:
 def test_the_reference_itself_is_not_caught() -> None:
     """`conformance check` asks all rows."""
     reference = load_adapter("reference")
-    assert [row.id for row in rows()[::7] if fails(row, reference)] == []
+    assert [row.id for row in rows()[::7] if fails_on(row, reference)] == []
 
 
 def test_planted_backends_break_every_rule_and_class() -> None:

@@ -219,7 +219,7 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
     """Let runs draw few calls, and run no planted backends: these are the matter of other tests."""
     with pytest.MonkeyPatch.context() as patch:
         spare_planted(patch)
-        patch.setattr("conformance.cli.request.whole_number", lambda: 5)
+        patch.setattr("conformance.cli.request.count_drawn_rows", lambda: 5)
         patch.setattr("conformance.draw.challenge.CALLS_PER_RULE", 1)
         patch.setattr("conformance.draw.challenge.MAX_DRAWS", 2000)
         yield patch

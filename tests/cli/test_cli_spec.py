@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.draw import combined
+from conformance.draw import combinations
 from conformance.load.folders import cases_folder
 
 from ..builders import DOCUMENTS, ROOT, Cli, copy_bundled_spec, write_suite
@@ -52,7 +52,7 @@ def test_check_counts_for_machines(cli: Cli) -> None:
     assert sum(data["summary"]["rules"].values()) == len(answer(cli, "list", "rules")["rules"])
     meetings = data["summary"]["meetings"]
     assert [meetings[name]["missing"] for name in ("legal", "illegal")] == [0, 0]
-    assert meetings["legal"]["rows"] + meetings["illegal"]["rows"] == len(combined._lines())
+    assert meetings["legal"]["rows"] + meetings["illegal"]["rows"] == len(combinations._lines())
     assert sum(data["summary"]["findings"].values()) == len(answer(cli, "list", "findings")["findings"])
 
 

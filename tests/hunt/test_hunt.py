@@ -22,7 +22,7 @@ from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
 from conformance.model import Case, Graph, Layout, Program
-from conformance.plan.memory import TensorSpec, image_of
+from conformance.plan.memory import TensorSpec, lay_out
 from conformance.plan.rows import Row, plan_of, rows_of
 from conformance.run.row import run
 from conformance.selfcheck.mutants import broken_backends
@@ -161,7 +161,7 @@ def test_shrinking_keeps_src_small_enough(src: tuple[int, ...], layout: Layout) 
     for case in tried:
         step = case.steps[0]
         assert max((*step.src, *step.shapes[0])) < 2**63
-        assert 0 in step.src or len(image_of(TensorSpec("s8", step.src, step.layout)).before) < 2**21
+        assert 0 in step.src or len(lay_out(TensorSpec("s8", step.src, step.layout)).before) < 2**21
 
 
 @pytest.mark.parametrize("limit", [60_000, 65_536])

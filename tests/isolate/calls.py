@@ -4,7 +4,7 @@ import math
 
 from conformance.isolate.protocol.remote import Remote
 from conformance.model import Declared, Graph, Node, Operand, Tensor
-from conformance.plan.memory import GuardedBuffer, TensorSpec, image_of
+from conformance.plan.memory import GuardedBuffer, TensorSpec, lay_out
 
 
 def reshape(dims: tuple[int, ...], shape: tuple[int, ...]) -> Graph:
@@ -13,9 +13,9 @@ def reshape(dims: tuple[int, ...], shape: tuple[int, ...]) -> Graph:
 
 
 def call(remote: Remote, dims: tuple[int, ...]) -> Tensor:
-    return call_with_image(remote, dims, (math.prod(dims),))[0]
+    return call_with_buffer(remote, dims, (math.prod(dims),))[0]
 
 
-def call_with_image(remote: Remote, dims: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Tensor, GuardedBuffer]:
-    image = image_of(TensorSpec("f32", dims))
-    return remote.compile(reshape(dims, shape)).run(image.tensor, (), False), image
+def call_with_buffer(remote: Remote, dims: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Tensor, GuardedBuffer]:
+    buffer = lay_out(TensorSpec("f32", dims))
+    return remote.compile(reshape(dims, shape)).run(buffer.tensor, (), False), buffer

@@ -130,8 +130,8 @@ class Fresh:
         remote.renew()
         remote.calls_alone, remote.seconds_late, remote.given_up = False, 0.0, None
         remote.session().process.limits = remote.limits = limits
-        assert remote.copies is not None
-        remote.copies.limits, remote.generation = limits, 1
+        assert remote.fork_server is not None
+        remote.fork_server.limits, remote.generation = limits, 1
         self.file.write_text(backend)
         return remote
 

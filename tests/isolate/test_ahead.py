@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.isolate.process.launch import Limits
-from conformance.isolate.protocol.process import Process
+from conformance.isolate.protocol.piped_process import PipedProcess
 from conformance.isolate.protocol.remote import Remote, RemoteProgram
 from conformance.isolate.protocol.session import Session
 from conformance.model import Result
@@ -21,13 +21,13 @@ from .remote_backends import LIMITS, Fresh, run_remote, write_backend
 @pytest.fixture
 def write_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """The number of writes to processes, by request."""
-    writes, send = Counter[str](), Process.send
+    writes, send = Counter[str](), PipedProcess.send
 
-    def count(self: Process, parts: Sequence[bytes], deadline: float, what: str) -> None:
+    def count(self: PipedProcess, parts: Sequence[bytes], deadline: float, what: str) -> None:
         writes[what] += 1
         send(self, parts, deadline, what)
 
-    monkeypatch.setattr(Process, "send", count)
+    monkeypatch.setattr(PipedProcess, "send", count)
     return writes
 
 

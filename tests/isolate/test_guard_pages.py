@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from conformance.model import Crashed, Declared, Graph, Layout, Node, Operand
-from conformance.plan.memory import TensorSpec, image_of, shape_image
+from conformance.plan.memory import TensorSpec, lay_out, lay_out_shape
 
-from .calls import call, call_with_image, reshape
+from .calls import call, call_with_buffer, reshape
 from .remote_backends import Fresh, Obedient, write_odd
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such pages")
@@ -35,25 +35,25 @@ def test_an_entry_outside_shape_is_read(tmp_path: Path, fresh: Fresh, rank: int,
     remote = fresh(write_odd(tmp_path, f"import ctypes; ctypes.string_at({address} + 8 * {entry}, 8)"))
     node = Node("DynamicReshape-1", Operand("s64", (rank,), None), Operand("bool", (), (False,)))
     program = remote.compile(Graph(Declared("f32", (5,)), (node,)))
-    shape = shape_image("s64", (rank,), (5,) + (1,) * (rank - 1))
+    shape = lay_out_shape("s64", (rank,), (5,) + (1,) * (rank - 1))
     with pytest.raises(Crashed, match="the process died of SIG"):
-        program.run(image_of(TensorSpec("f32", (5,))).tensor, (shape.tensor,), False)
+        program.run(lay_out(TensorSpec("f32", (5,))).tensor, (shape.tensor,), False)
 
 
 @pytest.mark.parametrize("count", [3, 4])
 @pytest.mark.parametrize("act", ["src.memory[src.offset] ^= 1", "src.memory[-1 if src.offset == 0 else 0] ^= 1"])
 def test_changes_of_memory_at_a_page(obedient: Obedient, count: int, act: str) -> None:
     remote = obedient(act)
-    _, image = call_with_image(remote, (count,), (count, 1))
-    changed = [at for at, (now, was) in enumerate(zip(image.tensor.memory, image.before, strict=True)) if now != was]
-    guard = 0 if count == 4 else len(image.before) - 1
-    assert changed == [image.tensor.offset if "offset]" in act else guard]
+    _, buffer = call_with_buffer(remote, (count,), (count, 1))
+    changed = [at for at, (now, was) in enumerate(zip(buffer.tensor.memory, buffer.before, strict=True)) if now != was]
+    guard = 0 if count == 4 else len(buffer.before) - 1
+    assert changed == [buffer.tensor.offset if "offset]" in act else guard]
 
 
 @pytest.mark.parametrize("layout", ["dense", "offset", "offset-8"])
 def test_alignment_at_a_page_is_as_elsewhere(obedient: Obedient, layout: Layout) -> None:
     remote = obedient("go = lambda *_: src.array() * 0 + src.array().ctypes.data % 16")
     for count in range(1, 9):
-        tensor = image_of(TensorSpec("f32", (count,), layout, "00000000")).tensor
+        tensor = lay_out(TensorSpec("f32", (count,), layout, "00000000")).tensor
         answer = remote.compile(reshape((count,), (count,))).run(tensor, (), False)
         assert answer.array()[0] == tensor.offset % 16

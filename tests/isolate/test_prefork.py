@@ -333,8 +333,8 @@ def test_a_copy_ends_with_its_prefork_process(library: CountedLibrary) -> None:
     remote = library.remote()
     renew(remote, 1)
     copy = remote.session().process.pid
-    assert remote.copies is not None
-    remote.copies.close()
+    assert remote.fork_server is not None
+    remote.fork_server.close()
     wait(lambda: not running(copy))
     with pytest.raises(Crashed, match="the process died of SIGKILL"):
         call(remote, (3, 4))

@@ -109,7 +109,7 @@ def test_an_interrupt_while_a_call_is_sent(monkeypatch: pytest.MonkeyPatch) -> N
         write(descriptor, data)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.isolate.protocol.process.os.write", write_and_interrupt)
+    monkeypatch.setattr("conformance.isolate.protocol.piped_process.os.write", write_and_interrupt)
     with pytest.raises(KeyboardInterrupt):
         outcome(backend)
     monkeypatch.undo()

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.isolate.backend import open_backend, run_in_parallel, use_backend
 from conformance.model import AnswerNotRead, Result
-from conformance.plan.memory import TensorSpec, image_of
+from conformance.plan.memory import TensorSpec, lay_out
 from conformance.plan.rows import Plan, Row
 from conformance.run.row import run
 
@@ -119,7 +119,7 @@ def test_a_program_outlives_its_process() -> None:
     programs = [remote.compile(reshape((2, 3), (6,))), remote.compile(reshape((2, 3), (3, 2)))]
     for end in (remote.renew, remote.restart, remote.renew, remote.close):
         for _ in range(2):
-            src = image_of(TensorSpec("f32", (2, 3))).tensor
+            src = lay_out(TensorSpec("f32", (2, 3))).tensor
             assert [program.run(src, (), False).dims for program in programs] == [(6,), (3, 2)]
         end()
     assert remote.generation == 4
@@ -178,7 +178,7 @@ def test_memory_beyond_the_limit_is_a_memory_error(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_answer_that_is_too_large_is_of_its_thread_only(tmp_path: Path) -> None:
     backend = start(write_odd(tmp_path, "if odd: return np.zeros(1 << 25, np.float32)"))
-    sources = [image_of(TensorSpec("f32", dims)) for dims in ((12,), (13,), (14,))]
+    sources = [lay_out(TensorSpec("f32", dims)) for dims in ((12,), (13,), (14,))]
     runs = [(backend.compile(reshape(src.dims, src.dims)), src, (), False) for src in (each.tensor for each in sources)]
     (first, _), (_, second), (third, _) = backend.run_at_once(runs)
     assert (first.dims, third.dims) == ((12,), (14,))

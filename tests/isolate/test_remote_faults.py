@@ -16,7 +16,7 @@ from conformance.model import Claims, Crashed, Identity
 from conformance.plan.rows import Plan
 
 from ..processes import running, wait
-from .calls import call, call_with_image, reshape
+from .calls import call, call_with_buffer, reshape
 from .faulty_program import PROGRAM
 from .remote_backends import LIMITS, Obedient, run_remote, suite_to_kill, write_acting, write_backend, write_odd
 
@@ -78,8 +78,8 @@ def test_a_backend_that_damages_its_own_process(tmp_path: Path, acts: tuple[str,
     for act in acts:
         remote = obedient(act)
         for _ in range(3):
-            answer, image = call_with_image(remote, (2, 3), (6,))
-            assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements), act
+            answer, buffer = call_with_buffer(remote, (2, 3), (6,))
+            assert (answer.dims, bytes(answer.memory)) == ((6,), buffer.elements), act
     remote.close()
     assert remote.bad_end is None
 
@@ -87,7 +87,7 @@ def test_a_backend_that_damages_its_own_process(tmp_path: Path, acts: tuple[str,
 def test_a_backend_that_closes_descriptors_of_the_worker(tmp_path: Path) -> None:
     words = "ends with: the worker lost the suite: Bad file descriptor; a backend may close only descriptors that it"
     with pytest.raises(Crashed, match=words):
-        call_with_image(Obedient(tmp_path)("os.closerange(3, 99)"), (2, 3), (6,))
+        call_with_buffer(Obedient(tmp_path)("os.closerange(3, 99)"), (2, 3), (6,))
 
 
 ENDS = """

@@ -11,7 +11,7 @@ from conformance.model import Result
 
 from .. import miniatures
 from ..builders import CASES, IN_PLACE, plan_of_cases, some_slow
-from .calls import call, call_with_image
+from .calls import call, call_with_buffer
 from .remote_backends import LIMITS, Fresh, Obedient, run_in_both, verdicts, write_backend
 
 
@@ -19,9 +19,9 @@ from .remote_backends import LIMITS, Fresh, Obedient, run_in_both, verdicts, wri
 @pytest.mark.parametrize("count", [5, SHARED_FROM // 4 + 1])
 def test_a_changed_src_in_pipe_and_shared_memory(obedient: Obedient, share: bool, count: int) -> None:
     remote = obedient("src.array()[-1] = 0", share)
-    answer, image = call_with_image(remote, (count,), (count, 1))
-    assert image.touched
-    assert bytes(answer.memory) == bytes(image.elements[:-4]) + bytes(4)
+    answer, buffer = call_with_buffer(remote, (count,), (count, 1))
+    assert buffer.touched
+    assert bytes(answer.memory) == bytes(buffer.elements[:-4]) + bytes(4)
 
 
 TWICE_ZEROS = """about: Elements that are all zero.
@@ -128,8 +128,8 @@ def test_odd_answers_from_another_process(tmp_path: Path, fresh: Fresh) -> None:
 def test_an_answer_in_read_only_memory(obedient: Obedient, dims: str, strides: str, offset: str) -> None:
     """Numbers of NumPy and lists are taken, too: another process has to send them."""
     remote = obedient(f"return Tensor(src.type, {dims}, {strides}, bytes(9) + src.array().tobytes(), {offset})")
-    answer, image = call_with_image(remote, (2, 3), (6,))
-    assert (answer.dims, bytes(answer.memory)) == ((6,), image.elements)
+    answer, buffer = call_with_buffer(remote, (2, 3), (6,))
+    assert (answer.dims, bytes(answer.memory)) == ((6,), buffer.elements)
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -137,9 +137,9 @@ def test_an_answer_in_read_only_memory(obedient: Obedient, dims: str, strides: s
 def test_an_answer_larger_than_src(obedient: Obedient, share: bool, times: int) -> None:
     remote = obedient(f"return np.tile(src.array(), {times})", share)
     for _ in range(2):
-        answer, image = call_with_image(remote, (SHARED_FROM,), (SHARED_FROM,))
-        assert (answer.dims, bytes(answer.memory)) == ((times * SHARED_FROM,), bytes(image.elements[:]) * times)
-        assert not image.touched
+        answer, buffer = call_with_buffer(remote, (SHARED_FROM,), (SHARED_FROM,))
+        assert (answer.dims, bytes(answer.memory)) == ((times * SHARED_FROM,), bytes(buffer.elements[:]) * times)
+        assert not buffer.touched
     assert remote.generation == 1
 
 
@@ -148,10 +148,10 @@ def test_an_answer_larger_than_src(obedient: Obedient, share: bool, times: int) 
 def test_large_tensors_return_unchanged(obedient: Obedient, share: bool, size: int) -> None:
     remote = obedient("pass", share)
     for _ in range(2):
-        answer, image = call_with_image(remote, (size,), (1, size))
+        answer, buffer = call_with_buffer(remote, (size,), (1, size))
         assert answer.dims == (1, size)
-        assert bytes(answer.memory) == bytes(image.elements[:])
-        assert not image.touched
+        assert bytes(answer.memory) == bytes(buffer.elements[:])
+        assert not buffer.touched
 
 
 @pytest.mark.slow

@@ -178,7 +178,7 @@ def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: sign
 def test_a_backend_that_hangs_at_exit(tmp_path: Path) -> None:
     began = time.monotonic()
     code = "import sys; from conformance.isolate.process import supervise; from conformance.cli.main import main\n"
-    code += "supervise._GRACE = 0.5; sys.exit(main())"
+    code += "supervise._GRACE_SECONDS = 0.5; sys.exit(main())"
     command = [sys.executable, "-c", code, *run_words(tmp_path, "atexit.register(time.sleep, 60)")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
     assert done.returncode == 4

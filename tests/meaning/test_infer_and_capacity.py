@@ -6,7 +6,7 @@ from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import contracts
 from conformance.model import FAIL, OBSERVED, PASS, Form, Meaning, Outcome, Verdict
-from conformance.plan.memory import TensorSpec, image_of
+from conformance.plan.memory import TensorSpec, lay_out
 from conformance.run.judge import judge
 
 SPEC = load_spec()
@@ -52,7 +52,7 @@ def test_a_chain_keeps_the_capacity_of_each_node() -> None:
 def test_capacity_excuses_a_rejection_alone(outcome: Outcome, verdict: Verdict) -> None:
     source = TensorSpec("f32", (0, 2))
     meaning = STATIC.meaning((0, 2), (4294967296, 0), False)
-    assert judge(outcome, meaning, source, image_of(source).elements, ()).verdict == verdict
+    assert judge(outcome, meaning, source, lay_out(source).elements, ()).verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from conformance.plan.memory import (
     GUARD,
     TensorSpec,
     has_no_memory,
-    image_of,
+    lay_out,
+    lay_out_shape,
     patterns,
-    shape_image,
     strides_of,
     volume_of,
 )
@@ -48,16 +48,16 @@ def addresses(tensor: Tensor) -> set[int]:
 def test_every_layout_has_the_same_elements(layout: Layout, dims: tuple[int, ...]) -> None:
     for type_ in TYPES:
         source = TensorSpec(type_, dims, layout, start=3)
-        image = image_of(source)
-        assert bytes(image.elements[:]) == patterns(source).tobytes()
+        buffer = lay_out(source)
+        assert bytes(buffer.elements[:]) == patterns(source).tobytes()
         if volume_of(dims):
-            assert image.tensor.array().tobytes() == bytes(image.elements[:])
-        used = addresses(image.tensor)
-        assert not used or (min(used) >= GUARD and max(used) < len(image.tensor.memory) - GUARD)
-        guards = np.delete(np.frombuffer(image.before, np.uint8), list(used))
+            assert buffer.tensor.array().tobytes() == bytes(buffer.elements[:])
+        used = addresses(buffer.tensor)
+        assert not used or (min(used) >= GUARD and max(used) < len(buffer.tensor.memory) - GUARD)
+        guards = np.delete(np.frombuffer(buffer.before, np.uint8), list(used))
         assert guards.size >= 2 * GUARD
         assert (guards == 0xA5).all()
-        assert not image.touched
+        assert not buffer.touched
 
 
 @pytest.mark.parametrize(
@@ -90,23 +90,23 @@ def test_tensors_without_memory(dims: tuple[int, ...], unheard_of: bool) -> None
 
 
 def test_an_offset_tensor_begins_elsewhere_than_a_dense_one() -> None:
-    dense, offset = (image_of(TensorSpec("f32", (2, 3), layout)).tensor.offset for layout in ("dense", "offset"))
+    dense, offset = (lay_out(TensorSpec("f32", (2, 3), layout)).tensor.offset for layout in ("dense", "offset"))
     assert offset - dense == 12
 
 
 def test_a_broadcast_axis_has_one_copy_of_its_elements() -> None:
-    image = image_of(TensorSpec("f32", (3, 4), "broadcast"))
-    assert len(addresses(image.tensor)) == 16
-    rows = np.frombuffer(image.elements[:], "<u4").reshape(3, 4)
+    buffer = lay_out(TensorSpec("f32", (3, 4), "broadcast"))
+    assert len(addresses(buffer.tensor)) == 16
+    rows = np.frombuffer(buffer.elements[:], "<u4").reshape(3, 4)
     assert (rows == rows[0]).all()
 
 
 @pytest.mark.parametrize("layout", ["dense", "offset"])
 def test_large_memory_has_the_layout_of_any_other(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     source = TensorSpec("f16", (3, 5), layout)
-    small_one = image_of(source)
+    small_one = lay_out(source)
     monkeypatch.setattr("conformance.plan.memory.COPY_LIMIT_BYTES", 8)
-    large_one = image_of(source)
+    large_one = lay_out(source)
     assert large_one.before == small_one.before
     assert large_one.tensor.offset == small_one.tensor.offset
     assert bytes(large_one.elements[:]) == bytes(small_one.elements[:])
@@ -130,40 +130,40 @@ def test_edges_go_round_the_short_list_of_a_type(layout: Layout) -> None:
 
 def test_written_bits_and_all_bits() -> None:
     assert patterns(TensorSpec("f32", (2, 2), bits="1 7fc00001")).tolist() == [1, 0x7FC00001, 1, 0x7FC00001]
-    assert image_of(TensorSpec("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
+    assert lay_out(TensorSpec("f16", (256, 256), bits="all")).elements == np.arange(65536, dtype="<u2").tobytes()
 
 
 @pytest.mark.parametrize("limit", [COPY_LIMIT_BYTES, 8])
 @pytest.mark.parametrize("layout", some_slow(LAYOUTS, {*LAYOUTS} - {"far"}))
 def test_a_change_of_any_byte_is_seen(layout: Layout, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.plan.memory.COPY_LIMIT_BYTES", limit)
-    image = image_of(TensorSpec("f16", (2, 3), layout))
-    assert (image.copy is None) == (limit == 8 and layout == "dense")
-    for at in range(0, len(image.before), 1 if len(image.before) < 10_000 else 7):
-        image.tensor.memory[at] ^= 0x10
-        assert image.touched
-        image.restore()
-        assert bytes(image.tensor.memory) == image.before
+    buffer = lay_out(TensorSpec("f16", (2, 3), layout))
+    assert (buffer.copy is None) == (limit == 8 and layout == "dense")
+    for at in range(0, len(buffer.before), 1 if len(buffer.before) < 10_000 else 7):
+        buffer.tensor.memory[at] ^= 0x10
+        assert buffer.touched
+        buffer.restore()
+        assert bytes(buffer.tensor.memory) == buffer.before
 
 
 @pytest.mark.parametrize("type_", ["s32", "s64", "f32", "bool"])
 @pytest.mark.parametrize(("dims", "values"), [((), (1,)), ((3,), (1, 0, 1)), ((1, 2), (1, 0)), ((0,), ())])
 def test_a_shape_operand_lies_between_guards(type_: str, dims: tuple[int, ...], values: tuple[int, ...]) -> None:
-    image = shape_image(type_, dims, values)
-    assert image.tensor.array().ravel().tolist() == list(values)
-    assert set(image.before[:GUARD]) == set(image.before[-GUARD:]) == {0xA5}
-    image.tensor.memory[-1] = 0
-    assert image.touched
+    buffer = lay_out_shape(type_, dims, values)
+    assert buffer.tensor.array().ravel().tolist() == list(values)
+    assert set(buffer.before[:GUARD]) == set(buffer.before[-GUARD:]) == {0xA5}
+    buffer.tensor.memory[-1] = 0
+    assert buffer.touched
 
 
 @pytest.mark.parametrize("step", [-2, -1, 2, 3])
 @pytest.mark.parametrize("values", [(4, 0, -1), (7,), ()])
 def test_a_shape_with_entries_apart_or_in_reverse(values: tuple[int, ...], step: int) -> None:
-    image = shape_image("s32", (len(values),), values, step)
-    assert image.tensor.array().tolist() == list(values)
-    assert image.tensor.strides == (4 * step,)
-    assert set(image.before[:GUARD]) == set(image.before[-GUARD:]) == {0xA5}
-    assert len(image.before) == 2 * GUARD + 4 * (bool(values) + abs(step) * max(len(values) - 1, 0))
+    buffer = lay_out_shape("s32", (len(values),), values, step)
+    assert buffer.tensor.array().tolist() == list(values)
+    assert buffer.tensor.strides == (4 * step,)
+    assert set(buffer.before[:GUARD]) == set(buffer.before[-GUARD:]) == {0xA5}
+    assert len(buffer.before) == 2 * GUARD + 4 * (bool(values) + abs(step) * max(len(values) - 1, 0))
 
 
 # ── in a run ──────────────────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter import FACETS, MEMBERS
-from conformance.adapter.check import MOST_DIMS
+from conformance.adapter.claims import MAX_CASE_RANK
 from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of
@@ -221,7 +221,7 @@ def test_claims_and_rows_have_the_same_facets() -> None:
     of_rows = {facet for row in plan_of(load_suite()).rows for facet in row.facets}
     assert {name for name in FACETS if not any(covers(name, facet) for facet in of_rows)} == {"type:s8"}
     assert {facet for facet in of_rows if facet not in FACETS} == set()
-    assert f"rank:{MOST_DIMS}" in of_rows
+    assert f"rank:{MAX_CASE_RANK}" in of_rows
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_the_readme_of_adapters_lists_each_facet() -> None:
     families, members = {name for name in FACETS if ":" not in name}, MEMBERS.items()
     named = {member for family, some in members if not family.endswith(("type", "rank")) for member in some}
     assert {name for name in families | named if not re.search(rf"`(\S+:)?{re.escape(name)}[:`]", text)} == set()
-    assert f"N from 1 to {MOST_DIMS}" in text
+    assert f"N from 1 to {MAX_CASE_RANK}" in text
 
 
 SIZES = (0, 1, 2, 16, 256, 4096, 1 << 16, 1 << 20, 1 << 21, 1 << 24)

@@ -10,7 +10,7 @@ from conformance.model import Crashed, Graph, Program, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run
 from conformance.verdict.blame import Blamer
-from conformance.verdict.rejudge import contradictions
+from conformance.verdict.rejudge import find_contradictions
 
 from ..builders import Cli
 from ..miniatures import Ran
@@ -113,7 +113,7 @@ def test_answers_to_strides_that_overlap(case: str, backend: Reference, verdict:
     assert set(result.verdicts.values()) == {verdict}, result
     header = {"claims": backend.claims.to_json(), "waivers": ()}
     plan = Plan(load_suite(), (each,))
-    assert not [*contradictions(plan, {each.id: result}, header)]  # also where the evidence is judged again
+    assert not [*find_contradictions(plan, {each.id: result}, header)]  # also where the evidence is judged again
 
 
 def test_explain_on_strides_that_overlap(cli: Cli) -> None:

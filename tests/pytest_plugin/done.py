@@ -140,7 +140,7 @@ def main() -> None:
     from conformance.isolate.process.launch import Limits
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
-    from conformance.runner import planted_backends as canary
+    from conformance.runner import planted_backends
     from tests.builders import write_suite
 
     bundled = plan_of(
@@ -149,9 +149,9 @@ def main() -> None:
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         few = write_suite(Path(folder))  # they are remembered by the texts and names of their files
         call_command(["run", "reference", "--suite", str(few), "--drawn-rows", "0", "--out", f"{folder}/out"])
-        spare_processes(canary)
+        spare_processes(planted_backends)
         for isolation in ISOLATIONS:
-            canary.count_failures(plan_of(load_suite(few)), isolation, Limits())
+            planted_backends.count_failures(plan_of(load_suite(few)), isolation, Limits())
     import_module("conformance.pytest_plugin.hooks")
     for name, module in sys.modules.items():
         if name == "conformance" or name.partition(".")[0] == "xdist":
@@ -162,7 +162,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         for isolation in ISOLATIONS if SUITE[0] not in request["words"] else ():  # remembered after the first time
-            canary.count_failures(bundled, isolation, Limits())
+            planted_backends.count_failures(bundled, isolation, Limits())
         child = os.fork()
         if not child:
             os.close(answers)
@@ -171,15 +171,15 @@ def main() -> None:
         os.write(answers, b"%d\n" % os.waitstatus_to_exitcode(status))
 
 
-def spare_processes(canary: Any) -> None:
+def spare_processes(planted_backends: Any) -> None:
     """Let the planted backends fail in this process, except those that end theirs."""
-    run = canary._run_planted_backend
+    run = planted_backends._run_planted_backend
 
     def _run_planted_backend(plan: Plan, planted: PlantedBackend, rows: Any, isolation: Isolation, *more: Any) -> int:
         failures: int = run(plan, planted, rows, isolation if planted.ends_process else "none", *more)
         return failures
 
-    canary._run_planted_backend = _run_planted_backend
+    planted_backends._run_planted_backend = _run_planted_backend
 
 
 def _pytest(request: dict[str, Any]) -> NoReturn:

@@ -124,7 +124,7 @@ def test_published_evidence_has_the_same_numbers_everywhere(folder: Path, capsys
     evidence = read(path)
     conclusion = conclude_evidence(bundled, evidence)
     names = ("report.html", "summary.md", "badge.svg")
-    texts = report.texts(bundled, evidence, conclusion, names, packed=path.read_bytes())
+    texts = report.render_reports(bundled, evidence, conclusion, names, packed=path.read_bytes())
     show(bundled, evidence, conclusion, folder, every_row=False)
     check_all(bundled, evidence, capsys.readouterr().out, texts)
     assert_drawn_rows_are_no_cases(bundled, evidence, texts["report.html"])
@@ -155,7 +155,7 @@ def test_a_run_has_the_same_label_and_numbers_everywhere(
     said = command.run(backend, *(waivers(tmp_path, {}) if word is waivers else word for word in words))
     plan, evidence = command.plan, read(command.out / "results.jsonl")
     conclusion = conclude_evidence(plan, evidence)
-    texts = report.texts(plan, evidence, conclusion, ("report.html", "summary.md", "badge.svg", "junit.xml"))
+    texts = report.render_reports(plan, evidence, conclusion, ("report.html", "summary.md", "badge.svg", "junit.xml"))
     shown = {
         "terminal": said.out.partition("\n")[0].rpartition(": ")[2],
         "page": re.findall(r"<h1>.*<span class=\"tag \w+\">\S ([^<]+)</span></h1>", texts["report.html"])[0],
@@ -183,5 +183,5 @@ def test_a_published_page_has_the_numbers_of_the_run(command: Command) -> None:
     command.run(mini("Flushes"))
     plan, evidence = command.plan, read(command.out / "results.jsonl")
     packed = pack((command.out / "results.jsonl").read_bytes())
-    page = report.texts(plan, evidence, conclude_evidence(plan, evidence), ("report.html",), packed=packed)
+    page = report.render_reports(plan, evidence, conclude_evidence(plan, evidence), ("report.html",), packed=packed)
     assert_same(read_page(page["report.html"]), count_by_hand(plan, evidence), "published page")

@@ -142,7 +142,7 @@ def test_every_report_is_written_beside_the_results(answers: Told, tmp_path: Pat
     assert report.write(tmp_path, *answers) == ()
     assert (tmp_path / "results.jsonl").is_file()
     texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in REPORTS}
-    assert texts == report.texts(*answers)
+    assert texts == report.render_reports(*answers)
     assert [texts[name] for name in REPORTS[:3]] == [writer(*answers) for writer in WRITERS.values()]
     remove_reports(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
@@ -201,7 +201,7 @@ def test_the_time_of_each_row_is_in_junit(plan: Plan, tmp_path: Path) -> None:
 
 def test_a_badge_of_any_label_is_narrow() -> None:
     for label, words in LABELS.items():
-        svg = ElementTree.fromstring(badge.draw("it", label, words.colour, "in many words" * 20))
+        svg = ElementTree.fromstring(badge.draw_badge("it", label, words.colour, "in many words" * 20))
         assert int(svg.get("width", "0")) <= 220
         assert [text.text for text in svg.findall(".//{*}text")] == ["reshape", label]
 

@@ -15,7 +15,7 @@ from conformance.plan.rows import Plan, Row
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify
 from conformance.run.row import result_without_call, run
-from conformance.verdict.rejudge import contradictions
+from conformance.verdict.rejudge import find_contradictions
 
 from ..builders import FOUR_CASES, Records, Right, Wrong, finish_run, flatter, plan_as_bundled, rewrite
 from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
@@ -234,7 +234,7 @@ VERDICTS_OF: list[tuple[str, list[dict[str, Any]], int, tuple[str, ...], str, st
 
 def list_contradictions(plan: Plan, row: Row, results: Mapping[str, Result], header: Mapping[str, Any]) -> list[str]:
     """List what contradicts the result of one row."""
-    return list(contradictions(Plan(plan.suite, (row,)), results, header))
+    return list(find_contradictions(Plan(plan.suite, (row,)), results, header))
 
 
 @pytest.mark.parametrize(("case", "steps", "decided", "left_out", "plain", "diagnosed"), VERDICTS_OF)

@@ -14,7 +14,7 @@ from conformance.model import Adapter, Array, Result, Tensor
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run_row
-from conformance.verdict.rejudge import contradictions
+from conformance.verdict.rejudge import find_contradictions
 
 from ..miniatures import Bent
 
@@ -93,4 +93,4 @@ def test_verdicts_follow_from_the_evidence(name: str) -> None:
     came = results(load_adapter(name))
     claims = {"operations": list(load_suite().spec.operations), "leaves_out": [], "answers_special_zero": True}
     plan = Plan(load_suite(), rows_with_one_step())
-    assert not list(contradictions(plan, {result.row: result for result in came}, {"claims": claims}))
+    assert not list(find_contradictions(plan, {result.row: result for result in came}, {"claims": claims}))

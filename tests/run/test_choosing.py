@@ -119,7 +119,7 @@ def test_one_case_prints_what_it_prints_beside_all_others(
     with monkeypatch.context() as patch:
         patch.setattr("conformance.cli.run.plan_of", None)  # nobody calls it
         assert command(*asked).out == alone.out
-    monkeypatch.setattr("conformance.cli.run.case_of", lambda *_: None)
+    monkeypatch.setattr("conformance.cli.run.find_case", lambda *_: None)
     whole = command(*asked)
     assert (alone.code, alone.out) == (whole.code, whole.out)
 

@@ -10,7 +10,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Crashed, Result, Tensor
 from conformance.plan.rows import Plan, Row, plan_of
 from conformance.run.row import run_row
-from conformance.verdict.rejudge import contradictions
+from conformance.verdict.rejudge import find_contradictions
 
 from .. import miniatures
 
@@ -70,8 +70,8 @@ def test_evidence_of_a_failing_step_contradicts_nothing() -> None:
         "claims": {"operations": ["StaticReshape"], "leaves_out": [], "answers_special_zero": True},
         "waivers": [],
     }
-    assert not list(contradictions(plan, {one.id: back}, header))
+    assert not list(find_contradictions(plan, {one.id: back}, header))
     lied = back._replace(verdicts=dict.fromkeys(back.verdicts, "pass"))
-    assert list(contradictions(plan, {one.id: lied}, header))
+    assert list(find_contradictions(plan, {one.id: lied}, header))
     beyond = back._replace(step=len(one.case.steps))
-    assert list(contradictions(plan, {one.id: beyond}, header))
+    assert list(find_contradictions(plan, {one.id: beyond}, header))

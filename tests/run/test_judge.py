@@ -10,13 +10,13 @@ import pytest
 from conformance.model import VERDICTS, Layout, Meaning, Outcome, OutcomeKind, Tensor, Verdict
 from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
-from conformance.plan.memory import GUARD, TensorSpec, image_of, patterns
+from conformance.plan.memory import GUARD, TensorSpec, lay_out, patterns
 from conformance.run.call import named_type
-from conformance.run.diagnose import Diagnosis, compare
+from conformance.run.diagnose import Diagnosis, diagnose
 from conformance.run.judge import COLUMNS, TABLE, Column, Judgement, deciding_step, judge
 
 SOURCE = TensorSpec("f32", (2, 3))
-SRC = image_of(SOURCE)
+SRC = lay_out(SOURCE)
 RIGHT = Outcome("tensor", "f32", (6,), SRC.elements)
 OUTCOMES: dict[OutcomeKind, Outcome] = {
     "tensor": RIGHT,
@@ -111,16 +111,16 @@ def test_of_two_equal_steps_the_first_decides() -> None:
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────
 
 
-def diagnose(
+def diagnose_answer(
     outcome: Outcome, dst: tuple[int, ...], source: TensorSpec = SOURCE, earlier: Sequence[bytes] = ()
 ) -> Diagnosis | None:
     """What is wrong with an answer where `dst` is due."""
-    return compare(outcome, Meaning("legal", dst, ()), source, image_of(source).elements, earlier)
+    return diagnose(outcome, Meaning("legal", dst, ()), source, lay_out(source).elements, earlier)
 
 
 def named(*call: Any) -> str | None:
     """The name of what is wrong."""
-    diagnosis = diagnose(*call)
+    diagnosis = diagnose_answer(*call)
     return diagnosis and diagnosis.name
 
 
@@ -152,7 +152,7 @@ BITS = "7fc00000 7fc00001 ffc00000 7f800001 80000000 00000000"
 @pytest.mark.parametrize("bit", [0, 22, 31])
 def test_every_bit_counts(at: int, bit: int) -> None:
     source = TensorSpec("f32", (6,), bits=BITS)
-    flipped = np.frombuffer(image_of(source).elements[:], "<u4").copy()
+    flipped = np.frombuffer(lay_out(source).elements[:], "<u4").copy()
     assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source) is None
     flipped[at] ^= np.uint32(1 << bit)
     assert named(Outcome("tensor", "f32", (6,), flipped.tobytes()), (6,), source)
@@ -188,7 +188,7 @@ def test_an_unspecified_answer_keeps_to_the_largest_length(most: int | None, ver
 
 
 def test_wrong_dims_are_told_with_those_due() -> None:
-    assert told(diagnose(RIGHT._replace(dims=(3, 2)), (6,))).text == "answered [3, 2], due is [6]"
+    assert told(diagnose_answer(RIGHT._replace(dims=(3, 2)), (6,))).text == "answered [3, 2], due is [6]"
 
 
 def test_what_is_settled_is_shown_with_marks_for_the_rest() -> None:
@@ -237,24 +237,24 @@ def test_order_and_places() -> None:
 @pytest.mark.parametrize("layout", ["transposed", "padded", "broadcast", "reversed"])
 def test_strides_ignored(layout: Layout) -> None:
     source = TensorSpec("f32", (3, 4), layout)
-    image = image_of(source)
-    low = min(image.tensor.offset, image.tensor.offset + sum(
-        (n - 1) * s for n, s in zip(image.tensor.dims, image.tensor.strides, strict=True) if s < 0
+    buffer = lay_out(source)
+    low = min(buffer.tensor.offset, buffer.tensor.offset + sum(
+        (n - 1) * s for n, s in zip(buffer.tensor.dims, buffer.tensor.strides, strict=True) if s < 0
     ))  # fmt: skip
-    read = np.frombuffer((image.before * 2)[low : low + 48], "<u4")
+    read = np.frombuffer((buffer.before * 2)[low : low + 48], "<u4")
     assert of(source, lambda b: read) == "strides ignored"
     assert of(source) is None
 
 
 def test_an_offset_ignored() -> None:
     source = TensorSpec("f16", (3, 4), "offset")
-    read = np.frombuffer(image_of(source).before[GUARD : GUARD + 24], "<u2")
+    read = np.frombuffer(lay_out(source).before[GUARD : GUARD + 24], "<u2")
     assert of(source, lambda b: read) == "offset ignored"
 
 
 def test_an_earlier_answer_is_stale() -> None:
     first, second = TensorSpec("f32", (2, 3)), TensorSpec("f32", (2, 3), start=977)
-    old = image_of(first).elements
+    old = lay_out(first).elements
     assert of(second, lambda b: patterns(first), (bytes(old[:]),)) == "stale: an earlier answer"
     assert of(second, None, (bytes(old[:]),)) is None
     assert of(second, lambda b: b[::-1], (bytes(old[:]),)) == "same elements in another order"
@@ -333,7 +333,7 @@ def test_the_first_difference_is_told_in_hex_of_the_element() -> None:
     bits[1:] = 0x4000, 0x4001
     outcome = Outcome("tensor", "bf16", (3,), bits.tobytes())
     words = "2 of 3 elements differ, first at 1 in row-major order: want 3f81, got 4000"
-    assert told(diagnose(outcome, (3,), source)).text.endswith(words)
+    assert told(diagnose_answer(outcome, (3,), source)).text.endswith(words)
 
 
 @pytest.mark.parametrize("type_", sorted(WIDTH))

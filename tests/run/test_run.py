@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.evidence.results import Target, read
-from conformance.isolate.process.launch import LIMITS_MEMORY
+from conformance.isolate.process.launch import CAN_LIMIT_MEMORY
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.load.spec import load_spec
@@ -143,7 +143,7 @@ class OnDevice(Reference):
 """
 
 
-@pytest.mark.skipif(not LIMITS_MEMORY, reason="this system limits the memory of no process that runs")
+@pytest.mark.skipif(not CAN_LIMIT_MEMORY, reason="this system limits the memory of no process that runs")
 @pytest.mark.parametrize(
     ("device", "options", "limit"),
     [("", [], 16_384), ("@cpu", [], 16_384), ("@cuda:1", [], 4_000_000), ("@cuda", ["--memory", "20000"], 20_000)],

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.evidence.results import read
-from conformance.runner import planted_backends as canary
+from conformance.runner import planted_backends
 from conformance.system.progress import Progress
 from conformance.verdict.conclude import conclude_evidence
 
@@ -111,7 +111,7 @@ def test_partial_ok_is_for_shards_of_all_rows(command: Command) -> None:
 
 
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "_run_planted_backend", lambda plan, backend, *_: int(backend.name != PLANTED))
+    monkeypatch.setattr(planted_backends, "_run_planted_backend", lambda _, planted, *__: int(planted.name != PLANTED))
     for backend in ("reference", mini("Flushes"), mini("ClaimsNothing")):
         why = f"our own planted fault was not caught: {PLANTED}; no verdict of this run is reliable"
         never_conforms(command.run(backend, "--json").expect(5, out=why))

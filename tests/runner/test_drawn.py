@@ -13,10 +13,10 @@ import pytest
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.cli import main as cli
-from conformance.draw import combined
-from conformance.draw.combined import read_combinations
+from conformance.draw import combinations
+from conformance.draw.combinations import read_combinations
 from conformance.draw.factors import Factors
-from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn, whole_number
+from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn, count_drawn_rows
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
@@ -56,7 +56,7 @@ def drawn_rows(count: int, claims: Claims = EVERYTHING) -> list[Row]:
 def many() -> list[Row]:
     """Rows of combinations, and random ones."""
     drawer = Drawer(SUITE.spec, EVERYTHING)
-    whole = whole_number()
+    whole = count_drawn_rows()
     numbers = sorted({*range(0, whole, 5), *range(FIRST_SEQUENCE, whole, SEQUENCE_EVERY), *range(whole, whole + 300)})
     return [row for number in numbers if (row := drawer.row(0, number))]
 
@@ -83,7 +83,7 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
 
 def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
     """Not one of fewer rows, and not one that ended before its last row."""
-    evidence, whole = run_plan(tmp_path), whole_number()
+    evidence, whole = run_plan(tmp_path), count_drawn_rows()
     said = {
         (asked, called, left_out): describe_drawn(
             replace(
@@ -104,12 +104,12 @@ def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is whole, and its progress reaches the end, although the second half shows nothing more."""
-    lines = combined._lines()[:40] * 2
-    monkeypatch.setattr(combined, "_lines", lambda: lines)
+    lines = combinations._lines()[:40] * 2
+    monkeypatch.setattr(combinations, "_lines", lambda: lines)
     ticks: list[int] = []
-    evidence = run_plan(tmp_path, drawn_rows=whole_number(), tick=lambda ran, case, failed: ticks.append(ran))
+    evidence = run_plan(tmp_path, drawn_rows=count_drawn_rows(), tick=lambda ran, case, failed: ticks.append(ran))
     assert evidence.footer["drawn"] == {"calls": 41, "failures": 0, "left_out": 40}
-    assert ticks[-1] == len(PLAN.rows) + whole_number()
+    assert ticks[-1] == len(PLAN.rows) + count_drawn_rows()
     assert "41 drawn rows, none failed: every three of 17 factors met" in str(describe_drawn(evidence, SUITE.spec))
     assert not [result.row for result in read_and_judge(tmp_path / RESULTS, PLAN).results if is_failure(result)]
 

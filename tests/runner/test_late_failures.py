@@ -30,7 +30,7 @@ def fail(*_: Any, **__: Any) -> NoReturn:
 def few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spare the planted backends, which these tests do not look at."""
     spare_planted(monkeypatch)
-    monkeypatch.setattr("conformance.cli.request.whole_number", lambda: 60)
+    monkeypatch.setattr("conformance.cli.request.count_drawn_rows", lambda: 60)
 
 
 def verify(command: Command) -> int:

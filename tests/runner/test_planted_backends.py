@@ -10,7 +10,7 @@ from conformance.isolate.backend import Isolation
 from conformance.isolate.process.launch import Limits
 from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, plan_of, plan_of_cases
-from conformance.runner import planted_backends as canary
+from conformance.runner import planted_backends
 from conformance.verdict import planted
 
 from .. import builders
@@ -31,12 +31,12 @@ def test_each_planted_backend_fails_in_the_evidence_of_every_run(command: Comman
 def test_a_planted_backend_that_escapes_ends_the_run_with_5(
     reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    plain = canary._run_planted_backend
+    plain = planted_backends._run_planted_backend
 
     def failures(plan: Plan, backend: planted.PlantedBackend, *more: Any) -> int:
         return 0 if name == backend.name else plain(plan, backend, *more)
 
-    monkeypatch.setattr(canary, "_run_planted_backend", failures)
+    monkeypatch.setattr(planted_backends, "_run_planted_backend", failures)
     said = reporting.run("reference", "--json").expect(5)
     assert said.data["why"].startswith(f"our own planted fault was not caught: {name};")
     assert {standing["verdict"] for standing in said.data["standings"]} == {"nothing shown"}
@@ -48,7 +48,7 @@ def test_a_planted_backend_that_escapes_ends_the_run_with_5(
 
 
 def test_a_planted_backend_that_escapes_shows_no_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "_run_planted_backend", lambda *_: 0)
+    monkeypatch.setattr(planted_backends, "_run_planted_backend", lambda *_: 0)
     said = command.run(mini("Flushes")).expect(5, text=", ".join(NAMES))
     assert "conforms to" not in said.out
 
@@ -64,11 +64,11 @@ def test_a_suite_must_let_each_planted_backend_fail(command: Command, tmp_path: 
 def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
     """Each is caught by the rule that it breaks: what it may pass, it passes."""
     plan = builders.plan_of_cases(tmp_path)
-    caught = canary.count_failures(plan, "worker", Limits())
+    caught = planted_backends.count_failures(plan, "worker", Limits())
     assert list(caught) == [*NAMES, "DiesRatherThanRefuse"]
     assert all(caught.values())
     assert planted.find_uncaught((), caught) == ()
-    caught = canary.count_failures(plan, "none", Limits())
+    caught = planted_backends.count_failures(plan, "none", Limits())
     rows = [row for row in plan.rows if row.type == "f32"]
     for backend, failures in zip(planted.planted_in("none"), caught.values(), strict=True):
         verdicts = sum(len(row.documents) for row in rows if row.case.rule in backend.rules)
@@ -80,7 +80,7 @@ def test_a_run_without_evidence_catches_each_with_few_rows(isolation: Isolation)
     """It reads a few cases only, so that a person who repeats a failure need not wait."""
     suite = load_suite()
     plan = plan_of_cases(suite, ["there-and-back"])
-    caught = canary.count_failures(plan, isolation, Limits(), few=True)
+    caught = planted_backends.count_failures(plan, isolation, Limits(), few=True)
     assert list(caught) == list(planted.names(isolation))
     assert all(caught.values())
 
@@ -91,12 +91,12 @@ def test_a_run_without_evidence_tries_more_rows_before_it_fails(tmp_path: Path) 
     begin = "  - id: patterns\n"
     more = "".join(case % letter for letter in "abcdef")
     plan = builders.plan_of_cases(tmp_path, builders.CASES.replace(begin, more + begin))
-    caught = canary.count_failures(plan, "none", Limits(), few=True)
+    caught = planted_backends.count_failures(plan, "none", Limits(), few=True)
     assert list(caught) == NAMES
     assert all(caught.values())
 
 
 def test_planted_backends_do_not_depend_on_the_rows_of_the_plan() -> None:
     suite = load_suite()
-    of_one = canary.count_failures(plan_of_cases(suite, ["there-and-back"]), "none", Limits())
-    assert of_one == canary.count_failures(plan_of(suite), "none", Limits())
+    of_one = planted_backends.count_failures(plan_of_cases(suite, ["there-and-back"]), "none", Limits())
+    assert of_one == planted_backends.count_failures(plan_of(suite), "none", Limits())

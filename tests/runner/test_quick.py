@@ -10,10 +10,10 @@ from conformance.load.cases import load_suite
 from conformance.model import Claims
 from conformance.plan.quick import QUICK, quick_rows
 from conformance.plan.rows import Row, drawn_number, has_many_elements, plan_of, plan_of_cases
-from conformance.plan.select import choose
+from conformance.plan.select import select_rows
 from conformance.run import row as row_module
 from conformance.runner.run_suite import rows_in_order
-from conformance.selfcheck.mutants import broken_backends, fails
+from conformance.selfcheck.mutants import broken_backends, fails_on
 from tools.quick import numbers_of_combinations, pairs_of_rows
 
 from ..builders import Cli, write_cases
@@ -68,11 +68,11 @@ def test_quick_and_other_choices(cli: Cli, tmp_path: Path, words: tuple[str, ...
 def test_a_reader_finds_the_same_rows_as_a_quick_run() -> None:
     """The run reads the cases of the list only."""
     for plan in (plan_of(SUITE), plan_of_cases(SUITE, QUICK_ROWS.cases)):
-        assert [row.id for row in choose(plan, QUICK).rows] == list(QUICK_ROWS.rows)
+        assert [row.id for row in select_rows(plan, QUICK).rows] == list(QUICK_ROWS.rows)
 
 
 def test_a_full_run_calls_the_quick_rows_first() -> None:
-    small = [row.id for row in choose(plan_of(SUITE), QUICK).rows if not has_many_elements(row.case)]
+    small = [row.id for row in select_rows(plan_of(SUITE), QUICK).rows if not has_many_elements(row.case)]
     in_order = rows_in_order(plan_of(SUITE))
     assert [row.id for row in in_order[: len(small)]] == small
     assert {*in_order} == {*plan_of(SUITE).rows}
@@ -90,9 +90,9 @@ def test_quick_draws_rows_within_claims() -> None:
 def test_quick_rows_notice_the_planted_backends(monkeypatch: pytest.MonkeyPatch, every: int) -> None:
     """If this fails, `python -m tools.quick` makes the list again."""
     monkeypatch.setattr(row_module, "MAX_SECONDS", 60)  # time for all calls of a row
-    rows = [*choose(plan_of_cases(SUITE, QUICK_ROWS.cases), QUICK).rows, *draw_rows(EVERYTHING)]
+    rows = [*select_rows(plan_of_cases(SUITE, QUICK_ROWS.cases), QUICK).rows, *draw_rows(EVERYTHING)]
     adapters = {name: PLANTED[name]() for name in list(PLANTED)[::every]}
-    unnoticed = [name for name, adapter in adapters.items() if not any(fails(row, adapter) for row in rows)]
+    unnoticed = [name for name, adapter in adapters.items() if not any(fails_on(row, adapter) for row in rows)]
     assert unnoticed == [name for name in QUICK_ROWS.unnoticed if name in adapters]
 
 

@@ -72,7 +72,7 @@ def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path
 def test_evidence_cannot_leave_out_drawn_rows(
     command: Command, drawn: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.draw.rows.whole_number", lambda: 60)
+    monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda: 60)
     footer = {**drawn.footer, "drawn": {"calls": 20, "failures": 0, "left_out": 40}}
     forged = replace(drawn, results=tuple(each for each in drawn.results if not drawn_number(each.row)), footer=footer)
     with pytest.raises(InvalidEvidence, match="says that all drawn rows were called, and drawn-0-"):

@@ -94,7 +94,7 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
     again = f"run the command of that run with --resume {command.out} instead of --out"
     assert re.search(why, command("report", command.out, "--suite", command.folder).expect(0, text=again).text)
     evidence = read_and_judge_part(path, command.plan)
-    texts = report.texts(command.plan, evidence, conclude_evidence(command.plan, evidence))
+    texts = report.render_reports(command.plan, evidence, conclude_evidence(command.plan, evidence))
     for text in (texts["report.html"], texts["summary.md"]):
         assert "the run was interrupted after" in text
         assert "conforms to static-oneapi" not in text

@@ -1,15 +1,15 @@
 """`conformance check` counts which values of factors meet in cases/combinations.txt, and names those that do not."""
 
+import itertools
 import random
 from collections.abc import Callable, Iterable, Sequence
-from itertools import combinations
 
 import pytest
 
-from conformance.draw import combined
+from conformance.draw import combinations
 from conformance.draw.calls import DrawnCall
-from conformance.draw.combined import case_of, read_combinations
-from conformance.draw.factors import Codes, Design, Factors, Values, describe_call
+from conformance.draw.combinations import case_of, read_combinations
+from conformance.draw.factors import Codes, Design, Factors, Values, factors_of_call
 from conformance.draw.rows import FIRST_SEQUENCE, Drawer, Drawn
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
@@ -44,9 +44,9 @@ def test_everything_meets_that_can() -> None:
 def test_lines_that_are_missing_are_named(
     remove: Callable[[str], bool], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = tuple(line for line in combined._lines() if not remove(line))
-    assert 0 < len(kept) < len(combined._lines())
-    monkeypatch.setattr(combined, "_lines", lambda: kept)
+    kept = tuple(line for line in combinations._lines() if not remove(line))
+    assert 0 < len(kept) < len(combinations._lines())
+    monkeypatch.setattr(combinations, "_lines", lambda: kept)
     (problem,) = problems_with_meetings(count_meetings(SUITE))
     assert str(problem.place) == "cases/combinations.txt:1"
     assert said in problem.what
@@ -149,7 +149,7 @@ def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> Non
 @pytest.mark.slow
 def test_every_line_gives_a_row() -> None:
     drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
-    assert None not in [drawer.claimed_row(number, "row") for number in range(len(combined._lines()))]
+    assert None not in [drawer.claimed_row(number, "row") for number in range(len(combinations._lines()))]
 
 
 def test_each_layout_is_that_of_the_line() -> None:
@@ -167,7 +167,7 @@ def pairs_of(rows: Iterable[Row]) -> set[object]:
     for row in rows:
         step = row.case.steps[-1]
         facts = (row.operation, row.type, step.layout, len(step.shapes), step.in_place, row.case.known, len(row.steps))
-        found |= {(a, b) for a, b in combinations(enumerate(facts), 2)}
+        found |= {(a, b) for a, b in itertools.combinations(enumerate(facts), 2)}
     return found
 
 
@@ -197,7 +197,7 @@ def numbers_of(row: tuple[Row, Values] | None) -> set[tuple[str, int]]:
 
 def with_layout(line: str, layout: str) -> str:
     at = FACTORS.chosen.index("layout")
-    return line[:at] + combined.DIGITS[FACTORS.values["layout"].index(layout)] + line[at + 1 :]
+    return line[:at] + combinations.DIGITS[FACTORS.values["layout"].index(layout)] + line[at + 1 :]
 
 
 @pytest.mark.slow
@@ -206,8 +206,8 @@ def test_rows_that_show_nothing_more_are_left_out(
     not_claimed: tuple[str, ...], left_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a backend claims no layout, the second of two lines that differ in layout shows nothing more."""
-    lines = [with_layout(line, layout) for layout in ("dense", "offset") for line in combined._lines()[:50]]
-    monkeypatch.setattr(combined, "_lines", lambda: lines)
+    lines = [with_layout(line, layout) for layout in ("dense", "offset") for line in combinations._lines()[:50]]
+    monkeypatch.setattr(combinations, "_lines", lambda: lines)
     drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations), not_claimed))
     kept = {row.case.id for row in drawer.rows(Drawn(0, 101))}
     assert f"drawn-0-{FIRST_SEQUENCE}" in kept, "long sequences stay"
@@ -242,4 +242,4 @@ def test_rows_that_show_nothing_more_are_left_out(
     (DrawnCall((2, 3), (0, 3), False), {"broken": "literal-zero"}),
 ])  # fmt: skip
 def test_the_factors_of_a_call(call: DrawnCall, facts: dict[str, str]) -> None:
-    assert facts.items() <= describe_call(call).items()
+    assert facts.items() <= factors_of_call(call).items()

@@ -15,7 +15,7 @@ from conformance.report import report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.report.summary import describe_documents
 from conformance.site.compare_page import name_runs, render
-from conformance.site.landing import answer_question, collect_libraries, summarize
+from conformance.site.landing import answer_question, collect_libraries, collect_numbers
 from conformance.verdict.conclude import conclude_evidence
 
 from ..builders import Command, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
@@ -44,7 +44,7 @@ def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]
     assert [line.name for line in libraries[0].lines] == ["right 1.10", "right 1", "right 0.9"]
     assert [line.latest for line in libraries[0].lines] == [True, False, False]
     assert [line.before for line in libraries[0].lines] == ["1", "0.9", ""]
-    numbers = summarize(runs, libraries)
+    numbers = collect_numbers(runs, libraries)
     assert (numbers.backends, numbers.first, numbers.last) == (4, "2026-01-02", "2026-01-02")
     assert [library.lines[0].documents[0].label for library in libraries] == ["conforms", "wrong answer"]
     assert answer_question(libraries).endswith("oneAPI Specification: 1 of 2 with their own special_zero")

@@ -7,7 +7,7 @@ from typing import Any
 from conformance.evidence.journal import part_of
 from conformance.meaning.domain import TINY_DOMAIN, Domain
 from conformance.model import Spec
-from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
+from conformance.sweep.blocks import SweepRequest, blocks_of, list_variants
 from conformance.sweep.context import Context
 from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE
@@ -23,7 +23,7 @@ Sweep = Callable[..., CommandOutput]
 def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any) -> Tally:
     """A sweep by a backend at hand."""
     chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
-    request = SweepRequest("at hand", domain, ways_of(spec, **chosen))
+    request = SweepRequest("at hand", domain, list_variants(spec, **chosen))
     context = Context(request, adapter)
     total = EMPTY
     for block in blocks_of(domain):

@@ -20,7 +20,7 @@ from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, D
 from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
-from conformance.sweep.blocks import blocks_of, ways_of
+from conformance.sweep.blocks import blocks_of, list_variants
 from conformance.sweep.sweep_file import FILE, read
 from conformance.sweep.tabulate import FREE, KINDS, lengths, tabulate
 from conformance.sweep.tally import add
@@ -192,7 +192,7 @@ JUDGED = Domain(1, 2, 2, -2, 2)
 @pytest.fixture(scope="module")
 def judged(spec: Spec) -> list[Row]:
     """Every call of a small domain as a row of a case."""
-    ways, compiled = ways_of(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"]), contracts(spec)
+    ways, compiled = list_variants(spec, ["StaticReshape", "DynamicReshape-1"], ["f32"]), contracts(spec)
     cases = [call_case("x", "same-volume", "f32", call) for call in calls(JUDGED)]
     return [
         row_of(case, spec.operations[way.operation], way.given, way.shape_type, compiled)

@@ -18,7 +18,7 @@ from conformance.evidence.journal import InvalidEvidence, encode
 from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
 from conformance.sweep import run_block
-from conformance.sweep.blocks import SweepRequest, blocks_of, ways_of
+from conformance.sweep.blocks import SweepRequest, blocks_of, list_variants
 from conformance.sweep.context import Context, Lost
 from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE, SweepWriter, read, salvage
@@ -200,7 +200,7 @@ def test_a_sweep_with_a_hanging_backend_ends_and_resumes(
 
 
 def test_parts_join_in_any_order(spec: Spec) -> None:
-    request = SweepRequest("at hand", TINY_DOMAIN, ways_of(spec, ["StaticReshape"], ["f32"]))
+    request = SweepRequest("at hand", TINY_DOMAIN, list_variants(spec, ["StaticReshape"], ["f32"]))
     context = Context(request, AnyNegativeInfers())
     parts = [BlockRun(context, block).tally() for block in blocks_of(TINY_DOMAIN)]
     forth, back = EMPTY, EMPTY

@@ -19,7 +19,7 @@ from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan.rows import Plan, Row
 from conformance.run import call, diagnose, judge
 from conformance.run import row as run
-from conformance.runner import planted_backends as canary
+from conformance.runner import planted_backends
 from conformance.verdict import conclude, planted, rejudge, standing, waive
 
 from .. import builders, miniatures
@@ -32,7 +32,7 @@ Patch = pytest.MonkeyPatch
 @pytest.fixture(autouse=True)
 def _planted_backends_run_each_time(monkeypatch: Patch) -> None:
     """Without a guard they may fail less often than is remembered."""
-    monkeypatch.setattr(canary, "_run_planted_backend", unwrap(canary._run_planted_backend))
+    monkeypatch.setattr(planted_backends, "_run_planted_backend", unwrap(planted_backends._run_planted_backend))
 
 
 def says_yes(said: CommandOutput) -> bool:
@@ -72,7 +72,7 @@ def no_failures_conform(counts: Any, optional: Any, *more: Any) -> str:
     return "does not conform" if {"fail", "error"} & {*counts, *optional} else "conforms"
 
 
-UNPLANTED = (canary, "count_failures", lambda *_: dict.fromkeys(planted.names(), 1))
+UNPLANTED = (planted_backends, "count_failures", lambda *_: dict.fromkeys(planted.names(), 1))
 """No bad backend is driven."""
 UNCOUNTED = (rejudge, "refuse_incomplete", lambda *_: None)
 """Rows and digest are not compared with the suite's."""
@@ -172,7 +172,7 @@ def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
     with without(UNPLANTED):
         assert command.run(mini("Flushes")).code == 0, "nothing subnormal is left in it"
     (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
-    unjudged = (rejudge, "contradictions", lambda *_: iter(()))
+    unjudged = (rejudge, "find_contradictions", lambda *_: iter(()))
     said = as_we_are_and_without(lambda: conclude_folder(command), UNCOUNTED, unjudged)
     assert "is of a suite with digest" in said.data["why"]
 
@@ -199,7 +199,7 @@ _row_record = Result.to_json
 @pytest.mark.parametrize(
     "broken",
     [
-        (judge, "compare", lambda *_: None),
+        (judge, "diagnose", lambda *_: None),
         (judge, "judge", lambda *_: judge.Judgement("pass")),
         (diagnose, "are_equal", lambda *_: True),
         (Result, "to_json", lambda r: _row_record(r._replace(verdicts=dict.fromkeys(r.verdicts, "pass")))),

@@ -100,7 +100,7 @@ def test_a_waiver_can_forbid_calls(command: Command, tmp_path: Path) -> None:
 def test_no_report_calls_a_waived_test_right(command: Command, tmp_path: Path) -> None:
     command.run(FLUSHES, "--waivers", waivers(tmp_path, {}))
     evidence, plan = read(command.out / "results.jsonl"), command.plan
-    page = report.texts(plan, evidence, conclude_evidence(plan, evidence))["report.html"]
+    page = report.render_reports(plan, evidence, conclude_evidence(plan, evidence))["report.html"]
     right, tests = re.findall(r"<strong>([\d,]+) of ([\d,]+) tests of the claimed scope are right:", page)[0]
     assert int(tests.replace(",", "")) - int(right.replace(",", "")) == 8
 
@@ -170,7 +170,7 @@ def test_a_waiver_that_is_over_or_not_needed_is_told(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """Rules may break in drawn rows too, so that those are called; they are ten here."""
-    monkeypatch.setattr("conformance.draw.rows.whole_number", lambda: 10)
+    monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda: 10)
     backend, entries, code, words = TOLD[what]
     path = waivers(tmp_path, *entries)
     drawn = 10 if backend == "reference" else 0

@@ -233,15 +233,15 @@ def _large(share: bool) -> Measured:
     """A reshape of 16 MiB, both processes together, without what the backend's own copy takes."""
     from conformance.isolate.protocol.remote import worker
     from conformance.model import Declared, Graph, Node, Operand
-    from conformance.plan.memory import TensorSpec, image_of
+    from conformance.plan.memory import TensorSpec, lay_out
 
     count = 1 << 22
     node = Node("StaticReshape", Operand("s64", (2,), (1, count)), Operand("bool", (), (False,)))
     graph = Graph(Declared("f32", (count,)), (node,))
-    image, target = image_of(TensorSpec("f32", (count,))), bytearray(4 * count)
+    buffer, target = lay_out(TensorSpec("f32", (count,))), bytearray(4 * count)
 
     def copy() -> None:
-        target[:] = image.elements[:]
+        target[:] = buffer.elements[:]
 
     remote = worker("reference", share=share)
     try:
@@ -250,7 +250,7 @@ def _large(share: bool) -> Measured:
         def once() -> float:
             pid = remote.session().process.pid
             began = time.process_time() + _clock_of(pid)
-            remote.compile(graph).run(image.tensor, (), False)
+            remote.compile(graph).run(buffer.tensor, (), False)
             return time.process_time() + _clock_of(pid) - began
 
         once()

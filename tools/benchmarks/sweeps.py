@@ -17,9 +17,9 @@ from .whole_runs import command
 def _order(adapter: str = "reference") -> Any:
     from conformance.load.spec import load_spec
     from conformance.meaning.domain import Domain
-    from conformance.sweep.blocks import SweepRequest, ways_of
+    from conformance.sweep.blocks import SweepRequest, list_variants
 
-    return SweepRequest(adapter, Domain(3, 3, 3, -2, 3), ways_of(load_spec(), ["StaticReshape"]))
+    return SweepRequest(adapter, Domain(3, 3, 3, -2, 3), list_variants(load_spec(), ["StaticReshape"]))
 
 
 class Calls(NamedTuple):
@@ -34,7 +34,7 @@ class Calls(NamedTuple):
 
 def _calls() -> Calls:
     from conformance.model import Declared, Graph, Rejected
-    from conformance.plan.memory import TensorSpec, image_of
+    from conformance.plan.memory import TensorSpec, lay_out
     from conformance.sweep.blocks import blocks_of
     from conformance.sweep.calls import nodes_of
     from conformance.sweep.context import Context, close_backend
@@ -52,15 +52,15 @@ def _calls() -> Calls:
     finally:
         close_backend()
     sources = [
-        (image_of(TensorSpec(way.type, src)), wanted)
+        (lay_out(TensorSpec(way.type, src)), wanted)
         for way in order.ways
         for src, wanted in zip(run.srcs, wants, strict=True)
     ]
     nodes = nodes_of("StaticReshape", order.ways[0].given, order.ways[0].shape_type, run.shapes)
 
     def of_reference() -> None:
-        for image, _ in sources:
-            src, declared = image.tensor, Declared(image.tensor.type, image.tensor.dims)
+        for buffer, _ in sources:
+            src, declared = buffer.tensor, Declared(buffer.tensor.type, buffer.tensor.dims)
             for node in nodes:
                 try:
                     adapter.compile(Graph(declared, node)).run(src, (), False)
@@ -69,8 +69,8 @@ def _calls() -> Calls:
 
     def bare() -> int:
         good = 0
-        for image, wanted in sources:
-            src, want = image.tensor.array(), image.elements[:]
+        for buffer, wanted in sources:
+            src, want = buffer.tensor.array(), buffer.elements[:]
             dims, number = src.shape, 0
             for special_zero in (False, True):
                 for written in run.shapes:

@@ -77,12 +77,10 @@ def _own_limits() -> list[tuple[int, int]]:
 
 
 _LIMITS_AT_FIRST = _own_limits()
-SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+SHORTAGE_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 """Errors of a system, or a process of the suite, that has no more files, memory or processes to give."""
-
-
-LIMITS_MEMORY = sys.platform != "win32" and hasattr(resource, "prlimit")
-"""Whether this system limits the memory of a process that runs."""
+CAN_LIMIT_MEMORY = sys.platform != "win32" and hasattr(resource, "prlimit")
+"""Whether the memory of a running process can be limited on this system."""
 
 
 def start(
@@ -112,12 +110,12 @@ def start(
         os.close(our_end)
         if isinstance(error, FileNotFoundError):
             raise CannotStart(f"{command[0]}: no such program; check the path") from None
-        if error.errno in SHORT:
+        if error.errno in SHORTAGE_ERRORS:
             raise
         raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
     finally:
         os.close(lifeline)
-    if LIMITS_MEMORY:  # from here, not between fork and exec, where threads make it unsafe
+    if CAN_LIMIT_MEMORY:  # from here, not between fork and exec, where threads make it unsafe
         with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
             resource.prlimit(popen.pid, resource.RLIMIT_CORE, (0, 0))
             if limits.memory:

@@ -18,7 +18,7 @@ if sys.platform != "win32":
 
 Edge = Literal["start", "end"]
 """The end of a memory that touches a page that nobody may read."""
-LARGEST_AT_PAGE = 4096
+MAX_BYTES_AT_PAGE = 4096
 """Bytes of a memory that can lie so: one page, as the smallest systems have them."""
 _PLACES = 64
 """Memories in one mapping. A mapping for each took two and a half times as long."""

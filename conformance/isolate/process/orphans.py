@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from ...system.groups import group_pairs
+
 _PR_SET_CHILD_SUBREAPER = 36
 _ROUNDS = 40
 """Rounds of killing: children may start while others are being killed, and a process takes a moment to end."""
@@ -129,9 +131,7 @@ def _find_orphans(now: _Processes, sessions: tuple[int, int], mark: str) -> set[
 
 
 def find_descendants(pids: set[int], now: _Processes | None = None) -> set[ProcessEntry]:
-    children: dict[int, list[ProcessEntry]] = {}
-    for entry in (_processes() if now is None else now).values():
-        children.setdefault(entry.parent, []).append(entry)
+    children = group_pairs((entry.parent, entry) for entry in (_processes() if now is None else now).values())
     descendants: set[ProcessEntry] = set()
     waiting = list(pids)
     while waiting:

@@ -22,11 +22,11 @@ class Terminated(KeyboardInterrupt):
         self.exit_code, self.why = exit_code, why
 
 
-_ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGXCPU") if hasattr(signal, name))
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGXCPU") if hasattr(signal, name))
 """Signals that end a command, such as that of a terminal that is closed."""
 interrupts: list[KeyboardInterrupt] = []
 """Those that signals raised. Python 3.11 makes a RuntimeError of one that is raised while a class is made."""
-_over: list[bool] = []
+_exit_code_known: list[bool] = []
 """Not empty once the exit code is known."""
 
 
@@ -36,15 +36,15 @@ def install_signal_handlers() -> None:
 
     def end(number: int, frame: object) -> None:
         nonlocal last
-        if _over:  # no handler may raise while Python exits
+        if _exit_code_known:  # no handler may raise while Python exits
             os._exit(128 + number)
         now = time.monotonic()
-        if now - last > _PATIENCE:
+        if now - last > _IGNORE_SECONDS:
             last = now
-            interrupts.append(Terminated(128 + number) if number in _ENDS else KeyboardInterrupt())
+            interrupts.append(Terminated(128 + number) if number in _SIGNALS else KeyboardInterrupt())
             raise interrupts[-1]
 
-    for number in (signal.SIGINT, *_ENDS):
+    for number in (signal.SIGINT, *_SIGNALS):
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not if our parent ignores it
             with contextlib.suppress(ValueError):  # not in the main thread
                 signal.signal(number, end)
@@ -52,12 +52,12 @@ def install_signal_handlers() -> None:
 
 def exit_at_next_signal() -> None:
     """Let signals end this process at once from here on, since its work is done and its output written."""
-    _over.append(True)
+    _exit_code_known.append(True)
 
 
-_PATIENCE = 2.0
+_IGNORE_SECONDS = 2.0
 """Seconds after a signal during which another one is ignored."""
-_GRACE = 5.0
+_GRACE_SECONDS = 5.0
 """Seconds in which a child must end after it has reported its exit code, or was told to end."""
 _POLL_SECONDS = 0.05
 
@@ -99,9 +99,9 @@ def _wait(child: int, report: int) -> tuple[bytes, int]:
         nonlocal end
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.kill(child, number)
-        end = min(end, time.monotonic() + _GRACE)
+        end = min(end, time.monotonic() + _GRACE_SECONDS)
 
-    for number in (signal.SIGINT, *_ENDS):  # a terminal interrupts the child too, which ignores the second
+    for number in (signal.SIGINT, *_SIGNALS):  # a terminal interrupts the child too, which ignores the second
         if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` wants SIGHUP ignored
             signal.signal(number, pass_on)
     while True:
@@ -109,7 +109,7 @@ def _wait(child: int, report: int) -> tuple[bytes, int]:
         if not code:
             with contextlib.suppress(BlockingIOError):
                 code = os.read(report, 1)
-            end = min(end, time.monotonic() + _GRACE) if code else end
+            end = min(end, time.monotonic() + _GRACE_SECONDS) if code else end
         if pid:
             return code, status
         if time.monotonic() > end:

@@ -29,7 +29,7 @@ from ...system.text import quote
 from ..process.memory import Edge
 
 VERSION = "reshape-conformance/1"
-LONGEST_LINE = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 """Bytes in which any header fits; a longer line is a fault."""
 _EXACT = 2**53
 """Integers from here on are sent as decimal text, for readers that store numbers as doubles."""
@@ -190,7 +190,7 @@ def _node_of(record: Mapping[str, Any]) -> Node:
 _KINDS = ("result", "rejected", "unsupported", "error")
 
 
-def kind_of(reply: Mapping[str, Any]) -> str:
+def kind_of_reply(reply: Mapping[str, Any]) -> str:
     if len(reply) == (3 if "addresses" in reply else 2) and type(reply.get("result")) is dict:
         return "result"
     kinds = [kind for kind in _KINDS if kind in reply]
@@ -203,7 +203,7 @@ def kind_of(reply: Mapping[str, Any]) -> str:
 
 def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a reply, or raise the exception that the reply stands for."""
-    kind = kind_of(reply)
+    kind = kind_of_reply(reply)
     body: dict[str, Any] = reply[kind]
     match kind:
         case "rejected":

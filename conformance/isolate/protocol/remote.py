@@ -23,8 +23,8 @@ from ..process.usage import ProcessEnd, Sample, growth_of
 from .calls import CompiledGraph, PendingReply, UnreportedChange
 from .messages import Fault
 from .opened import BEGIN, OpenedFiles
+from .piped_process import PipedProcess
 from .prefork import FRESH, Prefork
-from .process import Process
 from .session import FAILURES, SHARED_FROM, Run, Session
 
 _TRIES = 3
@@ -36,9 +36,9 @@ class Remote:
 
     def __init__(
         self, command: Sequence[str], limits: Limits = DEFAULT_LIMITS, env: Mapping[str, str] | None = None,
-        share: bool = True, copies: ForkServer | None = None,
+        share: bool = True, fork_server: ForkServer | None = None,
     ) -> None:  # fmt: skip
-        self.command, self.limits, self.env, self.copies = list(command), limits, env, copies
+        self.command, self.limits, self.env, self.fork_server = list(command), limits, env, fork_server
         self.generation = 0
         """Number of starts."""
         self.given_up: str | None = None
@@ -162,8 +162,9 @@ class Remote:
         and shows that soonest if nothing else is in that memory.
         """
         self.renew()
-        if self._is_fresh and self.copies is not None:
-            self.copies.renew_fresh()  # copies of one process share its addresses and hashes, and the next must not
+        if self._is_fresh and self.fork_server is not None:
+            # copies of one process share its addresses and hashes, and the next process must not
+            self.fork_server.renew_fresh()
         self._next_is_fresh = self.calls_alone = True
 
     def close(self) -> None:
@@ -177,8 +178,8 @@ class Remote:
         self.renew()
         calls = self._samples[-1].calls if self._samples else 0
         self.ends.append(ProcessEnd(ended, self.bad_end, calls, growth_of(self._samples)))
-        if self.copies is not None:
-            self.copies.close()
+        if self.fork_server is not None:
+            self.fork_server.close()
 
     def session(self) -> Session:
         """Return the session of the running process, or of a new one, which must describe itself as the first did."""
@@ -207,11 +208,11 @@ class Remote:
     def _start_session(self) -> Session:
         self.renew()
         self.generation += 1
-        if self.copies is not None and self.generation > 1:
+        if self.fork_server is not None and self.generation > 1:
             description = self.identity, self.claims
-            self._session = self.copies.session(self._shared, description, self._next_is_fresh)
+            self._session = self.fork_server.session(self._shared, description, self._next_is_fresh)
         if self._session is None:
-            process = Process(start(self.command, self.limits, self.env), self.limits)
+            process = PipedProcess(start(self.command, self.limits, self.env), self.limits)
             self._session = Session(process, self._shared, patient=self.generation == 1)
         self._is_fresh, self._next_is_fresh = self._next_is_fresh, False
         return self._session
@@ -240,9 +241,9 @@ class RemoteProgram(CompiledGraph):
             raise
         except OSError as error:
             raise suite_failed(error) from None
-        copies = self.remote.copies
-        if copies is not None and copies.example is None and not may_overwrite:
-            copies.keep_example(self.graph, (src, *shapes), answer)
+        fork_server = self.remote.fork_server
+        if fork_server is not None and fork_server.example is None and not may_overwrite:
+            fork_server.keep_example(self.graph, (src, *shapes), answer)
         return answer
 
     def join(self, session: Session) -> None:
@@ -308,7 +309,7 @@ class ForkServer:
         handle = prefork.copy()
         if handle is None:
             raise CannotStart("it cannot be copied")
-        session = Session(Process(handle, self.limits), shared)
+        session = Session(PipedProcess(handle, self.limits), shared)
         if description is not None and session.description != description:
             raise session.process.make_fault("a copy describes itself differently")
         return session

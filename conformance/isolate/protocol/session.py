@@ -11,13 +11,13 @@ from ...adapter import CannotStart, check_description
 from ...model import AnswerNotRead, Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import answer_limit, has_no_memory, strides_of, volume_of
-from ...system.text import LONGEST_TEXT, quote, shorten
-from ..process.memory import LARGEST_AT_PAGE, Edge, MemoryReader, SharedMemory
+from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
+from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, Sample
 from . import messages
 from .calls import CompiledGraph, PendingReply, SentCall, UnreportedChange, WatchedMemory
-from .messages import Fault, Place, addressed_tensors, kind_of, listed_objects, result_of, type_and_dims
-from .process import Bytes, Process
+from .messages import Fault, Place, addressed_tensors, kind_of_reply, listed_objects, result_of, type_and_dims
+from .piped_process import Bytes, PipedProcess
 
 SHARED_FROM = 1 << 16
 """Bytes from which tensors go through shared memory, which saves 10 % of the CPU time of `conformance run numpy`."""
@@ -40,7 +40,7 @@ FAILURES = (Fault, RemoteError, AnswerNotRead, Crashed, TimedOut, Rejected, Unsu
 class Session:
     """The calls of one process."""
 
-    def __init__(self, process: Process, shared: SharedMemory | None, patient: bool = False) -> None:
+    def __init__(self, process: PipedProcess, shared: SharedMemory | None, patient: bool = False) -> None:
         self.process, self._patient = process, patient
         """Whether a call may take as long as a start, as some compile or load then what they need.
 
@@ -64,7 +64,7 @@ class Session:
         except FAILURES as error:
             self.process.end()
             what = f"{type(error).__name__}: {error}" if isinstance(error, RemoteError) else str(error)
-            raise CannotStart(f"{self.process.name}: {shorten(what, LONGEST_TEXT)}") from None
+            raise CannotStart(f"{self.process.name}: {shorten(what, MAX_TEXT_CHARACTERS)}") from None
 
     @property
     def can_send_ahead(self) -> bool:
@@ -257,7 +257,7 @@ class Session:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
         reply = self.process.read_reply(call.id, self._until, "run")
         try:
-            answer = self._read_tensor(reply["result"], call) if kind_of(reply) == "result" else None
+            answer = self._read_tensor(reply["result"], call) if kind_of_reply(reply) == "result" else None
             if call.room:
                 self._copy_back(call)
             if "usage" in reply:
@@ -410,7 +410,7 @@ def _edge_of(tensor: Tensor) -> Edge | None:
 
     Only a tensor without gaps can: libraries differ in whether the gap behind the last row belongs to a tensor.
     """
-    if len(tensor.memory) > LARGEST_AT_PAGE or has_no_memory(tensor.dims):
+    if len(tensor.memory) > MAX_BYTES_AT_PAGE or has_no_memory(tensor.dims):
         return None
     width = WIDTH[tensor.type]
     if tensor.strides != strides_of(tensor.dims, "dense", width):

@@ -32,7 +32,7 @@ from ...run.call import (
     what_it_did,
 )
 from ...system.exit_codes import CANNOT_START
-from ...system.text import LONGEST_TEXT, shorten
+from ...system.text import MAX_TEXT_CHARACTERS, shorten
 from ..process.memory import GuardedPages
 from ..process.usage import measure
 from . import messages
@@ -42,7 +42,7 @@ Reply = tuple[dict[str, Any], Sequence[bytes | memoryview]]
 """A record, and the bytes that follow it."""
 DONE: dict[str, Any] = {"result": {}}
 """The reply to a request that asks for nothing in return."""
-_MOST_COMPARED = 1 << 16
+_MAX_BYTES_COMPARED = 1 << 16
 """Bytes of an answer that are kept with a program. After a larger one the suite looks at each call itself."""
 
 
@@ -98,7 +98,7 @@ class Server:
 
         Each reply is flushed before the next request is read, so that a crash is blamed on the right request.
         """
-        while (text := self.stdin.readline(messages.LONGEST_LINE)).endswith(b"\n"):
+        while (text := self.stdin.readline(messages.MAX_LINE_BYTES)).endswith(b"\n"):
             request = messages.parse_line(text[:-1])
             if request.get("with_next"):
                 self.reply_to_all(request)
@@ -120,7 +120,7 @@ class Server:
         """Reply to a run and to those after it that belong to it. Each is made in its own thread, at the same time."""
         runs = [self.receive(request)]
         while request.get("with_next"):
-            request = messages.parse_line(self.stdin.readline(messages.LONGEST_LINE)[:-1])
+            request = messages.parse_line(self.stdin.readline(messages.MAX_LINE_BYTES)[:-1])
             runs.append(self.receive(request))
         replies = run_in_threads([partial(self.guard, self.answer, run.request, run.tensors) for run in runs])
         self.latest, self.behind = [tensor for run in runs for tensor in run.tensors], 0
@@ -263,7 +263,7 @@ class Server:
             return {"error": {"message": str(type_)}}, ()
         data = elements_of(value)
         dims = dims_of_answer(value)
-        program.did = (type_, dims, data) if len(data) <= _MOST_COMPARED else None
+        program.did = (type_, dims, data) if len(data) <= _MAX_BYTES_COMPARED else None
         result = {"type": type_, "dims": [encode_integer(n) for n in dims], "bytes": len(data)}
         if data and _shares_memory(value, tensors[0].memory):
             result["shares"] = True
@@ -319,7 +319,7 @@ def _content(memory: bytes | bytearray | memoryview, was: bytes | memoryview) ->
 
 
 def _shares_memory(value: Tensor | Array, memory: Any) -> bool:
-    """An answer may refer to the memory through other objects, such as views."""
+    """Ask whether an answer lies in a memory, perhaps through other objects, such as views."""
     if isinstance(value, Tensor):
         if value.memory is memory:
             return True
@@ -339,7 +339,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         adapter = load_adapter(arguments[0])
     except CannotStart as cannot:
-        stdout.write(messages.encode_line({"cannot_start": shorten(str(cannot), LONGEST_TEXT)}))
+        stdout.write(messages.encode_line({"cannot_start": shorten(str(cannot), MAX_TEXT_CHARACTERS)}))
         stdout.flush()
         return CANNOT_START
     gc.freeze()  # the collector would else walk all loaded modules again and again

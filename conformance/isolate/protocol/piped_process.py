@@ -16,7 +16,7 @@ from typing import Any
 
 from ...adapter import CannotStart
 from ...model import Crashed, TimedOut
-from ...system.text import LONGEST_TEXT, quote, shorten
+from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
 from ..process.launch import Limits, ProcessHandle, kill_tree, signal_name
 from . import messages
 from .messages import Fault
@@ -26,22 +26,22 @@ if sys.platform != "win32":
 
 Bytes = bytes | bytearray | memoryview
 
-_STDERR_KEPT = 1 << 15
+_STDERR_BYTES_KEPT = 1 << 15
 """Bytes of the standard error that are kept, the last ones."""
 _TRACE = re.compile(r"^stack backtrace:\n(?: *\d+: .*\n?| +at .*\n?)+", re.MULTILINE)
 """A stack trace as Rust prints it: numbered frames, often with an address, and the places of some in a source."""
-_LAST_READS = 64
+_MAX_LAST_READS = 64
 """Reads of the standard error of a process that has ended."""
-_PIPE, _LEAST_ROOM = 1 << 20, 4096
+_PIPE_BYTES, _MIN_PIPE_BYTES = 1 << 20, 4096
 """Bytes asked for in a pipe, and those that every pipe has."""
-_READ = 1 << 16
-_AHEAD = 2 * messages.LONGEST_LINE
+_READ_BYTES = 1 << 16
+_MAX_AHEAD_BYTES = 2 * messages.MAX_LINE_BYTES
 """Bytes that a process may send while a call is still being sent to it."""
 _POLL_SECONDS = 0.25
 """Seconds after which a silent process is polled: it may have ended while a child of it keeps the pipes open."""
 
 
-class Process:
+class PipedProcess:
     """One running process; every method that raises Fault, Crashed or TimedOut has ended it."""
 
     def __init__(self, handle: ProcessHandle, limits: Limits) -> None:
@@ -56,11 +56,11 @@ class Process:
         self._finalizer = weakref.finalize(self, kill_tree, handle)
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)
-        self.room = _LEAST_ROOM
+        self.room = _MIN_PIPE_BYTES
         """Bytes that can be sent without waiting to a process that has read all before."""
         for descriptor in (self._out, self._in):
             with contextlib.suppress(OSError, AttributeError):
-                self.room = fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
+                self.room = fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._reading, self._writing = select.poll(), select.poll()
         for poll in (self._reading, self._writing):
             poll.register(self._out, select.POLLIN)
@@ -99,7 +99,7 @@ class Process:
     def _send_rest(self, view: memoryview, deadline: float, what: str) -> None:
         while view:
             self._wait(deadline, what, self._writing)
-            if len(self._unread) > _AHEAD:
+            if len(self._unread) > _MAX_AHEAD_BYTES:
                 raise self.make_fault(
                     f"{what}: it sent {len(self._unread)} bytes before it read the call: "
                     f"{quote(bytes(self._unread[:40]))}"
@@ -123,7 +123,7 @@ class Process:
             raise self.make_fault(f"{what}: {fault}") from None
         if "cannot_start" in record:
             self.end()
-            raise CannotStart(shorten(str(record["cannot_start"]), LONGEST_TEXT))
+            raise CannotStart(shorten(str(record["cannot_start"]), MAX_TEXT_CHARACTERS))
         if record.get("id") != expected:
             raise self.make_fault(f"{what}: {_describe_wrong_id(record.get('id'), expected, self._id)}")
         return record
@@ -146,7 +146,7 @@ class Process:
     def _fill(self, content: bytearray, size: int, deadline: float, what: str) -> None:
         """Read until there are so many bytes. Memory is allocated as bytes arrive, not as they are announced."""
         unread = self._unread
-        with memoryview(bytearray(min(size - len(content), _PIPE))) as room:
+        with memoryview(bytearray(min(size - len(content), _PIPE_BYTES))) as room:
             while (left := size - len(content)) > 0:
                 if more := self._read(room[:left], what):
                     content += room[:more]
@@ -182,9 +182,9 @@ class Process:
     def _read_line(self, deadline: float, what: str) -> bytes:
         start, unread = 0, self._unread
         while (end := unread.find(b"\n", start)) < 0:
-            if len(unread) > messages.LONGEST_LINE:
+            if len(unread) > messages.MAX_LINE_BYTES:
                 raise self.make_fault(
-                    f"{what}: a line of more than {messages.LONGEST_LINE} bytes: {quote(bytes(unread[:40]))}"
+                    f"{what}: a line of more than {messages.MAX_LINE_BYTES} bytes: {quote(bytes(unread[:40]))}"
                 )
             start = len(unread)
             partial = f"{what}, the line {quote(bytes(unread[:80]))} has no end" if start else what
@@ -205,7 +205,7 @@ class Process:
             useful = False
             for descriptor, _ in ready:
                 if descriptor == self._out:
-                    content = os.read(descriptor, _READ)
+                    content = os.read(descriptor, _READ_BYTES)
                     if not content:
                         raise Crashed(self._describe_end(what))
                     self._unread += content
@@ -226,8 +226,8 @@ class Process:
 
     def _read_stderr(self) -> bool:
         """Read some of the standard error, and keep its end; return whether more may come."""
-        content = os.read(self._err, _READ)
-        self._stderr = (self._stderr + content)[-_STDERR_KEPT:]
+        content = os.read(self._err, _READ_BYTES)
+        self._stderr = (self._stderr + content)[-_STDERR_BYTES_KEPT:]
         return bool(content)
 
     # ── the end ──
@@ -240,7 +240,7 @@ class Process:
             self.end()
             return f"{what}: it closed its output without ending{self._stderr_tail()}"
         with contextlib.suppress(OSError):
-            for _ in range(_LAST_READS):  # not until the end: a child of it may go on writing for ever
+            for _ in range(_MAX_LAST_READS):  # not until the end: a child of it may go on writing for ever
                 self._read_stderr()
         self.end()
         if self.exit is not None:

@@ -1,4 +1,4 @@
-"""Check that an adapter has a well-formed identity and claims only what exists."""
+"""The claims of an adapter: the names that they can have, and the check that it has only these, and an identity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CannotStart(CommandError):
     exit_code = CANNOT_START
 
 
-def check_adapter(adapter: Any, backend: str) -> Adapter:
+def check_members(adapter: Any, backend: str) -> Adapter:
     """Return the adapter if it has every member and claims only what exists; otherwise CannotStart."""
     for problem in _find_problems(adapter):
         raise CannotStart(f"{backend}: {problem}")
@@ -74,9 +74,9 @@ def _find_problems(adapter: Any) -> Iterator[str]:
             yield f"`refusals` names {refusal.__name__}, by which bugs speak too; name the library's own"
 
 
-_LONGEST_NAME, _LONGEST_DETAIL = 200, 2000
+_MAX_NAME_CHARACTERS, _MAX_DETAIL_CHARACTERS = 200, 2000
 """Characters of a backend's name, its version or a name in its claims; and of one detail, which may be a build line."""
-_MOST_DETAILS, _MOST_CLAIMS = 100, 200
+_MAX_DETAILS, _MAX_CLAIMS = 100, 200
 """Details of an identity, and names in each list of the claims: all of it goes into every report."""
 
 
@@ -86,19 +86,19 @@ def _find_problems_of_identity(identity: Any) -> Iterator[str]:
         yield f"`identity` is {quote(identity)}; give Identity(name, version), both text, and a name not empty"
     name, version, detail = parts
     for what, part in (("name", name), ("version", version)):
-        if len(part) > _LONGEST_NAME:
-            yield f"the {what} has {len(part):,} characters: {quote(part)}; give at most {_LONGEST_NAME}"
+        if len(part) > _MAX_NAME_CHARACTERS:
+            yield f"the {what} has {len(part):,} characters: {quote(part)}; give at most {_MAX_NAME_CHARACTERS}"
         if not part.isprintable():
             found = f"{part!r}, with a line break or a character that does not show"
             yield f"`identity` has {found}; give one line of plain text"
     if not isinstance(detail, tuple) or not all(isinstance(d, tuple) and [*map(type, d)] == [str, str] for d in detail):
         yield f"the detail of `identity` is {quote(detail)}; give pairs of text, a tuple each"
-    if len(detail) > _MOST_DETAILS:
-        yield f"the detail has {len(detail):,} entries; give at most {_MOST_DETAILS}"
+    if len(detail) > _MAX_DETAILS:
+        yield f"the detail has {len(detail):,} entries; give at most {_MAX_DETAILS}"
     for key, value in detail:
-        if len(key) > _LONGEST_NAME or len(value) > _LONGEST_DETAIL:
+        if len(key) > _MAX_NAME_CHARACTERS or len(value) > _MAX_DETAIL_CHARACTERS:
             what = f"the detail {quote(key)} has {len(value):,} characters: {quote(value)}"
-            yield f"{what}; give a name of at most {_LONGEST_NAME} and at most {_LONGEST_DETAIL} for it"
+            yield f"{what}; give a name of at most {_MAX_NAME_CHARACTERS} and at most {_MAX_DETAIL_CHARACTERS} for it"
 
 
 def _find_problems_of_claims(claims: Any) -> Iterator[str]:
@@ -106,11 +106,11 @@ def _find_problems_of_claims(claims: Any) -> Iterator[str]:
         form = "Claims(operations, not_claimed, answers_special_zero): two tuples and a bool"
         yield f"`claims` is {quote(claims)}; give {form}"
     for field, names in zip(("operations", "leaves_out"), claims[:2], strict=True):
-        if len(names) > _MOST_CLAIMS:
-            yield f"{field!r} has {len(names):,} names; give at most {_MOST_CLAIMS}"
+        if len(names) > _MAX_CLAIMS:
+            yield f"{field!r} has {len(names):,} names; give at most {_MAX_CLAIMS}"
     everything: list[Any] = [*claims.operations, *claims.not_claimed]
     for name in everything:
-        if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+        if not isinstance(name, str) or len(name) > _MAX_NAME_CHARACTERS:
             yield f"`claims` has {quote(name)}, where the name of an operation or a facet was due"
     for facet in claims.not_claimed:
         if facet not in FACETS:
@@ -131,7 +131,7 @@ def _nearest_facets(facet: str) -> list[str]:
     return find_near(facet, FACETS)
 
 
-MOST_DIMS = 65
+MAX_CASE_RANK = 65
 """The highest rank of a bundled case."""
 FAMILIES = (
     "type", "shape-type", "runtime-shape", "unknown-src", "chain", "declared", "form", "rank", "length",
@@ -144,7 +144,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "runtime-shape": ("changing-rank",),
     "threads": ("one-program",),
     "layout": LAYOUT_FAMILIES,
-    "rank": tuple(map(str, range(1, MOST_DIMS + 1))),
+    "rank": tuple(map(str, range(1, MAX_CASE_RANK + 1))),
     "length": ("2^31", "2^53"),
     "form": ("attributes", "attribute-types", "inputs", "outputs", "shape", "shape-rank", "types"),
 }

@@ -17,7 +17,7 @@ from ..model.types import WIDTH
 from ..plan.contents import default_words, edge_patterns
 from ..plan.memory import strides_of
 from .calls import WORDS, DrawnCall, guess_answer, step_of
-from .factors import Factors, Values, describe_call
+from .factors import Factors, Values, factors_of_call
 
 FILE = "combinations.txt"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -109,7 +109,7 @@ def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
     """Return a call with one length of src doubled that graphs may leave open; a legal one if there is one."""
     lengths = [at for at, length in enumerate(call.src) if length and at % 2 == 0]
     calls = [call._replace(src=(*call.src[:at], 2 * call.src[at], *call.src[at + 1 :])) for at in lengths]
-    legal = [each for each in calls if "broken" not in describe_call(each)]
+    legal = [each for each in calls if "broken" not in factors_of_call(each)]
     among = legal or calls or [call]
     return among[number % len(among)]
 
