@@ -119,8 +119,10 @@ BUILD_BOTH = (
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Archives:
-    """Both archives of the clone, by one process of setuptools."""
+    """Both archives of the clone, by one process of setuptools, where an earlier version was built before."""
     tree = copy_of_the_clone(tmp_path_factory.mktemp("tree") / "and" / "deeper")
+    (tree / "build" / "lib" / "conformance").mkdir(parents=True)
+    (tree / "build" / "lib" / "conformance" / "gone.py").touch()
     run(sys.executable, "-c", BUILD_BOTH, cwd=tree, SOURCE_DATE_EPOCH="1700000000", PYTHONHASHSEED="1")
     return Archives.below(tree / "dist")
 
@@ -192,6 +194,11 @@ def test_the_wheel_carries_every_file_of_its_folders(built: Archives) -> None:
     parts = [name.split("/", 1) for name in carried() if "/" in name]
     wanted = {f"{INSIDE.get(top, top)}/{rest}" for top, rest in parts if top in (*INSIDE, "conformance")}
     assert wanted - built.names() == set()
+
+
+@pytest.mark.slow
+def test_the_wheel_has_nothing_of_an_earlier_build(built: Archives) -> None:
+    assert "conformance/gone.py" not in built.names()
 
 
 @pytest.mark.slow

@@ -131,7 +131,8 @@ def _summarise(files: Sequence[CheckedFile]) -> str:
 
 
 def _describe_left_out(written: Written) -> str:
-    return f"{count_noun(written.left_out, 'call')} left out: not decided, too large, or of a type without a width"
+    why = "not decided, of a length that --input does not give, too large, or of a type without a width"
+    return f"{count_noun(written.left_out, 'call')} left out: {why}"
 
 
 def _run_backend(backend: str, suite: Path | None, written: Written, of_files: int) -> tuple[int, str]:

@@ -60,6 +60,11 @@ def test_every_reshape_up_to_the_one_that_fails_is_seen(tmp_path: Path) -> None:
     assert seen["failure"]
 
 
+def test_a_model_without_reshapes_of_its_own_has_no_failure(tmp_path: Path) -> None:
+    path = save_model(tmp_path, node("Relu", "x", "y"), x=value("x", 2, 2))
+    assert run_model(Path(path), {"x": [2, 2]}) == {"reshapes": {}, "failure": ""}
+
+
 def test_a_tensor_of_many_reshapes_is_copied_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = [node("Reshape", "x s", "a"), node("Reshape", "x s", "b"), node("Reshape", "x t", "y")]
     shapes = [constant("s", 4), constant("t", 2, 2)]
