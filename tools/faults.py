@@ -15,7 +15,7 @@ from conformance.evidence.folder import RESULTS, find_results
 from conformance.evidence.results import Evidence, InvalidEvidence, read
 from conformance.load.faults import load_faults
 from conformance.meaning.faults import KnownFaults
-from conformance.model import FAIL, PASS, Case, Form, KnownFault, PlainCall, Result, Step, fails
+from conformance.model import FAIL, PASS, Case, Form, KnownFault, PlainCall, Result, Step
 from conformance.model.cases import given_keys
 from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import CommandError
@@ -62,7 +62,7 @@ def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: 
     met = {call: known.hitting(call) for call in (*failed, *passed)}
     needed = {met[call][0] for call in failed if len(met[call]) == 1}
     rows = {row.id: row for row in plan.rows}
-    failing = [result for result in evidence.results if result.row in rows and fails(result.verdicts.values())]
+    failing = [result for result in evidence.results if result.row in rows and result.is_failure]
     needed.update(fault for result in failing for fault in explaining(every, rows[result.row], result))
     return Explanation(
         name, version, len(failed), len(passed), sum(bool(met[call]) for call in passed),

@@ -53,7 +53,7 @@ def _findings(spec: Spec, a: str, b: str) -> dict[str, list[dict[str, str]]]:
 
 def _signature(spec: Spec, a: str, b: str) -> dict[str, dict[str, Any]]:
     """Return the differences between the documents' operations, and between the names they use."""
-    pair = {name: spec.operations[spec.documents[name].operation] for name in (a, b)}
+    pair = {name: spec.operation_of(name) for name in (a, b)}
     facts = {name: _facts(operation, name) for name, operation in pair.items()}
     keys = dict.fromkeys(itertools.chain(facts[a], facts[b]))
     return {
@@ -78,7 +78,7 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     """Return a smallest call with different meanings, or the domain in which there is none."""
     compiled = contracts(spec)
     first, second = compiled[a], compiled[b]
-    operations = [spec.operations[spec.documents[name].operation] for name in (a, b)]
+    operations = [spec.operation_of(name) for name in (a, b)]
     same_types = len({(each.types, each.shape_types) for each in operations}) == 1
     if first is second or (first.source == second.source and same_types):
         return {"example": None, "searched": "every call there is: the same contract holds in both"}

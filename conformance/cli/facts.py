@@ -94,7 +94,7 @@ def of_call(call: Call) -> dict[str, Any]:
 
 def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
     """Return the meaning of a call in a document, or why the document's operation has no such call."""
-    operation = spec.operations[spec.documents[document].operation]
+    operation = spec.operation_of(document)
     if reason := inexpressible(operation, call):
         return {"operation": operation.id, "kind": "not expressible", "dst": None, "because": [], "reason": reason}
     if any(isinstance(length, str) for length in (*call.src, *call.shape)):

@@ -16,8 +16,8 @@ from .arguments import Usage, emit
 class Findings(NamedTuple):
     """The results of every planted backend, deleted rule and mutant."""
 
-    planted: tuple[selfcheck.Planted, ...]
-    deleted: tuple[selfcheck.Deleted, ...]
+    planted: tuple[selfcheck.PlantedResult, ...]
+    deleted: tuple[selfcheck.DeletedRule, ...]
     mutants: tuple[selfcheck.MutantResult, ...]
     list_problems: tuple[str, ...]
     """Problems of the lists of planted backends and of proofs."""
@@ -60,10 +60,10 @@ def _try_all(suite: Suite, select: str) -> Findings:
     search = selfcheck.KillerSearch(rows)
     return Findings(
         tuple(
-            selfcheck.plant(backend, rows, drawn)
+            selfcheck.try_backend(backend, rows, drawn)
             for backend in _with_progress("planted backend", list(backends.values()))
         ),
-        tuple(selfcheck.delete(suite, rule) for rule in _with_progress("rule", rules)),
+        tuple(selfcheck.delete_rule(suite, rule) for rule in _with_progress("rule", rules)),
         tuple(search.find_killer(mutant) for mutant in _with_progress("mutant", mutants)),
         () if select else (*selfcheck.find_unopposed_rules(suite, backends), *selfcheck.find_outdated_proofs(mutants)),
     )
@@ -123,14 +123,14 @@ def _show(findings: Findings, problems: list[str]) -> None:
         say(paint("green", f"the suite notices {tried}"))
 
 
-def _planted_row(planted: selfcheck.Planted) -> tuple[str, ...]:
+def _planted_row(planted: selfcheck.PlantedResult) -> tuple[str, ...]:
     cases = planted.killers.get(planted.breaks, ())
     failed, rows = planted.elsewhere
     share = f"{100 * failed / rows:.0f} %" if rows else ""
     return planted.name, planted.breaks, str(len(cases)), cases[0] if cases else paint("red", "none"), share
 
 
-def _deleted_row(deleted: selfcheck.Deleted) -> tuple[str, ...]:
+def _deleted_row(deleted: selfcheck.DeletedRule) -> tuple[str, ...]:
     first = deleted.cases[0] if deleted.cases else "equivalent: implied by the other rules" if deleted.proof else ""
     return deleted.rule, str(len(deleted.cases)), first or paint("red", "none")
 

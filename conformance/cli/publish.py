@@ -15,7 +15,7 @@ from ..evidence.folder import results_path
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..report.finished_run import FinishedRun
 from ..site.playground import PLAYGROUND
-from ..site.publish import SPECIFICATION, check_site, prepare, publish, refuse_foreign_pages, size, write_pages
+from ..site.publish import SPECIFICATION, check_site, count_bytes, prepare, publish, refuse_foreign_pages, write_pages
 from ..site.register import REGISTER
 from ..system.files import lock_folder
 from ..system.progress import Progress
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         for each in new:
             publish(each)
             note = f"; {each.replaces}" if each.replaces else ""
-            say(f"{each.folder}: {size(each.folder) // 1024:,} KiB{note}", sys.stderr)
+            say(f"{each.folder}: {count_bytes(each.folder) // 1024:,} KiB{note}", sys.stderr)
         done = count(1)
         with closing(Progress("checking", len(list(site.glob(f"*/{STATEMENT}"))))) as progress:
             checked = check_site(site, plan, trust, new, lambda: progress.at(next(done)))
@@ -87,4 +87,4 @@ def _show(site: Path, runs: list[FinishedRun], stale: list[str], certificates: l
     say(f"documents: {site / SPECIFICATION}")
     say(f"playground: {site / PLAYGROUND}")
     if runs:
-        say(f"{count_noun(len(runs), 'backend')} in {site / 'index.html'}; {size(site) / 1e6:.1f} MB in all")
+        say(f"{count_noun(len(runs), 'backend')} in {site / 'index.html'}; {count_bytes(site) / 1e6:.1f} MB in all")

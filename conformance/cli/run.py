@@ -15,7 +15,7 @@ from ..evidence.folder import RESULTS, clear, results_path
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.process.supervise import Terminated
 from ..load.cases import load_suite
-from ..model import Suite, fails
+from ..model import Suite
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Plan, Row, plan_of, plan_of_cases
 from ..plan.select import BadExpression, find_case, ids, select_rows
@@ -281,7 +281,7 @@ def _read_failed(last_failed: Path | None) -> Callable[[Row], bool]:
         results = read(results_path(last_failed)).results
     except InvalidEvidence as refused:
         raise Usage(f"--last-failed: {refused}") from None
-    failed = {result.row for result in results if fails(result.verdicts.values())}
+    failed = {result.row for result in results if result.is_failure}
     if not failed:
         raise Usage(f"--last-failed {last_failed}: no row failed in that run; run all rows", code=INCOMPLETE)
     return lambda row: row.id in failed

@@ -85,7 +85,8 @@ def show(
     """
     failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)][bool(conclusion.headline) :]
-    name = f"{_name(evidence)}: {_label(conclusion, evidence)}"
+    label = label_of(conclusion.standings, evidence.claims, conclusion.exit_code)
+    name = f"{_name(evidence)}: {paint(LABELS[label].style, label)}"
     head = [name, *_headline(conclusion, rest), *_facts(plan, evidence, conclusion)]
     documents = ["", *_sentences(conclusion.sentences, 2)]
     end = ["", *_end(accepted or conclusion, out)]
@@ -121,11 +122,6 @@ def _say_all(texts: Iterable[str]) -> None:
 
 def _name(evidence: Evidence) -> str:
     return paint("bold", f"{evidence.header['backend']['name']} {evidence.header['backend']['version']}")
-
-
-def _label(conclusion: Conclusion, evidence: Evidence) -> str:
-    label = label_of(conclusion.standings, evidence.claims, conclusion.exit_code)
-    return paint(LABELS[label].style, label)
 
 
 _VERDICT_WORDS = {

@@ -20,7 +20,7 @@ from ..run.contain import quiet_backend
 from ..sweep.blocks import Block, SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import Lost, close_backend, identify
 from ..sweep.run_block import run_block
-from ..sweep.sweep_file import FILE, Results, SweepWriter, clear, header_of, salvage
+from ..sweep.sweep_file import FILE, SweepResults, SweepWriter, clear, header_of, salvage
 from ..sweep.tabulate import KINDS
 from ..sweep.tally import EMPTY, add
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
@@ -96,19 +96,19 @@ def _count_calls(request: SweepRequest, shard_: str | None) -> int:
 
 def _count_failures(request: SweepRequest, name: str) -> int:
     """Sweep a planted backend in the same way over a few calls, and count its failing verdicts."""
-    small_order = request._replace(
+    small_request = request._replace(
         backend=f"broken:{name}", domain=_PLANTED_DOMAIN, ways=request.ways[:1], isolation="none"
     )
     try:
         total = EMPTY
-        for block in blocks_of(small_order.domain):
-            total = add(total, run_block(small_order, block))
+        for block in blocks_of(small_request.domain):
+            total = add(total, run_block(small_request, block))
         return sum(counts.get(FAIL, 0) for counts in total.verdicts.values())
     finally:
         close_backend()
 
 
-def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: Spec) -> Results:
+def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: Spec) -> SweepResults:
     canaries = {name: _count_failures(request, name) for name in planted.SWEPT}
     with quiet_backend():
         who = identify(request)
@@ -165,7 +165,7 @@ def _announce(request: SweepRequest, shard_: str | None) -> None:
         say(f"shard {shard_} of them: {count_noun(_count_calls(request, shard_), 'call')}")
 
 
-def _conclude(shard_: str | None, results: Results) -> tuple[int, str]:
+def _conclude(shard_: str | None, results: SweepResults) -> tuple[int, str]:
     escaped = planted.find_uncaught(planted.SWEPT, results.footer["canaries"])
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
@@ -180,7 +180,7 @@ def _conclude(shard_: str | None, results: Results) -> tuple[int, str]:
     return CONFORMS, "every call went as the documents say"
 
 
-def _show(results: Results, code: int, why: str) -> None:
+def _show(results: SweepResults, code: int, why: str) -> None:
     total, who = results.total, results.header["backend"]
     say(paint("bold", f"{who['name']} {who['version']}"))
     say()

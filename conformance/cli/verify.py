@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +100,7 @@ def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Tru
         return FAILS
     predicate, own = certificate.statement.predicate, certificate.statement.own
     shown = predicate["passedTests"]  # what the tester waived is the tester's word, and shows nothing to others
-    types = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types if document else ()
+    types = plan.suite.spec.operation_of(document).types if document else ()
     lacking = [f"{document}/{type_}" for type_ in types if f"{document}/{type_}" not in shown]
     good = predicate["result"] == "PASSED" and not lacking
     signer, issuer = certificate.signer, certificate.issuer
@@ -135,8 +134,7 @@ def _list_unmet(require: Sequence[str] | None, claims: Path | None, plan: Plan, 
     if claims is not None and (pinned := read_claims(claims)) != evidence.claims:
         yield f"--claims {claims}: {describe_difference(pinned, evidence.claims)}"
     if names := check_requirements(require, plan):
-        target = {**evidence.header["target"], "require": [*evidence.header["target"]["require"], *names]}
-        demanded = conclude_evidence(plan, replace(evidence, header={**evidence.header, "target": target}))
+        demanded = conclude_evidence(plan, evidence.with_target(require=[*evidence.target.require, *names]))
         if demanded.exit_code:
             yield f"--require {' --require '.join(names)}: {demanded.why}"
 

@@ -77,7 +77,7 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
         _step(each, chosen, _content(type_, chosen["content"], math.prod(each.src), number + at), place)
         for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"], number))
     ]
-    dst = _last_dims(call, place)
+    dst = call.src[::-1] if place in ("first-of-2", "middle-of-3") else guess_answer(call)
     declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
     if chosen["declared"] == "partly":
         declared = tuple(None if (axis + number) % 2 else length for axis, length in enumerate(dst))
@@ -143,10 +143,6 @@ def _nodes(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
         "fork": [DrawnCall(src, whole, False), call],
         "shared-shape": [call, call],
     }[place]
-
-
-def _last_dims(call: DrawnCall, place: str) -> Lengths:
-    return call.src[::-1] if place in ("first-of-2", "middle-of-3") else guess_answer(call)
 
 
 # ── contents ──────────────────────────────────────────────────────────────────────────────────────

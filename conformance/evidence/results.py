@@ -7,7 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,6 +70,10 @@ class Evidence:
     @property
     def target(self) -> Target:
         return Target.from_json(self.header["target"])
+
+    def with_target(self, **changes: Any) -> Evidence:
+        """Return this evidence as if the run had been asked for something else."""
+        return replace(self, header={**self.header, "target": {**self.header["target"], **changes}})
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Judge:
     def _decide(self, node: ReshapeNode, document: str) -> Decision:
         if not self._covers(document, node):
             return Decision("not decided", (), (f"the document is not about {node.operation}",))
-        form = _form_of(node, self.spec.operations[self.spec.documents[document].operation])
+        form = _form_of(node, self.spec.operation_of(document))
         src, shape = known_dims(node.src), known_dims(node.shape)
         missing = tuple(_find_missing(node))
         if src is not None and shape is not None and node.special_zero is not None and not missing:

@@ -18,7 +18,7 @@ from ..model import Adapter, Case, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import run
 from .shrink import shrink
-from .write_case import case_text, is_failure, rule_against
+from .write_case import case_text, rule_against
 
 
 class Counterexample(NamedTuple):
@@ -60,7 +60,7 @@ def hunt(adapter: Adapter, scope: Scope, examples: int, number: int = 0) -> Hunt
         for row in rows_of([case], spec, compiled):
             if not scope.operations or row.operation in scope.operations:
                 (result,) = run([row], adapter, claims)
-                if is_failure(result):
+                if result.is_failure:
                     return Counterexample(row, result, rule_against(row, result))
         return None
 

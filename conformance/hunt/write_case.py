@@ -9,7 +9,7 @@ from typing import Any
 
 from ..draw.calls import DrawnCall, step_of
 from ..draw.rows import entries_rule
-from ..model import BAD, Case, Operand, Place, Result, Step, fails
+from ..model import BAD, Case, Operand, Place, Result, Step
 from ..model.cases import given_keys
 from ..plan.rows import Row
 from ..plan.steps import RowStep
@@ -31,10 +31,6 @@ _NEVER_DUE: Mapping[str, str] = {
 }
 """Diagnosis → rule, for faults that no meaning of the call excuses."""
 _ABOUT_DIMS = ("wrong dims", "wrong volume", "refused a legal call", "unsupported", "truncated", "too many elements")
-
-
-def is_failure(result: Result) -> bool:
-    return fails(result.verdicts.values())
 
 
 def rule_against(row: Row, result: Result) -> str:

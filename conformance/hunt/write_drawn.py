@@ -10,7 +10,7 @@ from ..plan.rows import Row, is_expressible, row_of
 from ..run.confirm import DIED
 from ..run.row import run
 from .shrink import shrink
-from .write_case import case_text, is_failure, rule_against
+from .write_case import case_text, rule_against
 
 MAX_CALLS = 30_000
 """Calls for one case; then the smallest found so far is written."""
@@ -93,7 +93,7 @@ class _Smaller:
             return None
         row = row_of(case, *way, self.row.contracts)
         (result,) = run([row], self.adapter, self.claims)
-        return (row, result) if is_failure(result) and result.diagnosis == self.result.diagnosis else None
+        return (row, result) if result.is_failure and result.diagnosis == self.result.diagnosis else None
 
 
 def _lengths(steps: int) -> Iterator[int]:

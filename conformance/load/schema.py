@@ -52,7 +52,7 @@ def _inline(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def is_printable(name: str) -> bool:
-    """Terminals and CI services take some texts for commands, and a message begins with the name of a file."""
+    """Ask whether a message may begin with a name: terminals and CI services read some texts as commands."""
     return name.isprintable() and "::" not in name
 
 
@@ -95,7 +95,7 @@ def _bundled_files() -> dict[Path, str]:
 
 @contextmanager
 def explained_by_schema() -> Iterator[None]:
-    """If a bundled file cannot be used because it does not pass its schema, raise Malformed."""
+    """Raise Malformed if a bundled file cannot be used because it does not pass its schema."""
     try:
         yield
     except Malformed:

@@ -157,7 +157,7 @@ class _SpecReader:
                 self.is_known(what, name, names, _at(place, entry, key, at))
 
     def pointers(self, value: Mapping[str, Any] | None, place: Place) -> tuple[Pointer, ...]:
-        """`{document: [line, words] or a list of those}`, checked against the documents' lengths."""
+        """Read `{document: [line, words] or a list of those}`, and check it against the documents' lengths."""
         result = []
         for document, at in (value or {}).items():
             here = Place(place.path, value.lines[document]) if isinstance(value, Map) else place

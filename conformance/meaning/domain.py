@@ -47,7 +47,7 @@ def calls(domain: Domain) -> Iterator[tuple[Lengths, Lengths, bool]]:
     """Yield (src, shape, special_zero) of every call of a domain: fewer entries first, then smaller ones."""
     sources = _by_size(domain.ranks, range(domain.longest + 1))
     shapes = _by_size(domain.entries, range(domain.lowest, domain.highest + 1))
-    pairs = sorted(itertools.product(sources, shapes), key=lambda pair: (_sum(pair), pair))
+    pairs = sorted(itertools.product(sources, shapes), key=lambda pair: (*map(sum, zip(*pair, strict=True)), pair))
     for of_src, of_shape in pairs:
         for src, shape in itertools.product(sources[of_src], shapes[of_shape]):
             yield src, shape, False
@@ -67,10 +67,6 @@ def far_calls() -> Iterator[tuple[Lengths, Lengths, bool]]:
 
 
 _Size = tuple[int, int]
-
-
-def _sum(pair: tuple[_Size, _Size]) -> _Size:
-    return pair[0][0] + pair[1][0], pair[0][1] + pair[1][1]
 
 
 def _by_size(most: int, values: range) -> dict[_Size, list[Lengths]]:

@@ -9,10 +9,6 @@ from .compiled_rules import fault_condition
 from .expression import Invalid
 
 
-def _always(_: PlainCall) -> bool:
-    return True
-
-
 class KnownFaults:
     """Some faults, with their conditions compiled."""
 
@@ -21,7 +17,7 @@ class KnownFaults:
         problems = []
         for fault in faults:
             if fault.when is None:
-                self._conditions.append((fault, _always))
+                self._conditions.append((fault, lambda _: True))
                 continue
             try:
                 self._conditions.append((fault, fault_condition(fault.when.text, legal=not fault.rules)))

@@ -153,9 +153,9 @@ class Isolated(Adapter, Protocol):
     """An adapter in another process, which can be ended and started again."""
 
     def renew(self) -> None:
-        """The next call has a process that has made no other."""
+        """Give the next call a process that has made no other."""
 
     def restart(self) -> None:
-        """The next call has a process that was started from nothing."""
+        """Give the next call a process that was started from nothing."""
 
     def close(self) -> None: ...

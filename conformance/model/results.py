@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from ..system.json_forms import COUNT, MapOf, OrNull, with_tuples
 from ..system.text import format_dims
-from .verdicts import VERDICTS, Verdict
+from .verdicts import VERDICTS, Verdict, fails
 
 OutcomeKind = Literal["tensor", "rejected", "unsupported", "crash", "timeout", "error", "none"]
 """`none`: no answer was recorded at all, because the row did not run."""
@@ -111,6 +111,11 @@ class Result(NamedTuple):
     @property
     def outcome(self) -> Outcome:
         return self.outcome_of(self.step)
+
+    @property
+    def is_failure(self) -> bool:
+        """Ask whether the row fails or errs in some document."""
+        return fails(self.verdicts.values())
 
     def outcome_of(self, step: int) -> Outcome:
         """Return the outcome of a step. Generated steps have only that of the deciding one."""

@@ -210,6 +210,9 @@ class Spec:
     def types(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(type_ for operation in self.operations.values() for type_ in operation.types))
 
+    def operation_of(self, document: str) -> Operation:
+        return self.operations[self.documents[document].operation]
+
 
 class KnownFault(NamedTuple):
     """One fault, the backends that have it, and the calls that it may hit."""

@@ -302,11 +302,8 @@ def _conclude_on_common(old: Evidence, new: Evidence, plan: Plan, left_out: Set[
         whole = challenge(plan, evidence.header.get("nonce"))
         rows = tuple(row for row in whole.rows if row.id not in left_out)
         results = tuple(result for result in evidence.results if result.row not in left_out)
-        target = {**evidence.header["target"], "operations": [], "documents": [], "types": [], "select": select}
-        header = {**evidence.header, "target": target}
-        return conclude_evidence(
-            replace(whole, rows=rows, select=select), replace(evidence, header=header, results=results)
-        )
+        asked = evidence.with_target(operations=[], documents=[], types=[], select=select)
+        return conclude_evidence(replace(whole, rows=rows, select=select), replace(asked, results=results))
 
     return conclude_on(old), conclude_on(new)
 

@@ -76,7 +76,7 @@ def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | N
         return "the backend ran in the suite's own process, which it could change; run it without --isolation none"
     if document is None or plan.suite.lost or conclusion.exit_code in VOIDS_CERTIFICATES:
         return conclusion.why if conclusion.exit_code else None
-    listed = plan.suite.spec.operations[plan.suite.spec.documents[document].operation].types
+    listed = plan.suite.spec.operation_of(document).types
     words = {standing.type: standing.word for standing in conclusion.standings if standing.document == document}
     lacking = [type_ for type_ in (*listed, *words) if words.get(type_) != "conforms"]
     return f"{document} is not shown for {', '.join(dict.fromkeys(lacking))}" if lacking else None

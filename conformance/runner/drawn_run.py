@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..evidence.drawn import SEED
 from ..evidence.results import DrawnCounts, Target
 from ..isolate.backend import CallRows, close_backend
-from ..model import Adapter, Result, fails
+from ..model import Adapter, Result
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, Row
 from ..system.late import go_on
@@ -72,7 +72,7 @@ class DrawnRun:
                 row = sent.popleft()
                 self.calls += 1
                 result = self._setup.apply_waivers(row, called)
-                is_bad, is_waived = fails(result.verdicts.values()), result.waiver is not None
+                is_bad, is_waived = result.is_failure, result.waiver is not None
                 self.failures += is_bad
                 self.waived += is_waived and not is_bad
                 kind = (failure_kind_of(row, result), result.waiver)

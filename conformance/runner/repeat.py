@@ -12,7 +12,7 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..evidence.subject import Subject
 from ..isolate.backend import isolation_of, note_opened_files, run_rows, use_backend
-from ..model import Claims, Identity, Result, fails
+from ..model import Claims, Identity, Result
 from ..plan.rows import Plan, Row, drawn_number
 from ..verdict.drawn_calls import draw_calls, failure_kind_of
 from .run_suite import read_subject_of
@@ -69,7 +69,7 @@ def _differences(before: Mapping[str, Result], every: Mapping[str, Row], again: 
     for now in again:
         was, row = before.get(now.row), every[now.row]
         if was is None:  # a drawn row that did not fail, or not as the first of its kind
-            if fails(now.verdicts.values()) and failure_kind_of(row, now) not in kinds:
+            if now.is_failure and failure_kind_of(row, now) not in kinds:
                 yield f"{row.id}: the evidence says that no drawn row fails so, now {answer(now)}"
         elif _comparable(was) != _comparable(now):
             same = answer(was) == answer(now)

@@ -32,7 +32,7 @@ from ..isolate.backend import (
     use_jobs,
 )
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
-from ..model import BAD, NOT_RUN, Adapter, Claims, Result, fails
+from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.quick import quick_rows
 from ..plan.rows import Plan, Row, drawn_number, has_many_elements
 from ..run.confirm import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
@@ -224,7 +224,7 @@ def note_after_hangs(uncalled: Counter[str], seconds: float, max_hangs: int) -> 
 
 def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
     """Say how many calls of a row that passed had time, if it would have had more."""
-    if 1 < result.outcome.calls < row.case.times and not fails(result.verdicts.values()):
+    if 1 < result.outcome.calls < row.case.times and not result.is_failure:
         yield f"{row.id}: {result.outcome.calls:,} of {row.case.times:,} calls had time in {MAX_SECONDS} s"
 
 

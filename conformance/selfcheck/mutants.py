@@ -67,8 +67,8 @@ def rows_to_run(rows: Iterable[Row]) -> list[Row]:
     seen: set[str] = set()
     kept = []
     for row in rows:
-        great = any(volume_of(step.src) >= SHARED_FROM_ELEMENTS for step in row.case.steps)
-        if not (row.case.large or (great and row.case.id in seen)):
+        has_many = any(volume_of(step.src) >= SHARED_FROM_ELEMENTS for step in row.case.steps)
+        if not (row.case.large or (has_many and row.case.id in seen)):
             kept.append(row)
         seen.add(row.case.id)
     return kept
@@ -87,7 +87,7 @@ def fails_on(row: Row, backend: Adapter) -> bool:
 # ── planted backends ──────────────────────────────────────────────────────────────────────────────
 
 
-class Planted(NamedTuple):
+class PlantedResult(NamedTuple):
     """The cases that notice a backend with one false belief."""
 
     name: str
@@ -121,7 +121,7 @@ def drawn_rows(suite: Suite) -> list[Row]:
     return list(Drawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, count_drawn_rows())))
 
 
-def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Planted:
+def try_backend(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> PlantedResult:
     """Run a backend over the rows. Only if none of them notices it, try those that take long, and drawn rows."""
     adapter = backend()
     killers: dict[str, dict[str, None]] = {}
@@ -141,7 +141,7 @@ def plant(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> Plant
         killers |= {backend.breaks: {found.case.id: None}} if found else {}
     belief = inspect.getdoc(backend) or ""
     by_rule = {rule: tuple(cases) for rule, cases in killers.items()}
-    return Planted(backend.name, belief, backend.breaks, backend.classes, by_rule, (failed, others))
+    return PlantedResult(backend.name, belief, backend.breaks, backend.classes, by_rule, (failed, others))
 
 
 def find_unopposed_rules(suite: Suite, backends: Mapping[str, Any]) -> Iterator[str]:
@@ -162,7 +162,7 @@ def find_unopposed_rules(suite: Suite, backends: Mapping[str, Any]) -> Iterator[
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────
 
 
-class Deleted(NamedTuple):
+class DeletedRule(NamedTuple):
     """A contract without one of its rules."""
 
     rule: str
@@ -176,17 +176,17 @@ class Deleted(NamedTuple):
         return None if self.cases or self.proof else "deleting it changes what no case expects; write a witness"
 
 
-def delete(suite: Suite, rule_id: str) -> Deleted:
+def delete_rule(suite: Suite, rule_id: str) -> DeletedRule:
     rule = suite.spec.rules[rule_id]
     whole = contracts(suite.spec)
     if not rule.implied:
-        return Deleted(rule_id, tuple(case.id for case in witnesses(rule, suite, whole)), None)
+        return DeletedRule(rule_id, tuple(case.id for case in witnesses(rule, suite, whole)), None)
     lacking = contracts(suite.spec, without=rule_id)
     for document in sorted(rule.documents):
         one, other = whole[document].meaning, lacking[document].meaning
         if one is not other and any(one(*call)[:2] != other(*call)[:2] for call in calls(SMALL_DOMAIN)):
-            return Deleted(rule_id, (), None)
-    return Deleted(rule_id, (), f"implied by the other rules: without it {SMALL_DOMAIN} mean the same")
+            return DeletedRule(rule_id, (), None)
+    return DeletedRule(rule_id, (), f"implied by the other rules: without it {SMALL_DOMAIN} mean the same")
 
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────

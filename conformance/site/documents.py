@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..meaning.contract import Contract
-from ..model import WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec, fails
+from ..model import WEIGHTS, Call, Case, Document, Finding, Meaning, Rule, Spec
 from ..plan.rows import Plan, Row
 from ..report.finished_run import FinishedRun
 from ..report.picture import Picture, draw_reading
@@ -166,7 +166,7 @@ def _count_failing(runs: Sequence[FinishedRun]) -> Failing:
     return Counter(
         case
         for run in runs
-        for case in {result.row.partition("[")[0] for result in run.evidence.results if fails(result.verdicts.values())}
+        for case in {result.row.partition("[")[0] for result in run.evidence.results if result.is_failure}
     )
 
 

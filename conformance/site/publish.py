@@ -150,7 +150,7 @@ def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
             yield row.id
 
 
-def folders(reports: Path) -> list[Path]:
+def published_folders(reports: Path) -> list[Path]:
     """Return the folders that hold published results."""
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
@@ -247,7 +247,7 @@ def _read_runs(
     reports: Path, plan: Plan, new: Mapping[Path, Publication], certificates: Mapping[Path, Certificate | str]
 ) -> Iterator[tuple[Path, FinishedRun | str]]:
     """Yield each published run, judged again unless it is new or certified, or why it is not on the page."""
-    for folder in folders(reports):
+    for folder in published_folders(reports):
         if folder in new:
             yield folder, new[folder].run
             continue
@@ -263,6 +263,6 @@ def _read_runs(
             yield folder, str(refused)
 
 
-def size(reports: Path) -> int:
-    """Bytes of all that is published."""
+def count_bytes(reports: Path) -> int:
+    """Count the bytes of all that is published."""
     return sum(path.stat().st_size for path in reports.rglob("*") if path.is_file())

@@ -70,7 +70,7 @@ def write_register(
 
 
 def check_for_site(folder: Path, plan: Plan, trust: Trust) -> Certificate:
-    """Like `check_certificate`; a signed certificate needs keys, so that its page and the list show one level."""
+    """Call `check_certificate`; refuse a signed one without keys, or its page and the list would show two levels."""
     if trust.allowed is None and is_signed(folder / STATEMENT):
         raise InvalidEvidence(f"{folder / STATEMENT}: is signed; put the keys that may sign into the site as {SIGNERS}")
     return check_certificate(folder, plan, trust)

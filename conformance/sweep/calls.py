@@ -42,7 +42,7 @@ def nodes_of(operation: str, given: Given, shape_type: str, shapes: tuple[Length
 
 
 @lru_cache(4)
-def shape_images(shape_type: str, shapes: tuple[Lengths, ...]) -> list[GuardedBuffer]:
+def lay_out_shapes(shape_type: str, shapes: tuple[Lengths, ...]) -> list[GuardedBuffer]:
     return [lay_out_shape(shape_type, (len(shape),), shape) for shape in shapes]
 
 

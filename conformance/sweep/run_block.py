@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..hunt.write_case import call_case, case_text, is_failure, rule_against
+from ..hunt.write_case import call_case, case_text, rule_against
 from ..isolate.backend import as_remote
 from ..meaning.domain import Lengths
 from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut
@@ -25,7 +25,7 @@ from ..run.call import conclude_call
 from ..run.row import conclude_row
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest
-from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, nodes_of, shape_images
+from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, nodes_of
 from .context import Context, Lost, context_of
 from .tabulate import KINDS, LEGAL, Table, lengths, tabulate
 from .tally import FailedCalls, Tally
@@ -122,7 +122,7 @@ class BlockRun:
 
     def _call(self, way: CallVariant, wants: list[list[Want]]) -> None:
         nodes = nodes_of(way.operation, way.given, way.shape_type, self.shapes)
-        shapes = shape_images(way.shape_type, self.shapes) if way.given == "runtime" else []
+        shapes = lay_out_shapes(way.shape_type, self.shapes) if way.given == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
         rank = max(self.block.rank, self.block.entries)
@@ -166,7 +166,7 @@ class BlockRun:
                 if result.verdicts[document] != usual:
                     self._verdicts[document][usual] -= 1
                     self._verdicts[document][result.verdicts[document]] += 1
-        if is_failure(result):
+        if result.is_failure:
             self._keep(way, call, row, result)
 
     def _keep(self, way: CallVariant, call: Call, row: Row, result: Result) -> None:

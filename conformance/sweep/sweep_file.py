@@ -29,7 +29,7 @@ from .tally import EMPTY, INTEGER, TALLY_FORM, Tally, add
 FILE = "sweep.jsonl"
 
 
-class Results(NamedTuple):
+class SweepResults(NamedTuple):
     """A whole result file."""
 
     header: Mapping[str, Any]
@@ -62,14 +62,14 @@ class SweepWriter(Journal):
         self.write(_block_record(block, False))
         self.flush()
 
-    def close(self, seconds: float, canaries: Mapping[str, int]) -> Results:
+    def close(self, seconds: float, canaries: Mapping[str, int]) -> SweepResults:
         """Write the footer and give the file its name; Tampered if it does not hold what this writer wrote."""
         footer = self.write_footer(
             {"resumed": self.resumed, **self.total.to_json()},
             {"canaries": dict(canaries), "seconds": round(seconds, 3)},
         )
         self.give_name()
-        return Results(self._header, self.total, footer)
+        return SweepResults(self._header, self.total, footer)
 
 
 def _block_record(block: Tally, resumed: bool) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def clear(folder: Path, resuming: bool) -> None:
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def read(path: Path) -> Results:
+def read(path: Path) -> SweepResults:
     """Read a result file; InvalidEvidence if it is not whole, was changed, or holds what no sweep writes."""
     total, resumed = EMPTY, 0
     with open_journal(path) as stream:
@@ -99,7 +99,7 @@ def read(path: Path) -> Results:
     due = reader.header["calls"]
     if total.calls != due and (reader.header["shard"] is None or total.calls > due):
         raise InvalidEvidence(f"{path}: it holds {total.calls:,} calls, and its header says {due:,}")
-    return Results(reader.header, total, reader.footer)
+    return SweepResults(reader.header, total, reader.footer)
 
 
 def salvage(path: Path, header: Mapping[str, Any], due: Iterable[int]) -> list[Tally]:

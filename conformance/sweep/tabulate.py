@@ -18,8 +18,8 @@ import numpy as np
 from ..meaning.contract import Contract, is_within
 from ..model import Array
 
-LEGAL, ILLEGAL, UNSPECIFIED = 0, 1, 2
 KINDS = ("legal", "illegal", "unspecified")
+LEGAL = KINDS.index("legal")
 FREE = int(np.iinfo(np.int64).min)
 """The value None in a column: an entry of dst that no rule fixes."""
 Value = Any

@@ -119,7 +119,7 @@ def replace_bytes(path: Path, content: bytes) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Like `replace_bytes`, for text, which is written as UTF-8; half of a surrogate pair is written out."""
+    """Do what `replace_bytes` does, for text, written as UTF-8; half of a surrogate pair is written out."""
     replace_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 

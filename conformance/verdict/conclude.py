@@ -129,8 +129,7 @@ def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:
 
 def conclude_claims(plan: Plan, evidence: Evidence) -> Conclusion:
     """Conclude about all that is claimed, also if the run was asked for less: then rows are missing."""
-    target = {**evidence.header["target"], "operations": [], "documents": [], "types": []}
-    return conclude_evidence(plan, replace(evidence, header={**evidence.header, "target": target}))
+    return conclude_evidence(plan, evidence.with_target(operations=[], documents=[], types=[]))
 
 
 def _lacks_rows(plan: Plan, results: Mapping[str, Result], target: Target, claims: Claims) -> bool:

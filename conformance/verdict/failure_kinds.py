@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
-from ..model import BAD, WAIVED, Case, Claims, Result, Verdict, fails
+from ..model import BAD, WAIVED, Case, Claims, Result, Verdict
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row
@@ -72,7 +72,7 @@ class Failures:
 
     @property
     def title(self) -> str:
-        alive = any(fails(result.verdicts.values()) for kind in self.kinds for _, result in kind.members)
+        alive = any(result.is_failure for kind in self.kinds for _, result in kind.members)
         return "failures" if alive else "failures, all waived"
 
 
@@ -136,7 +136,7 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
     """
     results = {result.row: result for result in evidence.results if result.diagnosis and result.outcome.kind != "none"}
     rows = [(row, results[row.id]) for row in plan_of_run(plan, evidence).rows if row.id in results]
-    failed = sort_failures((each for each in rows if fails(each[1].verdicts.values())), conclusion)
+    failed = sort_failures((each for each in rows if each[1].is_failure), conclusion)
     target, claims = evidence.target, evidence.claims
     inside = sum(_count_tests_of(each, BAD, target, claims) for each in failed)
     outside = sum(verdict in BAD for _, result in failed for verdict in result.verdicts.values()) - inside

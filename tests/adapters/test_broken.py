@@ -21,7 +21,7 @@ from conformance.run.at_once import run_in_threads
 from conformance.run.call import arguments_of
 from conformance.run.row import run_row
 from conformance.selfcheck.mutants import (
-    Planted,
+    PlantedResult,
     broken_backends,
     drawn_rows,
     fails_on,
@@ -156,22 +156,22 @@ def test_a_planted_backend_misspelt_is_answered_with_the_nearest() -> None:
         load_adapter("broken:zero-flag-ignore")
 
 
-def make_result(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, int], classes: str = "A") -> Planted:
-    return Planted("odd", "Odd.", "one-infer", classes, killers, elsewhere)
+def result_of(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, int], classes: str = "A") -> PlantedResult:
+    return PlantedResult("odd", "Odd.", "one-infer", classes, killers, elsewhere)
 
 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (make_result({"one-infer": ("a",)}, (5, 10)), None),
-        (make_result({}, (0, 10)), "by no case at all"),
-        (make_result({"zero-copies": ("b",)}, (1, 10)), "only by cases of zero-copies"),
-        (make_result({"one-infer": ("a",)}, (6, 10)), "fails 6 of 10 rows of other rules"),
-        (make_result({"one-infer": ("a",)}, (10, 10), "R"), None),
-        (make_result({"zero-copies": ("b",)}, (10, 10), "R"), "no case of one-infer"),
+        (result_of({"one-infer": ("a",)}, (5, 10)), None),
+        (result_of({}, (0, 10)), "by no case at all"),
+        (result_of({"zero-copies": ("b",)}, (1, 10)), "only by cases of zero-copies"),
+        (result_of({"one-infer": ("a",)}, (6, 10)), "fails 6 of 10 rows of other rules"),
+        (result_of({"one-infer": ("a",)}, (10, 10), "R"), None),
+        (result_of({"zero-copies": ("b",)}, (10, 10), "R"), "no case of one-infer"),
     ],
 )
-def test_a_planted_backend_must_fail_its_rule_and_little_else(found: Planted, words: str | None) -> None:
+def test_a_planted_backend_must_fail_its_rule_and_little_else(found: PlantedResult, words: str | None) -> None:
     assert (found.wrong is None) if words is None else words in (found.wrong or "")
 
 

@@ -17,7 +17,6 @@ from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.hunt.hunt import Counterexample, HuntResult, Scope, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
-from conformance.hunt.write_case import is_failure
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
@@ -65,9 +64,9 @@ def find(name: str, examples: int, folder: Path) -> HuntResult:
     counterexample = found_by(hunted)
     again = paste_row(counterexample, folder)
     (result,) = run([again], BROKEN[name]())
-    assert is_failure(result), f"{name}: what was pasted does not fail:\n{counterexample.text}"
+    assert result.is_failure, f"{name}: what was pasted does not fail:\n{counterexample.text}"
     (result,) = run([again], load_adapter("reference"))
-    assert not is_failure(result), f"the reference fails what was pasted:\n{counterexample.text}"
+    assert not result.is_failure, f"the reference fails what was pasted:\n{counterexample.text}"
     return hunted
 
 

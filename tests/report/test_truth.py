@@ -11,7 +11,6 @@ import pytest
 from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import parse, read_content
 from conformance.load.cases import load_suite
-from conformance.model import fails
 from conformance.report import embedded
 from conformance.report.summary import name_facet
 
@@ -47,7 +46,7 @@ def evidence_of(page: Path) -> Path:
 def failing_cases(page: Path) -> set[str]:
     """The cases that fail in the evidence of a page."""
     evidence = parse(read_content(evidence_of(page)), evidence_of(page))
-    return {each.row.partition("[")[0] for each in evidence.results if fails(each.verdicts.values())}
+    return {each.row.partition("[")[0] for each in evidence.results if each.is_failure}
 
 
 def holds(sentence: str, page: Path, cases: set[str]) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import pack, read
-from conformance.model import Result, fails
+from conformance.model import Result
 from tests.builders import Command, mini, spare_planted
 
 FLUSHES = mini("Flushes")
@@ -14,7 +14,7 @@ HERE = ("--isolation", "none")
 
 
 def failed_rows(folder: Path) -> list[str]:
-    return [r.row for r in read(folder / "results.jsonl").results if fails(r.verdicts.values())]
+    return [r.row for r in read(folder / "results.jsonl").results if r.is_failure]
 
 
 def rows_run(folder: Path) -> list[Result]:

@@ -20,7 +20,6 @@ from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn,
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
-from conformance.hunt.write_case import is_failure
 from conformance.hunt.write_drawn import write_as_drawn, write_smallest
 from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases
@@ -111,7 +110,7 @@ def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.Monke
     assert evidence.footer["drawn"] == {"calls": 41, "failures": 0, "left_out": 40}
     assert ticks[-1] == len(PLAN.rows) + count_drawn_rows()
     assert "41 drawn rows, none failed: every three of 17 factors met" in str(describe_drawn(evidence, SUITE.spec))
-    assert not [result.row for result in read_and_judge(tmp_path / RESULTS, PLAN).results if is_failure(result)]
+    assert not [result.row for result in read_and_judge(tmp_path / RESULTS, PLAN).results if result.is_failure]
 
 
 def test_drawn_rows_come_before_many_elements(tmp_path: Path) -> None:
@@ -237,7 +236,7 @@ class TakesListedShapes(Reference):
 def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
     adapter = TakesListedShapes()
     rows = [row for row in many if row.case.shape_type]
-    failing = [(row, result) for row in rows if is_failure(result := next(run([row], adapter, EVERYTHING)))]
+    failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure]
     assert failing
     for row, result in failing:
         smallest = write_smallest(row, result, adapter, EVERYTHING)
@@ -248,7 +247,7 @@ def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
 def test_a_row_that_fails_stands_in_the_evidence_and_decides(ring: tuple[Path, Evidence]) -> None:
     _, evidence = ring
     failing = [result for result in evidence.results if drawn_number(result.row)]
-    assert [result for result in evidence.results if is_failure(result)] == failing
+    assert [result for result in evidence.results if result.is_failure] == failing
     assert {result.diagnosis for result in failing} == {"answer changed later"}
     assert all(result.row.startswith("drawn-0-") for result in failing)
     assert evidence.footer["drawn"]["failures"] >= len(failing) > 0
@@ -264,8 +263,8 @@ def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_p
     (tmp_path / "cases" / "found.yaml").write_text(f"about: Found.\ncases:\n{result.case}", encoding="utf-8")
     rows = plan_of(with_cases(SUITE.spec, tmp_path)).rows
     again = next(r for r in rows if (r.operation, r.given, r.shape_type) == (row.operation, row.given, row.shape_type))
-    assert is_failure(next(run([again], load_adapter(RING))))
-    assert not is_failure(next(run([again], load_adapter("reference"))))
+    assert next(run([again], load_adapter(RING))).is_failure
+    assert not next(run([again], load_adapter("reference"))).is_failure
 
 
 def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Evidence]) -> None:
@@ -343,4 +342,4 @@ def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
 @pytest.mark.slow
 def test_the_reference_passes_every_drawn_row(many: list[Row]) -> None:
     reference = load_adapter("reference")
-    assert [row.id for row in many if is_failure(next(run([row], reference)))] == []
+    assert [row.id for row in many if next(run([row], reference)).is_failure] == []

@@ -183,7 +183,7 @@ def test_a_summary_that_fails_keeps_the_verdict(
 @pytest.mark.exhaustive
 def test_a_certificate_is_made_without_a_page_that_fails(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.report.junit.render", fail)
-    monkeypatch.setattr("conformance.certificate.page.draw", fail)
+    monkeypatch.setattr("conformance.certificate.page.draw_badge", fail)
     said = reporting("certify", FAILS_WHEN_DRAWN, "--suite", reporting.folder, "--out", reporting.out).expect(1)
     for name in ("junit.xml", "certificate.svg"):
         assert f"{name} is not written: the suite failed with ZeroDivisionError: planted" in said.err

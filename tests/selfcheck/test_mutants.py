@@ -14,7 +14,7 @@ from conformance.selfcheck.check_cases import reason_holds, reference_problems
 from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     KillerSearch,
-    delete,
+    delete_rule,
     find_outdated_proofs,
     reference_mutants,
     rows_to_run,
@@ -139,14 +139,16 @@ def test_a_reason_that_no_contract_gives_is_named_in_every_row(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", WITH_CONTRACT)
 def test_deleting_a_rule_contradicts_a_case(rule: str) -> None:
-    deleted = delete(bundled_plan().suite, rule)
+    deleted = delete_rule(bundled_plan().suite, rule)
     assert deleted.wrong is None
     assert bool(deleted.proof) == bundled_plan().suite.spec.rules[rule].implied
 
 
 def test_deleting_a_rule_without_cases_is_a_problem() -> None:
     cases = {name: case for name, case in bundled_plan().suite.cases.items() if case.rule != "one-infer"}
-    assert "write a witness" in (delete(Suite(bundled_plan().suite.spec, Cases(cases), ""), "one-infer").wrong or "")
+    assert "write a witness" in (
+        delete_rule(Suite(bundled_plan().suite.spec, Cases(cases), ""), "one-infer").wrong or ""
+    )
 
 
 # ── mutants of the reference ────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
 from conformance.report.verify import verify
-from conformance.site.publish import check_site, size, write_pages
+from conformance.site.publish import check_site, count_bytes, write_pages
 from tests.builders import (
     ROOT,
     Cli,
@@ -251,7 +251,7 @@ published_here = pytest.mark.skipif(
 def test_what_is_published_stays_small() -> None:
     if not list(REPORTS.glob(f"*/{PUBLISHED}")):
         pytest.skip("reports/ is packed as it was before; publish it again")
-    assert size(REPORTS) < MAX_BYTES
+    assert count_bytes(REPORTS) < MAX_BYTES
 
 
 @published_here

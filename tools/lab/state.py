@@ -12,7 +12,7 @@ from conformance.adapter import digest_of_adapter, name_and_device
 from conformance.evidence.folder import find_published_results, name_of
 from conformance.evidence.journal import Reader
 from conformance.evidence.results import FORMAT, InvalidEvidence, OtherFormat, read_content
-from conformance.site.publish import folders
+from conformance.site.publish import published_folders
 
 from .read import Environment, LabFile
 
@@ -47,7 +47,7 @@ def states(lab: LabFile, reports: Path, suite: str, days: int) -> Iterator[State
                 yield State(environment.name, backend, folder, STALE, reasons)
             else:
                 yield State(environment.name, backend, folder, CURRENT)
-    for found in folders(reports):
+    for found in published_folders(reports):
         if found.name not in wanted:
             yield State("", "", found.name, FOREIGN)
 
