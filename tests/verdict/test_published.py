@@ -1,5 +1,6 @@
 """A library does here what its published evidence says: a change of the suite that misses a known fault is noticed."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -34,3 +35,10 @@ def test_the_quick_rows_come_to_what_is_published(name: str, tmp_path: Path) -> 
     assert {result.row: (result.verdicts, result.diagnosis) for result in here.results if result.row in rows} == {
         result.row: rows[result.row] for result in here.results if result.row in rows
     }
+
+
+@pytest.mark.skipif(not (REPORTS / "register.json").is_file(), reason="only a clone has reports/")
+def test_no_published_certificate_is_refused() -> None:
+    """Such as for a page that is older than the list of faults."""
+    entries = json.loads((REPORTS / "register.json").read_text(encoding="utf-8"))
+    assert {entry["folder"]: entry["why"] for entry in entries if entry["level"] is None} == {}
