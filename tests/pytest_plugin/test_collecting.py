@@ -231,9 +231,9 @@ def test_a_package_with_our_name(few: Path, adapter: str, conftest: str) -> None
     assert done.code == (0 if adapter == "reference" else 1)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-@pytest.mark.parametrize("option", ["-n", pytest.param("--conformance-jobs", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("option", ["-n", "--conformance-jobs"])
 def test_a_package_with_our_name_and_several_processes(few: Path, backend: str, option: str) -> None:
     name_package(few)
     done = DoneInNewPython(few, *SUITE, FILE, "-q", "--type", "f32", option, "2", adapter=f"{backend}:Prints")
