@@ -242,6 +242,7 @@ def test_a_backend_that_cannot_start_ends_with_its_code(tmp_path: Path, rehearse
     assert runner.run("conclude").code == int(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["conformance.py", "conformance/__main__.py", "conformance/__init__.py", "secrets.py"])
 def test_a_module_of_the_workspace_is_not_the_suite(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)

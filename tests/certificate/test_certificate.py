@@ -75,6 +75,7 @@ def test_a_certificate_without_audit_or_challenge_is_lower(lab: Lab) -> None:
     assert "Not signed: anybody can have written this page" in " ".join((out / PAGE).read_text().split())
 
 
+@pytest.mark.slow
 def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise somebody could swap it between the check and the use."""
     opened: Counter[Path] = Counter()
@@ -637,6 +638,7 @@ def test_revoked_keys_need_those_that_are_allowed(lab: Lab) -> None:
         check_certificate(lab.folder, lab.plan, Trust(challenge=lab.challenge, revoked=lab.key("vendor.pub")))
 
 
+@pytest.mark.slow
 def test_what_the_vendor_waives_shows_nothing_to_others(lab: Lab, cli: Cli) -> None:
     (lab.home / "wrong.py").write_text(BACKEND + ZEROS)
     waivers = lab.home / "waivers.yaml"

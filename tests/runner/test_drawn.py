@@ -80,6 +80,7 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
     assert "drawn" not in evidence.footer
 
 
+@pytest.mark.slow
 def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
     """Not one of fewer rows, and not one that ended before its last row."""
     evidence, whole = run_plan(tmp_path), count_drawn_rows()

@@ -61,6 +61,7 @@ def test_a_suite_must_let_each_planted_backend_fail(command: Command, tmp_path: 
     assert "AcceptsEverything" in command.run("reference").expect(5).last
 
 
+@pytest.mark.slow
 def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
     """Each is caught by the rule that it breaks: what it may pass, it passes."""
     plan = builders.plan_of_cases(tmp_path)

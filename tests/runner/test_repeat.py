@@ -69,6 +69,7 @@ def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path
     assert repeat(evidence, command.plan, mini("Flushes"), 10_000).differences == ()
 
 
+@pytest.mark.slow
 def test_evidence_cannot_leave_out_drawn_rows(
     command: Command, drawn: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:

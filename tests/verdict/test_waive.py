@@ -54,6 +54,7 @@ def test_a_waived_failure_is_counted_apart(command: Command, tmp_path: Path) -> 
     assert (result.outcome, result.waiver) == (Outcome("tensor", "f32", (8,)), 1), "and what came of it"
 
 
+@pytest.mark.slow
 def test_a_waiver_covers_the_drawn_rows_that_it_names(command: Command, tmp_path: Path) -> None:
     many = ("--drawn-rows", "300", "--waivers")
     said = command.run(FLUSHES, *many, waivers(tmp_path, {"case": None, "breaks": "same-content"})).expect(0)
