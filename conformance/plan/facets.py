@@ -33,8 +33,8 @@ def facets_of_case(case: Case) -> Iterator[str]:
 
 def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
     """Yield the facets of the rows of a case for one way of passing shape."""
-    is_src_known = case.known == "all" and (given != "runtime" or len({step.src for step in case.steps}) == 1)
-    if not is_src_known and (given != "runtime" or has_constant_nodes(case)):
+    is_shape_known = given != "runtime" or has_constant_nodes(case)
+    if is_shape_known and (case.known != "all" or (given == "runtime" and len({step.src for step in case.steps}) > 1)):
         yield "unknown-src"
     if given != "attribute":
         yield f"shape-type:{shape_type}"
