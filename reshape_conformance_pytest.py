@@ -44,7 +44,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--conformance-claims": {
         "metavar": "FILE", "action": "append", "help": "what the backend must claim, exactly",
     },
-    "--conformance-timeout": {"metavar": "SECONDS", "help": "limit of one call (20); the first may take 120"},
+    "--conformance-timeout": {"metavar": "SECONDS", "help": "limit of one call (20); until one is answered, 120"},
     "--conformance-memory": {"metavar": "MIB", "help": "limit of a process's address space (16384)"},
     "--conformance-isolation": {
         "metavar": "HOW", "help": "worker (a process for the backend, the default), case (one for each row) or none",

@@ -139,7 +139,6 @@ def _cases(spec: Spec, folder: Path | None, chosen: Mapping[str, str]) -> Iterat
 
 def _with_rows(entries: Iterable[dict[str, Any]], suite: Path | None) -> dict[str, Any]:
     """Return cases with the ids of their rows, and the digest of the suite that has them."""
-
     plan = load_plan(suite)
     rows = group_pairs((row.case.id, row.id) for row in plan.rows)
     return {"suite": plan.suite.digest, "cases": [{**entry, "rows": rows.get(entry["case"], ())} for entry in entries]}

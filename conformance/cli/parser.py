@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
-        self.suggest_on_error = False  # Python 3.15 would make a suggestion of its own
+        self.suggest_on_error = False  # Python 3.15 would suggest a choice, too
 
     def format_help(self) -> str:
         return fold_lines(super().format_help())

@@ -270,7 +270,7 @@ def test_another_file_is_noticed_by_its_check_alone(name: str, tmp_path: Path, m
     if "container" in name and shutil.which("bwrap") is None:
         pytest.skip("needs bwrap")
     if "start-up" in name and find_spec("sitecustomize"):
-        pytest.skip("this Python, such as Debian's, begins with a module of its own")
+        pytest.skip("this Python starts with a sitecustomize.py, as Debian's does")
     attack = ATTACKS[name]
     found, without_check = [], []
     for number in (1, 2):

@@ -101,8 +101,8 @@ NOT_DRAWN = (
     "a-deleted-program-takes-the-plan-along", "pool-is-gone-after-a-second",
 )  # fmt: skip
 """Hunts draw no shape with entries apart or where another lay, no form and no declared dims of a node before the last,
-at most five nodes, of which two share a shape and all have shapes of one kind, no threads of two types, no program that
-is deleted, and no pause. Cases find them."""
+at most five nodes, with two at most that share a shape and all shapes of one kind, no threads of two types, no program
+that is deleted, and no pause. Cases find them."""
 
 
 SLOW_TO_SHRINK = ("one-buffer-for-all-threads",)

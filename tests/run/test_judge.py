@@ -114,7 +114,7 @@ def test_of_two_equal_steps_the_first_decides() -> None:
 def diagnose_answer(
     outcome: Outcome, dst: tuple[int, ...], source: TensorSpec = SOURCE, earlier: Sequence[bytes] = ()
 ) -> Diagnosis | None:
-    """What is wrong with an answer where `dst` is due."""
+    """Say what is wrong with an answer where `dst` is due."""
     return diagnose(outcome, Meaning("legal", dst, ()), source, lay_out(source).elements, earlier)
 
 
