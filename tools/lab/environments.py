@@ -39,7 +39,8 @@ class CannotMake(CommandError):
 
 def lacking(environment: Environment) -> list[str]:
     """Return the needs of an environment that this machine does not meet."""
-    return [need for need in environment.needs if not _has(need)]
+    needs = environment.needs if environment.python is None else (*environment.needs, f"program:{environment.python}")
+    return [need for need in needs if not _has(need)]
 
 
 def _has(need: str) -> bool:
@@ -63,12 +64,12 @@ class Installation:
         """Install the suite and the packages, unless just these are installed; return whether something was done."""
         if not (self.clone / "pyproject.toml").is_file():
             raise CannotMake(f"{self.clone}: is no clone of the suite: it has no pyproject.toml; give its lab.yaml")
-        wanted = repr((self.environment.pip, self.environment.library))
+        wanted = repr((self.environment.python, self.environment.pip, self.environment.library))
         marker = self.home / _INSTALLED
         if self.python.exists() and marker.is_file() and marker.read_text(encoding="utf-8") == wanted:
             return False
         shutil.rmtree(self.home, ignore_errors=True)
-        self._call([sys.executable, "-m", "venv", str(self.home)], "make")
+        self._call([self.environment.python or sys.executable, "-m", "venv", str(self.home)], "make")
         install = [*_PIP, "install", "--quiet", "--no-compile", "--editable", "."]
         self._call([str(self.python), *install, *self.environment.pip], "install")
         if self.environment.library is not None:

@@ -34,6 +34,8 @@ class Environment(NamedTuple):
     name: str
     backends: tuple[str, ...]
     pip: tuple[str, ...] = ()
+    python: str | None = None
+    """The command of another Python than the one that runs the lab."""
     program: str | None = None
     """The command line of a backend that is not bundled."""
     build: str | None = None
