@@ -17,7 +17,7 @@ from ..isolate.process.supervise import Terminated
 from ..load.cases import load_suite
 from ..model import Suite
 from ..plan.quick import QUICK, quick_rows
-from ..plan.rows import Plan, Row, plan_of, plan_of_cases
+from ..plan.rows import Plan, Row, find_drawn, plan_of, plan_of_cases
 from ..plan.select import BadExpression, find_case, ids, select_rows
 from ..report.no_start import report_no_start
 from ..run.confirm import DEFAULT_HANGS, HangPolicy
@@ -53,7 +53,7 @@ def add_options(parser: Parser) -> None:
     add_request_options(parser)
     add_calls(parser)
     parser.many("--document", "ID", "judge by this document only")
-    text = "only rows with these words in their ids, facet:NAME or level:NAME; never conforms"
+    text = "only rows with these words in their ids, facet:NAME or level:NAME, or the drawn row of this name; never conforms"
     parser.once("-k", "EXPR", text, dest="select")
     text = "only a few hundred rows, which notice almost every planted backend; never conforms"
     parser.add_argument("--quick", action="store_true", help=text)
@@ -114,6 +114,8 @@ def _plan_of_few_cases(args: argparse.Namespace, suite: Suite) -> Plan | None:
         return None
     if args.select == QUICK:
         return plan_of_cases(suite, quick_rows().cases)
+    if find_drawn(args.select) is not None:
+        return plan_of_cases(suite, ())
     name = find_case(args.select, suite.cases)
     plan = None if name is None else plan_of_cases(suite, [name])
     return plan if plan and args.select.strip().rpartition("::")[2] in ids(plan.rows) else None
@@ -249,10 +251,10 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         what = f"--drawn-rows {args.drawn_rows} draws calls of the whole target"
         raise Usage(f"{what}; drop the options that choose a part of it")
     drawn_rows = request.drawn_rows if args.drawn_rows is None else args.drawn_rows
-    if partial or args.select not in (None, QUICK):
-        drawn_rows = 0
-    elif args.select == QUICK:
+    if args.select == QUICK and not partial:
         drawn_rows = min(drawn_rows, len(quick_rows().drawn))
+    elif partial or args.select is not None:
+        drawn_rows = 0 if partial or find_drawn(args.select) is None else 1
     return replace(
         request,
         target=replace(

@@ -70,7 +70,7 @@ def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
                     for document, each in conclusion.blames.get(row.id, {}).items()
                 },
                 "cause": kind.cause and {"id": kind.cause.fault.id, "guess": kind.cause.is_guess},
-                "repeat": None if result.case else shlex.join([*again, "-k", row.id]),
+                "repeat": None if result.went_right_alone else shlex.join([*again, "-k", row.id]),
             }  # fmt: skip
 
 
@@ -225,8 +225,9 @@ def _kind(
                 yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
         if result.case is not None:
             yield lines([verbatim(f"      {line}") for line in shown_lines(result.case, every_row)])
-        else:
+        if not result.went_right_alone:
             yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), '-k', row.id])}"))
+        if result.case is None:
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
 
 

@@ -45,13 +45,20 @@ class Drawn(NamedTuple):
     """The number of rows; some of them have several calls."""
     quick: bool = False
     """Whether they are those of --quick."""
+    only: int | None = None
+    """The number of the row that -k names, if it is the only one."""
 
     @property
     def numbers(self) -> Sequence[int]:
+        if self.only is not None:
+            return (self.only,)
         return quick_rows().drawn[: self.calls] if self.quick else range(self.calls)
 
     def to_json(self) -> dict[str, int]:
-        return {name: value for name, value in self._asdict().items() if value or name != "quick"}
+        return {
+            "seed": self.seed, "calls": self.calls, **({"quick": True} if self.quick else {}),
+            **({} if self.only is None else {"only": self.only}),
+        }  # fmt: skip
 
 
 def count_drawn_rows() -> int:

@@ -164,7 +164,7 @@ _HEADER_FORM = {
     "folders?": MapOf(str),
     "limits?": {"timeout?": Number(0, 1e9), "memory?": COUNT},
     "shards?": [{"shard": _SHARD, "started": is_time, "drawn?": COUNT}],
-    "drawn?": {"seed": COUNT, "calls": COUNT, "quick?": bool},
+    "drawn?": {"seed": COUNT, "calls": COUNT, "quick?": bool, "only?": COUNT},
     "nonce?": NONCE,
 }
 
@@ -289,7 +289,8 @@ def parse(data: bytes, path: Path) -> Evidence:
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise InvalidEvidence(f"{path}: the footer does not count the resumed rows; the file was changed")
     held, counts = sum(drawn_number(result.row) is not None for result in results), reader.footer.get("drawn", {})
-    if held > counts.get("failures", 0) + counts.get("waived", 0):
+    is_named = "only" in reader.header.get("drawn", {})  # by -k; otherwise only failures are held
+    if held > (counts.get("calls", 0) if is_named else counts.get("failures", 0) + counts.get("waived", 0)):
         raise InvalidEvidence(f"{path}: the footer does not count the drawn rows; the file was changed")
     if counts and counts["calls"] + counts.get("left_out", 0) > reader.header.get("drawn", {"calls": -1})["calls"]:
         raise InvalidEvidence(

@@ -117,6 +117,11 @@ class Result(NamedTuple):
         """Ask whether the row fails or errs in some document."""
         return fails(self.verdicts.values())
 
+    @property
+    def went_right_alone(self) -> bool:
+        """Ask whether the case of a drawn row went right in a fresh process, as its first line says then."""
+        return (self.case or "").startswith("#")
+
     def outcome_of(self, step: int) -> Outcome:
         """Return the outcome of a step. Generated steps have only that of the deciding one."""
         return self.outcomes[step if len(self.outcomes) > 1 else 0]

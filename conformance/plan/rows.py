@@ -113,13 +113,18 @@ def drawn_number(row_id: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def find_drawn(expression: str | None) -> tuple[int, int] | None:
+    """Return the seed and the number of the drawn row that -k names, or of the case of one; None if it names none."""
+    case, bracket, rest = (expression or "").strip().strip("'\"").rpartition("::")[2].partition("[")
+    return drawn_number(f"{case}{bracket or '['}{rest or ']'}")
+
+
 def explain_drawn(name: str) -> str:
-    """Say where a drawn row is, if that is its name, or how it begins; an empty text if not."""
-    wanted = name.strip().strip("'\"").rpartition("::")[2].partition("[")[0]
-    if drawn_number(f"{wanted}[]") is None:
+    """Say who has a drawn row, if that is its name; an empty text if not."""
+    if find_drawn(name) is None:
         return ""
-    what = f"{wanted} is a drawn row, which is in no file of cases"
-    return f"{what}; a whole run calls it, and the report has it as YAML if it fails"
+    what = f"{name.strip()} is a drawn row, which the claims of a backend decide"
+    return f"{what}; `conformance run BACKEND -k {name.strip().partition('[')[0]}` calls it"
 
 
 def has_many_elements(case: Case) -> bool:

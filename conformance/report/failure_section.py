@@ -198,7 +198,7 @@ def _make_full(
     decisive = [_find_broken(spec, rule, blames, documents)]
     if meaning.kind == "illegal" and meaning.rules[0] != decisive[0].rule.id:
         decisive.insert(0, _find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
-    commands = {"in the suite": run.commands(first.row)[0]}
+    commands = {"in the suite": run.commands(first)[0]}
     script = script_parts(first.row, run.backend)
     in_script = to_script and script is not None and len(script.steps) <= MAX_STEPS_IN_SCRIPT
     if script:

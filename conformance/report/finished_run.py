@@ -250,16 +250,17 @@ class FinishedRun:
             self._wants[key] = tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
         return self._wants[key]
 
-    def commands(self, row: Row) -> tuple[str, str]:
-        """Return the commands that repeat a row, ready to be pasted; a drawn row comes again in a whole run only."""
-        header = self.evidence.header
+    def commands(self, result: RowResult) -> tuple[str, str]:
+        """Return the commands that repeat a row, ready to be pasted; one that went right alone comes in a whole run."""
+        row, header = result.row, self.evidence.header
+        alone = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
+        run, session = alone, alone
         if drawn_number(row.id):
-            rest = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]
-        else:
-            rest = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
+            session = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]
+            run = session if result.result.went_right_alone else alone
         return (
-            shlex.join([*run_words(header), *rest]),
-            shlex.join(["pytest", "--adapter", self.backend, *suite_words(header, "--conformance-suite"), *rest]),
+            shlex.join([*run_words(header), *run]),
+            shlex.join(["pytest", "--adapter", self.backend, *suite_words(header, "--conformance-suite"), *session]),
         )
 
     @cached_property

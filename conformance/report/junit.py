@@ -104,5 +104,5 @@ def _render_row(run: FinishedRun, result: RowResult) -> Iterator[str]:
 def _describe(run: FinishedRun, result: RowResult) -> str:
     row = result.row
     rule, blames = run.plan.suite.spec.rules[row.case.rule], run.conclusion.blames.get(row.id)
-    text = format_failure(result, rule, run.commands(row), blames)
+    text = format_failure(result, rule, run.commands(result), blames)
     return text + "".join(f"\n{visible(line)}" for line in (result.result.case or "").rstrip().split("\n") if line)

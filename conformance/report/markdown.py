@@ -99,7 +99,7 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     if blames := run.blames_of(rows):
         yield f"  - {inert(format_blames(blames))}"
     yield f"  - {code(shorten(tell_error(first.detail or format_answer(first)), _MAX_CHARACTERS))}"
-    yield f"  - repeat with {code(run.commands(first.row)[0])}"
+    yield f"  - repeat with {code(run.commands(first)[0])}"
 
 
 def _keep_within(blocks: Iterable[tuple[int, Iterable[str]]], budget: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from ..evidence.results import DrawnCounts, Target
 from ..isolate.backend import CallRows, close_backend
 from ..model import Adapter, Result
 from ..plan.quick import QUICK
-from ..plan.rows import Plan, Row
+from ..plan.rows import Plan, Row, find_drawn
 from ..system.late import go_on
 from ..verdict.drawn_calls import failure_kind_of
 
@@ -30,11 +30,16 @@ class DrawnRun:
     def __init__(self, plan: Plan, setup: BackendSetup, calls: int, target: Target) -> None:
         from ..draw.rows import Drawer, Drawn  # slow to import, and not every run draws calls
 
-        self.drawn = Drawn(SEED, calls, plan.select == QUICK)
+        seed, only = find_drawn(plan.select) or (SEED, None)
+        self.drawn = Drawn(seed, calls, plan.select == QUICK, only)
         self.calls = self.failures = self.waived = self.left_out = 0
         self.notes: list[str] = []
         rows = enumerate(Drawer(plan.suite.spec, setup.claims).rows(self.drawn))
-        self._rows = (row for number, row in rows if target.has_in_shard(number))
+        named = "" if only is None or plan.select is None else plan.select.strip("' \"").rpartition("::")[2]
+        self._rows = (  # other claims can give another row the same number
+            row for number, row in rows
+            if target.has_in_shard(number) and (only is None or named in (row.id, row.case.id))
+        )  # fmt: skip
         self._setup = setup
 
     @property
@@ -46,6 +51,7 @@ class DrawnRun:
     def run(self, call: CallRows, open_another: Callable[[], Adapter]) -> Iterator[tuple[Row, Result | None]]:
         """Call the rows; yield each in their order, and the first failure of each kind, waived or not, with its case.
 
+        The row that -k names comes with its result in any case.
         After many kinds of failures, or a call that hung, no more are called. Another backend finds the small cases, as
         those that call rows may be busy.
         """
@@ -81,7 +87,7 @@ class DrawnRun:
                     failing += is_bad
                     yield row, self._with_case(row, result, another)
                 else:
-                    yield row, None
+                    yield row, None if self.drawn.only is None else result
                 if failing == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
         self.left_out = self.drawn.calls - self.calls

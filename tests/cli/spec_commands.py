@@ -47,7 +47,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "explain-empty": (["explain", ""], "say what to explain"),
     "explain-unknown": (["explain", "one-infre"], "did you mean 'one-infer'"),
     "explain-noise": (["explain", "qqqqqqqqq"], "conformance list rules"),
-    "explain-drawn": (["explain", "drawn-0-39"], "drawn-0-39 is a drawn row, which is in no file of cases"),
+    "explain-drawn": (["explain", "drawn-0-39"], "`conformance run BACKEND -k drawn-0-39` calls it"),
     "explain-own": (
         ["explain", "there-and-back", "--backend", "./mine.py:Mine"],
         "bundled backends only; to call the case on ./mine.py:Mine: conformance run ./mine.py:Mine -k there-and-back",

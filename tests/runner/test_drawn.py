@@ -19,7 +19,7 @@ from conformance.draw.factors import Factors
 from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn, count_drawn_rows
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
-from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of
+from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of, read
 from conformance.hunt.write_drawn import write_as_drawn, write_smallest
 from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases
@@ -32,6 +32,8 @@ from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.run_suite import RunRequest, check_backend, run_suite
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
+
+from .. import builders
 
 SUITE = load_suite()
 RULES = ("one-infer", "same-volume", "same-content", "literal-lengths")
@@ -64,6 +66,19 @@ def many() -> list[Row]:
 def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evidence]:
     folder = tmp_path_factory.mktemp("ring")
     return folder, run_plan(folder, RING)
+
+
+# ── one of them ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_drawn_row_is_called_by_its_name(cli: builders.Cli, tmp_path: Path) -> None:
+    row = drawn_rows(1)[0]
+    for name in (row.id, row.case.id, f"combinations.txt::{row.id}"):
+        said = cli("run", "reference", "-k", name, "--out", str(tmp_path)).expect(4, out="1 drawn row, none failed")
+        assert f"-k {name!r} chose some cases" in said.last
+        (result,) = read(tmp_path / RESULTS).results
+        assert (result.row, result.is_failure) == (row.id, False)
+        cli("verify", str(tmp_path)).expect(0, out="incomplete")
 
 
 # ── in the evidence ───────────────────────────────────────────────────────────────────────────────

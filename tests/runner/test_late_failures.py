@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,15 @@ def test_a_failure_while_a_case_shrinks_is_a_note(reporting: Command, monkeypatc
     assert evidence.results[-1].case is not None  # as it was drawn
     assert "steps:" in evidence.results[-1].case
     assert verify(reporting) == 0
+
+
+def test_a_failing_drawn_row_says_how_to_call_it_alone(reporting: Command) -> None:
+    said = reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60").expect(1)
+    row = read(reporting.out / RESULTS).results[-1].row
+    command = next(line for line in said.out.splitlines() if line.startswith("      conformance run "))
+    assert shlex.split(command)[-2:] == ["-k", row]
+    assert command.strip() in (reporting.out / "summary.md").read_text(encoding="utf-8")
+    reporting.run(FAILS_WHEN_DRAWN, "-k", row).expect(1, out="1 drawn row, 1 failed")
 
 
 def test_a_run_cut_off_while_a_case_shrank_goes_on(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
