@@ -46,6 +46,8 @@ _MAX_INPUTS_NAMED = 8
 _MAX_PLACES_NAMED = 4
 _MAX_TRIALS = 1000
 _LENGTH = re.compile(r"([0-9]{1,19})(?:\.\.([0-9]{1,19}))?")
+Lengths = Mapping[str, tuple[range, ...]]
+"""For each input of --input the lengths to try for each of its dims; for a named length, those of that."""
 
 
 class CheckedFile(NamedTuple):
@@ -88,9 +90,10 @@ def run(args: argparse.Namespace) -> int:
     spec = load_spec_of(args.suite)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
     judge = Judge(spec, documents)
-    trials = _read_trials(args.input or ())
+    inputs = _read_inputs(args.input or ())
     known = KnownFaults(fault for fault in load_faults() if args.faults or fault.versions_of(backend or ""))
-    files = [_check(path, judge, trials, known, args.trace) for path in args.files]
+    files = [_check(path, judge, inputs, known, args.trace) for path in args.files]
+    _refuse_unknown_inputs(files, inputs)
     code = _exit_code(files)
     why = _EXITS[code]
     if args.json:
@@ -168,24 +171,37 @@ def _run_backend(backend: str, suite: Path | None, written: Written, of_files: i
     return end
 
 
-def _check(path: Path, judge: Judge, trials: Sequence[Trial], known: KnownFaults, is_traced: bool) -> CheckedFile:
-    """Check one file; a mistake in --input is the user's, and one in the file is reported of the file."""
+def _check(path: Path, judge: Judge, inputs: Lengths, known: KnownFaults, is_traced: bool) -> CheckedFile:
+    """Check one file with those of --input that it has; a mistake in the file is reported of the file."""
     try:
         model = read_model(path, judge.spec, judge.answer)
         model = trace_model(path, model) if is_traced else model
-        symbols = {length for dims in model.inputs.values() for length in dims or () if isinstance(length, str)}
-        for name, dims in trials[0].binding.items():
-            if name in symbols - model.inputs.keys() and len(dims) != 1:
-                raise Usage(f"{path}: {name!r} names one length, and --input gives {len(dims)}; write {name}=1..8")
-            if name not in symbols | model.inputs.keys():
-                inputs = ", ".join(list(model.inputs)[:20]) or "none"
-                lengths = f", and names of lengths are {', '.join(sorted(symbols)[:20])}" if symbols else ""
-                raise Usage(f"{path}: there is no input {name!r} for --input; its inputs are {inputs}{lengths}")
-        trials = fit_trials(trials, model.inputs)
+        symbols = _symbols_of(model.inputs)
+        own = {name: dims for name, dims in inputs.items() if name in symbols or name in model.inputs}
+        for name in symbols & own.keys() - model.inputs.keys():
+            if len(own[name]) != 1:
+                raise Usage(f"{path}: {name!r} names one length, and --input gives {len(own[name])}; write {name}=1..8")
+        trials = fit_trials(_trials_of(own), model.inputs)
         nodes = check_model(model, judge, trials)
     except UnreadableModel as unreadable:
         return CheckedFile(path, (), {}, (), str(unreadable))
     return CheckedFile(path, nodes, model.inputs, trials, faults=tuple(find_faults(node, known) for node in nodes))
+
+
+def _symbols_of(inputs: Mapping[str, Dims | None]) -> set[str]:
+    return {length for dims in inputs.values() for length in dims or () if isinstance(length, str)}
+
+
+def _refuse_unknown_inputs(files: Sequence[CheckedFile], inputs: Iterable[str]) -> None:
+    """Raise Usage for a name of --input that no file has, unless one that could not be read may have it."""
+    if any(file.why_unreadable for file in files):
+        return
+    for name in inputs:
+        if not any(name in file.inputs or name in _symbols_of(file.inputs) for file in files):
+            own, symbols = ", ".join(list(files[0].inputs)[:20]) or "none", sorted(_symbols_of(files[0].inputs))
+            whose = f"of the first of {len(files)} files" if len(files) > 1 else f"of {files[0].path}"
+            lengths = f", and names of lengths are {', '.join(symbols[:20])}" if symbols else ""
+            raise Usage(f"there is no input {name!r} for --input; the inputs {whose} are {own}{lengths}")
 
 
 def _exit_code(files: Sequence[CheckedFile]) -> int:
@@ -195,8 +211,8 @@ def _exit_code(files: Sequence[CheckedFile]) -> int:
     return FAILS if "illegal" in kinds else INCOMPLETE if kinds & {"not decided", "conditional"} else CONFORMS
 
 
-def _read_trials(texts: Iterable[str]) -> list[Trial]:
-    """Return a trial for every combination of lengths; one without dims if no input is named."""
+def _read_inputs(texts: Iterable[str]) -> Lengths:
+    """Return the lengths to try for each input or named length."""
     dims: dict[str, tuple[range, ...]] = {}
     for text in texts:
         name, equals, lengths = text.rpartition("=")
@@ -205,15 +221,20 @@ def _read_trials(texts: Iterable[str]) -> list[Trial]:
         if name in dims:
             raise Usage(f"--input names {shorten(name)!r} twice; give it once; 1..8 tries each length from 1 to 8")
         dims[name] = tuple(_read_range(entry, text) for entry in lengths.split(",")) if lengths != "()" else ()
-    ranges = [(name, k, tried) for name, each in dims.items() for k, tried in enumerate(each)]
-    count = math.prod(len(each) for _, _, each in ranges)
-    if count > _MAX_TRIALS or len(ranges) > MAX_ENTRIES:
+    ranges = [tried for each in dims.values() for tried in each]
+    if math.prod(map(len, ranges)) > _MAX_TRIALS or len(ranges) > MAX_ENTRIES:
         most = f"at most {_MAX_TRIALS:,} are tried, of at most {MAX_ENTRIES:,} lengths"
         raise Usage(f"--input asks for too many combinations of lengths; {most}")
+    return dims
+
+
+def _trials_of(dims: Lengths) -> list[Trial]:
+    """Return a trial for every combination of lengths; one without dims if no input is named."""
+    ranges = [(name, k, tried) for name, each in dims.items() for k, tried in enumerate(each)]
     return [_trial(dims, ranges, chosen) for chosen in itertools.product(*(each for _, _, each in ranges))]
 
 
-def _trial(dims: dict[str, tuple[range, ...]], ranges: list[tuple[str, int, range]], chosen: tuple[int, ...]) -> Trial:
+def _trial(dims: Lengths, ranges: list[tuple[str, int, range]], chosen: tuple[int, ...]) -> Trial:
     lengths = {(name, k): length for (name, k, _), length in zip(ranges, chosen, strict=True)}
     varied = tuple((f"{name}[{k}]", lengths[name, k]) for name, k, each in ranges if len(each) > 1)
     return Trial(varied, {name: tuple(lengths[name, k] for k in range(len(each))) for name, each in dims.items()})

@@ -105,7 +105,7 @@ def test_check_graph_says(tmp_path: Path, cli: Cli, name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("x=1..8,3,4", "there is no input 'x' for --input; its inputs are 0"),
+        ("x=1..8,3,4", "there is no input 'x' for --input; the inputs of"),
         ("0=1..8,3", "input '0' has 3 dims, and --input gives 2"),
         ("0=8..1,3,4", "write the smaller one first"),
         ("0=1..2000,3,4", "too many combinations of lengths; at most 1,000 are tried"),
@@ -118,6 +118,15 @@ def test_a_mistake_in_input_is_one_line(tmp_path: Path, cli: Cli, words: str, wh
     said = cli("check-graph", path, "--input", words).expect(2)
     assert why in said.out + said.err
     assert "Traceback" not in said.out + said.err
+
+
+def test_an_input_is_for_the_files_that_have_it(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "b").mkdir()
+    has = dump(tmp_path, static(tensor(0, *UNKNOWN), [-1, 12], tensor(1, *UNKNOWN)))
+    lacks = dump(tmp_path / "b", static(tensor(5, 6), [6], tensor(6, 6)))
+    said = cli("check-graph", has, lacks, "--input", "0=1..3,3,4", "--json").expect(0)
+    assert [len(file["nodes"][0]["trials"]) for file in said.data["files"]] == [3, 1]
+    cli("check-graph", has, lacks, "--input", "9=1").expect(2, err="the inputs of the first of 2 files are 0")
 
 
 # ── what is not known ─────────────────────────────────────────────────────────────────────────────
