@@ -147,7 +147,7 @@ class Failure:
     cause: str | None
     """The known fault that explains it, as adapters/faults.yaml names it."""
     repeat: str | None
-    """The command that repeats it; None for a drawn row."""
+    """The command that repeats it; None for a drawn row that went right alone."""
 
 
 class Run:
@@ -202,10 +202,10 @@ class Run:
 
 
 def run(  # noqa: PLR0913 - each is an option of the command
-    adapter: str | type, *, select: str | None = None, operations: Sequence[str] = (), documents: Sequence[str] = (),
-    types: Sequence[str] = (), drawn_rows: int | None = None, jobs: int = 1, timeout: float | None = None,
-    isolation: Literal["worker", "case", "none"] | None = None, waivers: File | Sequence[File] | None = None,
-    suite: File | None = None, out: File | None = None,
+    adapter: str | type, *, select: str | None = None, quick: bool = False, operations: Sequence[str] = (),
+    documents: Sequence[str] = (), types: Sequence[str] = (), drawn_rows: int | None = None, jobs: int = 1,
+    timeout: float | None = None, isolation: Literal["worker", "case", "none"] | None = None,
+    waivers: File | Sequence[File] | None = None, suite: File | None = None, out: File | None = None,
 ) -> Run:  # fmt: skip
     """Run the suite as `conformance run` does. Each keyword is the option of that name, but `select` is -k.
 
@@ -217,7 +217,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         "operation": operations, "document": documents, "type": types, "drawn-rows": drawn_rows, "jobs": jobs,
         "timeout": timeout, "isolation": isolation, "waivers": waivers, "suite": suite, "out": out,
     }  # fmt: skip
-    words = ["" if select is None else f"-k{select}"]
+    words = ["" if select is None else f"-k{select}", "--quick" if quick else ""]
     for name, value in options.items():
         several = value if isinstance(value, tuple | list) else [] if value is None else [value]
         words += [f"--{name}={each}" for each in several]
@@ -285,6 +285,8 @@ def _flag(value: object) -> bool:
 
 def _array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Return an array with the elements of a value, in little-endian byte order."""
+    if np.ma.is_masked(value):
+        raise ValueError("an array has masked elements, which say nothing of its bits; give its data")
     array = np.asarray(value)
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 

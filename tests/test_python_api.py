@@ -66,6 +66,12 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
     (conformance.meaning, {"src": (6,), "shape": [[2, 3]]}, "shape holds '[2, 3]', and a length is one number"),
     (conformance.meaning, {"src": (6,), "shape": np.array([[2, 3]])}, "shape holds '[2 3]', and a length is one"),
     (conformance.meaning, {"src": ("n,m",), "shape": 6}, "src holds 'n,m', and a length is one number"),
+    (
+        conformance.check,
+        {"answer": np.ma.masked_equal(X, 1), "src": X, "shape": (2, 3)},
+        "an array has masked elements",
+    ),
+    (conformance.run, {"adapter": "numpy", "select": "copies", "quick": True}, "-k and --quick both choose rows"),
     (conformance.meaning, {"src": (6,), "shape": ("",)}, "shape holds '', and a length is one number"),
     (conformance.meaning, {"src": {2, 3}, "shape": 6}, "src is {2, 3}, which has no order; write a list"),
     (conformance.check, {"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),

@@ -53,7 +53,7 @@ def add_options(parser: Parser) -> None:
     add_request_options(parser)
     add_calls(parser)
     parser.many("--document", "ID", "judge by this document only")
-    text = "only rows with these words in their ids, facet:NAME or level:NAME, or the drawn row of that id"
+    text = "only rows with these words in their ids, facet:NAME or level:NAME, or one drawn row; never conforms"
     parser.once("-k", "EXPR", text, dest="select")
     text = "only a few hundred rows, which notice almost every planted backend; never conforms"
     parser.add_argument("--quick", action="store_true", help=text)
