@@ -129,15 +129,18 @@ _WHOLE = Part("", _QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behavi
 
 def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
     """Render everything on one page; the runs are of one suite. `pages`: links to the report of each."""
-    return _render(_WHOLE, _collect(runs, pages, {}), {})
+    return _render(_WHOLE, _collect(runs, pages, {}, {}), {})
 
 
-def render_parts(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, str]:
+def render_parts(
+    runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str] = {}
+) -> dict[str, str]:
     """Render each page, by the name of its file; the runs are of one suite. `pages`: links to the report of each.
 
-    `changes`: links to what changed since the version before, by the link to the report.
+    `changes`: links to what changed since the version before, by the link to the report. `not_shown`: other
+    folders with results, and a link to the report of each if its name can be in one.
     """
-    values = _collect(runs, pages, changes)
+    values = _collect(runs, pages, changes, not_shown)
     every = {part.name: file for file, part in PARTS.items() if file != HOME}
     return {
         file: _render(part, values, {name: page for name, page in every.items() if page != file}, file)
@@ -165,7 +168,9 @@ def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], fi
     )  # fmt: skip
 
 
-def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str]) -> dict[str, Any]:
+def _collect(
+    runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str]
+) -> dict[str, Any]:
     names = name_runs(runs)
     cases = sorted(_collect_cases(runs, names), key=_order_line)
     rules, spec = list(_collect_rules(runs, names)), runs[0].plan.suite.spec
@@ -174,6 +179,7 @@ def _collect(runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping
         "suite": runs[0].evidence.header["suite"],
         "sections": _SECTIONS,
         "names": names,
+        "not_shown": not_shown,
         "spec": spec,
         "tests": sum(len(row.documents) for row in runs[0].plan.rows),
         "libraries": libraries,

@@ -170,7 +170,10 @@ def test_a_folder_with_a_name_that_links_elsewhere_is_named(command: Command) ->
     told = [f"not on the page: {json.dumps(name)} is no name for a link; rename" for name in names]
     call_publish(command).expect(1, text=told)
     links = list_links(folder.parent)
+    page = (folder.parent / "index.html").read_text(encoding="utf-8")
     assert links
+    assert "Not in the table" in page
+    assert "javascript:alert(1)</bdi>" in page
     assert [name for name in names if {f"{name}/{PAGE}", f"{name}/since-{folder.name}.html"} & links] == []
     assert list_broken_links(folder.parent) == []
 
