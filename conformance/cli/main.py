@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from ..isolate.process.supervise import (
+from ..isolate.process.own_command import (
     Terminated,
     exit_at_next_signal,
     install_signal_handlers,

@@ -13,7 +13,7 @@ from typing import Any
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear, results_path
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
-from ..isolate.process.supervise import Terminated
+from ..isolate.process.own_command import Terminated
 from ..load.cases import load_suite
 from ..model import Suite
 from ..plan.quick import QUICK, quick_rows

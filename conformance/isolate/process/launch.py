@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...adapter import CannotStart
 from ...system.exit_codes import UNTRUSTED
 from . import orphans
-from .supervise import Terminated, kill_on_hangup
+from .own_command import Terminated, kill_on_hangup
 
 if TYPE_CHECKING:
     from ..protocol.prefork import ForkedWorker

@@ -22,7 +22,7 @@ from ...adapter import import_adapter
 from ..process import orphans
 from ..process.launch import Limits, ProcessHandle, kill_tree, start
 from ..process.orphans import find_marked_pids
-from ..process.supervise import kill_on_hangup
+from ..process.own_command import kill_on_hangup
 
 _BYTES = 4
 

@@ -18,7 +18,7 @@ from ...run.call import AnswerOrError, attempt
 from ...system.exit_codes import USAGE
 from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.memory import MMAP, TRIM, SharedMemory
-from ..process.supervise import Terminated
+from ..process.own_command import Terminated
 from ..process.usage import ProcessEnd, Sample, growth_of
 from .calls import CompiledGraph, PendingReply, UnreportedChange
 from .messages import Fault

@@ -27,7 +27,7 @@ ENDS = {
     "os.kill(os.getpid(), signal.SIGKILL)": -9,
 }  # fmt: skip
 SCRIPT = """import ctypes, os, signal, sys
-from conformance.isolate.process.supervise import run_in_child
+from conformance.isolate.process.own_command import run_in_child
 def work():
     {}
     return 0
@@ -177,8 +177,8 @@ def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: sign
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can look on")
 def test_a_backend_that_hangs_at_exit(tmp_path: Path) -> None:
     began = time.monotonic()
-    code = "import sys; from conformance.isolate.process import supervise; from conformance.cli.main import main\n"
-    code += "supervise._GRACE_SECONDS = 0.5; sys.exit(main())"
+    code = "import sys; from conformance.isolate.process import own_command; from conformance.cli.main import main\n"
+    code += "own_command._GRACE_SECONDS = 0.5; sys.exit(main())"
     command = [sys.executable, "-c", code, *run_words(tmp_path, "atexit.register(time.sleep, 60)")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
     assert done.returncode == 4

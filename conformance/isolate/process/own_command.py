@@ -1,4 +1,4 @@
-"""Run a command in a child process, so that a backend calling exit(0) is not mistaken for success."""
+"""Our own command works in a child process, so that a backend that calls exit(0) is not mistaken for success."""
 
 from __future__ import annotations
 
