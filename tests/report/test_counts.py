@@ -39,7 +39,7 @@ from .shown_numbers import (
     read_terminal,
 )
 
-FAST_FOLDERS = ("array-api-strict-2.6.1", "numpy-2.4.6")
+FAST_FOLDERS = ("array-api-strict-2.6.1", "numpy-2.5.5")
 
 
 def _marks_of(folder: Path, number: int) -> tuple[pytest.MarkDecorator, ...]:
