@@ -231,6 +231,7 @@ def test_a_package_with_our_name(few: Path, adapter: str, conftest: str) -> None
     assert done.code == (0 if adapter == "reference" else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
 @pytest.mark.parametrize("option", ["-n", "--conformance-jobs"])

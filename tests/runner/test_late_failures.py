@@ -95,6 +95,7 @@ def test_a_failure_while_a_case_shrinks_is_a_note(reporting: Command, monkeypatc
     assert verify(reporting) == 0
 
 
+@pytest.mark.slow
 def test_a_failing_drawn_row_says_how_to_call_it_alone(reporting: Command) -> None:
     said = reporting.run(FAILS_WHEN_DRAWN, "--drawn-rows", "60").expect(1)
     row = read(reporting.out / RESULTS).results[-1].row
