@@ -268,6 +268,7 @@ def test_a_mistake_shows_no_report_of_an_earlier_run(tmp_path: Path, few: str, r
     runner.rehearse("run reference --out conformance-report --document nope", builders.CommandOutput(2, "", ""))
     ran = runner.run("run")
     assert (ran.summary, ran.outputs["exit-code"]) == ("", "2")
+    assert "::error title=reshape conformance::nothing began" in ran.out
     reads_reports = [name for name, step in steps().items() if "OUT" in step.get("env", {}) or name == "upload"]
     assert {name for name in reads_reports if "exit-code != '2'" not in steps()[name].get("if", "")} == {"run"}
 
