@@ -135,7 +135,7 @@ class Program(Protocol):
     """A compiled graph, to be run any number of times."""
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
-        """Return dst, whose memory stays as it is until the row ends, also if the program is dropped."""
+        """Return dst. Its memory must stay as it is until the row ends, also if the program is dropped."""
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 import zipfile
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
@@ -184,11 +185,13 @@ class Commands:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.programs: list[str] = []
         self.variables: dict[str, str] = {}
         self.code = 0
 
     def __call__(self, command: Sequence[str], env: dict[str, str] | None = None, **_: Any) -> Any:
         self.lines.append(" ".join(map(str, command[1:])))
+        self.programs.append(command[0])
         self.variables = env or {}
         if "download" in command:
             with zipfile.ZipFile(Path(command[command.index("--dest") + 1]) / "a.whl", "w") as wheel:
@@ -214,11 +217,15 @@ def test_an_environment_is_made_again_for_other_packages(tmp_path: Path, command
     made = installation(tmp_path, pip=("onednn==1",))
     assert made.make()
     assert commands.lines[0].startswith("-m venv ")
+    assert commands.programs[0] == sys.executable
     assert commands.lines[1].endswith("install --quiet --no-compile --editable . onednn==1")
     made.python.parent.mkdir(parents=True)
     made.python.touch()
     assert not made.make()
     assert Installation(tmp_path, made.environment._replace(pip=("onednn==2",))).make()
+    commands.programs.clear()
+    assert Installation(tmp_path, made.environment._replace(python="python3.99")).make()
+    assert commands.programs[:2] == ["python3.99", str(made.python)]
 
 
 def test_an_environment_that_cannot_be_made_is_no_environment(
@@ -315,6 +322,7 @@ def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: 
     missing = Environment("all", ("reference",), needs=("program:no-such-program", "instructions:no_such"))
     assert lacking(missing) == [*missing.needs]
     assert lacking(missing._replace(needs=("program:sh",))) == []
+    assert lacking(missing._replace(needs=(), python="python3.99")) == ["program:python3.99"]
     lab.write_text(LAB_YAML.replace("needs: [gpu]", 'needs: ["program:no-such-program"]'), encoding="utf-8")
     out = run_lab("run", "cuda", "--lab", lab).expect(3).out
     assert "cuda: this machine lacks program:no-such-program; torch@cuda: untried" in out
