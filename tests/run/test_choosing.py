@@ -39,7 +39,7 @@ def test_lf_runs_the_rows_that_failed_and_no_other(command: Command) -> None:
 @pytest.mark.parametrize(
     ("backend", "stream", "words"),
     [
-        (FLUSHES, "out", " chose some cases, and only the whole suite shows conformity"),
+        (FLUSHES, "out", " chose some rows, and only the whole suite shows conformity"),
         ("reference", "err", ": no row failed in that run; run all rows"),
     ],
     ids=["a mended one", "one that never failed"],

@@ -75,7 +75,7 @@ def test_a_drawn_row_is_called_by_its_name(cli: builders.Cli, tmp_path: Path) ->
     row = drawn_rows(1)[0]
     for name in (row.id, row.case.id, f"combinations.txt::{row.id}"):
         said = cli("run", "reference", "-k", name, "--out", str(tmp_path)).expect(4, out="1 drawn row, none failed")
-        assert f"-k {name!r} chose some cases" in said.last
+        assert f"-k {name!r} chose some rows" in said.last
         (result,) = read(tmp_path / RESULTS).results
         assert (result.row, result.is_failure) == (row.id, False)
         cli("verify", str(tmp_path)).expect(0, out="incomplete")
