@@ -15,8 +15,8 @@ import numpy as np
 from ..meaning.contract import Contract, contracts
 from ..model import Case, Claims, Spec, Step
 from ..plan.facets import facets_of_way
-from ..plan.quick import quick_rows
-from ..plan.rows import Row, is_expressible, row_of
+from ..plan.quick import QUICK, quick_rows
+from ..plan.rows import Row, find_drawn, is_expressible, row_of
 from .calls import Draw, DrawnCall
 from .cases import draw_case, draw_long_sequence
 from .combinations import case_of, count_combinations, read_combination
@@ -43,22 +43,26 @@ class Drawn(NamedTuple):
     seed: int
     calls: int
     """The number of rows; some of them have several calls."""
-    quick: bool = False
-    """Whether they are those of --quick."""
-    only: int | None = None
-    """The number of the row that -k names, if it is the only one."""
+    select: str | None = None
+    """What -k or --quick chose: the target of the run has it, so that evidence cannot say otherwise."""
+
+    @property
+    def is_quick(self) -> bool:
+        return self.select == QUICK
+
+    @property
+    def named(self) -> tuple[int, int] | None:
+        """The seed and the number of the row that -k names; None if it names none."""
+        return find_drawn(self.select)
 
     @property
     def numbers(self) -> Sequence[int]:
-        if self.only is not None:
-            return (self.only,)
-        return quick_rows().drawn[: self.calls] if self.quick else range(self.calls)
+        if self.named:
+            return (self.named[1],)
+        return quick_rows().drawn[: self.calls] if self.is_quick else range(self.calls)
 
     def to_json(self) -> dict[str, int]:
-        return {
-            "seed": self.seed, "calls": self.calls, **({"quick": True} if self.quick else {}),
-            **({} if self.only is None else {"only": self.only}),
-        }  # fmt: skip
+        return {"seed": self.seed, "calls": self.calls}
 
 
 def count_drawn_rows() -> int:

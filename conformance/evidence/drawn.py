@@ -7,14 +7,11 @@ from pathlib import Path
 
 from ..draw.challenge import challenge
 from ..model import Spec
-from ..plan.quick import quick_rows
-from ..plan.rows import Plan, drawn_number
+from ..plan.quick import QUICK, quick_rows
+from ..plan.rows import SEED, Plan, drawn_number
 from ..plan.select import BadExpression, select_rows
 from ..system.terminal import count_noun
 from .results import Evidence, InvalidEvidence
-
-SEED = 0
-"""The seed of every run, so that two runs of one backend draw the same calls."""
 
 
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
@@ -34,7 +31,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
         return plan
     from ..draw.rows import Drawer, Drawn
 
-    drawn = Drawn(**evidence.header.get("drawn", {"seed": SEED, "calls": 0}))
+    drawn = Drawn(**evidence.header.get("drawn", {"seed": SEED, "calls": 0}), select=evidence.target.select)
     drawer, rows = Drawer(plan.suite.spec, evidence.claims), []
     for row_id in wanted:
         seed, number = drawn_number(row_id) or (0, 0)
@@ -62,7 +59,7 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
         rest = "; the first of each kind counts" if drawn["failures"] + waived > held else ""
         return f"{words}, {drawn['failures']:,} failed{rest}"
     factors = next(iter(Factors(spec).designs)).threes
-    if evidence.header["drawn"].get("quick"):
+    if evidence.target.select == QUICK:
         pairs = quick_rows().pairs
         met = f"{pairs['met']:,} of {pairs['of']:,} pairs of values of factors met"
         return f"{words}, none failed: {met}, as far as they are claimed"

@@ -17,7 +17,7 @@ from ..isolate.process.usage import ProcessEnd
 from ..model import VERDICTS, Claims, Identity, Result, Suite
 from ..model.results import RESULT_FORM
 from ..plan.quick import QUICK
-from ..plan.rows import drawn_number
+from ..plan.rows import SEED, drawn_number, find_drawn
 from ..system.files import read_bytes
 from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull, is_date, is_time, with_tuples
 from ..system.terminal import count_noun
@@ -164,7 +164,7 @@ _HEADER_FORM = {
     "folders?": MapOf(str),
     "limits?": {"timeout?": Number(0, 1e9), "memory?": COUNT},
     "shards?": [{"shard": _SHARD, "started": is_time, "drawn?": COUNT}],
-    "drawn?": {"seed": COUNT, "calls": COUNT, "quick?": bool, "only?": COUNT},
+    "drawn?": {"seed": COUNT, "calls": COUNT},
     "nonce?": NONCE,
 }
 
@@ -289,8 +289,11 @@ def parse(data: bytes, path: Path) -> Evidence:
     if reader.footer.get("resumed", 0) != sum(result.resumed for result in results):
         raise InvalidEvidence(f"{path}: the footer does not count the resumed rows; the file was changed")
     held, counts = sum(drawn_number(result.row) is not None for result in results), reader.footer.get("drawn", {})
-    is_named = "only" in reader.header.get("drawn", {})  # by -k; otherwise only failures are held
-    if held > (counts.get("calls", 0) if is_named else counts.get("failures", 0) + counts.get("waived", 0)):
+    named = find_drawn(reader.header["target"]["select"])  # without a name only failures are held
+    seed, _ = named or (SEED, 0)
+    if reader.header.get("drawn", {"seed": seed})["seed"] != seed:  # else anybody could look for rows that pass
+        raise InvalidEvidence(f"{path}: the header has another seed than {seed}, with which every run draws; run again")
+    if held > (counts.get("calls", 0) if named else counts.get("failures", 0) + counts.get("waived", 0)):
         raise InvalidEvidence(f"{path}: the footer does not count the drawn rows; the file was changed")
     if counts and counts["calls"] + counts.get("left_out", 0) > reader.header.get("drawn", {"calls": -1})["calls"]:
         raise InvalidEvidence(

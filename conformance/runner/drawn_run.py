@@ -8,12 +8,10 @@ from contextlib import ExitStack, closing
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..evidence.drawn import SEED
 from ..evidence.results import DrawnCounts, Target
 from ..isolate.backend import CallRows, close_backend
 from ..model import Adapter, Result
-from ..plan.quick import QUICK
-from ..plan.rows import Plan, Row, find_drawn
+from ..plan.rows import SEED, Plan, Row, find_drawn
 from ..system.late import go_on
 from ..verdict.drawn_calls import failure_kind_of
 
@@ -30,15 +28,15 @@ class DrawnRun:
     def __init__(self, plan: Plan, setup: BackendSetup, calls: int, target: Target) -> None:
         from ..draw.rows import Drawer, Drawn  # slow to import, and not every run draws calls
 
-        seed, only = find_drawn(plan.select) or (SEED, None)
-        self.drawn = Drawn(seed, calls, plan.select == QUICK, only)
+        seed, _ = find_drawn(plan.select) or (SEED, 0)
+        self.drawn = Drawn(seed, calls, plan.select)
         self.calls = self.failures = self.waived = self.left_out = 0
         self.notes: list[str] = []
         rows = enumerate(Drawer(plan.suite.spec, setup.claims).rows(self.drawn))
-        named = "" if only is None or plan.select is None else plan.select.strip("' \"").rpartition("::")[2]
+        named = (plan.select or "").strip("' \"").rpartition("::")[2]
         self._rows = (  # other claims can give another row the same number
             row for number, row in rows
-            if target.has_in_shard(number) and (only is None or named in (row.id, row.case.id))
+            if target.has_in_shard(number) and (not self.drawn.named or named in (row.id, row.case.id))
         )  # fmt: skip
         self._setup = setup
 
@@ -87,7 +85,7 @@ class DrawnRun:
                     failing += is_bad
                     yield row, self._with_case(row, result, another)
                 else:
-                    yield row, None if self.drawn.only is None else result
+                    yield row, result if self.drawn.named else None
                 if failing == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
         self.left_out = self.drawn.calls - self.calls
@@ -103,5 +101,5 @@ class DrawnRun:
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             text = write_as_drawn(row, result)
             if can_be_smaller(result) and result.waiver is None:
-                text = write_smallest(row, result, another(), self._setup.claims, self.drawn.quick)
+                text = write_smallest(row, result, another(), self._setup.claims, self.drawn.is_quick)
         return result._replace(case=text)

@@ -23,7 +23,8 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
         return frozenset()
     rows = _draw_rows(plan, old)
     old_called = _pick_called(old, rows)
-    draws_the_same = (old.claims, old.header.get("drawn")) == (new.claims, new.header.get("drawn"))
+    calls = [(each.claims, each.header.get("drawn"), each.target.select) for each in both]
+    draws_the_same = calls[0] == calls[1]
     new_called = _pick_called(new, rows if draws_the_same else _draw_rows(plan, new))
     same = {id_ for id_, row in old_called.items() if id_ in new_called and new_called[id_].case == row.case}
     unknown = _find_unknown(old, old_called, held[0]) | _find_unknown(new, new_called, held[1])
@@ -46,7 +47,8 @@ def _draw_rows(plan: Plan, evidence: Evidence) -> Sequence[Row]:
         return ()
     from ..draw.rows import Drawer, Drawn  # slow to import
 
-    return [*Drawer(plan.suite.spec, evidence.claims).rows(Drawn(**evidence.header["drawn"]))]
+    drawn = Drawn(**evidence.header["drawn"], select=evidence.target.select)
+    return [*Drawer(plan.suite.spec, evidence.claims).rows(drawn)]
 
 
 def _pick_called(evidence: Evidence, rows: Sequence[Row]) -> dict[str, Row]:

@@ -95,6 +95,18 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
     assert "drawn" not in evidence.footer
 
 
+@pytest.mark.parametrize(
+    ("forged", "why"),
+    [({"quick": True}, 'unknown key "quick"'), ({"seed": 7}, "another seed than 0"), ({"calls": 0}, "more drawn rows")],
+)
+def test_no_header_says_that_other_rows_were_drawn(tmp_path: Path, forged: dict[str, int], why: str) -> None:
+    """Then an audit would call other rows again, such as a few or those that pass."""
+    run_suite(RunRequest("reference", replace(PLAN, rows=PLAN.rows[:1]), Target(), drawn_rows=1), lambda name: tmp_path)
+    builders.rewrite(tmp_path / RESULTS, lambda records: records[0]["drawn"].update(forged))
+    with pytest.raises(InvalidEvidence, match=why):
+        read(tmp_path / RESULTS)
+
+
 @pytest.mark.slow
 def test_only_a_whole_run_says_that_all_factors_met(tmp_path: Path) -> None:
     """Not one of fewer rows, and not one that ended before its last row."""

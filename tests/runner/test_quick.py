@@ -25,7 +25,7 @@ EVERYTHING = Claims(tuple(SUITE.spec.operations))
 
 
 def draw_rows(claims: Claims) -> list[Row]:
-    return list(Drawer(SUITE.spec, claims).rows(Drawn(0, len(QUICK_ROWS.drawn), quick=True)))
+    return list(Drawer(SUITE.spec, claims).rows(Drawn(0, len(QUICK_ROWS.drawn), QUICK)))
 
 
 @pytest.mark.slow
