@@ -299,6 +299,11 @@ def parse(data: bytes, path: Path) -> Evidence:
         raise InvalidEvidence(
             f"{path}: the footer counts more drawn rows than the header asks for; the file was changed"
         )
+    if shards := reader.header.get("shards"):
+        every = {f"{part}/{len(shards)}" for part in range(1, len(shards) + 1)}
+        drawn = sum(shard.get("drawn", 0) for shard in shards)
+        if {shard["shard"] for shard in shards} != every or drawn != counts.get("calls", 0):
+            raise InvalidEvidence(f"{path}: the header does not name all shards of the run; the file was changed")
     return Evidence(reader.header, results, reader.footer, hashlib.sha256(data).hexdigest())
 
 

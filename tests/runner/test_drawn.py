@@ -97,12 +97,18 @@ def test_rows_that_pass_are_only_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("forged", "why"),
-    [({"quick": True}, 'unknown key "quick"'), ({"seed": 7}, "another seed than 0"), ({"calls": 0}, "more drawn rows")],
+    [
+        ({"drawn": {"seed": 0, "calls": 1, "quick": True}}, 'unknown key "quick"'),
+        ({"drawn": {"seed": 7, "calls": 1}}, "another seed than 0"),
+        ({"drawn": {"seed": 0, "calls": 0}}, "more drawn rows"),
+        ({"shards": [{"shard": "1/900", "started": "2026-11-01T00:00:00+00:00", "drawn": 1}]}, "not name all shards"),
+        ({"shards": [{"shard": "1/1", "started": "2026-11-01T00:00:00+00:00", "drawn": 0}]}, "not name all shards"),
+    ],
 )
-def test_no_header_says_that_other_rows_were_drawn(tmp_path: Path, forged: dict[str, int], why: str) -> None:
+def test_no_header_says_that_other_rows_were_drawn(tmp_path: Path, forged: dict[str, Any], why: str) -> None:
     """Then an audit would call other rows again, such as a few or those that pass."""
     run_suite(RunRequest("reference", replace(PLAN, rows=PLAN.rows[:1]), Target(), drawn_rows=1), lambda name: tmp_path)
-    builders.rewrite(tmp_path / RESULTS, lambda records: records[0]["drawn"].update(forged))
+    builders.rewrite(tmp_path / RESULTS, lambda records: records[0].update(forged))
     with pytest.raises(InvalidEvidence, match=why):
         read(tmp_path / RESULTS)
 
