@@ -15,7 +15,7 @@ from .waive import forbids_calls_of
 def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     """Find the drawn rows that can be compared: one run holds a failure, and both show how the call ended.
 
-    Another suite, other claims, another seed or fewer calls can make one of the runs call other rows.
+    Another suite, other claims, another row of -k or fewer calls can make one of the runs call other rows.
     """
     both = (old, new)
     held = [{result.row for result in each.results if drawn_number(result.row)} for each in both]

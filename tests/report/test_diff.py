@@ -298,7 +298,6 @@ class DrawnCalls(NamedTuple):
 
     failing: tuple[int, ...]
     calls: int = DRAWN.calls
-    seed: int = DRAWN.seed
     kept: int = 99
     """The number of failures that the evidence holds; the others are of kinds that it has."""
     leaves_out: tuple[str, ...] = ()
@@ -307,12 +306,11 @@ class DrawnCalls(NamedTuple):
 def drawn_run(plan: Plan, folder: Path, calls: DrawnCalls) -> Evidence:
     """A right run of a few cases, after which drawn rows are called."""
     claims = Claims(tuple(plan.suite.spec.operations), calls.leaves_out)
-    rows = list(Drawer(plan.suite.spec, claims).rows(Drawn(calls.seed, DRAWN.calls)))
+    rows = list(Drawer(plan.suite.spec, claims).rows(DRAWN))
     results = [result_without_call(rows[number], "fail") for number in calls.failing]
     outcome = (Outcome("tensor", "f32", (7,)),)
     failed = [each._replace(outcomes=outcome, diagnosis="wrong dims", detail="it was") for each in results]
-    drawn = {"seed": calls.seed, "calls": DRAWN.calls}
-    evidence = finish_run(plan, Right(), folder, drawn=drawn, claims=claims.to_json()).evidence
+    evidence = finish_run(plan, Right(), folder, drawn=DRAWN.to_json(), claims=claims.to_json()).evidence
     footer = {**evidence.footer, "drawn": {"calls": calls.calls, "failures": len(failed)}}
     return replace(evidence, results=(*evidence.results, *failed[: calls.kept]), footer=footer)
 
@@ -338,7 +336,6 @@ BOTH_CALLED: Mapping[str, tuple[DrawnCalls, DrawnCalls, str]] = {
 NOT_BOTH: Mapping[str, tuple[DrawnCalls, DrawnCalls]] = {
     "the old run ended before": (DrawnCalls((), calls=7), DrawnCalls((7,))),
     "the new run ended before": (DrawnCalls((7,)), DrawnCalls((), calls=7)),
-    "another seed": (DrawnCalls((), seed=1), DrawnCalls((7,))),
     "other claims": (DrawnCalls((), leaves_out=("layout:transposed",)), DrawnCalls((7,))),
 }
 
