@@ -225,6 +225,7 @@ def test_contributing_has_a_reason_for_every_dependency() -> None:
         assert re.search(rf"^\| {name} \| \S", text, re.MULTILINE), name
 
 
+@pytest.mark.slow
 def test_the_sdist_carries_what_a_contributor_needs(built: Archives) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

@@ -92,6 +92,7 @@ def test_each_file_of_a_certificate_is_read_once(lab: Lab, monkeypatch: pytest.M
     assert set(opened.values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) -> None:
     builders.write_cases(lab.suite, builders.CASES, builders.IN_PLACE)
     words = verify(lab)
@@ -525,6 +526,7 @@ def test_clocks_may_differ_by_less_than_a_day(lab: Lab, cli: Cli) -> None:
     cli(*verify(lab)).expect(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "says"), [((), "audit.json is signed"), (("--key", "issuer"), "audit.json is of ")])
 def test_a_spot_check_keeps_a_stronger_audit(lab: Lab, cli: Cli, key: tuple[str, ...], says: str) -> None:
     key_words = [lab.key(word) if word == "issuer" else word for word in key]

@@ -192,6 +192,7 @@ def test_a_page_in_which_nothing_can_be_read_is_one_line(command: Command, tmp_p
     assert one_line(said)
 
 
+@pytest.mark.slow
 def test_packed_results_that_unpack_to_too_much_are_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     run_once(command, FLUSHES)
     assert read_by(command, "publish", command.out).code == 0

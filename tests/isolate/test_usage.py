@@ -67,6 +67,7 @@ EXITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", EXITS)
 def test_the_end_of_a_process_at_stop(tmp_path: Path, act: str) -> None:
     remote = start(counting(tmp_path, f"calls > 1 or atexit.register({act})"), Limits(stop_seconds=0.5))

@@ -143,6 +143,7 @@ class OnDevice(Reference):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CAN_LIMIT_MEMORY, reason="this system limits the memory of no process that runs")
 @pytest.mark.parametrize(
     ("device", "options", "limit"),

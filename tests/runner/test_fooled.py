@@ -87,6 +87,7 @@ def test_a_run_that_cannot_start_removes_what_the_last_one_said(command: Command
     assert "No module named 'nosuch'" in (command.out / "summary.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_processes_of_different_descriptions_are_not_one_backend(command: Command, mine: Path) -> None:
     words = "started twice, it describes itself differently"
     command.run(f"{mine}:Pid", "--isolation", "worker", "--jobs", "2").expect(3, err=words)
