@@ -251,10 +251,12 @@ def _read_request(args: argparse.Namespace, plan: Plan) -> RunRequest:
         what = f"--drawn-rows {args.drawn_rows} draws calls of the whole target"
         raise Usage(f"{what}; drop the options that choose a part of it")
     drawn_rows = request.drawn_rows if args.drawn_rows is None else args.drawn_rows
-    if args.select == QUICK and not partial:
+    if partial:
+        drawn_rows = 0
+    elif args.select == QUICK:
         drawn_rows = min(drawn_rows, len(quick_rows().drawn))
-    elif partial or args.select is not None:
-        drawn_rows = 0 if partial or find_drawn(args.select) is None else 1
+    elif args.select is not None:
+        drawn_rows = int(find_drawn(args.select) is not None)
     return replace(
         request,
         target=replace(

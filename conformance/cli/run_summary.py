@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
-from ..evidence.command import explain_words, run_words
+from ..evidence.command import explain_words, row_words, run_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
@@ -70,7 +70,7 @@ def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
                     for document, each in conclusion.blames.get(row.id, {}).items()
                 },
                 "cause": kind.cause and {"id": kind.cause.fault.id, "guess": kind.cause.is_guess},
-                "repeat": None if result.went_right_alone else shlex.join([*again, "-k", row.id]),
+                "repeat": None if result.went_right_alone else shlex.join([*again, *row_words(row)]),
             }  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def _kind(
         if result.case is not None:
             yield lines([verbatim(f"      {line}") for line in shown_lines(result.case, every_row)])
         if not result.went_right_alone:
-            yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), '-k', row.id])}"))
+            yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), *row_words(row)])}"))
         if result.case is None:
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
 

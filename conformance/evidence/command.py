@@ -49,6 +49,11 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def row_words(row: Row) -> list[str]:
+    """Return the options that choose one row."""
+    return ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
+
+
 def explain_words(header: Mapping[str, Any]) -> list[str]:
     return ["conformance", "explain", *suite_words(header)]
 

@@ -115,9 +115,14 @@ def drawn_number(row_id: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def name_in(expression: str | None) -> str:
+    """Return what an expression names, without quotes and the file in front."""
+    return (expression or "").strip().strip("'\"").rpartition("::")[2]
+
+
 def find_drawn(expression: str | None) -> tuple[int, int] | None:
     """Return the seed and the number of the drawn row that -k names, or of the case of one; None if it names none."""
-    case, bracket, rest = (expression or "").strip().strip("'\"").rpartition("::")[2].partition("[")
+    case, bracket, rest = name_in(expression).partition("[")
     return drawn_number(f"{case}{bracket or '['}{rest or ']'}")
 
 
@@ -125,8 +130,8 @@ def explain_drawn(name: str) -> str:
     """Say who has a drawn row, if that is its name; an empty text if not."""
     if find_drawn(name) is None:
         return ""
-    what = f"{name.strip()} is a drawn row, which the claims of a backend decide"
-    return f"{what}; `conformance run BACKEND -k {name.strip().partition('[')[0]}` calls it"
+    what = f"{name_in(name)} is a drawn row, which the claims of a backend decide"
+    return f"{what}; `conformance run BACKEND -k {name_in(name).partition('[')[0]}` calls it"
 
 
 def has_many_elements(case: Case) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..evidence.command import run_words, suite_words
+from ..evidence.command import row_words, run_words, suite_words
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
@@ -252,12 +252,10 @@ class FinishedRun:
 
     def commands(self, result: RowResult) -> tuple[str, str]:
         """Return the commands that repeat a row, ready to be pasted; one that went right alone comes in a whole run."""
-        row, header = result.row, self.evidence.header
-        alone = ["-k", row.id, *(["--large"] if "large" in row.facets else [])]
-        run, session = alone, alone
-        if drawn_number(row.id):
-            session = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]
-            run = session if result.result.went_right_alone else alone
+        header = self.evidence.header
+        whole, alone = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))], row_words(result.row)
+        run = whole if result.result.went_right_alone else alone
+        session = whole if drawn_number(result.row.id) else alone
         return (
             shlex.join([*run_words(header), *run]),
             shlex.join(["pytest", "--adapter", self.backend, *suite_words(header, "--conformance-suite"), *session]),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..evidence.results import DrawnCounts, Target
 from ..isolate.backend import CallRows, close_backend
 from ..model import Adapter, Result
-from ..plan.rows import SEED, Plan, Row, find_drawn
+from ..plan.rows import SEED, Plan, Row, find_drawn, name_in
 from ..system.late import go_on
 from ..verdict.drawn_calls import failure_kind_of
 
@@ -33,10 +33,10 @@ class DrawnRun:
         self.calls = self.failures = self.waived = self.left_out = 0
         self.notes: list[str] = []
         rows = enumerate(Drawer(plan.suite.spec, setup.claims).rows(self.drawn))
-        named = (plan.select or "").strip("' \"").rpartition("::")[2]
+        self._name = name_in(plan.select) if self.drawn.named else ""
         self._rows = (  # other claims can give another row the same number
             row for number, row in rows
-            if target.has_in_shard(number) and (not self.drawn.named or named in (row.id, row.case.id))
+            if target.has_in_shard(number) and (not self._name or self._name in (row.id, row.case.id))
         )  # fmt: skip
         self._setup = setup
 
@@ -85,7 +85,7 @@ class DrawnRun:
                     failing += is_bad
                     yield row, self._with_case(row, result, another)
                 else:
-                    yield row, result if self.drawn.named else None
+                    yield row, result if self._name else None
                 if failing == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
         self.left_out = self.drawn.calls - self.calls

@@ -186,7 +186,7 @@ def write_pages(
     """
     certificates, found = checked
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
-    stale = {folder.name: facts for folder, facts in found if not isinstance(facts, FinishedRun)}
+    stale = [(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
         path.unlink(missing_ok=True)
     for name, text in list_assets().items():
@@ -202,13 +202,12 @@ def write_pages(
         links = {
             f"{folder.name}/{PAGE}": f"{folder.name}/since-{before}.html" for folder, (before, *_) in changes.items()
         }
-        places = ((reports / name, f"{name}/{PAGE}") for name in stale)
-        not_shown = {folder.name: "" if explain_bad_name(folder) else page for folder, page in places}
+        not_shown = {folder.name: "" if explain_bad_name(folder) else f"{folder.name}/{PAGE}" for folder, _ in stale}
         for name, text in render_parts(finished, pages, links, not_shown).items():
             replace_text(reports / name, text)
         _write_others(runs, changes)
     write_markdown_pages(reports / FOLDER, site)  # last, as they link only to what is there
-    return finished, [*stale.values()], entries
+    return finished, [why for _, why in stale], entries
 
 
 def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tuple[str, int, int]]:

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.evidence.command import row_words
 from conformance.evidence.results import read
-from conformance.plan.select import BadExpression, parse_selection
+from conformance.load.cases import load_suite
+from conformance.plan.rows import plan_of
+from conformance.plan.select import BadExpression, parse_selection, select_rows
 
 from .. import builders
 from ..builders import DOCUMENTS, Command, mini
@@ -115,6 +118,15 @@ def test_a_choice_that_matches_nothing_says_so(command: Command) -> None:
 def test_a_choice_of_large_rows_alone_says_what_to_add(cli: builders.Cli) -> None:
     said = cli("run", "reference", "-k", "facet:large")
     assert said.last == "exit 4: incomplete: nothing ran; the rows of -k 'facet:large' are large; add --large"
+
+
+def test_the_command_of_a_row_chooses_it() -> None:
+    """That of a large one has --large: without it nothing would run."""
+    plan = plan_of(load_suite())
+    for large, row in {row.case.large: row for row in plan.rows}.items():
+        words = row_words(row)
+        assert words == ["-k", row.id, *(["--large"] if large else [])]
+        assert [each.id for each in select_rows(plan, words[1]).rows] == [row.id]
 
 
 def chosen(expression: str, folder: Path) -> set[str]:
