@@ -22,19 +22,19 @@ _NEVER_DUE: Mapping[str, str] = {
     "wrote outside src": "src-is-kept",
     "answer changed later": "each-call-alone",
     "wrong type": "same-type",
-    "crash": "refuse-illegal-calls",
-    "timeout": "refuse-illegal-calls",
-    "adapter error": "refuse-illegal-calls",
     "column-major order": "row-major-order",
     "same elements in another order": "row-major-order",
     "elements in the wrong places": "row-major-order",
 }
 """Diagnosis → rule, for faults that no meaning of the call excuses."""
-_ABOUT_DIMS = ("wrong dims", "wrong volume", "refused a legal call", "unsupported", "truncated", "too many elements")
+_ABOUT_DIMS = ("wrong dims", "wrong volume", "truncated", "too many elements")
 
 
 def rule_against(row: Row, result: Result) -> str:
-    """Find the rule that a row's failure goes against: the one a person would file the case under."""
+    """Find the rule that a row's failure goes against: the one a person would file the case under.
+
+    A call without an answer goes against what the call is about, however it ended.
+    """
     at = result.step
     meanings, step = row.steps[at].meanings, row.case.steps[at]
     failed = {document for document, verdict in result.verdicts.items() if verdict in BAD}
@@ -46,11 +46,11 @@ def rule_against(row: Row, result: Result) -> str:
         return _NEVER_DUE[diagnosis]
     if meaning.kind == "unspecified" and meaning.rules:
         return meaning.rules[0]
-    if at:
+    if at or row.case.concurrent > 1:
         return "each-call-alone"
     if len(step.shapes) > 1:
         return "nodes-compose"
-    if diagnosis in _ABOUT_DIMS:
+    if diagnosis in _ABOUT_DIMS or result.outcome_of(at).kind != "tensor":
         return "declared-output" if row.case.declared is not None else entries_rule(step)
     return "layout-is-no-content" if step.layout != "dense" else "same-content"
 

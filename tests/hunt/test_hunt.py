@@ -20,7 +20,7 @@ from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
-from conformance.model import Case, Graph, Layout, Program
+from conformance.model import Case, Crashed, Graph, Layout, Program, Rejected, TimedOut
 from conformance.plan.memory import TensorSpec, lay_out
 from conformance.plan.rows import Row, plan_of, rows_of
 from conformance.run.row import run
@@ -212,6 +212,26 @@ def test_a_failure_that_does_not_occur_again(scope: Scope) -> None:
     hunted = hunt(Moody(), scope, 400)
     assert found_by(hunted)
     assert not hunted.steady
+
+
+class WithoutInference(Reference):
+    """Raises an error on each legal call with a -1."""
+
+    error: BaseException
+
+    def compile(self, graph: Graph) -> Program:
+        program = super().compile(graph)
+        if any(node.shape and -1 in (node.shape.values or ()) for node in graph.nodes):
+            raise self.error
+        return program
+
+
+@pytest.mark.parametrize("error", [Crashed("dead"), TimedOut("late"), Rejected("compile", "no"), ValueError("adapter")])
+def test_no_answer_goes_against_what_a_call_is_about(error: BaseException, scope: Scope) -> None:
+    """The case is filed under the rule of its -1, however the call ended."""
+    backend = WithoutInference()
+    backend.error = error
+    assert found_by(hunt(backend, scope._replace(operations=["StaticReshape"]), 400)).rule == "infer-keeps-count"
 
 
 def test_shrinking_ends() -> None:

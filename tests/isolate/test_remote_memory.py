@@ -123,7 +123,7 @@ def test_odd_answers_from_another_process(tmp_path: Path, fresh: Fresh) -> None:
 
 @pytest.mark.parametrize(
     ("dims", "strides", "offset"),
-    [("(6,)", "(4,)", "9"), ("[6]", "[4]", "9"), ("np.array([6])", "np.array([4])", "np.int64(9)")],
+    [("(6,)", "(4,)", "9"), ("[6]", "[4]", "9"), ("np.array([6])", "np.array([4])", "np.int8(9)")],
 )
 def test_an_answer_in_read_only_memory(obedient: Obedient, dims: str, strides: str, offset: str) -> None:
     """Numbers of NumPy and lists are taken, too: another process has to send them."""

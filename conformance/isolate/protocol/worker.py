@@ -309,7 +309,8 @@ def _address_of_answer(value: Tensor | Array) -> int:
         dense = tuple(value.strides) == strides_of(dims_of_answer(value), "dense", WIDTH[value.type])
         if not dense:
             return 0
-        return int(np.frombuffer(value.memory, np.uint8).__array_interface__["data"][0] + value.offset)  # may be bytes
+        memory = np.frombuffer(value.memory, np.uint8)  # may be bytes
+        return int(memory.__array_interface__["data"][0]) + int(value.offset)
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 
