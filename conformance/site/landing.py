@@ -8,16 +8,21 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from ..adapter import find_bundled
-from ..model import Claims
+from ..model import FAIL, Claims
 from ..model.verdicts import LABELS
 from ..plan.facets import RUNTIME_SHAPE
 from ..report.finished_run import FinishedRun
 from ..report.summary import DocumentState, describe_documents
 from ..system.groups import group_pairs
+from ..system.text import join_names
 
 T = TypeVar("T")
 
 
+SPECIAL_ZERO = {
+    "own": "with their own special_zero", "by the adapter": "with one by the adapter", "none": "without one",
+}  # fmt: skip
+"""What answers special_zero, as a line says it, and in the words of the answer."""
 NEEDS = {
     "own": "its own special_zero", "bf16": "bf16", "f16": "f16", "runtime": "shapes at run time",
     "lives": "never ends the process", "right": "never a wrong answer",
@@ -34,8 +39,10 @@ class BackendLine(NamedTuple):
     documents: tuple[DocumentState, ...]
     worst: Mapping[str, tuple[int, ...]]
     """What fails first, in words, with the places of the documents in which it does."""
+    special_zero: str
+    """What answers special_zero."""
     has: tuple[str, ...]
-    """The needs that it meets by what it claims."""
+    """The needs that it meets by its own special_zero and by what it claims."""
     before: str
     """The version before; empty for the oldest one."""
     changes: str | None
@@ -91,11 +98,12 @@ def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping
         ordered = sorted(versions, key=lambda version: _version(version[0]), reverse=True)
         for number, (bare, name, page) in enumerate(ordered):
             run = bare.with_drawn
+            special_zero = _answers_special_zero(run)
             before = str(ordered[number + 1][0].evidence.header["backend"]["version"]) if ordered[number + 1 :] else ""
             lines.append(
                 BackendLine(
-                    name, page, describe_documents(run), _describe_worst(run), tuple(_find_met(run.claims)), before,
-                    changes.get(page or ""), number == 0,
+                    name, page, describe_documents(run), _describe_worst(run), special_zero,
+                    tuple(_find_met(run.claims, special_zero)), before, changes.get(page or ""), number == 0,
                 )
             )  # fmt: skip
     return tuple(sorted(lines, key=lambda line: not line.latest))
@@ -116,24 +124,34 @@ def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
     )
 
 
-def _find_met(claims: Claims) -> Iterator[str]:
-    yield from ["own"] * (not claims.answers_special_zero)
+def _answers_special_zero(run: FinishedRun) -> str:
+    """Say what answers special_zero: nothing if each legal call in which a 0 copies a length is rejected."""
+    if run.claims.answers_special_zero:
+        return "by the adapter"
+    firsts = ((each, each.row.case.steps[0]) for each in run.rows)
+    copying = (each for each, step in firsts if step.special_zero[0] and 0 in step.shapes[0] and 0 not in step.src)
+    ends = {each.outcome.kind for each in copying if each.outcome.kind == "tensor" or FAIL in each.verdicts.values()}
+    return "none" if ends == {"rejected"} else "own"
+
+
+def _find_met(claims: Claims, special_zero: str) -> Iterator[str]:
+    yield from ["own"] * (special_zero == "own")
     yield from filter(claims.offers_type, ("bf16", "f16"))
     yield from ["runtime"] * (not claims.excludes(RUNTIME_SHAPE) and len(claims.operations) > 1)
 
 
 def answer_question(libraries: Iterable[Library]) -> str:
-    """Say how many libraries conform to the first document, with their own special_zero and without."""
+    """Say how many libraries conform to the first document, by what answers special_zero."""
     tested = [library.lines[0] for library in libraries if library.lines[0].documents[0].tests]
     if not tested:
         return "No library was tested"
     document = tested[0].documents[0].document
     parts = []
-    for own, words in ((True, "with their own special_zero"), (False, "with one by the adapter")):
-        those = [line.documents[0].label for line in tested if ("own" in line.has) == own]
+    for special_zero, words in SPECIAL_ZERO.items():
+        those = [line.documents[0].label for line in tested if line.special_zero == special_zero]
         number = sum(label.startswith("conforms") for label in those)
         parts += [f"{number or 'none'} of {len(those)} {words}"] * bool(those)
-    return f"Libraries that conform to {document.title}, {document.edition}: {' and '.join(parts)}"
+    return f"Libraries that conform to {document.title}, {document.edition}: {join_names(parts)}"
 
 
 def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple[T, FinishedRun], ...]]:

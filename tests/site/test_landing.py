@@ -10,6 +10,7 @@ import pytest
 
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
+from conformance.model import Array
 from conformance.plan.rows import Plan, plan_of
 from conformance.report import report_page
 from conformance.report.finished_run import FinishedRun
@@ -18,7 +19,7 @@ from conformance.site.compare_page import name_runs, render
 from conformance.site.landing import answer_question, collect_libraries, collect_numbers
 from conformance.verdict.conclude import conclude_evidence
 
-from ..builders import Command, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
+from ..builders import CASES, Command, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
 from ..report.page import Page
 from ..report.test_browser import chromium
 
@@ -48,6 +49,33 @@ def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]
     assert (numbers.backends, numbers.first, numbers.last) == (4, "2026-01-02", "2026-01-02")
     assert [library.lines[0].documents[0].label for library in libraries] == ["conforms", "wrong answer"]
     assert answer_question(libraries).endswith("oneAPI Specification: 1 of 2 with their own special_zero")
+
+
+class Copies(Right):
+    """Has a special_zero of its own."""
+
+    name = "copies"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        return super().reshape(src, tuple(src.shape[at] if each == 0 else each for at, each in enumerate(shape)), False)
+
+
+class CopiesByAdapter(Copies):
+    name, answers_special_zero = "copies-by-adapter", True
+
+
+def test_who_answers_special_zero(tmp_path: Path) -> None:
+    """`Right` copies nothing, so it has none."""
+    plan, backends = plan_as_bundled(tmp_path / "suite", CASES), (Copies(), CopiesByAdapter(), Right())
+    runs = [finish_run(plan, each, tmp_path / each.name) for each in backends]
+    libraries = collect_libraries(runs, name_runs(runs), (), {})
+    lines = {library.name: library.lines[0] for library in libraries}
+    who = {"copies": "own", "copies-by-adapter": "by the adapter", "right": "none"}
+    assert {name: line.special_zero for name, line in lines.items()} == who
+    assert [name for name, line in lines.items() if "own" in line.has] == ["copies"]
+    assert answer_question(libraries).partition(": ")[2] == (
+        "none of 1 with their own special_zero, none of 1 with one by the adapter and none of 1 without one"
+    )
 
 
 def test_backends_of_one_library_are_together(runs: list[FinishedRun]) -> None:
