@@ -72,10 +72,11 @@ def test_a_reader_finds_the_same_rows_as_a_quick_run() -> None:
 
 
 def test_a_full_run_calls_the_quick_rows_first() -> None:
-    small = [row.id for row in select_rows(plan_of(SUITE), QUICK).rows if not has_many_elements(row.case)]
-    in_order = rows_in_order(plan_of(SUITE))
+    plan = plan_of(SUITE)
+    small = [row.id for row in select_rows(plan, QUICK).rows if not has_many_elements(row.case)]
+    in_order = rows_in_order(plan)
     assert [row.id for row in in_order[: len(small)]] == small
-    assert {*in_order} == {*plan_of(SUITE).rows}
+    assert {*in_order} == {*plan.rows}
 
 
 def test_quick_draws_rows_within_claims() -> None:
