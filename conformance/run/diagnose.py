@@ -185,16 +185,17 @@ def name_changes(type_: str, want: Bits, got: Bits) -> str:
 
 
 def _are_rounded(type_: str, want: Bits, got: Bits, other: str) -> bool:
-    """Ask whether a conversion to another type and back explains all numbers, or all that differ and are not 0.
+    """Ask whether a conversion to another type and back explains all numbers, or all that differ.
 
-    A 0 alone shows nothing: it may be an element that was lost.
+    A 0 or an infinity alone shows nothing: it may be an element that was lost.
     """
     exponent_bits, fraction_bits = _FLOAT[type_]
     size = (1 << (exponent_bits + fraction_bits)) - 1
     are_numbers = (want & size) <= size - (1 << fraction_bits) + 1
     want, got = want[are_numbers], got[are_numbers]
-    fits, differs, left = _round_through(other, type_, want) == got, want != got, (got & size) != 0
-    return bool(np.any(differs) and (np.all(fits) or (np.all(fits[differs & left]) and np.any(differs & left))))
+    fits, differs = _round_through(other, type_, want) == got, want != got
+    telling = differs & ((got & size) != 0) & ((got & size) != size - (1 << fraction_bits) + 1)
+    return bool(np.any(differs) and (np.all(fits) or (np.all(fits[telling]) and np.any(telling))))
 
 
 def _way(type_: str, want: int, got: int, rounded: str | None) -> str:

@@ -82,6 +82,8 @@ class Needs:
         offered = [(at, need) for at, need, is_about in self._of_calls if is_about(*call)]
         for facet in row.facets:
             offered += self._offers_for(facet)
+        if row.case.dst_type:  # who declares the type of dst declares a dst, if only of unknown rank
+            offered += self._offers_for("declared")
         needs += [need for _, need in sorted(offered, key=itemgetter(0))]  # in the order of the rules
         src, entries = entries_of(row, at, document)
         if len(src) != len(entries):

@@ -302,6 +302,12 @@ def test_lost_elements_are_not_rounded() -> None:
     assert of(lost, lambda b: b * (np.arange(51) % 4 > 0)) == "elements lost"
 
 
+def test_an_infinity_alone_is_not_rounded() -> None:
+    """Most numbers of bf16 are infinite in f16, and those beside these two stay as they are."""
+    source = TensorSpec("bf16", (5,), bits="6034 3f80 7034 4120 5d76")
+    assert of(source, put(0, 0x7F80)) == "wrong elements"
+
+
 def test_all_rounded_elements_have_one_name() -> None:
     def through_f16(bits: np.ndarray[Any, np.dtype[np.uint32]]) -> object:
         with np.errstate(over="ignore"):

@@ -75,13 +75,13 @@ def refuse_run(when: Callable[[Run], bool], error: Exception) -> type[OneFault]:
     return change(execute=answer_others)
 
 
-def refuse_node(when: Callable[[Node], bool]) -> type[OneFault]:
+def refuse_node(when: Callable[[Node], bool], **settings: Any) -> type[OneFault]:
     def check(node: Node, src_type: str) -> None:
         check_form(node, src_type)
         if when(node):
             raise Rejected("compile", "not offered")
 
-    return change(check=check)
+    return change(check=check, **settings)
 
 
 def is_strided(src: Tensor) -> bool:
@@ -149,6 +149,9 @@ NOT_ANSWERED: Mapping[str, type[OneFault]] = {
     ),
     "rejects declared dims": refuse_node(
         lambda node: node.result is not None and node.result.dims is not None and node.result.strides is None
+    ),
+    "rejects a declared dst of unknown rank": refuse_node(
+        lambda node: node.result is not None and node.result.dims is None, types=("f32", "bf16")
     ),
     "rejects declared strides": refuse_node(lambda node: node.result is not None and node.result.strides is not None),
     "rejects strided src": refuse_run(lambda run: is_strided(run.src), Rejected("run", "strides")),

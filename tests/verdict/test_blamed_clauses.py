@@ -118,6 +118,7 @@ EXPECTED: Mapping[str, Expected] = {
     },
     "rejects runtime shapes of Reshape": only((OLDEST,), RULING, "constant-and-runtime"),
     "rejects declared dims": everywhere(RULING, "declared-output"),
+    "rejects a declared dst of unknown rank": everywhere(RULING, "declared-output"),
     "rejects declared strides": LAYOUT,
     "rejects strided src": LAYOUT,
     "does not support strided src": LAYOUT,
