@@ -83,6 +83,8 @@ class Blamer:
                 return self._blame_illegal_answer(row, at, document, outcome, meaning)
             return self._blame_answer(row, at, document, outcome, meaning, diagnosis)
         if meaning.kind == "legal" and not meaning.rules:
+            if outcome.calls > 1:  # equal calls before it were answered
+                return _ruling(ALONE)
             return self._blame_no_answer(row, at, document)
         unmet = [] if meaning.kind == "illegal" else self._never_met(row, at, document)
         return _ruling(unmet[0].rule if unmet else MUST_REJECT)

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from conformance.model import BLAMES, Blame, Result
+from conformance.model import BLAMES, FAIL, PASS, Blame, Outcome, Result
 from conformance.plan.rows import Row
 from conformance.run.row import run
 from conformance.verdict.blame import Blamer
@@ -65,6 +65,28 @@ def test_a_fault_is_held_against_the_sentence_it_breaks(backend: str, share: int
     counts = count_blames(backend, share)
     heaviest = {document: min(blames, key=list(BLAMES).index) for document, blames in counts.items()}
     assert heaviest == BLAMED[backend]
+
+
+@pytest.mark.parametrize(
+    ("name", "calls", "rule"),
+    [
+        ("a-literal-shape-with-no-length-known[StaticReshape-f32]", 1, "each-call-alone"),
+        ("the-same-type-is-declared[StaticReshape-bf16]", 1, "declared-output"),
+        ("hundreds-of-equal-batches-and-another[DynamicReshape-1-f32-s32]", 200, "each-call-alone"),
+    ],
+)
+def test_a_rejection_on_a_premise_of_ours(name: str, calls: int, rule: str) -> None:
+    """No document speaks of lengths that a graph leaves open, of a declared dst, or of calls before."""
+    rows = bundled_plan().rows[::40]
+    results = {row.id: Result(row.id, dict.fromkeys(row.documents, PASS), (Outcome("tensor"),)) for row in rows}
+    (row,) = (row for row in bundled_plan().rows if row.id == name)
+    outcomes = tuple(Outcome("rejected", stage="run", calls=calls) for _ in row.case.steps)
+    result = Result(name, dict.fromkeys(row.documents, FAIL), outcomes, 0, "refused a legal call")
+    blamer = Blamer(bundled_plan().suite.spec.rules, [*rows, row], {**results, name: result})
+    for document in row.documents:
+        blamed = blamer.blame(row, result, document)
+        assert blamed is not None
+        assert (blamed.blame, blamed.premise.rule) == (RULING, rule)
 
 
 def test_a_crash_on_an_illegal_call_breaks_the_same_ruling_alone() -> None:
