@@ -125,9 +125,12 @@ class Blamer:
         broken = self._strongest(self._broken(row, at, document, outcome, diagnosis), document)
         if meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
             return _RULING, broken
-        if row.step(at).source.layout != "dense" and diagnosis not in _OF_FORM:
-            return _weakest([broken, *self._premises([_LAYOUT], document)])
-        return _weakest([broken])
+        needed, case = [], row.case
+        if diagnosis not in _OF_FORM:  # the rest of the graph, and the layouts, decide which elements are due
+            needed += [_NODES] * (len(case.steps[at].shapes) > 1)
+            needed += [_LAYOUT] * (row.step(at).source.layout != "dense" or case.dst_strides is not None)
+        needed += [_LAYOUT] * (case.shape_step != 1)
+        return _weakest([broken, *self._premises(needed, document)])
 
     def _blame_no_answer(self, row: Row, at: int, document: str) -> Broken:
         """Blame a legal call without an answer.

@@ -328,6 +328,11 @@ WRONG_ELEMENTS: Mapping[str, type[OneFault]] = {
     "loses the sign of zero": move(lose_sign_of_zero),
     "answers earlier elements": move(keep_first_elements),
     "ignores strides": move(read_as_dense, lambda run: is_strided(run.src)),
+    "adds 1 in chains": move(lambda row, run: row + 1, lambda run: len(run.program.graph.nodes) > 1),
+    "adds 1 to dst with strides": move(
+        lambda row, run: row + 1,
+        lambda run: any(node.result and node.result.strides for node in run.program.graph.nodes),
+    ),
     "answers bf16 as f32": change(types=("bf16",), execute=widen),
     "writes into src": change(execute=scribble),
 }

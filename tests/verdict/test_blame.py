@@ -89,6 +89,16 @@ def test_a_rejection_on_a_premise_of_ours(name: str, calls: int, rule: str) -> N
         assert (blamed.blame, blamed.premise.rule) == (RULING, rule)
 
 
+def test_a_shape_with_gaps_is_read_by_a_ruling() -> None:
+    """Wrong dims break the rule of an entry, and no document says how the entries lie in memory."""
+    (row,) = (row for row in bundled_plan().rows if row.id == "shape-entries-with-gaps[DynamicReshape-1-f32-s32]")
+    (document,) = row.documents
+    result = Result(row.id, {document: FAIL}, (Outcome("tensor", "f32", (6, 1)),), 0, "wrong dims")
+    blamed = Blamer(bundled_plan().suite.spec.rules, [row], {row.id: result}).blame(row, result, document)
+    assert blamed is not None
+    assert (blamed.blame, blamed.premise.rule) == (RULING, "layout-is-no-content")
+
+
 def test_a_crash_on_an_illegal_call_breaks_the_same_ruling_alone() -> None:
     """A run of one row meets few needs, and none of them forbids to end the process."""
     (row,) = (row for row in bundled_plan().rows if row.id == "two-infers[StaticReshape-f32]")

@@ -168,6 +168,9 @@ EXPECTED: Mapping[str, Expected] = {
     "loses the sign of zero": BITS,
     "answers earlier elements": CONTENT | {ONEAPI: due(RULING, "same-content", "each-call-alone")},
     "ignores strides": LAYOUT,
+    # No document says what a graph of several nodes answers, or how dst lies in memory.
+    "adds 1 in chains": everywhere(RULING, "nodes-compose") | {ONEAPI: due(RULING, "same-content", "nodes-compose")},
+    "adds 1 to dst with strides": LAYOUT | {ONEAPI: due(RULING, "same-content", "layout-is-no-content")},
     # The line of the input says T and the one below it T1 in one document; the oldest gives the output no type.
     "answers bf16 as f32": everywhere(TEXT, "same-type")
     | {DYNAMIC: due((TEXT, RULING), "same-type"), OLDEST: due(RULING, "same-type")},
