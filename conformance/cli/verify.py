@@ -41,7 +41,7 @@ def add_options(parser: Parser) -> None:
     parser.path("--claims", "FILE", "what the backend must have claimed, exactly")
     text = "call N rows again, drawn at random, on the backend that you trust to be the one of the report, and compare"
     parser.once("--repeat", ("N", "BACKEND"), text, nargs=2)
-    text = "the path is the folder of a certificate; check all of it"
+    text = "the path is the folder of a certificate, or a file in it; check all of it"
     parser.add_argument("--certificate", action="store_true", help=text)
     add_trust(parser)
     parser.path("--subject", "FILE", "a file that must have been tested, such as a library")
@@ -66,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     plan = load_plan(args.suite)
     document = pick("document", conforms, plan.suite.spec.documents) if conforms else None
     if certificate:
-        return _verify_certificate(path, plan, document, Trust(*of_certificate.values()), args.json)
+        folder = path.parent if path.is_file() else path
+        return _verify_certificate(folder, plan, document, Trust(*of_certificate.values()), args.json)
     try:
         number, backend = (positive(args.repeat[0]), args.repeat[1]) if args.repeat else (0, "")
     except argparse.ArgumentTypeError:
@@ -88,10 +89,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 @refusals_fail()
-def _verify_certificate(path: Path, plan: Plan, document: str | None, trust: Trust, as_json: bool) -> int:
+def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: Trust, as_json: bool) -> int:
     """Check a certificate, one line if it cannot be relied on; 0 only if it is good and says yes."""
     try:
-        certificate = check_certificate(path, plan, trust)
+        certificate = check_certificate(folder, plan, trust)
     except OtherSuite as other:
         if not as_json:
             raise

@@ -126,9 +126,9 @@ class Blamer:
         if meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
             return _RULING, broken
         needed, case = [], row.case
-        if diagnosis not in _OF_FORM:  # the rest of the graph, and the layouts, decide which elements are due
-            needed += [_NODES] * (len(case.steps[at].shapes) > 1)
+        if diagnosis not in _OF_FORM:  # layouts and earlier nodes decide which elements are due
             needed += [_LAYOUT] * (row.step(at).source.layout != "dense" or case.dst_strides is not None)
+            needed += [_NODES] * (len(case.steps[at].shapes) > 1)
         needed += [_LAYOUT] * (case.shape_step != 1)
         return _weakest([broken, *self._premises(needed, document)])
 

@@ -123,7 +123,9 @@ def test_each_text_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
     words = verify(lab)
     header = read(lab.folder / RESULTS).header
     version, digest = header["suite"]["version"], header["suite"]["digest"]
-    texts = {"verify": cli(*words).out, "register.html": (lab.home / "register.html").read_text()}
+    said = cli(*words)
+    assert cli("verify", lab.folder / "statement.json", *words[2:]) == said, "a file names its folder"
+    texts = {"verify": said.out, "register.html": (lab.home / "register.html").read_text()}
     texts |= {name: (lab.folder / name).read_text() for name in (PAGE, BADGE)}
     for name, text in texts.items():
         for due in ("re-run", "static-oneapi", version, digest[:8], header["started"][:10]):
