@@ -139,12 +139,9 @@ def _digest_of(step: RowStep, outcome: Outcome) -> str | None:
 # ── calling ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def call_steps(row: Row, adapter: Adapter) -> list[Outcome]:
-    """Call each step of a row and return the outcomes. Steps with equal graphs share one program."""
-    outcomes: dict[int, Outcome] = {}
-    for first, part in call_parts(row, adapter):
-        outcomes.update(enumerate(part, first))
-    return list(outcomes.values())
+def call_first(row: Row, adapter: Adapter) -> Outcome:
+    """Call a row, and return the outcome of its first step."""
+    return _call_part(row, adapter, 0)[0]
 
 
 def _call_part(row: Row, adapter: Adapter, first: int) -> list[Outcome]:
