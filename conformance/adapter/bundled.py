@@ -20,7 +20,6 @@ class Bundled(NamedTuple):
     class_name: str
     install: str | None = None
     """The command that installs what it needs; None if it needs nothing."""
-    extra: str | None = None
     variable: str | None = None
     """The environment variable that may name the library instead."""
     device: str = "cpu"
@@ -68,7 +67,7 @@ def bundled_backends() -> dict[str, Bundled]:
     for name, entry in entries.items():
         module, _, class_name = entry["class"].partition(":")
         install = f"pip install {entry['pip']}" if "pip" in entry else None
-        others = {key: entry[key] for key in ("extra", "variable", "device") if key in entry}
+        others = {key: entry[key] for key in ("variable", "device") if key in entry}
         backends[name] = Bundled(module, class_name, install, **others, not_tried=tuple(entry.get("not_tried", ())))
     return backends
 

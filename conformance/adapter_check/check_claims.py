@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from ..model import Adapter, Claims, Outcome, covers
 from ..plan.rows import Plan, Row
-from ..run.row import call_steps
+from ..run.row import call_first
 
 
 class Check(NamedTuple):
@@ -29,7 +29,7 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
     unsupported: list[str] = []
     works: list[str] = []
     for facet, row in _with_rank(plan.rows, claims):
-        outcome = call_steps(row, adapter)[0]
+        outcome = call_first(row, adapter)
         if not claims.excludes(facet) and outcome.kind in ("unsupported", "error"):
             unsupported.append(_named_facet(row, outcome) or facet)
             yield _advise(unsupported[0], outcome)
@@ -37,7 +37,7 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
     for facet, row in sorted(_witnesses(plan.rows, claims).items()):
         if any(covers(name, facet) for name in unsupported):
             continue
-        outcome = call_steps(row, adapter)[0]
+        outcome = call_first(row, adapter)
         if claims.excludes(facet):
             works += [facet] * (outcome.kind == "tensor")
         elif outcome.kind in ("unsupported", "error"):
@@ -51,7 +51,7 @@ def check_claims(adapter: Adapter, claims: Claims, plan: Plan) -> Iterator[Check
     for operation in plan.suite.spec.operations:
         if operation not in claims.operations:
             plain = (row for row in plan.rows if row.operation == operation and is_plain(row))
-            works += [operation for row in islice(plain, 1) if call_steps(row, adapter)[0].kind == "tensor"]
+            works += [operation for row in islice(plain, 1) if call_first(row, adapter).kind == "tensor"]
     if works:
         yield Check("note", "claims", f"not claimed, and may be, because it works: {', '.join(works)}")
     if not unsupported:

@@ -304,7 +304,8 @@ class Reader:
             work = self._format.work
             ran = f"the {work} did not end, after {count:,} {self._format.record}s"
             raise InvalidEvidence(f"{self._path}: has no footer: {ran}; {work} again")
-        self._check_footer(footer, digest.hexdigest(), count)
+        for what in self._find_contradictions(footer, digest.hexdigest(), count):
+            raise InvalidEvidence(f"{self._path}: {what}")
         self.footer = footer
 
     def salvage_records(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -349,22 +350,17 @@ class Reader:
             where = f"{wrong.where} in the {kind}" if wrong.where else f"the {kind}"
             raise InvalidEvidence(f"{self._path}:{number}: {where} {wrong.what}; the file is damaged")
 
-    def _check_footer(self, footer: Mapping[str, Any], digest: str, count: int) -> None:
-        """Refuse a footer that was written for other lines."""
-        path, records = self._path, f"{self._format.record}s"
+    def _find_contradictions(self, footer: Mapping[str, Any], digest: str, count: int) -> Iterator[str]:
+        """Say why a footer was written for other lines."""
+        records, seal = f"{self._format.record}s", self._format.seal
         if footer[records] != count:
-            counts = f"the footer counts {footer[records]} {records}, there are {count}"
-            raise InvalidEvidence(f"{path}: {counts}; {records} are missing or added")
+            yield f"the footer counts {footer[records]} {records}, there are {count}; {records} are missing or added"
         if footer["digest"] != digest:
-            raise InvalidEvidence(
-                f"{path}: the {records} are not those that the footer was written for; the file was changed"
-            )
+            yield f"the {records} are not those that the footer was written for; the file was changed"
         if footer["header"] != hashlib.sha256(self._header_line).hexdigest():
-            raise InvalidEvidence(
-                f"{path}: the header is not the one that the footer was written for; two files are mixed"
-            )
-        if footer[self._format.seal] != seal_of(footer, self._format.seal):
-            raise InvalidEvidence(f"{path}: the footer is not as it was written; the file was changed")
+            yield "the header is not the one that the footer was written for; two files are mixed"
+        if footer[seal] != seal_of(footer, seal):
+            yield "the footer is not as it was written; the file was changed"
 
 
 def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:

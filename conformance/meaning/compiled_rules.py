@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple, TypeVar
 
 from ..model import Expression, Malformed, PlainCall, Problem, Rule
@@ -13,6 +13,7 @@ from .expression import CALL_NAMES, ENTRY_NAMES, FORM_NAMES, NUMBER, Invalid, pa
 
 INFERRED = "inferred"
 """The value of `gives` for an entry with a length that follows from the volume."""
+_ANSWER = frozenset({"dst"})
 _ANY_INDEX = 2**64  # as if src had so many dims: an index past its rank is guarded below
 _Text = TypeVar("_Text")
 
@@ -78,7 +79,7 @@ def _compile(rule: Rule) -> Iterable[tuple[str, CompiledRule]]:
     if rule.requires:
         yield "requires", CompiledRule(rule.id, *_translate(rule.requires, _condition))
     if rule.when and rule.level == "capacity":
-        yield "capacities", CompiledRule(rule.id, *_translate(rule.when, _condition_on_answer))
+        yield "capacities", CompiledRule(rule.id, *_translate(rule.when, partial(_condition, more=_ANSWER)))
     elif rule.when:
         yield "silences", CompiledRule(rule.id, *_translate(rule.when, _condition))
     if rule.gives and rule.where:
@@ -91,14 +92,10 @@ def _compile(rule: Rule) -> Iterable[tuple[str, CompiledRule]]:
 
 
 @lru_cache(1024)
-def _condition(text: str) -> tuple[str, bool]:
-    tree = parse(text, CALL_NAMES | FORM_NAMES)
+def _condition(text: str, more: frozenset[str] = FORM_NAMES) -> tuple[str, bool]:
+    """Return the text of a condition on a call, and whether it asks about the form. `more`: names beside the call's."""
+    tree = parse(text, CALL_NAMES | more)
     return _lower(tree), bool(_names(tree) & FORM_NAMES)
-
-
-@lru_cache(1024)
-def _condition_on_answer(text: str) -> tuple[str, bool]:
-    return _lower(parse(text, CALL_NAMES | {"dst"})), False
 
 
 @lru_cache(64)

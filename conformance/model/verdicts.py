@@ -1,4 +1,4 @@
-"""The table of verdicts: word, mark, colour, order, what each says of a backend, and the words of the legend."""
+"""The tables of verdicts, blames, severities and labels: word, mark, colour, order, and the words of the legend."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PASS, FAIL, OBSERVED, NOT_CLAIMED, ERROR, WAIVED, NOT_RUN = VERDICTS
 
 
-class VerdictWords(NamedTuple):
-    """The look and the meaning of a verdict."""
+class Look(NamedTuple):
+    """The look and the meaning of a verdict or a label."""
 
     mark: str
     """A shape, so that no reader depends on colour."""
@@ -21,48 +21,46 @@ class VerdictWords(NamedTuple):
     """Its class in style.css."""
     style: str
     """Its style on a terminal; empty for none."""
-    rank: int
-    """The verdict of the lowest rank decides."""
-    kind: Literal["right", "bad", "aside"]
-    """`right`: the backend did what is expected. `bad`: the row fails the run. `aside`: it shows nothing."""
     legend: str
 
 
-TABLE: dict[Verdict, VerdictWords] = {
-    PASS: VerdictWords(
-        "✓", "pass", "green", 5, "right",
+TABLE: dict[Verdict, Look] = {
+    PASS: Look(
+        "✓", "pass", "green",
         "A legal call was answered with the right type, dims and bytes, or an illegal one was rejected.",
     ),
-    FAIL: VerdictWords(
-        "✗", "fail", "red", 1, "bad",
+    FAIL: Look(
+        "✗", "fail", "red",
         "The answer is wrong, a legal call was rejected, an illegal one answered, or the call crashed or hung.",
     ),
-    OBSERVED: VerdictWords(
-        "◆", "observed", "cyan", 6, "right",
+    OBSERVED: Look(
+        "◆", "observed", "cyan",
         "The document leaves the call unspecified. What was done is recorded and breaks nothing settled.",
     ),
-    NOT_CLAIMED: VerdictWords(
-        "○", "open", "", 3, "aside",
+    NOT_CLAIMED: Look(
+        "○", "open", "",
         "The backend does not claim the call, and nothing in the outcome is held against it.",
     ),
-    ERROR: VerdictWords(
-        "▲", "error", "red", 0, "bad",
+    ERROR: Look(
+        "▲", "error", "red",
         "The adapter went wrong, so nothing is known of the backend. Mend the adapter first.",
     ),
-    WAIVED: VerdictWords(
-        "◐", "warn", "yellow", 4, "aside",
+    WAIVED: Look(
+        "◐", "warn", "yellow",
         "A failure that was declared before the run, with a reason and a date. It is no pass.",
     ),
-    NOT_RUN: VerdictWords(
-        "□", "warn", "yellow", 2, "aside",
+    NOT_RUN: Look(
+        "□", "warn", "yellow",
         "The call was not made. In the target it is in the denominator, and nothing conforms while it is there.",
     ),
 }  # fmt: skip
-BAD = frozenset(verdict for verdict, entry in TABLE.items() if entry.kind == "bad")
-RIGHT = frozenset(verdict for verdict, entry in TABLE.items() if entry.kind == "right")
-WORST: tuple[Verdict, ...] = tuple(sorted(TABLE, key=lambda verdict: TABLE[verdict].rank))
+BAD = frozenset({FAIL, ERROR})
+"""The row fails the run."""
+RIGHT = frozenset({PASS, OBSERVED})
+"""The backend did what is expected. A verdict that is neither right nor bad shows nothing."""
+WORST: tuple[Verdict, ...] = (ERROR, FAIL, NOT_RUN, NOT_CLAIMED, WAIVED, PASS, OBSERVED)
 """The verdicts, the one that decides first."""
-_RANK = {verdict: entry.rank for verdict, entry in TABLE.items()}
+_RANK = {verdict: rank for rank, verdict in enumerate(WORST)}
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -129,37 +127,23 @@ Label = Literal[
     "conforms, limited", "conforms", "not claimed",
 ]  # fmt: skip
 
-
-class LabelWords(NamedTuple):
-    """The look and the meaning of a label."""
-
-    mark: str
-    colour: str
-    """Its class in style.css."""
-    style: str
-    """Its style on a terminal."""
-    legend: str
-
-
-LABELS: Mapping[Label, LabelWords] = {
-    "ends the process": LabelWords("✗", "fail", "red", "Some test crashes the process, or does not end in time."),
-    "wrong answer": LabelWords("≠", "fail", "red", "Some answer has wrong type, dims or elements, or damages memory."),
-    "rejects a legal call": LabelWords("⊘", "hot", "red", "Some legal call was not answered. Nothing worse was seen."),
-    "accepts an illegal call": LabelWords(
-        "△", "warn", "yellow", "Some illegal call was answered. Nothing worse was seen."
-    ),
-    "adapter errs": LabelWords("▲", "error", "red", "The adapter went wrong in some tests; nothing else failed."),
-    "fails outside its claims": LabelWords(
+LABELS: Mapping[Label, Look] = {
+    "ends the process": Look("✗", "fail", "red", "Some test crashes the process, or does not end in time."),
+    "wrong answer": Look("≠", "fail", "red", "Some answer has wrong type, dims or elements, or damages memory."),
+    "rejects a legal call": Look("⊘", "hot", "red", "Some legal call was not answered. Nothing worse was seen."),
+    "accepts an illegal call": Look("△", "warn", "yellow", "Some illegal call was answered. Nothing worse was seen."),
+    "adapter errs": Look("▲", "error", "red", "The adapter went wrong in some tests; nothing else failed."),
+    "fails outside its claims": Look(
         "✗", "fail", "red", "A call of a type that is not claimed crashes, hangs or damages memory."
     ),
-    "nothing shown": LabelWords("□", "warn", "yellow", "The run shows nothing that can be relied on."),
-    "waiver overdue": LabelWords("□", "warn", "yellow", "Nothing failed, but a waiver has ended or fits nothing."),
-    "incomplete": LabelWords("□", "warn", "yellow", "Nothing failed, but a test was not run, or a rule has no pass."),
-    "not run": LabelWords("□", "warn", "yellow", "The run was not meant to test this document."),
-    "conforms, limited": LabelWords(
+    "nothing shown": Look("□", "warn", "yellow", "The run shows nothing that can be relied on."),
+    "waiver overdue": Look("□", "warn", "yellow", "Nothing failed, but a waiver has ended or fits nothing."),
+    "incomplete": Look("□", "warn", "yellow", "Nothing failed, but a test was not run, or a rule has no pass."),
+    "not run": Look("□", "warn", "yellow", "The run was not meant to test this document."),
+    "conforms, limited": Look(
         "✓", "pass", "green", "Every claimed test passes. Features are not claimed, or the adapter does a part."
     ),
-    "conforms": LabelWords("✓", "pass", "green", "Every test passes, and the backend claims every feature."),
-    "not claimed": LabelWords("–", "open", "dim", "The backend claims neither the operation nor a type of it."),
-}  # fmt: skip
+    "conforms": Look("✓", "pass", "green", "Every test passes, and the backend claims every feature."),
+    "not claimed": Look("–", "open", "dim", "The backend claims neither the operation nor a type of it."),
+}
 """The names of a result, of one document or of a whole run. If something failed, it is the worst severity."""

@@ -121,7 +121,7 @@ class ConformanceSession:
     def describe_backend(self) -> str:
         """Name the backend and the suite in one line; two processes with the same line give the same verdicts."""
         identity = self.adapter.identity
-        waived, request = [waiver.to_json() for waiver in self.setup.waivers], self.request
+        waived, request = self.setup.header["waivers"], self.request
         parts = (
             (identity.detail, self.claims), digest_of_adapter(self.backend), self.plan.suite.digest,
             (waived, request.isolation, request.limits),
@@ -231,9 +231,8 @@ class ConformanceSession:
         return f"not claimed: {', '.join(sorted(self.claims.find_unclaimed(row.facets)))}"
 
     def waiver_reason(self, result: Result) -> str:
-        waiver = next(waiver for waiver in self.setup.waivers if waiver.number == result.waiver)
-        entry = waiver.entry
-        return f"waived until {entry['expires']}: {entry['reason']} ({waiver.place})"
+        waiver = next(each for each in self.setup.header["waivers"] if each["number"] == result.waiver)
+        return f"waived until {waiver['expires']}: {waiver['reason']} ({waiver['place']})"
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -259,11 +259,9 @@ def _make_short(run: FinishedRun, facets: Facets, rows: Sequence[RowResult], is_
 
 def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: Iterable[str]) -> BrokenRule:
     """Find the rule that decides the heaviest blame, or `rule` if nothing is blamed, and the words that state it."""
-    if blames:
-        worst = heaviest(blames.values())
-        first = next(each for each in blames.values() if each.blame == worst)
-        rule = spec.rules.get(first.premise.rule, rule)
-        documents = [name for name, each in blames.items() if each.blame == worst]
+    if worst := heaviest(blames.values()):
+        rule = spec.rules.get(worst.premise.rule, rule)
+        documents = [name for name, each in blames.items() if each.blame == worst.blame]
     return BrokenRule(rule, tuple(_clauses(spec, rule, documents))[:MAX_CLAUSES])
 
 

@@ -126,8 +126,8 @@ class FinishedRun:
 
     def _kind_of(self, result: RowResult) -> Kind:
         blamed = self.conclusion.blames.get(result.row.id, {}).values()
-        cause = self.conclusion.causes.get(result.row.id)
-        return Kind(cause, worst_severity(blamed), heaviest(blamed), result.diagnosis or "no diagnosis")
+        cause, worst = self.conclusion.causes.get(result.row.id), heaviest(blamed)
+        return Kind(cause, worst_severity(blamed), worst and worst.blame, result.diagnosis or "no diagnosis")
 
     @cached_property
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:

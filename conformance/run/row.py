@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import monotonic, perf_counter, sleep
-from typing import Any, Protocol, cast
+from typing import Any
 
 from ..model import (
     IDLE,
@@ -19,7 +19,6 @@ from ..model import (
     Outcome,
     Program,
     Result,
-    Tensor,
     Verdict,
     fails,
     worst,
@@ -140,12 +139,9 @@ def _digest_of(step: RowStep, outcome: Outcome) -> str | None:
 # ── calling ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def call_steps(row: Row, adapter: Adapter) -> list[Outcome]:
-    """Call each step of a row and return the outcomes. Steps with equal graphs share one program."""
-    outcomes: dict[int, Outcome] = {}
-    for first, part in call_parts(row, adapter):
-        outcomes.update(enumerate(part, first))
-    return list(outcomes.values())
+def call_first(row: Row, adapter: Adapter) -> Outcome:
+    """Call a row, and return the outcome of its first step."""
+    return _call_part(row, adapter, 0)[0]
 
 
 def _call_part(row: Row, adapter: Adapter, first: int) -> list[Outcome]:
@@ -201,15 +197,6 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         yield outcome, answer
 
 
-class RunsOften(Protocol):
-    """A program in another process, which one request can run many times; `often` is the number and the seconds."""
-
-    calls: int
-    """The number of times that it ran for the latest request."""
-
-    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool, often: tuple[int, float]) -> Tensor: ...
-
-
 def _call_again(
     adapter: Adapter, step: RowStep, programs: dict[Graph, Program], first: Outcome, times: int
 ) -> tuple[Outcome, Any]:
@@ -223,7 +210,7 @@ def _call_again(
         if in_process:
             answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often, did)
         else:
-            remote = cast("RunsOften", program)
+            remote: Any = program  # one request can run it many times
             answer, error = attempt(partial(remote.run, *arguments_of(step), often))
             made = remote.calls
         outcome, calls = conclude_call(step, answer, error), calls + made

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -167,22 +166,19 @@ class BackendSetup:
     """The facts about a backend that a run has before the first row."""
 
     claims: Claims
-    waivers: tuple[waive.Waiver, ...]
-    """Those for this backend and version."""
     header: dict[str, Any]
-    """The header of the evidence."""
+    """The header of the evidence, with the waivers for this backend and version."""
     notes: tuple[str, ...]
-    today: date
     blamer: Blamer
 
     def waive_call(self, row: Row) -> Result | None:
         """Return the result of a claimed row that a waiver keeps from being called; None if the row is called."""
-        if result := waive.waive_call(row, self.waivers, self.today):  # first, as few rows have one
+        if result := waive.waive_call(row, self.header):  # first, as few rows have one
             return result if self.claims.offers(row.operation) and not self.claims.find_unclaimed(row.facets) else None
         return None
 
     def apply_waivers(self, row: Row, result: Result) -> Result:
-        return waive.apply_waivers(result, row, self.waivers, self.today, self.blamer)
+        return waive.apply_waivers(result, row, self.header, self.blamer)
 
 
 def load_waivers(request: RunRequest) -> list[waive.Waiver]:
@@ -199,14 +195,12 @@ def check_backend(request: RunRequest, adapter: Adapter, waivers: Sequence[waive
     if request.pinned is not None and request.pinned != claims:
         difference = describe_difference(request.pinned, claims)
         raise CannotStart(f"{identity.name}: its claims are not those that are pinned: {difference}")
-    chosen = waive.choose_for(waivers, identity)
     header = header_of(request.plan.suite, identity, claims, request.target, request.backend)
-    header |= {"isolation": request.isolation, "waivers": [waiver.to_json() for waiver in chosen]}
+    header |= {"isolation": request.isolation, "waivers": waive.choose_for(waivers, identity)}
     optional = {"limits": limits_of(request.limits, request.backend), "by": request.tester, "nonce": request.plan.nonce}
     header |= {name: value for name, value in optional.items() if value}
     near = tuple(waive.note_near_names(waivers, identity))
-    today = datetime.now(timezone.utc).date()
-    return BackendSetup(claims, chosen, header, near, today, Blamer(request.plan.suite.spec.rules))
+    return BackendSetup(claims, header, near, Blamer(request.plan.suite.spec.rules))
 
 
 def note_after_hangs(uncalled: Counter[str], seconds: float, max_hangs: int) -> Iterator[str]:

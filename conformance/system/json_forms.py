@@ -44,7 +44,7 @@ def is_time(value: Any) -> bool:
 
 def is_date(value: Any) -> bool:
     """Ask whether a value is a date as `2027-06-30`."""
-    return _is_read_by(date.fromisoformat, value, 10) and len(value) == 10
+    return _is_read_by(date.fromisoformat, value, 10) and date.fromisoformat(value).isoformat() == value
 
 
 def _is_read_by(read: Callable[[str], Any], value: Any, longest: int) -> bool:

@@ -227,9 +227,9 @@ def severity_of(outcome: Outcome, kind: Kind) -> Severity:
     return "accepts an illegal call" if kind == "illegal" and not outcome.faults else "wrong answer"
 
 
-def heaviest(blamed: Iterable[Blamed]) -> Blame | None:
-    """Return the heaviest of the blames of a row in several documents; None if only the adapter went wrong."""
-    return min((each.blame for each in blamed), key=HEAVIEST_FIRST.index, default=None)
+def heaviest(blamed: Iterable[Blamed]) -> Blamed | None:
+    """Return what is blamed most heavily for a row in several documents; None if only the adapter went wrong."""
+    return min(blamed, key=lambda each: HEAVIEST_FIRST.index(each.blame), default=None)
 
 
 def worst_severity(blamed: Iterable[Blamed]) -> Severity | None:

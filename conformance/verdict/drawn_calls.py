@@ -9,7 +9,7 @@ from ..evidence.drawn import has_called_all
 from ..evidence.results import Evidence, InvalidEvidence, Target
 from ..model import BAD, WAIVED, Result
 from ..plan.rows import Plan, Row, drawn_number
-from .waive import forbids_calls_of
+from .waive import find_forbidding
 
 
 def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
@@ -60,7 +60,7 @@ def _pick_called(evidence: Evidence, rows: Sequence[Row]) -> dict[str, Row]:
     for shard in evidence.header.get("shards") or [{"shard": evidence.target.shard, "drawn": counts["calls"]}]:
         target = Target(shard=shard["shard"])
         own = (row for number, row in enumerate(rows) if target.has_in_shard(number))
-        called = (row for row in own if not forbids_calls_of(evidence.header, row))
+        called = (row for row in own if find_forbidding(evidence.header, row) is None)
         again |= {row.id: row for row in islice(called, shard.get("drawn", 0))}
         if is_whole and (missed := next(called, None)):
             what = "the evidence says that all drawn rows were called"

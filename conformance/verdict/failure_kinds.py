@@ -14,7 +14,7 @@ from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row
 from ..run.judge import UNCLAIMED
 from ..system.terminal import count_noun
-from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, worst_severity
+from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, heaviest, worst_severity
 from .cause import Cause
 from .conclude import Conclusion
 from .standing import Blames, has_standing, judged_documents
@@ -106,16 +106,13 @@ def sort_failures(rows: Iterable[Failed], conclusion: Conclusion) -> list[Failed
     return sorted(rows, key=order)
 
 
-def _heaviest(blames: Blames, row: Row) -> Blamed | None:
-    return min(blames.get(row.id, {}).values(), key=lambda each: HEAVIEST_FIRST.index(each.blame), default=None)
-
-
-def _severity(blames: Blames, row: Row) -> Severity | None:
-    return worst_severity(blames.get(row.id, {}).values())
+def _worst_of(blames: Blames, row: Row) -> tuple[Severity | None, Blamed | None]:
+    blamed = blames.get(row.id, {}).values()
+    return worst_severity(blamed), heaviest(blamed)
 
 
 def _weight(blames: Blames, row: Row) -> tuple[int, int]:
-    severity, blamed = _severity(blames, row), _heaviest(blames, row)
+    severity, blamed = _worst_of(blames, row)
     return (
         SEVERITIES.index(severity) if severity else len(SEVERITIES),
         HEAVIEST_FIRST.index(blamed.blame) if blamed else len(HEAVIEST_FIRST),
@@ -168,13 +165,14 @@ def _kinds(
     for row, result in rows:
         if number := _count_tests_of((row, result), verdicts, target, claims):
             numbers[row.id] = number
-            blamed = _heaviest(blames, row)
+            severity, blamed = _worst_of(blames, row)
             shown = blamed and (blamed.blame, blamed.premise.rule)  # two authorities would show as the same kind twice
-            like_it = _severity(blames, row), result.diagnosis, shown
+            like_it = severity, result.diagnosis, shown
             kinds.setdefault(conclusion.causes.get(row.id, like_it), []).append((row, result))
     for members in kinds.values():
         row, result = members[0]  # the worst of them
+        severity, blamed = _worst_of(blames, row)
         yield FailureKind(
-            conclusion.causes.get(row.id), _severity(blames, row), result.diagnosis or "", _heaviest(blames, row),
+            conclusion.causes.get(row.id), severity, result.diagnosis or "", blamed,
             tuple(members), sum(numbers[row.id] for row, _ in members), sum(numbers.values()),
         )  # fmt: skip

@@ -23,7 +23,7 @@ from ..plan.rows import Plan, Row
 from ..plan.steps import RowStep
 from ..run.judge import deciding_step, judge_step
 from .blame import Blamer
-from .waive import covers, forbids_call, why_useless
+from .waive import covers, forbids_call, has_expired, why_useless
 
 
 def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
@@ -135,12 +135,12 @@ def _is_too_large(outcome: Outcome, src: tuple[int, ...]) -> bool:
 def _contradict_waiver(row: Row, result: Result, header: Mapping[str, Any], blamer: Blamer) -> Iterator[str]:
     if result.waiver is None:
         return
-    number, ran = result.waiver, header.get("started", "")[:10]
+    number = result.waiver
     waivers = [waiver for waiver in header.get("waivers", ()) if waiver["number"] == number]
     own = [waiver for waiver in waivers if covers(waiver, row, result, blamer)]
     if own and result.outcome.kind == "none" and not any(forbids_call(waiver, row) for waiver in own):
         yield f"{row.id}: was not called, and waiver {number!r} does not say `run: false`"
-    if own and all(waiver["expires"] < ran for waiver in own):
+    if own and all(has_expired(waiver, header) for waiver in own):
         yield f"{row.id}: is waived by waiver {number!r}, which had expired when the run began"
     if not own:
         yield f"{row.id}: is waived by waiver {number!r}, and the run has none of that number for it"

@@ -7,8 +7,8 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from importlib import import_module
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite, Word, covers
-from ..model.verdicts import SEVERITIES, Label, Severity
+from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite, covers
+from ..model.verdicts import SEVERITIES, WORDS, Label, Severity
 from ..plan.quick import QUICK, quick_rows
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from ..system.groups import group_pairs
@@ -16,8 +16,6 @@ from ..system.terminal import count_noun
 from ..system.text import join_names, tell_error
 from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
 
-_ORDER: tuple[Word, ...] = ("does not conform", "incomplete", "nothing shown", "conforms")
-"""The words of a sentence, in the order in which they are named."""
 _MIN_REJECTED = 10
 """Rows that have to be rejected before they say something of all calls."""
 LARGE_TENSORS = "tensors of more than 2^31 elements"
@@ -34,9 +32,9 @@ def write_sentences(
 def _verdict(document: str, group: Sequence[Standing], target: Target) -> str:
     by_word = group_pairs((standing.word, standing) for standing in group)
     parts = []
-    for word in _ORDER:
+    for word in WORDS:
         types = [standing.type for standing in by_word.get(word, ())]
-        if not types:
+        if not types or word == "not claimed":
             continue
         is_whole = word == "conforms" and len(types) == len(group) and not target.types
         about = "" if is_whole else f" for {join_names(types)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,45 +23,39 @@ _MAX_AHEAD = timedelta(days=732)
 """How far ahead a waiver may end."""
 
 
-@dataclass(frozen=True)
-class Waiver:
-    """One entry of a waiver file."""
-
-    number: int
-    entry: Mapping[str, Any]
-    place: Place
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record in the header of the evidence."""
-        return {"number": self.number, "place": str(self.place), **self.entry}
-
-
+Waiver = Mapping[str, Any]
+"""One entry of a waiver file, with its number and place, as the header of evidence holds it."""
 KEYS = ("case", "rule", "row", "breaks")
 """The keys that say what is waived."""
 
 
-def forbids_call(entry: Mapping[str, Any], row: Row) -> bool:
+def forbids_call(waiver: Waiver, row: Row) -> bool:
     """Ask whether a waiver says `run: false` of a row."""
-    return "run" in entry and matches(entry, row)
+    return "run" in waiver and matches(waiver, row)
 
 
-def forbids_calls_of(header: Mapping[str, Any], row: Row) -> bool:
-    """Ask whether a waiver of a run kept it from calling a row."""
-    waivers = (entry for entry in header.get("waivers", ()) if entry["expires"] >= header["started"][:10])
-    return any(forbids_call(entry, row) for entry in waivers)
+def find_forbidding(header: Mapping[str, Any], row: Row) -> Waiver | None:
+    """Find the waiver that keeps a run from calling a row; None if it calls it."""
+    forbidding = (waiver for waiver in header.get("waivers", ()) if forbids_call(waiver, row))
+    return next((waiver for waiver in forbidding if not has_expired(waiver, header)), None)
 
 
-def matches(entry: Mapping[str, Any], row: Row) -> bool:
+def has_expired(waiver: Waiver, header: Mapping[str, Any]) -> bool:
+    """Ask whether a waiver of a run had expired when the run began."""
+    return bool(waiver["expires"] < header["started"][:10])
+
+
+def matches(waiver: Waiver, row: Row) -> bool:
     """Ask whether a waiver names a row. What the row breaks does not matter here."""
     names = (("case", row.case.id), ("rule", row.case.rule), ("row", row.id))
-    return all(_matches(name, entry[key]) for key, name in names if key in entry)
+    return all(_matches(name, waiver[key]) for key, name in names if key in waiver)
 
 
-def covers(entry: Mapping[str, Any], row: Row, result: Result, blamer: Blamer) -> bool:
+def covers(waiver: Waiver, row: Row, result: Result, blamer: Blamer) -> bool:
     """Ask whether a waiver is for a row and, if it names a broken rule, for one that the result breaks."""
-    if not matches(entry, row):
+    if not matches(waiver, row):
         return False
-    return "breaks" not in entry or any(_matches(rule, entry["breaks"]) for rule in blamer.broken_rules(row, result))
+    return "breaks" not in waiver or any(_matches(rule, waiver["breaks"]) for rule in blamer.broken_rules(row, result))
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -70,7 +63,7 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern.replace("[", "[[]")) or fnmatchcase(name, pattern)
 
 
-def why_useless(entry: Mapping[str, Any]) -> str | None:
+def why_useless(entry: Waiver) -> str | None:
     """Say why a waiver is too vague; None if it names a case, a rule, a row or a broken rule."""
     patterns = [entry[key] for key in KEYS if key in entry]
     if not patterns:
@@ -80,19 +73,35 @@ def why_useless(entry: Mapping[str, Any]) -> str | None:
 
 def choose_for(waivers: Iterable[Waiver], identity: Identity) -> tuple[Waiver, ...]:
     """Return the waivers for this backend and version; Malformed if its version cannot be compared."""
-    problems: list[Problem] = []
-    chosen = [waiver for waiver in waivers if _is_for(waiver.entry, identity, waiver.place, problems)]
-    _require(problems, [Path(waiver.place.path) for waiver in waivers])
+    chosen, problems = list[Waiver](), list[Problem]()
+    for waiver in waivers:
+        try:
+            chosen += [waiver] if _is_for(waiver, identity) else []
+        except ValueError:  # noqa: PERF203 - an InvalidVersion, of which every one is told
+            path, _, line = waiver["place"].rpartition(":")
+            what = f"the backend's version {identity.version!r} cannot be compared; drop `versions`"
+            problems.append(Problem(Place(path, int(line)), what))
+    _require(problems, [Path(problem.place.path) for problem in problems])
     return tuple(chosen)
+
+
+def _is_for(waiver: Waiver, identity: Identity) -> bool:
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    if not fnmatchcase(identity.name, waiver.get("backend", "*")):
+        return False
+    versions = waiver.get("versions")
+    return not versions or SpecifierSet(versions).contains(Version(identity.version), prereleases=True)
 
 
 def note_near_names(waivers: Iterable[Waiver], identity: Identity) -> Iterator[str]:
     """Note waivers for a backend with almost the name of this one: it may be misspelt, or another backend."""
     for waiver in waivers:
-        name = waiver.entry.get("backend", identity.name)
+        name = waiver.get("backend", identity.name)
         is_known = any(fnmatchcase(known, name) for known in (identity.name, *bundled_backends()))
         if not is_known and find_near(name, [identity.name], cutoff=0.8):
-            yield f"{waiver.place}: the waiver is for the backend {quote(name)}, and this is {identity.name!r}"
+            yield f"{waiver['place']}: the waiver is for the backend {quote(name)}, and this is {identity.name!r}"
 
 
 def load_all(paths: Sequence[Path], plan: Plan) -> list[Waiver]:
@@ -104,12 +113,12 @@ def load_all(paths: Sequence[Path], plan: Plan) -> list[Waiver]:
         problems += [problem._replace(place=Place(str(path), problem.place.line)) for problem in found]
         listed = content.get("waivers") if isinstance(content, Map) else None
         entries += [(path, entry) for entry in (listed if isinstance(listed, list) else [])]
-    waivers = []
+    waivers = list[Waiver]()
     for number, (path, entry) in enumerate(entries, 1):
         if isinstance(entry, Map) and all(isinstance(value, str) for key, value in entry.items() if key != "run"):
             place = Place(str(path), entry.line)
             problems += _problems_of(entry, place, plan)
-            waivers.append(Waiver(number, dict(entry), place))
+            waivers.append({"number": number, "place": str(place), **entry})
     _require(sorted(dict.fromkeys(problems)), paths)
     return waivers
 
@@ -168,39 +177,23 @@ def _bad_versions(entry: Map, place: Place) -> Iterator[Problem]:
         yield Problem(place._replace(line=entry.lines["versions"]), what)
 
 
-def _is_for(entry: Mapping[str, Any], identity: Identity, place: Place, problems: list[Problem]) -> bool:
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import InvalidVersion, Version
-
-    if "backend" in entry and not fnmatchcase(identity.name, entry["backend"]):
-        return False
-    try:
-        versions = SpecifierSet(entry.get("versions", ""))
-        return not entry.get("versions") or versions.contains(Version(identity.version), prereleases=True)
-    except InvalidVersion:
-        problems.append(
-            Problem(place, f"the backend's version {identity.version!r} cannot be compared; drop `versions`")
-        )
-    return False
-
-
-def waive_call(row: Row, waivers: Iterable[Waiver], today: date) -> Result | None:
+def waive_call(row: Row, header: Mapping[str, Any]) -> Result | None:
     """Return the result of a row that a waiver keeps from being called; None if the row is called."""
-    for waiver in waivers:
-        if forbids_call(waiver.entry, row) and date.fromisoformat(waiver.entry["expires"]) >= today:
-            result = result_without_call(row, WAIVED)
-            return result._replace(waiver=waiver.number, diagnosis=NOT_RUN, detail=f"{waiver.place}: `run: false`")
-    return None
+    waiver = find_forbidding(header, row)
+    if waiver is None:
+        return None
+    detail = f"{waiver['place']}: `run: false`"
+    return result_without_call(row, WAIVED)._replace(waiver=waiver["number"], diagnosis=NOT_RUN, detail=detail)
 
 
-def apply_waivers(result: Result, row: Row, waivers: Iterable[Waiver], today: date, blamer: Blamer) -> Result:
+def apply_waivers(result: Result, row: Row, header: Mapping[str, Any], blamer: Blamer) -> Result:
     """Return the result; its failures are waived if a waiver that has not expired covers it."""
     if FAIL not in result.verdicts.values():
         return result
-    for waiver in waivers:
-        if date.fromisoformat(waiver.entry["expires"]) >= today and covers(waiver.entry, row, result, blamer):
+    for waiver in header["waivers"]:
+        if not has_expired(waiver, header) and covers(waiver, row, result, blamer):
             verdicts: dict[str, Verdict] = {d: WAIVED if v == FAIL else v for d, v in result.verdicts.items()}
-            return result._replace(verdicts=verdicts, waiver=waiver.number)
+            return result._replace(verdicts=verdicts, waiver=waiver["number"])
     return result
 
 
@@ -213,12 +206,11 @@ def find_overdue(
     """
     rows = tuple(rows)
     used = {result.waiver for result in results.values()}
-    ran = header["started"][:10]
     problems = []
     for waiver in header.get("waivers", ()):
         what = next(waiver[key] for key in KEYS if key in waiver)
         is_shown = whole and (drawn or {"case", "row"} & waiver.keys())
-        if waiver["expires"] < ran:
+        if has_expired(waiver, header):
             problems.append(
                 f"{waiver['place']}: the waiver of {what} expired on {waiver['expires']}; mend the backend or renew it"
             )
@@ -229,7 +221,7 @@ def find_overdue(
     return tuple(problems)
 
 
-def _covers_no_call(entry: Mapping[str, Any], results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
+def _covers_no_call(waiver: Waiver, results: Mapping[str, Result], rows: tuple[Row, ...]) -> bool:
     """Ask whether a waiver is only for rows that were not run, such as large ones."""
-    covered = [results.get(row.id) for row in rows if matches(entry, row)]
+    covered = [results.get(row.id) for row in rows if matches(waiver, row)]
     return bool(covered) and all(result is None or set(result.verdicts.values()) == {NOT_RUN} for result in covered)

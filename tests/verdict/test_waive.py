@@ -248,6 +248,7 @@ MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "no date": ({"expires": "next year"}, ":6: expires 'next year' is no date; write it as '2027-06-30'"),
     "no such day": ({"expires": "2027-02-30"}, "is no date"),
     "a date without dashes": ({"expires": "20270630"}, "is no date"),
+    "a day of a week": ({"expires": "2027-W26-3"}, "is no date"),
     "no such case": ({"case": "paterns"}, ":2: unknown case 'paterns'; did you mean 'patterns'?"),
     "no such rule": ({"rule": "same-volumes"}, ":7: unknown rule 'same-volumes'; did you mean 'same-volume'?"),
     "no such broken rule": ({"breaks": "one-infers"}, ":7: unknown rule 'one-infers'; did you mean 'one-infer'?"),

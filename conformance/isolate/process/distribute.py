@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...adapter import CannotStart
-from .launch import Limits, ProcessHandle, import_code, kill_tree, signal_name, start
+from .launch import Limits, ProcessHandle, describe_exit, import_code, kill_tree, start
 from .orphans import adopt
 
 if TYPE_CHECKING:
@@ -133,9 +133,7 @@ def _describe_end(worker: _Worker) -> str:
         code = worker.handle.child.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
         return "closed its connection"
-    if code >= 0:
-        return f"ended with exit code {code}"
-    return f"died of {signal_name(-code)}"
+    return f"{'ended with' if code >= 0 else 'died of'} {describe_exit(code)}"
 
 
 def serve() -> None:

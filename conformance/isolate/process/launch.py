@@ -144,8 +144,11 @@ def kill_tree(handle: ProcessHandle) -> None:
     orphans.forget(child.pid)
 
 
-def signal_name(number: int) -> str:
+def describe_exit(code: int) -> str:
+    """Say how a process ended: `exit code 0`, `SIGSEGV`. The code is as `subprocess` gives it."""
+    if code >= 0:
+        return f"exit code {code}"
     try:
-        return signal.Signals(number).name
+        return signal.Signals(-code).name
     except ValueError:
-        return f"signal {number}"
+        return f"signal {-code}"

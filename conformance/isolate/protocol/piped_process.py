@@ -17,7 +17,7 @@ from typing import Any
 from ...adapter import CannotStart
 from ...model import Crashed, TimedOut
 from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
-from ..process.launch import Limits, ProcessHandle, kill_tree, signal_name
+from ..process.launch import Limits, ProcessHandle, describe_exit, kill_tree
 from . import messages
 from .messages import Fault
 
@@ -244,11 +244,11 @@ class PipedProcess:
                 self._read_stderr()
         self.end()
         if self.exit is not None:
-            self.exit = _describe_code(code)
+            self.exit = describe_exit(code)
             return f"{what}: it ended with {self.exit} before it replied{self._stderr_tail()}"
         if code < 0:
-            return f"{what}: the process died of {signal_name(-code)}{self._stderr_tail()}"
-        return f"{what}: the process ended with exit code {code} in the middle of a call{self._stderr_tail()}"
+            return f"{what}: the process died of {describe_exit(code)}{self._stderr_tail()}"
+        return f"{what}: the process ended with {describe_exit(code)} in the middle of a call{self._stderr_tail()}"
 
     def _stderr_tail(self) -> str:
         text = _TRACE.sub("", self._stderr.decode("utf-8", "replace")).strip()
@@ -270,7 +270,7 @@ class PipedProcess:
             self.send([messages.encode_line({"id": number, "do": "stop"})], deadline, "stop")
             self.read_reply(number, deadline, "stop")
             code = self._child.wait(max(0.05, deadline - time.monotonic()))
-            self.exit = _describe_code(code)
+            self.exit = describe_exit(code)
             return None if code == 0 else f"stop: it ended with {self.exit}"
         except subprocess.TimeoutExpired:
             return f"stop: it answered, but did not end within {self.limits.stop_seconds:g} s; it was killed"
@@ -292,10 +292,6 @@ class PipedProcess:
         finally:
             self.end()
         return None
-
-
-def _describe_code(code: int) -> str:
-    return signal_name(-code) if code < 0 else f"exit code {code}"
 
 
 def _describe_wrong_id(number: object, expected: int, latest: int) -> str:

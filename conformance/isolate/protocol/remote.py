@@ -351,9 +351,7 @@ def worker(
     return Remote([*worker, backend], limits, env, share, fork_server)
 
 
-def program(
-    command_line: str, limits: Limits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
-) -> Remote:
+def program(command_line: str, limits: Limits = DEFAULT_LIMITS, opened: OpenedFiles | None = None) -> Remote:
     """Start `cmd:PROGRAM ARGS`: any program that speaks the protocol."""
     try:
         words = shlex.split(command_line)
@@ -361,4 +359,4 @@ def program(
         raise CannotStart(f"cmd:{command_line}: {error}; write it as for a shell") from None
     if not words:
         raise CannotStart("cmd: names no program; write cmd:./program")
-    return Remote(words, limits, {**os.environ, **opened.env} if opened else None, share)
+    return Remote(words, limits, {**os.environ, **opened.env} if opened else None)
