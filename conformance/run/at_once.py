@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from threading import Barrier, Thread
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ..model import Adapter, Graph, Outcome, Program, Tensor
 from ..plan.steps import RowStep
@@ -14,6 +14,13 @@ from .call import AnswerOrError, arguments_of, attempt, conclude_call
 T = TypeVar("T")
 ProgramRun = tuple[Program, Tensor, tuple[Tensor, ...], bool]
 """A program, and the arguments of its run."""
+
+
+@runtime_checkable
+class RunsAtOnce(Protocol):
+    """An adapter that runs programs at the same time in another process."""
+
+    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]: ...
 
 
 def call_at_once(adapter: Adapter, steps: Sequence[RowStep], one_program: bool) -> list[tuple[Outcome, Any]]:
@@ -26,8 +33,8 @@ def call_at_once(adapter: Adapter, steps: Sequence[RowStep], one_program: bool) 
     ended = [compiled_once(step.graph) for step in steps]
     compiled = [number for number, (_, error) in enumerate(ended) if error is None]
     runs = [(ended[number][0], *arguments_of(steps[number])) for number in compiled]
-    if run_at_once := getattr(adapter, "run_at_once", None):  # of an adapter in another process
-        answers = run_at_once(runs)
+    if isinstance(adapter, RunsAtOnce):
+        answers = adapter.run_at_once(runs)
     else:
         answers = run_in_threads([partial(attempt, partial(program.run, *arguments)) for program, *arguments in runs])
     for number, answer in zip(compiled, answers, strict=True):

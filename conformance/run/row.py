@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import monotonic, perf_counter, sleep
-from typing import Any
+from typing import Any, Protocol, cast
 
 from ..model import (
     IDLE,
@@ -19,6 +19,7 @@ from ..model import (
     Outcome,
     Program,
     Result,
+    Tensor,
     Verdict,
     fails,
     worst,
@@ -197,6 +198,15 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         yield outcome, answer
 
 
+class RunsOften(Protocol):
+    """A program in another process, which one request can run many times; `often` is the number and the seconds."""
+
+    calls: int
+    """The number of times that it ran for the latest request."""
+
+    def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool, often: tuple[int, float]) -> Tensor: ...
+
+
 def _call_again(
     adapter: Adapter, step: RowStep, programs: dict[Graph, Program], first: Outcome, times: int
 ) -> tuple[Outcome, Any]:
@@ -210,7 +220,7 @@ def _call_again(
         if in_process:
             answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often, did)
         else:
-            remote: Any = program  # one request can run it many times
+            remote = cast("RunsOften", program)
             answer, error = attempt(partial(remote.run, *arguments_of(step), often))
             made = remote.calls
         outcome, calls = conclude_call(step, answer, error), calls + made
