@@ -21,8 +21,7 @@ from ..sweep.blocks import Block, SweepRequest, blocks_of, is_too_large, list_va
 from ..sweep.context import Lost, close_backend, identify
 from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, SweepResults, SweepWriter, clear, header_of, salvage
-from ..sweep.tabulate import KINDS
-from ..sweep.tally import EMPTY, add
+from ..sweep.tally import EMPTY, KINDS, add
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.progress import Progress

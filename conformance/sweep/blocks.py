@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..isolate.backend import Isolation
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
-from ..meaning.domain import Domain
+from ..meaning.domain import Domain, Lengths
 from ..model import Given, Layout, Spec
 from ..model.cases import families_of
 from ..plan.facets import RUNTIME_SHAPE
@@ -92,6 +92,13 @@ def list_variants(
 def is_too_large(domain: Domain) -> bool:
     longest = max(domain.longest, domain.highest, -domain.lowest, 1)
     return bool(longest ** max(domain.ranks, domain.entries, 1) >= _MAX_PRODUCT)
+
+
+def list_lengths(first: int, count: int, rank: int, lowest: int, highest: int) -> tuple[Lengths, ...]:
+    """List tuples number `first` to `first + count` of all tuples of `rank` numbers."""
+    base = highest - lowest + 1
+    bases = [base**place for place in reversed(range(rank))]
+    return tuple(tuple(number // each % base + lowest for each in bases) for number in range(first, first + count))
 
 
 def blocks_of(domain: Domain) -> Iterator[Block]:
