@@ -35,11 +35,11 @@ Call = tuple[Lengths, Lengths, bool]
 
 def run_block(request: SweepRequest, block: Block, who: tuple[Identity, Claims] | None = None) -> Tally:
     """Run one block, in whatever process this is called; Lost if the backend there is not `who`."""
-    with context_of(request) as context:
-        if who is not None and who != (context.identity, context.claims):
-            there, here = who[0], context.identity
-            raise Lost(f"{request.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
-        return BlockRun(context, block).tally()
+    context = context_of(request)
+    if who is not None and who != context.who:
+        there, here = who[0], context.who[0]
+        raise Lost(f"{request.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
+    return BlockRun(context, block).tally()
 
 
 class _Source(NamedTuple):
