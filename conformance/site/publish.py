@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -164,16 +164,11 @@ class CheckedSite(NamedTuple):
     """Each folder with its run, or why it is not shown."""
 
 
-def check_site(
-    reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = (), tick: Callable[[], None] = lambda: None
-) -> CheckedSite:
-    """Verify what is published, and judge it again. `new`: what has just been published, and need not be checked.
-
-    `tick` is called for each certificate.
-    """
+def check_site(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()) -> CheckedSite:
+    """Verify what is published, and judge it again. `new`: what has just been published, and need not be checked."""
     published = {each.folder: each for each in new}
     known = {folder: each.certificate for folder, each in published.items() if each.certificate is not None}
-    certificates = check_certificates(reports, plan, trust, known, tick)
+    certificates = check_certificates(reports, plan, trust, known)
     return CheckedSite(certificates, list(_read_runs(reports, plan, published, certificates)))
 
 
