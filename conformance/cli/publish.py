@@ -12,7 +12,7 @@ from ..evidence.folder import results_path
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..report.finished_run import FinishedRun
 from ..site.playground import PLAYGROUND
-from ..site.publish import SPECIFICATION, check_site, count_bytes, prepare, publish, refuse_foreign_pages, write_pages
+from ..site.publish import SPECIFICATION, count_bytes, prepare, publish, refuse_foreign_pages, write_pages
 from ..site.register import REGISTER
 from ..system.files import lock_folder
 from ..system.progress import track
@@ -51,8 +51,7 @@ def run(args: argparse.Namespace) -> int:
             publish(each)
             note = f"; {each.replaces}" if each.replaces else ""
             say(f"{each.folder}: {count_bytes(each.folder) // 1024:,} KiB{note}", sys.stderr)
-        checked = check_site(site, plan, trust, new)
-        shown, stale, certificates = write_pages(site, plan, trust, checked)
+        shown, stale, certificates = write_pages(site, plan, trust, new)
     if args.json:
         emit({
             "folder": str(site),

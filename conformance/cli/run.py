@@ -159,12 +159,10 @@ def _folder_name(backend: str) -> str:
 
 
 def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accept: Accept | None) -> int:
-    progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     evidence: Evidence | None = None
     keep = not request.target.filter or folder.is_named
     try:
-        with report_no_start(args.out, args.backend), closing(progress):
-            evidence = run_suite(request, folder.claim if keep else None, progress.at)
+        evidence = run_with_progress(request, folder.claim if keep else None, args.out)
         return conclude_and_report(request.plan, evidence, folder.path, args.json, args.verbose, accept)
     except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
@@ -173,6 +171,15 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
             raise
         how, code = (error.why, error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
+
+
+def run_with_progress(
+    request: RunRequest, claim: Callable[[Mapping[str, Any]], Path] | None, out: Path | None
+) -> Evidence:
+    """Run what is requested. `out`: the folder that says so if the backend cannot start."""
+    progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
+    with report_no_start(out, request.backend), closing(progress):
+        return run_suite(request, claim, progress.at)
 
 
 def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:

@@ -24,7 +24,7 @@ from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
-from .rows import RowResult, SameTestRows, group_same_tests, pair_rows
+from .rows import RowResult, pair_rows
 from .wording import collect_wants
 
 TOO_LARGE = f"{LARGE_TENSORS}: add --large"
@@ -96,8 +96,12 @@ class FinishedRun:
         return {rule: by_rule.get(rule, ()) for rule in self.plan.suite.spec.rules}
 
     @cached_property
-    def groups(self) -> Mapping[str, tuple[SameTestRows, ...]]:
-        return {rule: group_same_tests((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
+    def tests(self) -> Mapping[str, Mapping[str, tuple[Verdict, ...]]]:
+        """The verdicts of the tests of each rule, by document."""
+        return {
+            rule: group_pairs(test for row in rows for test in self.tests_of(row).items())
+            for rule, rows in self.rules.items()
+        }
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
         row, verdicts = result.row, result.verdicts

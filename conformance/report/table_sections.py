@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from ..model import OBSERVED, Rule, Verdict, covers, fails
+from ..model.verdicts import count_verdicts
 from ..system.groups import group_pairs
 from .finished_run import FinishedRun
-from .rows import RowResult, count_groups, count_results, describe_cases
+from .rows import RowResult, count_results, describe_cases
 from .wording import format_answer, format_lines
 
 Counts = Mapping[Verdict, int]
@@ -40,15 +42,15 @@ class RuleRow(NamedTuple):
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
     """Collect every rule of the specification; a document that it does not bind only if a row failed there."""
-    for rule_id, groups in run.groups.items():
+    for rule_id, tests in run.tests.items():
         rule = run.plan.suite.spec.rules[rule_id]
         documents: list[tuple[str, str, Counts]] = []
         for document in run.plan.suite.spec.documents:
-            lines, counts = format_lines(rule, document), count_groups(groups, document)
+            lines, counts = format_lines(rule, document), count_verdicts(tests.get(document, ()))
             if lines != "not bound" or fails(counts):
                 documents.append((document, lines, counts))
-        cases = describe_cases(run.rules[rule_id]) if groups else ""
-        yield RuleRow(rule, documents, cases, count_groups(groups))
+        cases = describe_cases(run.rules[rule_id]) if run.rules[rule_id] else ""
+        yield RuleRow(rule, documents, cases, count_verdicts(chain.from_iterable(tests.values())))
 
 
 Observations = dict[tuple[tuple[str, ...], str], dict[str, list[tuple[RowResult, tuple[str, ...]]]]]

@@ -155,31 +155,18 @@ def published_folders(reports: Path) -> list[Path]:
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
-class CheckedSite(NamedTuple):
-    """The certificates and runs of a site."""
+def write_pages(
+    reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()
+) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
+    """Verify what is published, judge it again, and write every page of the site.
 
-    certificates: Mapping[Path, Certificate | str]
-    """By folder, each certificate, or why it is refused."""
-    found: Sequence[tuple[Path, FinishedRun | str]]
-    """Each folder with its run, or why it is not shown."""
-
-
-def check_site(reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()) -> CheckedSite:
-    """Verify what is published, and judge it again. `new`: what has just been published, and need not be checked."""
+    `new`: what has just been published, and need not be checked.
+    Return the runs that the site shows, why other folders are not on it, and the certificates.
+    """
     published = {each.folder: each for each in new}
     known = {folder: each.certificate for folder, each in published.items() if each.certificate is not None}
     certificates = check_certificates(reports, plan, trust, known)
-    return CheckedSite(certificates, list(_read_runs(reports, plan, published, certificates)))
-
-
-def write_pages(
-    reports: Path, plan: Plan, trust: Trust, checked: CheckedSite
-) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
-    """Write every page of the site.
-
-    Return the runs that it shows, why other folders are not on it, and the certificates.
-    """
-    certificates, found = checked
+    found = list(_read_runs(reports, plan, published, certificates))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
