@@ -18,12 +18,12 @@ from conformance.model import Claims, Graph, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
 from conformance.sweep.blocks import blocks_of, list_variants
-from conformance.sweep.sweep_file import FILE, read
+from conformance.sweep.sweep_file import FILE
 from conformance.sweep.tally import KINDS, add
 from tests.builders import Cli
 from tests.miniatures import Bent
 
-from .sweeps import Sweep, swept
+from .sweeps import Sweep, read, swept
 
 
 # ── the domain ────────────────────────────────────────────────────────────────────────────────────
