@@ -10,8 +10,6 @@ from ..isolate.backend import Isolation
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..meaning.domain import Domain, Lengths
 from ..model import Given, Layout, Spec
-from ..model.cases import families_of
-from ..plan.facets import RUNTIME_SHAPE
 
 _MAX_SHAPES = 1024
 """The most shapes of a block; their nodes are kept while the sources pass by."""
@@ -35,14 +33,6 @@ class CallVariant(NamedTuple):
         if self.given != "attribute":
             parts += [self.shape_type, self.given]
         return " ".join(parts if self.layout == "dense" else [*parts, self.layout])
-
-    @property
-    def facets(self) -> frozenset[str]:
-        """The facets of the way, as for rows of a suite."""
-        facets = {f"type:{self.type}"}
-        if self.given != "attribute":
-            facets |= {f"shape-type:{self.shape_type}"} | ({RUNTIME_SHAPE} if self.given == "runtime" else set())
-        return frozenset(facets | {f"layout:{family}" for family in families_of(self.layout) if family != "dense"})
 
 
 class Block(NamedTuple):

@@ -50,8 +50,6 @@ class _Source(NamedTuple):
     buffer: GuardedBuffer
     shapes: Sequence[GuardedBuffer]
     """The shapes that are passed when the calls run; empty where they are attributes."""
-    unclaimed: frozenset[str]
-    """The facets of these calls that the backend does not claim."""
     first: int
     """The place of the first of them among all calls of the block."""
 
@@ -118,34 +116,35 @@ class BlockRun:
         shapes = lay_out_shapes(way.shape_type, self.shapes) if way.given == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
-        rank = max(self.block.rank, self.block.entries)
-        unclaimed = self.context.claims.find_unclaimed(way.facets | {f"rank:{rank}"})
-        if unclaimed:  # the judge knows what is not claimed
+        facets = self._row_of(way, (self.srcs[0], self.shapes[0], False)).facets  # all calls of the block have these
+        if self.context.claims.find_unclaimed(facets):  # the judge knows what is not claimed
             wants = [[JUDGE] * (2 * self.block.shapes)] * self.block.srcs
         first = self.context.request.ways.index(way) * self.block.calls
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
             source = TensorSpec(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
             buffer = lay_out(source)
             strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout in STRIDED else None
-            of_src = _Source(way, source, buffer, shapes, unclaimed, first + number * len(nodes))
+            of_src = _Source(way, source, buffer, shapes, first + number * len(nodes))
             declared, judge = Declared(way.type, src, strides), partial(self._judge, of_src)
             call_each(self.context.adapter, declared, nodes, arguments, wanted, buffer, judge)
+
+    def _row_of(self, way: CallVariant, call: Call) -> Row:
+        case, operation = call_case("swept", "same-volume", way.type, call, way.layout), way.operation
+        return row_of(case, self.context.spec.operations[operation], way.given, way.shape_type, self.context.contracts)
 
     def _judge(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
         """Judge call `number` of a src, which did not go as it should, by its answer or its error."""
         way, adapter = calls.way, self.context.adapter
         flag, at = divmod(number, len(self.shapes))
         call = calls.source.dims, self.shapes[at], bool(flag)
-        case = call_case("swept", "same-volume", way.type, call, way.layout)
-        row = row_of(
-            case, self.context.spec.operations[way.operation], way.given, way.shape_type, self.context.contracts
-        )
+        row = self._row_of(way, call)
         row_step = row.steps[0]
         row_step.source, row_step.src = calls.source, calls.buffer  # the memory that the backend was given
         if calls.shapes:
             row_step.arriving = (calls.shapes[at],)
         outcome = conclude_call(row_step, answer, error)
-        self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], calls.unclaimed))
+        unclaimed = self.context.claims.find_unclaimed(row.facets)
+        self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], unclaimed))
         if (remote := as_remote(adapter)) and remote.given_up:
             raise Lost(f"the backend was {remote.given_up}")
         if isinstance(error, TimedOut):
