@@ -126,24 +126,20 @@ class RunFolder:
 
     def __init__(self, backend: str, out: Path | None, resume: Path | None, locks: ExitStack) -> None:
         self._backend, self._resume, self._locks = backend, resume, locks
-        self._named = resume or out
+        self.named = resume or out
         self.path: Path | None = None
         for option, folder in (("--out", out), ("--resume", resume)):
             if folder is not None and folder.is_file():
                 raise Usage(f"{option} {str(folder)!r} is a file; name a folder")
         if out is not None and resume is not None:
             raise Usage("--resume names the folder already; drop --out")
-        if self.is_named:
+        if self.named is not None:
             self.claim({})
-
-    @property
-    def is_named(self) -> bool:
-        return self._named is not None
 
     def claim(self, header: Mapping[str, Any]) -> Path:
         """Lock and clear the folder and return its path, which is named after the backend without --out."""
         if self.path is None:
-            path = Path(self._named or Path(DEFAULT_OUT) / _folder_name(header["backend"]["name"])).resolve()
+            path = Path(self.named or Path(DEFAULT_OUT) / _folder_name(header["backend"]["name"])).resolve()
             if self._resume is not None and not path.is_dir():
                 raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
             self._locks.enter_context(lock_folder(path, f"conformance run {self._backend}"))
@@ -160,7 +156,7 @@ def _folder_name(backend: str) -> str:
 
 def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accept: Accept | None) -> int:
     evidence: Evidence | None = None
-    keep = not request.target.filter or folder.is_named
+    keep = not request.target.filter or folder.named is not None
     try:
         evidence = run_with_progress(request, folder.claim if keep else None, args.out)
         return conclude_and_report(request.plan, evidence, folder.path, args.json, args.verbose, accept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -71,8 +71,6 @@ class FinishedRun:
     plan: Plan
     evidence: Evidence
     conclusion: Conclusion
-    _tests: dict[object, Mapping[str, Verdict]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _wants: dict[tuple[str, str, int], Wants] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def rows(self) -> tuple[RowResult, ...]:
@@ -104,11 +102,7 @@ class FinishedRun:
         }
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
-        row, verdicts = result.row, result.verdicts
-        key = (row.operation, row.type, row.facets, *verdicts.values())
-        if key not in self._tests:
-            self._tests[key] = tests_of(row, verdicts, self.target, self.claims)
-        return self._tests[key]
+        return tests_of(result.row, result.verdicts, self.target, self.claims)
 
     @cached_property
     def failing(self) -> tuple[RowResult, ...]:
@@ -249,10 +243,7 @@ class FinishedRun:
         return self if plan is self.plan else replace(self, plan=plan)
 
     def want(self, row: Row, step: int) -> Wants:
-        key = (row.case.id, row.operation, step)
-        if key not in self._wants:
-            self._wants[key] = tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
-        return self._wants[key]
+        return tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
 
     def commands(self, result: RowResult) -> tuple[str, str]:
         """Return the commands that repeat a row, ready to be pasted; one that went right alone comes in a whole run."""

@@ -48,15 +48,10 @@ class RowResult(NamedTuple):
 
 
 def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[RowResult]:
-    deciding: dict[tuple[Verdict, ...], Verdict] = {}
     for row in rows:
         result = results.get(row.id) or result_without_call(row, NOT_RUN)
-        verdicts = tuple([result.verdicts.get(document, NOT_RUN) for document in row.documents])
-        if tuple(result.verdicts) != row.documents:
-            result = result._replace(verdicts=dict(zip(row.documents, verdicts, strict=True)))
-        if verdicts not in deciding:
-            deciding[verdicts] = worst(verdicts)
-        yield RowResult(row, result, deciding[verdicts])
+        verdicts = {document: result.verdicts.get(document, NOT_RUN) for document in row.documents}
+        yield RowResult(row, result._replace(verdicts=verdicts), worst(verdicts.values()))
 
 
 def format_counts(counts: Mapping[Verdict, int]) -> str:

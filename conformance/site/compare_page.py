@@ -285,9 +285,7 @@ def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -
     keys = dict.fromkeys(key for each in observations for key in each)
     for rules, case_id in sorted(keys, key=lambda key: order[key[0][0]] if key[0] else -1):
         cells = [
-            [result for same in each[rules, case_id].values() for result, _ in same]
-            if (rules, case_id) in each
-            else run.cases[case_id]
+            [result for result, _ in each[rules, case_id]] if (rules, case_id) in each else run.cases[case_id]
             for run, each in zip(runs, observations, strict=True)
         ]
         apart = len({_summarize_case(cell).answers for cell in cells}) > 1
