@@ -14,7 +14,7 @@ from ..adapter import is_reference
 from ..certificate import statement as records
 from ..certificate.check import refuse_uncommitted, why_not_now
 from ..certificate.page import BADGE, PAGE, render_pages, verify_command
-from ..certificate.signature import TESTER, sign, signature_of
+from ..certificate.signature import TESTER, sign, signature_of, try_key
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
@@ -28,7 +28,7 @@ from ..system.late import go_on
 from ..system.terminal import say, verbatim
 from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Usage, check_key, emit, load_plan, say_error
+from .arguments import Usage, emit, load_plan, say_error
 from .layout import print_conclusion
 from .parser import Parser, days
 from .request import add_request_options, read_common_options, refusals_fail
@@ -65,7 +65,11 @@ def run(args: argparse.Namespace) -> int:
         raise Usage("the reference is part of the suite and gets no certificate; name the backend of a library")
     if args.commit and (args.challenge or args.key or args.tester):
         raise Usage("--commit names what will be tested; --challenge, --tester and --key are for the run after that")
-    check_key(args.key, TESTER)
+    if args.key is not None:
+        try:
+            try_key(args.key, TESTER)  # before any work is done for a signature
+        except InvalidEvidence as cannot:
+            raise Usage(f"--key {cannot}") from None
     out = (args.out or DEFAULT_OUT).resolve()
     with lock_folder(out, f"conformance certify {args.backend}"):
         asked = records.read_record(args.challenge, records.CHALLENGE_FORM) if args.challenge else None
