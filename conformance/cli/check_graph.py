@@ -8,7 +8,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -175,7 +175,7 @@ def _check(path: Path, judge: Judge, inputs: Lengths, known: KnownFaults, is_tra
         for name in symbols & own.keys() - model.inputs.keys():
             if len(own[name]) != 1:
                 raise Usage(f"{path}: {name!r} names one length, and --input gives {len(own[name])}; write {name}=1..8")
-        trials = fit_trials(_trials_of(own), model.inputs)
+        trials = fit_trials(list(_trials_of(own)), model.inputs)
         nodes = check_model(model, judge, trials, known)
     except UnreadableModel as unreadable:
         return CheckedFile(path, (), {}, str(unreadable))
@@ -222,16 +222,13 @@ def _read_inputs(texts: Iterable[str]) -> Lengths:
     return dims
 
 
-def _trials_of(dims: Lengths) -> list[Trial]:
-    """Return a trial for every combination of lengths; one without dims if no input is named."""
-    ranges = [(name, k, tried) for name, each in dims.items() for k, tried in enumerate(each)]
-    return [_trial(dims, ranges, chosen) for chosen in itertools.product(*(each for _, _, each in ranges))]
-
-
-def _trial(dims: Lengths, ranges: list[tuple[str, int, range]], chosen: tuple[int, ...]) -> Trial:
-    lengths = {(name, k): length for (name, k, _), length in zip(ranges, chosen, strict=True)}
-    varied = tuple((f"{name}[{k}]", lengths[name, k]) for name, k, each in ranges if len(each) > 1)
-    return Trial(varied, {name: tuple(lengths[name, k] for k in range(len(each))) for name, each in dims.items()})
+def _trials_of(dims: Lengths) -> Iterator[Trial]:
+    """Yield a trial for every combination of lengths; one without dims if no input is named."""
+    ranges = {(name, k): tried for name, each in dims.items() for k, tried in enumerate(each)}
+    for chosen in itertools.product(*ranges.values()):
+        lengths = dict(zip(ranges, chosen, strict=True))
+        varied = tuple((f"{name}[{k}]", lengths[name, k]) for (name, k), tried in ranges.items() if len(tried) > 1)
+        yield Trial(varied, {name: tuple(lengths[name, k] for k in range(len(each))) for name, each in dims.items()})
 
 
 def _read_range(entry: str, text: str) -> range:

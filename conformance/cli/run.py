@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..draw.challenge import challenge
-from ..evidence.folder import RESULTS, clear, results_path
+from ..evidence.folder import RESULTS, clear, name_of, results_path
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.process.own_command import Terminated
 from ..load.cases import load_suite
@@ -139,7 +139,8 @@ class RunFolder:
     def claim(self, header: Mapping[str, Any]) -> Path:
         """Lock and clear the folder and return its path, which is named after the backend without --out."""
         if self.path is None:
-            path = Path(self.named or Path(DEFAULT_OUT) / _folder_name(header["backend"]["name"])).resolve()
+            own = self.named or Path(DEFAULT_OUT, name_of(header["backend"]["name"], "") or "backend")
+            path = own.resolve()
             if self._resume is not None and not path.is_dir():
                 raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
             self._locks.enter_context(lock_folder(path, f"conformance run {self._backend}"))
@@ -147,11 +148,6 @@ class RunFolder:
                 clear(path)
             self.path = path
         return self.path
-
-
-def _folder_name(backend: str) -> str:
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in backend)
-    return kept.strip(".-")[:80] or "backend"
 
 
 def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accept: Accept | None) -> int:

@@ -22,8 +22,6 @@ from .write_case import case_text, rule_against
 
 
 class Counterexample(NamedTuple):
-    """A call that went wrong."""
-
     row: Row
     result: Result
     rule: str

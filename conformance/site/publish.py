@@ -148,7 +148,6 @@ def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
 
 
 def published_folders(reports: Path) -> list[Path]:
-    """Return the folders that hold published results."""
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
@@ -236,5 +235,4 @@ def _read_runs(
 
 
 def count_bytes(reports: Path) -> int:
-    """Count the bytes of all that is published."""
     return sum(path.stat().st_size for path in reports.rglob("*") if path.is_file())

@@ -65,8 +65,6 @@ def list_wants(readings: Iterable[Sequence[Sequence[Meaning]]]) -> list[list[Wan
 
 
 class BlockRun:
-    """One run of a block."""
-
     def __init__(self, context: Context, block: Block) -> None:
         self.context, self.block = context, block
         domain = context.request.domain

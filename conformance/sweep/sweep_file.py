@@ -19,8 +19,6 @@ FILE = "sweep.jsonl"
 
 
 class SweepResults(NamedTuple):
-    """A whole result file."""
-
     header: Mapping[str, Any]
     total: Tally
     footer: Mapping[str, Any]
