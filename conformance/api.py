@@ -231,7 +231,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         request = request_of(args)
         folder = RunFolder(args.backend, args.out, None, locks)
         try:
-            evidence = run_suite(request, folder.claim if folder.is_named else None)
+            evidence = run_suite(request, folder.claim if folder.named else None)
         finally:
             gc.unfreeze()  # a run freezes what is there; the caller's program goes on
         conclusion = conclude(request.plan, evidence, folder.path)

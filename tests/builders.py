@@ -379,11 +379,11 @@ def finish_run(
 def write_site(plan: Plan, reports: Path, folders: Iterable[Path]) -> None:
     """Publish the runs of some folders, and write the pages of the site."""
     from conformance.certificate.check import Trust  # most tests publish nothing
-    from conformance.site.publish import check_site, prepare, publish, write_pages
+    from conformance.site.publish import prepare, publish, write_pages
 
     for folder in folders:
         publish(prepare(folder / "results.jsonl", plan, reports, Trust()))
-    write_pages(reports, plan, Trust(), check_site(reports, plan, Trust()))
+    write_pages(reports, plan, Trust())
 
 
 def build_site(folder: Path) -> Path:

@@ -35,21 +35,6 @@ def check_folder(option: str, path: Path | None) -> Path | None:
     return path
 
 
-def check_key(path: Path | None, role: str | None = None) -> None:
-    """Raise Usage if a key is no file or, with a role, cannot sign, before any work is done for a signature."""
-    if path is not None and not path.is_file():
-        what = "is no file" if path.exists() else "does not exist"
-        raise Usage(f"--key {str(path)!r} {what}; name a key of ssh-keygen")
-    if path is not None and role:
-        from ..certificate.signature import try_key
-        from ..evidence.results import InvalidEvidence
-
-        try:
-            try_key(path, role)
-        except InvalidEvidence as cannot:
-            raise Usage(f"--key {cannot}") from None
-
-
 def load_spec_of(suite: Path | None) -> Spec:
     from ..load.folders import find_folders
     from ..load.spec import load_spec

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,26 +14,25 @@ from ..adapter import is_reference
 from ..certificate import statement as records
 from ..certificate.check import refuse_uncommitted, why_not_now
 from ..certificate.page import BADGE, PAGE, render_pages, verify_command
-from ..certificate.signature import TESTER, sign, signature_of
+from ..certificate.signature import TESTER, sign, signature_of, try_key
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
 from ..report import finish
 from ..report.badge import describe_run
-from ..report.no_start import report_no_start
 from ..run.confirm import HangPolicy
-from ..runner.run_suite import RunRequest, chosen_rows, run_suite
+from ..runner.run_suite import RunRequest
 from ..system.files import lock_folder, replace_bytes, replace_text
 from ..system.late import go_on
-from ..system.progress import Progress
-from ..system.terminal import paint, say, verbatim, wrap
+from ..system.terminal import say, verbatim
 from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
-from .arguments import Usage, check_key, emit, load_plan, say_error
+from .arguments import Usage, emit, load_plan, say_error
+from .layout import print_conclusion
 from .parser import Parser, days
 from .request import add_request_options, read_common_options, refusals_fail
-from .run import conclude, write_reports
+from .run import conclude, run_with_progress, write_reports
 from .run_summary import relative
 from .shared_options import add_key
 
@@ -67,7 +65,11 @@ def run(args: argparse.Namespace) -> int:
         raise Usage("the reference is part of the suite and gets no certificate; name the backend of a library")
     if args.commit and (args.challenge or args.key or args.tester):
         raise Usage("--commit names what will be tested; --challenge, --tester and --key are for the run after that")
-    check_key(args.key, TESTER)
+    if args.key is not None:
+        try:
+            try_key(args.key, TESTER)  # before any work is done for a signature
+        except InvalidEvidence as cannot:
+            raise Usage(f"--key {cannot}") from None
     out = (args.out or DEFAULT_OUT).resolve()
     with lock_folder(out, f"conformance certify {args.backend}"):
         asked = records.read_record(args.challenge, records.CHALLENGE_FORM) if args.challenge else None
@@ -118,7 +120,6 @@ def _read_commitment(asked: records.RecordFile, backend: str, out: Path) -> reco
 def _run_request(
     request: RunRequest, challenge_: Path | None, commitment: records.RecordFile | None, out: Path
 ) -> Evidence:
-    progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     kept = [path.resolve() for path in (challenge_, signature_of(challenge_))] if challenge_ else []
 
     def folder_of(header: Mapping[str, Any]) -> Path:
@@ -131,8 +132,7 @@ def _run_request(
         clear(out)
         return out
 
-    with report_no_start(out, request.backend), closing(progress):
-        return run_suite(request, folder_of, progress.at)
+    return run_with_progress(request, folder_of, out)
 
 
 def _write_statement(
@@ -156,9 +156,7 @@ def _write_statement(
 
 def _show(evidence: Evidence, conclusion: Conclusion) -> None:
     backend, files = evidence.header["backend"], evidence.footer.get("subject", {})
-    say(paint("bold", f"{backend['name']} {backend['version']}"))
-    for sentence in conclusion.sentences:
-        say(wrap(sentence, 2, 4))
+    print_conclusion(f"{backend['name']} {backend['version']}", conclusion.sentences)
     say()
     say(f"files under test: {len(files)}" + ("" if files else "; this system does not name them"))
     for name, digest in files.items():

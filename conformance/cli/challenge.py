@@ -10,7 +10,7 @@ from ..certificate.signature import ISSUER, sign
 from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, read_record, write_record
 from ..evidence.results import InvalidEvidence
 from ..system.terminal import say
-from .arguments import Usage, check_key, emit, load_plan
+from .arguments import Usage, emit, load_plan
 from .parser import Parser, days, path
 from .request import refusals_fail
 from .shared_options import add_key
@@ -30,7 +30,6 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the challenge; Usage if the commitment is of another suite."""
     path, key, out = args.commitment, args.key, args.out or Path(CHALLENGE)
-    check_key(key)
     if not path.exists():
         raise Usage(f"{path} does not exist; name the commitment.json that a vendor gave")
     if out.exists():

@@ -8,13 +8,13 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..evidence.results import Evidence
-from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, find_faults, fit_trials, format_findings
+from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_findings
 from ..graphs.decide import Judge
 from ..graphs.nodes import Dims, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
@@ -56,10 +56,7 @@ class CheckedFile(NamedTuple):
     path: Path
     nodes: Sequence[CheckedNode]
     inputs: Mapping[str, Dims | None]
-    trials: Sequence[Trial]
     why_unreadable: str = ""
-    faults: tuple[tuple[KnownFault, ...], ...] = ()
-    """By node, the known faults of backends that may hit it."""
 
 
 EXAMPLES = """\
@@ -118,10 +115,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _section(file: CheckedFile, judge: Judge) -> dict[str, Any]:
-    entries = [
-        make_entry(node, describe_call(node.variants), file.trials, judge, faults)
-        for node, faults in zip(file.nodes, file.faults, strict=True)
-    ]
+    entries = [make_entry(node, describe_call(node.variants), judge) for node in file.nodes]
     return {"name": str(file.path), "entries": entries, "why_unreadable": file.why_unreadable}
 
 
@@ -181,11 +175,11 @@ def _check(path: Path, judge: Judge, inputs: Lengths, known: KnownFaults, is_tra
         for name in symbols & own.keys() - model.inputs.keys():
             if len(own[name]) != 1:
                 raise Usage(f"{path}: {name!r} names one length, and --input gives {len(own[name])}; write {name}=1..8")
-        trials = fit_trials(_trials_of(own), model.inputs)
-        nodes = check_model(model, judge, trials)
+        trials = fit_trials(list(_trials_of(own)), model.inputs)
+        nodes = check_model(model, judge, trials, known)
     except UnreadableModel as unreadable:
-        return CheckedFile(path, (), {}, (), str(unreadable))
-    return CheckedFile(path, nodes, model.inputs, trials, faults=tuple(find_faults(node, known) for node in nodes))
+        return CheckedFile(path, (), {}, str(unreadable))
+    return CheckedFile(path, nodes, model.inputs)
 
 
 def _symbols_of(inputs: Mapping[str, Dims | None]) -> set[str]:
@@ -228,16 +222,13 @@ def _read_inputs(texts: Iterable[str]) -> Lengths:
     return dims
 
 
-def _trials_of(dims: Lengths) -> list[Trial]:
-    """Return a trial for every combination of lengths; one without dims if no input is named."""
-    ranges = [(name, k, tried) for name, each in dims.items() for k, tried in enumerate(each)]
-    return [_trial(dims, ranges, chosen) for chosen in itertools.product(*(each for _, _, each in ranges))]
-
-
-def _trial(dims: Lengths, ranges: list[tuple[str, int, range]], chosen: tuple[int, ...]) -> Trial:
-    lengths = {(name, k): length for (name, k, _), length in zip(ranges, chosen, strict=True)}
-    varied = tuple((f"{name}[{k}]", lengths[name, k]) for name, k, each in ranges if len(each) > 1)
-    return Trial(varied, {name: tuple(lengths[name, k] for k in range(len(each))) for name, each in dims.items()})
+def _trials_of(dims: Lengths) -> Iterator[Trial]:
+    """Yield a trial for every combination of lengths; one without dims if no input is named."""
+    ranges = {(name, k): tried for name, each in dims.items() for k, tried in enumerate(each)}
+    for chosen in itertools.product(*ranges.values()):
+        lengths = dict(zip(ranges, chosen, strict=True))
+        varied = tuple((f"{name}[{k}]", lengths[name, k]) for (name, k), tried in ranges.items() if len(tried) > 1)
+        yield Trial(varied, {name: tuple(lengths[name, k] for k in range(len(each))) for name, each in dims.items()})
 
 
 def _read_range(entry: str, text: str) -> range:
@@ -258,13 +249,11 @@ def _data(file: CheckedFile) -> dict[str, Any]:
         "file": str(file.path),
         "unreadable": file.why_unreadable or None,
         "inputs": file.inputs,
-        "nodes": [
-            _data_of_node(node, file.trials, faults) for node, faults in zip(file.nodes, file.faults, strict=True)
-        ],
+        "nodes": list(map(_data_of_node, file.nodes)),
     }
 
 
-def _data_of_node(node: CheckedNode, trials: Sequence[Trial], faults: Sequence[KnownFault]) -> dict[str, Any]:
+def _data_of_node(node: CheckedNode) -> dict[str, Any]:
     return {
         "name": node.first.name,
         "place": node.first.place,
@@ -282,9 +271,9 @@ def _data_of_node(node: CheckedNode, trials: Sequence[Trial], faults: Sequence[K
                     for name, each in node.decisions.items()
                 },
             }
-            for number, (trial, variant) in enumerate(zip(trials, node.variants, strict=True))
+            for number, (trial, variant) in enumerate(zip(node.trials, node.variants, strict=True))
         ],
-        "faults": [{"id": f.id, "title": f.title, "means": f.means, "backends": dict(f.backends)} for f in faults],
+        "faults": [{"id": f.id, "title": f.title, "means": f.means, "backends": dict(f.backends)} for f in node.faults],
     }
 
 
@@ -298,7 +287,7 @@ def _show(spec: Spec, files: Sequence[CheckedFile]) -> None:
         dims = {name: "[…]" if each is None else format_dims(each) for name, each in file.inputs.items()}
         inputs = name_first([f"{shorten(name)}{each}" for name, each in dims.items()], _MAX_INPUTS_NAMED) or "none"
         say(f"{paint('bold', str(file.path))}: {number}; inputs: {inputs}")
-        say(table([row for node in file.nodes for row in _rows(node, file.trials)]))
+        say(table([row for node in file.nodes for row in _rows(node)]))
         for rule, documents in (item for node in file.nodes for item in node.rules.items()):
             standings.setdefault(rule, {}).update({name: standing(spec.rules[rule], name) for name in documents})
     print_rules(spec, standings)
@@ -315,12 +304,12 @@ _EXITS = {
 }
 
 
-def _rows(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, ...]]:
+def _rows(node: CheckedNode) -> list[tuple[str, ...]]:
     """Return a row for a node, or one for each group of documents if they differ."""
     first = node.first
     where = ("", first.place, shorten(first.name, 48) or "(no name)", describe_call(node.variants))
     rows: list[tuple[str, ...]] = []
-    for text, documents in format_findings(node, trials):
+    for text, documents in format_findings(node):
         kind = next(kind for kind in KINDS if text.startswith(kind))
         named = f" ({', '.join(documents)})" if documents else ""
         rows.append((*(where if not rows else ("", "", "", "")), paint(KIND_STYLES[kind], text) + named))
@@ -352,10 +341,7 @@ def _describe_lengths(lengths: Sequence[int | str | None]) -> str:
 
 def _show_faults(files: Sequence[CheckedFile]) -> None:
     places: dict[KnownFault, tuple[str, ...]] = group_pairs(
-        (fault, node.first.place)
-        for file in files
-        for node, faults in zip(file.nodes, file.faults, strict=True)
-        for fault in faults
+        (fault, node.first.place) for file in files for node in file.nodes for fault in node.faults
     )
     if not places:
         return

@@ -9,7 +9,7 @@ from typing import Any
 from ..meaning.contract import Contract, contracts
 from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
 from ..model import Call, Form, Operation, Spec
-from ..system.progress import Progress
+from ..system.progress import track
 from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .layout import describe_standing, format_value, print_meanings, print_section
@@ -104,16 +104,8 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
 
 def _first_difference(first: Contract, second: Contract, domain: Iterator[Call]) -> Call | None:
     """Return the first call with another kind of meaning, or another answer, in the second document."""
-    progress = Progress("searching", FULL_DOMAIN.size)
-    try:
-        for number, call in enumerate(domain):
-            if first.meaning(*call)[:2] != second.meaning(*call)[:2]:
-                return call
-            if number % 4096 == 0:
-                progress.at(number, "calls")
-        return None
-    finally:
-        progress.close()
+    searched = track("searching", domain, FULL_DOMAIN.size)
+    return next((call for call in searched if first.meaning(*call)[:2] != second.meaning(*call)[:2]), None)
 
 
 def _forms(a: Operation, b: Operation) -> Iterator[Form]:

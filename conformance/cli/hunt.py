@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..hunt.hunt import Scope, hunt
+from ..hunt.hunt import hunt
 from ..isolate.backend import isolation_of, use_backend
 from ..model import Spec
 from ..report.wording import visible
@@ -34,10 +34,9 @@ def run(args: argparse.Namespace) -> int:
     spec = load_spec_of(args.suite)
     check_names(spec, args.operation, args.type)
     limits = read_limits(args)
-    scope = Scope(spec, tuple(args.operation or ()), tuple(args.type or ()))
     isolation = isolation_of(args.backend, args.isolation)
     with quiet_backend() as notes, use_backend(args.backend, isolation, limits) as adapter:
-        result = hunt(adapter, scope, args.examples, args.seed)
+        result = hunt(adapter, spec, args.examples, args.seed, operations=args.operation or (), types=args.type or ())
         name = f"{adapter.identity.name} {adapter.identity.version}"
     if args.json:
         emit({"backend": name, "seed": args.seed, **_data(result)})

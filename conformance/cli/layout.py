@@ -23,6 +23,15 @@ def print_heading(name: str, kind: str, place: str) -> None:
     say(f"{paint('bold', name)}  {paint('dim', f'{kind} · {place}')}")
 
 
+def print_conclusion(name: str, sentences: Iterable[str], notes: Iterable[str] = ()) -> None:
+    """Print what a backend is shown to do: a sentence for each document, and notes."""
+    say(paint("bold", name))
+    for sentence in sentences:
+        say(wrap(sentence, 2, 4))
+    for note in notes:
+        say(paint("yellow", wrap(f"note: {note}", 2, 4)))
+
+
 def print_paragraphs(facts: Iterable[tuple[str, str | None]]) -> None:
     """Print a labelled paragraph for each fact that there is."""
     for label, text in facts:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..model import Suite
 from ..plan.rows import plan_of
 from ..selfcheck import mutants as selfcheck
-from ..system.progress import Progress
+from ..system.progress import track
 from ..system.terminal import count_noun, cut_columns, paint, say, table
 from .arguments import Usage, emit
 
@@ -60,21 +60,13 @@ def _try_all(suite: Suite, select: str) -> Findings:
     search = selfcheck.KillerSearch(rows)
     return Findings(
         tuple(
-            selfcheck.try_backend(backend, rows, drawn)
-            for backend in _with_progress("planted backend", list(backends.values()))
+            selfcheck.try_backend(each, rows, drawn)
+            for each in track("planted backend", backends.values(), len(backends))
         ),
-        tuple(selfcheck.delete_rule(suite, rule) for rule in _with_progress("rule", rules)),
-        tuple(search.find_killer(mutant) for mutant in _with_progress("mutant", mutants)),
+        tuple(selfcheck.delete_rule(suite, rule) for rule in track("rule", rules, len(rules))),
+        tuple(search.find_killer(mutant) for mutant in track("mutant", mutants, len(mutants))),
         () if select else (*selfcheck.find_unopposed_rules(suite, backends), *selfcheck.find_outdated_proofs(mutants)),
     )
-
-
-def _with_progress(label: str, things: list[Any]) -> Iterator[Any]:
-    progress = Progress(label, len(things))
-    for done, thing in enumerate(things):
-        progress.at(done)
-        yield thing
-    progress.close()
 
 
 def _data(findings: Findings, problems: list[str]) -> dict[str, Any]:

@@ -40,7 +40,6 @@ class Parser(argparse.ArgumentParser):
         return [option for action in self._actions for option in action.option_strings if option.startswith("--")]
 
     def once(self, option: str, metavar: str | tuple[str, ...], help_: str, **more: Any) -> None:
-        """Add an option that is given at most once."""
         self.add_argument(option, action=_Once, metavar=metavar, help=help_, **more)
 
     def path(self, option: str, metavar: str, help_: str, *short: str, **more: Any) -> None:

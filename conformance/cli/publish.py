@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import closing
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Trust
-from ..certificate.statement import STATEMENT
 from ..evidence.folder import results_path
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..report.finished_run import FinishedRun
 from ..site.playground import PLAYGROUND
-from ..site.publish import SPECIFICATION, check_site, count_bytes, prepare, publish, refuse_foreign_pages, write_pages
+from ..site.publish import SPECIFICATION, count_bytes, prepare, publish, refuse_foreign_pages, write_pages
 from ..site.register import REGISTER
 from ..system.files import lock_folder
-from ..system.progress import Progress
+from ..system.progress import track
 from ..system.terminal import count_noun, say, table
 from .arguments import Usage, emit, load_plan
 from .parser import Parser, path
@@ -48,28 +45,22 @@ def run(args: argparse.Namespace) -> int:
     trust = Trust.of_site(site)
     with lock_folder(site, "conformance publish"):
         refuse_foreign_pages(site)
-        new = []
-        with closing(Progress("reading", len(args.runs))) as progress:
-            for number, folder in enumerate(args.runs, 1):
-                new.append(prepare(results_path(folder), plan, site, trust))
-                progress.at(number)
+        runs = track("reading", args.runs, len(args.runs))
+        new = [prepare(results_path(folder), plan, site, trust) for folder in runs]
         for each in new:
             publish(each)
             note = f"; {each.replaces}" if each.replaces else ""
             say(f"{each.folder}: {count_bytes(each.folder) // 1024:,} KiB{note}", sys.stderr)
-        done = count(1)
-        with closing(Progress("checking", len(list(site.glob(f"*/{STATEMENT}"))))) as progress:
-            checked = check_site(site, plan, trust, new, lambda: progress.at(next(done)))
-        runs, stale, certificates = write_pages(site, plan, trust, checked)
+        shown, stale, certificates = write_pages(site, plan, trust)
     if args.json:
         emit({
             "folder": str(site),
-            "backends": [{"name": facts.name, "verdicts": dict(facts.conclusion.counts)} for facts in runs],
+            "backends": [{"name": facts.name, "verdicts": dict(facts.conclusion.counts)} for facts in shown],
             "stale": stale,
             "certificates": certificates,
         })  # fmt: skip
     else:
-        _show(site, runs, stale, certificates)
+        _show(site, shown, stale, certificates)
     return 1 if stale or any(each["level"] is None for each in certificates) else 0
 
 

@@ -29,7 +29,6 @@ _ALIASES = {
 
 
 def _plain(text: str) -> str:
-    """Strip blanks and quotes."""
     return text.strip().strip(_QUOTES).strip()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..draw.challenge import challenge
-from ..evidence.folder import RESULTS, clear, results_path
+from ..evidence.folder import RESULTS, clear, name_of, results_path
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.process.own_command import Terminated
 from ..load.cases import load_suite
@@ -126,24 +126,21 @@ class RunFolder:
 
     def __init__(self, backend: str, out: Path | None, resume: Path | None, locks: ExitStack) -> None:
         self._backend, self._resume, self._locks = backend, resume, locks
-        self._named = resume or out
+        self.named = resume or out
         self.path: Path | None = None
         for option, folder in (("--out", out), ("--resume", resume)):
             if folder is not None and folder.is_file():
                 raise Usage(f"{option} {str(folder)!r} is a file; name a folder")
         if out is not None and resume is not None:
             raise Usage("--resume names the folder already; drop --out")
-        if self.is_named:
+        if self.named is not None:
             self.claim({})
-
-    @property
-    def is_named(self) -> bool:
-        return self._named is not None
 
     def claim(self, header: Mapping[str, Any]) -> Path:
         """Lock and clear the folder and return its path, which is named after the backend without --out."""
         if self.path is None:
-            path = Path(self._named or Path(DEFAULT_OUT) / _folder_name(header["backend"]["name"])).resolve()
+            own = self.named or Path(DEFAULT_OUT, name_of(header["backend"]["name"], "") or "backend")
+            path = own.resolve()
             if self._resume is not None and not path.is_dir():
                 raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
             self._locks.enter_context(lock_folder(path, f"conformance run {self._backend}"))
@@ -153,18 +150,11 @@ class RunFolder:
         return self.path
 
 
-def _folder_name(backend: str) -> str:
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in backend)
-    return kept.strip(".-")[:80] or "backend"
-
-
 def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accept: Accept | None) -> int:
-    progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     evidence: Evidence | None = None
-    keep = not request.target.filter or folder.is_named
+    keep = not request.target.filter or folder.named is not None
     try:
-        with report_no_start(args.out, args.backend), closing(progress):
-            evidence = run_suite(request, folder.claim if keep else None, progress.at)
+        evidence = run_with_progress(request, folder.claim if keep else None, args.out)
         return conclude_and_report(request.plan, evidence, folder.path, args.json, args.verbose, accept)
     except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
@@ -173,6 +163,15 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
             raise
         how, code = (error.why, error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
+
+
+def run_with_progress(
+    request: RunRequest, claim: Callable[[Mapping[str, Any]], Path] | None, out: Path | None
+) -> Evidence:
+    """Run what is requested. `out`: the folder that says so if the backend cannot start."""
+    progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
+    with report_no_start(out, request.backend), closing(progress):
+        return run_suite(request, claim, progress.at)
 
 
 def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:

@@ -64,7 +64,8 @@ def add_calls(parser: Parser) -> None:
 
 
 def add_key(parser: Parser) -> None:
-    parser.path("--key", "FILE", "a private key of ssh-keygen to sign with, or a public one that an agent holds")
+    text = "a private key of ssh-keygen to sign with, or a public one that an agent holds"
+    parser.once("--key", "FILE", text, type=existing_file)
 
 
 def add_trust(parser: Parser) -> None:

@@ -18,11 +18,10 @@ from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import quiet_backend
 from ..sweep.blocks import Block, SweepRequest, blocks_of, is_too_large, list_variants
-from ..sweep.context import Lost, close_backend, identify
+from ..sweep.context import Lost, close_backend, context_of
 from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, SweepResults, SweepWriter, clear, header_of, salvage
-from ..sweep.tabulate import KINDS
-from ..sweep.tally import EMPTY, add
+from ..sweep.tally import KINDS
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.progress import Progress
@@ -99,19 +98,14 @@ def _count_failures(request: SweepRequest, name: str) -> int:
     small_request = request._replace(
         backend=f"broken:{name}", domain=_PLANTED_DOMAIN, ways=request.ways[:1], isolation="none"
     )
-    try:
-        total = EMPTY
-        for block in blocks_of(small_request.domain):
-            total = add(total, run_block(small_request, block))
-        return sum(counts.get(FAIL, 0) for counts in total.verdicts.values())
-    finally:
-        close_backend()
+    tallies = (run_block(small_request, block) for block in blocks_of(small_request.domain))
+    return sum(counts.get(FAIL, 0) for tally in tallies for counts in tally.verdicts.values())
 
 
 def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: Spec) -> SweepResults:
     canaries = {name: _count_failures(request, name) for name in planted.SWEPT}
     with quiet_backend():
-        who = identify(request)
+        who = context_of(request).who
     header, path = header_of(request, spec, who, args.shard), folder / FILE
     due = (block.calls * len(request.ways) for block in _blocks(request, args.shard))
     done = salvage(path, header, due) if args.resume and part_of(path).exists() else []

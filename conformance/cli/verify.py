@@ -20,6 +20,7 @@ from ..system.exit_codes import CONFORMS, FAILS
 from ..system.terminal import OK_SIGN, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import Conclusion, conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
+from .layout import print_conclusion
 from .parser import Parser, day, path, positive
 from .request import check_requirements, read_claims, refusals_fail
 from .shared_options import add_trust
@@ -112,11 +113,8 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
               "cases_added": 0})  # fmt: skip
         return CONFORMS if good else FAILS
     run = describe_run(certificate.level, own["started"], own["version"], plan.suite.digest)
-    say(paint("bold", f"{own['backend']['name']} {own['backend']['version']}: {run}"))
-    for sentence in certificate.conclusion.sentences:
-        say(wrap(sentence, 2, 4))
-    for note in certificate.conclusion.notes:
-        say(paint("yellow", wrap(f"note: {note}", 2, 4)))
+    name, conclusion = f"{own['backend']['name']} {own['backend']['version']}", certificate.conclusion
+    print_conclusion(f"{name}: {run}", conclusion.sentences, conclusion.notes)
     say(wrap(LEVELS[certificate.level], 2))
     say(wrap(describe_people(certificate.statement, certificate.audit if issuer else None), 2, 4))
     by = f"{own['by'] or 'a tester who gave no name'}; no signature was checked (--allowed)"
@@ -125,7 +123,7 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
         say(f"  {count_noun(certificate.audited_rows, 'row')} run again by {issuer.name}")
     elif certificate.audited_rows:
         say("  says that it was run again; nothing of that was checked (--allowed)")
-    lacks = f"not shown: {', '.join(lacking)}" if lacking else certificate.conclusion.why
+    lacks = f"not shown: {', '.join(lacking)}" if lacking else conclusion.why
     say(with_sign(good, f"the certificate is true{f' on {trust.at:%Y-%m-%d}' if trust.at else ''}; {lacks}"))
     return CONFORMS if good else FAILS
 
@@ -168,11 +166,8 @@ def _show(report: Verified, unmet: Sequence[str], repeated: Repetition | None) -
     if report.mismatches or report.conclusion is None or report.evidence is None:
         return
     backend = report.evidence.header["backend"]
-    say(paint("bold", f"{backend['name']} {backend['version']}"))
-    for sentence in report.conclusion.sentences:
-        say(wrap(sentence, 2, 4))
-    for note in (*report.conclusion.notes, *report.evidence.footer["notes"]):
-        say(paint("yellow", wrap(f"note: {note}", 2, 4)))
+    notes = (*report.conclusion.notes, *report.evidence.footer["notes"])
+    print_conclusion(f"{backend['name']} {backend['version']}", report.conclusion.sentences, notes)
     rows = count_noun(len(report.evidence.results), "row")
     say(f"{OK_SIGN} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
     say("  written by: unknown. Only a signature shows who wrote the evidence, and only another run whether it is true")

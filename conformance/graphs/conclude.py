@@ -31,9 +31,12 @@ class Trial(NamedTuple):
 class CheckedNode(NamedTuple):
     """A reshape, and its decisions by document, one for each trial."""
 
+    trials: Sequence[Trial]
     variants: tuple[ReshapeNode, ...]
     """The node as it is in each trial."""
     decisions: Mapping[str, tuple[Decision, ...]]
+    faults: tuple[KnownFault, ...] = ()
+    """The faults of backends that a legal call of the node may meet, for any length tried."""
 
     @property
     def first(self) -> ReshapeNode:
@@ -82,18 +85,16 @@ def _fit_trial(trial: Trial, inputs: Mapping[str, Dims | None]) -> tuple[Trial, 
     return Trial(varied, binding), all(bind_length(symbol, found) == length for symbol, length in lengths)
 
 
-def check_model(model: Model, judge: Judge, trials: Sequence[Trial]) -> list[CheckedNode]:
+def check_model(model: Model, judge: Judge, trials: Sequence[Trial], known: KnownFaults) -> list[CheckedNode]:
     by_trial = [model.nodes(trial.binding) for trial in trials]
     checked = []
     for variants in zip(*by_trial, strict=True):
         decisions = [judge.decide(node) for node in variants]
-        checked.append(CheckedNode(variants, {name: tuple(each[name] for each in decisions) for name in decisions[0]}))
+        by_document = {name: tuple(each[name] for each in decisions) for name in decisions[0]}
+        node = CheckedNode(trials, variants, by_document)
+        faults = dict.fromkeys(fault for call in _legal_calls(node) for fault in known.hitting(call))
+        checked.append(node._replace(faults=tuple(faults)))
     return checked
-
-
-def find_faults(node: CheckedNode, known: KnownFaults) -> tuple[KnownFault, ...]:
-    """Return the faults that a legal call of a node may meet, for any length tried."""
-    return tuple(dict.fromkeys(fault for call in _legal_calls(node) for fault in known.hitting(call)))
 
 
 def _legal_calls(node: CheckedNode) -> Iterator[PlainCall]:
@@ -106,9 +107,9 @@ def _legal_calls(node: CheckedNode) -> Iterator[PlainCall]:
             yield PlainCall(variant.src_type, src, shape, bool(variant.special_zero), dst)
 
 
-def format_findings(node: CheckedNode, trials: Sequence[Trial]) -> list[tuple[str, tuple[str, ...]]]:
+def format_findings(node: CheckedNode) -> list[tuple[str, tuple[str, ...]]]:
     """Return what holds for a node and in which documents; the documents are left out if they agree."""
-    by_text = group_pairs((_format_decisions(each, trials), document) for document, each in node.decisions.items())
+    by_text = group_pairs((_format_decisions(each, node.trials), document) for document, each in node.decisions.items())
     return [(text, documents if len(by_text) > 1 else ()) for text, documents in by_text.items()]
 
 

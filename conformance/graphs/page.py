@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..model import Call, KnownFault
+from ..model import Call
 from ..report.picture import Picture, draw_reading
 from ..report.render import format_foot, render_page
-from .conclude import CheckedNode, Trial, format_findings
+from .conclude import CheckedNode, format_findings
 from .decide import Judge
 from .nodes import known_dims
 
@@ -16,16 +16,12 @@ _STYLES = {"illegal": "fail", "not decided": "warn", "conditional": "warn", "uns
 _SIGNS = {"illegal": "✗", "not decided": "?", "conditional": "~", "unspecified": "◆", "legal": "✓"}
 
 
-def make_entry(
-    node: CheckedNode, call: str, trials: Sequence[Trial], judge: Judge, faults: tuple[KnownFault, ...]
-) -> dict[str, Any]:  # fmt: skip
+def make_entry(node: CheckedNode, call: str, judge: Judge) -> dict[str, Any]:
     """Return the row of a node; `call` describes it in words. Its picture shows the first trial of the worst kind."""
-    texts = (
-        f"{text} ({', '.join(documents)})" if documents else text for text, documents in format_findings(node, trials)
-    )
+    texts = (f"{text} ({', '.join(documents)})" if documents else text for text, documents in format_findings(node))
     return {
         "place": node.first.place, "name": node.first.name, "call": call, "kind": node.kind, "findings": [*texts],
-        "picture": _draw_node(node, judge), "faults": faults,
+        "picture": _draw_node(node, judge), "faults": node.faults,
     }  # fmt: skip
 
 

@@ -22,8 +22,6 @@ from .write_case import case_text, rule_against
 
 
 class Counterexample(NamedTuple):
-    """A call that went wrong."""
-
     row: Row
     result: Result
     rule: str
@@ -42,23 +40,18 @@ class HuntResult(NamedTuple):
     """The same call failed again."""
 
 
-class Scope(NamedTuple):
-    """The operations and types to hunt in; empty for all."""
-
-    spec: Spec
-    operations: Sequence[str] = ()
-    types: Sequence[str] = ()
-
-
-def hunt(adapter: Adapter, scope: Scope, examples: int, number: int = 0) -> HuntResult:
-    """Try `examples` cases, until one fails; the same seed `number` tries the same ones."""
-    spec, factors, compiled = scope.spec, Factors(scope.spec), contracts(scope.spec)
-    claims, types = resolve_claims(adapter, spec.operations), [*(scope.types or spec.types)]
+def hunt(
+    adapter: Adapter, spec: Spec, examples: int, seed: int = 0, *, operations: Sequence[str] = (),
+    types: Sequence[str] = (),
+) -> HuntResult:  # fmt: skip
+    """Try `examples` cases of some operations and types, or of all, until one fails; a seed tries the same ones."""
+    factors, compiled = Factors(spec), contracts(spec)
+    claims, of_types = resolve_claims(adapter, spec.operations), [*(types or spec.types)]
 
     def find(case: Case) -> Counterexample | None:
         """Return the first row of a case in which the backend fails or errs."""
         for row in rows_of([case], spec, compiled):
-            if not scope.operations or row.operation in scope.operations:
+            if not operations or row.operation in operations:
                 (result,) = run([row], adapter, claims)
                 if result.is_failure:
                     return Counterexample(row, result, rule_against(row, result))
@@ -69,7 +62,7 @@ def hunt(adapter: Adapter, scope: Scope, examples: int, number: int = 0) -> Hunt
         return other if other and other.rule == rule else None
 
     for example in range(examples):
-        case = draw_case(Draw(f"hunt {number} {example}"), types, factors)
+        case = draw_case(Draw(f"hunt {seed} {example}"), of_types, factors)
         if found := find(case):
             if find(case) is None:
                 return HuntResult(example + 1, found, steady=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ..model import Adapter, Case, Claims, Isolated, Result
@@ -58,8 +57,9 @@ class _Smaller:
 
     def search_sequence(self) -> tuple[Row, Result]:
         """Return the smallest row found for a failure that takes several calls, and its result."""
-        best = self.row, self.result
-        for length in _lengths(len(self.row.case.steps)):
+        best, length = (self.row, self.result), len(self.row.case.steps)
+        while length > 1:
+            length //= 2
             best = self._without_parts(best, length)
         return shrink(best[0].case, self.find_in_fresh_process, best)
 
@@ -94,10 +94,3 @@ class _Smaller:
         row = row_of(case, *way, self.row.contracts)
         (result,) = run([row], self.adapter, self.claims)
         return (row, result) if result.is_failure and result.diagnosis == self.result.diagnosis else None
-
-
-def _lengths(steps: int) -> Iterator[int]:
-    """Yield half the number of steps, a quarter, and so on."""
-    while steps > 1:
-        steps //= 2
-        yield steps

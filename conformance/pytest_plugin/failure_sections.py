@@ -8,7 +8,6 @@ that failed, or with `-vv`; in a line with `-r` and letters that hold for failur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import pytest
 
@@ -19,14 +18,10 @@ _USUAL = "fE"
 """What `-r` is where nobody gives it."""
 
 
-class Write(Protocol):
-    """Writes a line to the terminal."""
-
-    def __call__(self, text: str, **markup: bool) -> None: ...
-
-
-def write_failures(failures: Failures, every_row: bool, repeat_command: Callable[[Row], str], write: Write) -> None:
-    """Write the kinds of failures as `conformance run` does, each with its first row or with all."""
+def write_failures(
+    failures: Failures, every_row: bool, repeat_command: Callable[[Row], str], write: Callable[..., None]
+) -> None:
+    """Write the kinds of failures as `conformance run` does, each with its first row or with all, line by line."""
     if failures.outside:
         number = f"{failures.outside:,} are outside the target"
         write(f"note: of the verdicts that failed {number}; -rf lists their rows", yellow=True)

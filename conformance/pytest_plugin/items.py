@@ -58,8 +58,6 @@ class CaseFile(pytest.Collector):
 
 
 class CaseRow(pytest.Item):
-    """A row of the plan."""
-
     def __init__(self, conformance: ConformanceSession, row: Row, **options: Any) -> None:
         super().__init__(**options)
         self.conformance, self.row = conformance, row

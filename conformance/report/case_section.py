@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
@@ -25,28 +26,20 @@ class CaseAnswers(NamedTuple):
     lines: list[AnswerLine]
 
 
-class NamedCases(NamedTuple):
-    """Cases that are only named, and what all their rows came to."""
-
-    cases: list[Case]
-    counts: Mapping[Verdict, int]
-
-
 class RuleCases(NamedTuple):
     rule: str
     entries: list[CaseAnswers]
-    idle: NamedCases | None
-    """Cases that the run was not meant to make."""
+    idle: list[Case]
+    """Cases that the run was not meant to make; they are only named."""
+    idle_counts: Mapping[Verdict, int]
 
 
 def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
     listed = {result.row.id for result in run.listed}
     for rule, cases in _group_by_rule(run).items():
         by_kind = group_pairs((not any(result.row.id in listed for result in rows), rows) for rows in cases)
-        yield RuleCases(
-            rule, [_make_entry(run, facets, rows) for rows in by_kind.get(False, ())],
-            _name_cases(by_kind.get(True, ())),
-        )  # fmt: skip
+        entries, idle = [_make_entry(run, facets, rows) for rows in by_kind.get(False, ())], by_kind.get(True, ())
+        yield RuleCases(rule, entries, [rows[0].row.case for rows in idle], count_results(chain.from_iterable(idle)))
 
 
 def collect_other_failures(
@@ -81,13 +74,6 @@ def list_filters(run: FinishedRun, brief: bool) -> Mapping[str, Iterable[str]]:
         "type": sorted({result.row.type for result in run.rows}),
         "document": spec.documents,
     }
-
-
-def _name_cases(cases: Sequence[Sequence[RowResult]]) -> NamedCases | None:
-    if not cases:
-        return None
-    counts = count_results(result for rows in cases for result in rows)
-    return NamedCases([rows[0].row.case for rows in cases], counts)
 
 
 def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> CaseAnswers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import BAD, NOT_CLAIMED, VERDICTS
@@ -16,10 +16,11 @@ from .markdown import code, inert
 from .render import format_foot, menu_of, render_page
 from .wording import format_time
 
-MAX_GROUPS, _MAX_GROUPS_OF_TEXT = 300, 60
+MAX_GROUPS = 300
 """Groups of changes to list in one direction."""
+MAX_PINNED = 120
+"""Characters to show of what a header pins."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
-_OWN: Mapping[Direction, str] = {"worse": BAD_SIGN, "better": OK_SIGN}
 _COLOURS: Mapping[Direction, str] = {"worse": "fail", "better": "pass", "set aside": "warn", "other": "observed"}
 _MAX_TEXT = 300
 """Characters to show of an answer."""
@@ -117,6 +118,24 @@ def note_not_compared(difference: Difference) -> str:
     return f"not compared: {', and '.join(notes)}" if notes else ""
 
 
+class Marks(NamedTuple):
+    """What marks the parts of a text, and how a text of a backend is written in it."""
+
+    title: str
+    heading: str
+    item: str
+    inner: str
+    code: Callable[[str], str]
+    inert: Callable[[str], str]
+    signs: Mapping[Direction, str]
+    most: int
+    """Groups of changes to list in one direction."""
+
+
+_TEXT = Marks("", "", "  ", "      ", str, str, {**_SIGNS, "worse": BAD_SIGN, "better": OK_SIGN}, 60)
+_MARKDOWN = Marks("# ", "## ", "- ", "  - ", code, inert, _SIGNS, MAX_GROUPS)
+
+
 def render_text(difference: Difference) -> str:
     """Render a file of plain text, as safe as what `say` prints."""
     return f"{plain(format_changes(difference))}\n"
@@ -124,90 +143,53 @@ def render_text(difference: Difference) -> str:
 
 def format_changes(difference: Difference) -> str:
     """Render all changes as text for `say`."""
-    return lines(_list_lines(difference))
-
-
-def _list_lines(difference: Difference) -> Iterator[str]:
-    yield f"old: {difference.old}"
-    yield f"new: {difference.new}"
-    yield ""
-    yield format_verdict(difference)
-    yield ""
-    yield "pinned by the headers, and not the same:" if difference.pinned else "the headers pin the same of both runs"
-    for each in difference.pinned:
-        yield f"  {each.cause}: {each.what}: {shorten(each.was, 120)} → {shorten(each.now, 120)}"
-    if difference.standings is None:
-        yield "the runs are not both of this suite, so verdicts on documents are not compared"
-    for standing in difference.standings or ():
-        sign = BAD_SIGN if standing.worse else OK_SIGN
-        yield f"  {sign} {standing.document} {standing.type}: {standing.was} → {standing.now}"
-    for blames in difference.blames:
-        yield f"  {blames.document}: {blames.was} → {blames.now}"
-    if note := note_not_compared(difference):
-        yield note
-    for direction in DIRECTIONS:
-        some = group_changes(difference, direction)
-        if some:
-            yield ""
-            sign = _OWN.get(direction, _SIGNS[direction])
-            yield f"{sign} {direction}: {count_noun(difference.counts[direction], 'test')}; {DIRECTIONS[direction]}"
-            for failed, tests in count_failures(difference, direction).items():
-                yield f"  {failed.severity}: {failed.title}: {count_noun(tests, 'test')}"
-        for group in some[:_MAX_GROUPS_OF_TEXT]:
-            parts = (group.case, group.rule, count_noun(group.tests, "test"), ", ".join(group.documents))
-            yield f"  {' · '.join(filter(None, parts))}"
-            yield f"      {' · '.join(filter(None, (group.verdicts, group.answers)))} · why: {group.causes}"
-        if len(some) > _MAX_GROUPS_OF_TEXT:
-            yield f"  and {len(some) - _MAX_GROUPS_OF_TEXT} more; --out changes.html has them"
+    return lines(_list_lines(difference, _TEXT))
 
 
 def render_markdown(difference: Difference) -> str:
     """Render the summary of a CI job."""
-    return "\n".join(_list_markdown(difference)) + "\n"
+    return "\n".join(_list_lines(difference, _MARKDOWN)) + "\n"
 
 
-def _list_markdown(difference: Difference) -> Iterator[str]:
-    yield f"# {'✗' if difference.worse else '✓'} Reshape conformance: {inert(format_verdict(difference))}"
+def _list_lines(difference: Difference, marks: Marks) -> Iterator[str]:
+    heading, item, code, inert, signs = marks.heading, marks.item, marks.code, marks.inert, marks.signs
+    sign = signs["worse" if difference.worse else "better"]
+    yield f"{marks.title}{sign} Reshape conformance: {inert(format_verdict(difference))}"
     yield ""
-    yield f"- old: {code(str(difference.old))}"
-    yield f"- new: {code(str(difference.new))}"
+    yield f"{item}old: {code(str(difference.old))}"
+    yield f"{item}new: {code(str(difference.new))}"
     yield ""
     if difference.pinned:
-        yield "## Why: pinned by the headers, and not the same"
-        yield ""
-        yield from (
-            f"- {pin.cause}: {code(pin.what)} {code(shorten(pin.was, _MAX_TEXT))} → {code(shorten(pin.now, _MAX_TEXT))}"
-            for pin in difference.pinned
-        )
+        yield f"{heading}Pinned by the headers, and not the same"
     else:
         yield "The headers pin the same of both runs."
+    for pin in difference.pinned:
+        was, now = (code(shorten(each, MAX_PINNED)) for each in (pin.was, pin.now))
+        yield f"{item}{pin.cause}: {code(pin.what)}: {was} → {now}"
+    if difference.standings is None:
+        yield "The runs are not both of this suite, so verdicts on documents are not compared."
     for standing in difference.standings or ():
-        sign = "✗" if standing.worse else "✓"
-        yield f"- {sign} {inert(f'{standing.document} {standing.type}')}: {standing.was} → {standing.now}"
+        sign = signs["worse" if standing.worse else "better"]
+        yield f"{item}{sign} {inert(f'{standing.document} {standing.type}')}: {standing.was} → {standing.now}"
     for blames in difference.blames:
-        yield f"- {inert(blames.document)}: {blames.was} → {blames.now}"
+        yield f"{item}{inert(blames.document)}: {blames.was} → {blames.now}"
     if note := note_not_compared(difference):
-        yield f"- {note}"
-    yield ""
-    for direction in DIRECTIONS:
+        yield f"{item}{note}"
+    for direction, means in DIRECTIONS.items():
         some = group_changes(difference, direction)
-        if not some:
-            continue
-        yield f"## {_SIGNS[direction]} {direction}: {count_noun(difference.counts[direction], 'test')}"
-        yield ""
-        yield f"{DIRECTIONS[direction][0].upper()}{DIRECTIONS[direction][1:]}."
-        yield ""
+        if some:
+            yield ""
+            number = count_noun(difference.counts[direction], "test")
+            yield f"{heading}{signs[direction]} {direction}: {number}; {means}"
         for failed, tests in count_failures(difference, direction).items():
-            yield f"- {failed.severity}: {inert(failed.title)}: {count_noun(tests, 'test')}"
-        yield ""
-        for group in some[:MAX_GROUPS]:
-            answers = f"{code(group.answers)}, " if group.answers else ""
-            documents = ", ".join(group.documents)
-            yield f"- {code(group.case)}, {count_noun(group.tests, 'test')} ({documents}): {group.verdicts}"
-            yield f"  - {answers}why: {group.causes}"
-        if len(some) > MAX_GROUPS:
-            yield f"- and {len(some) - MAX_GROUPS} more"
-        yield ""
+            yield f"{item}{failed.severity}: {inert(failed.title)}: {count_noun(tests, 'test')}"
+        for group in some[: marks.most]:
+            parts = (code(group.case), group.rule, count_noun(group.tests, "test"), ", ".join(group.documents))
+            yield f"{item}{' · '.join(filter(None, parts))}"
+            answers = group.answers and code(group.answers)
+            yield f"{marks.inner}{' · '.join(filter(None, (group.verdicts, answers)))} · why: {group.causes}"
+        if len(some) > marks.most:
+            yield f"{item}and {len(some) - marks.most} more; --out changes.html has more"
 
 
 def render_html(

@@ -23,8 +23,6 @@ from .wording import format_answer, format_blames, format_clauses, format_step, 
 
 
 class InFull(NamedTuple):
-    """The number of cases in full."""
-
     most: int
     of_a_diagnosis: int
     """The most for one diagnosis, if there are several."""
@@ -63,8 +61,6 @@ class BrokenRule(NamedTuple):
 
 
 class FailingCase(NamedTuple):
-    """A failing case in full."""
-
     anchor: str
     title: str
     case: Case

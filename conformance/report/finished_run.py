@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
-from .rows import RowResult, SameTestRows, group_same_tests, pair_rows
+from .rows import RowResult, pair_rows
 from .wording import collect_wants
 
 TOO_LARGE = f"{LARGE_TENSORS}: add --large"
@@ -71,8 +71,6 @@ class FinishedRun:
     plan: Plan
     evidence: Evidence
     conclusion: Conclusion
-    _tests: dict[object, Mapping[str, Verdict]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _wants: dict[tuple[str, str, int], Wants] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def rows(self) -> tuple[RowResult, ...]:
@@ -96,15 +94,15 @@ class FinishedRun:
         return {rule: by_rule.get(rule, ()) for rule in self.plan.suite.spec.rules}
 
     @cached_property
-    def groups(self) -> Mapping[str, tuple[SameTestRows, ...]]:
-        return {rule: group_same_tests((row, self.tests_of(row)) for row in rows) for rule, rows in self.rules.items()}
+    def tests(self) -> Mapping[str, Mapping[str, tuple[Verdict, ...]]]:
+        """The verdicts of the tests of each rule, by document."""
+        return {
+            rule: group_pairs(test for row in rows for test in self.tests_of(row).items())
+            for rule, rows in self.rules.items()
+        }
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
-        row, verdicts = result.row, result.verdicts
-        key = (row.operation, row.type, row.facets, *verdicts.values())
-        if key not in self._tests:
-            self._tests[key] = tests_of(row, verdicts, self.target, self.claims)
-        return self._tests[key]
+        return tests_of(result.row, result.verdicts, self.target, self.claims)
 
     @cached_property
     def failing(self) -> tuple[RowResult, ...]:
@@ -245,10 +243,7 @@ class FinishedRun:
         return self if plan is self.plan else replace(self, plan=plan)
 
     def want(self, row: Row, step: int) -> Wants:
-        key = (row.case.id, row.operation, step)
-        if key not in self._wants:
-            self._wants[key] = tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
-        return self._wants[key]
+        return tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
 
     def commands(self, result: RowResult) -> tuple[str, str]:
         """Return the commands that repeat a row, ready to be pasted; one that went right alone comes in a whole run."""

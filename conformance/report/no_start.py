@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
 
 from ..adapter import CannotStart
@@ -28,18 +27,13 @@ def report_no_start(folder: Path | None, backend: str) -> Iterator[None]:
 
 
 def _render_junit(backend: str, why: str) -> str:
+    from . import junit
     from .wording import visible
 
-    name, message = (escape(visible(text)) for text in (backend, why))
-    numbers = 'tests="1" failures="0" errors="1"'
-    return f"""\
-<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="reshape conformance of {name}: cannot start" {numbers} time="0">
-<testsuite name="start" {numbers} skipped="0" time="0">
-<testcase classname="start" name="the backend starts" time="0">
-<properties><property name="rule" value="start"/></properties>
-<error type="cannot start" message="{message}">{message}</error>
-</testcase>
-</testsuite>
-</testsuites>
-"""
+    counts = {"tests": 1, "failures": 0, "errors": 1}
+    root = junit.make(None, "testsuites", name=f"reshape conformance of {backend}: cannot start", **counts, time=0)
+    suite = junit.make(root, "testsuite", name="start", **counts, skipped=0, time=0)
+    test = junit.make(suite, "testcase", classname="start", name="the backend starts", time=0)
+    junit.make(junit.make(test, "properties"), "property", name="rule", value="start")
+    junit.make(test, "error", type="cannot start", message=why).text = visible(why)
+    return junit.write(root)

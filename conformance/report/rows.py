@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +9,6 @@ from ..model import BAD, NOT_RUN, VERDICTS, Outcome, Result, Verdict, worst
 from ..model.verdicts import count_verdicts
 from ..plan.rows import Row, drawn_number
 from ..run.row import result_without_call
-from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 
 
@@ -50,41 +48,10 @@ class RowResult(NamedTuple):
 
 
 def pair_rows(rows: Iterable[Row], results: Mapping[str, Result]) -> Iterator[RowResult]:
-    deciding: dict[tuple[Verdict, ...], Verdict] = {}
     for row in rows:
         result = results.get(row.id) or result_without_call(row, NOT_RUN)
-        verdicts = tuple([result.verdicts.get(document, NOT_RUN) for document in row.documents])
-        if tuple(result.verdicts) != row.documents:
-            result = result._replace(verdicts=dict(zip(row.documents, verdicts, strict=True)))
-        if verdicts not in deciding:
-            deciding[verdicts] = worst(verdicts)
-        yield RowResult(row, result, deciding[verdicts])
-
-
-class SameTestRows(NamedTuple):
-    """Rows of one rule, operation and type that are the same tests, grouped so that they are counted once."""
-
-    first: RowResult
-    number: int
-    tests: Mapping[str, Verdict]
-    """The tests that each of the rows is, by document."""
-
-
-def group_same_tests(rows: Iterable[tuple[RowResult, Mapping[str, Verdict]]]) -> tuple[SameTestRows, ...]:
-    """Group some rows of one rule, in the order of their first rows."""
-    groups = group_pairs(
-        ((result.row.operation, result.row.type, *tests.items()), (result, tests)) for result, tests in rows
-    )
-    return tuple(SameTestRows(same[0][0], len(same), same[0][1]) for same in groups.values())
-
-
-def count_groups(groups: Iterable[SameTestRows], document: str = "") -> Mapping[Verdict, int]:
-    """Count the tests of groups by verdict, in one document or in all."""
-    counts: Counter[Verdict] = Counter()
-    for group in groups:
-        for each, verdict in group.tests.items():
-            counts[verdict] += group.number if document in ("", each) else 0
-    return count_verdicts(counts)
+        verdicts = {document: result.verdicts.get(document, NOT_RUN) for document in row.documents}
+        yield RowResult(row, result._replace(verdicts=verdicts), worst(verdicts.values()))
 
 
 def format_counts(counts: Mapping[Verdict, int]) -> str:

@@ -71,24 +71,19 @@ class DocumentState(NamedTuple):
 
 
 def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
-    standings = group_pairs((standing.document, standing) for standing in run.standings)
-    documents = run.plan.suite.spec.documents
-    return tuple(
-        _describe_document(run, documents[name], sentence, standings.get(name, ()))
-        for name, (_, sentence) in run.documents.items()
-    )
-
-
-def _describe_document(
-    run: FinishedRun, document: Document, sentence: str, standings: Sequence[Standing]
-) -> DocumentState:
+    by_document = group_pairs((standing.document, standing) for standing in run.standings)
     code = run.conclusion.exit_code
-    label = label_of(standings, run.claims, code if code in VOIDS_CERTIFICATES else CONFORMS)
-    if not standings and not run.claims.offers(document.operation):
-        label = "not claimed"
-    counts, limits, severities = count_tests(standings), tuple(_limits(run, standings)), count_severities(standings)
-    numbers = tuple(severities.get(each, 0) for each in SEVERITIES)
-    return DocumentState(document, label, sentence, counts, limits, describe_failures(standings), numbers)
+    states = []
+    for name, (_, sentence) in run.documents.items():
+        document, standings = run.plan.suite.spec.documents[name], by_document.get(name, ())
+        label = label_of(standings, run.claims, code if code in VOIDS_CERTIFICATES else CONFORMS)
+        if not standings and not run.claims.offers(document.operation):
+            label = "not claimed"
+        counts, limits, severities = count_tests(standings), tuple(_limits(run, standings)), count_severities(standings)
+        numbers = tuple(severities.get(each, 0) for each in SEVERITIES)
+        failures = describe_failures(standings)
+        states.append(DocumentState(document, label, sentence, counts, limits, failures, numbers))
+    return tuple(states)
 
 
 def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from ..model import OBSERVED, Rule, Verdict, covers, fails
+from ..model.verdicts import count_verdicts
 from ..system.groups import group_pairs
 from .finished_run import FinishedRun
-from .rows import RowResult, count_groups, count_results, describe_cases
-from .wording import format_answer, format_lines
+from .rows import RowResult, count_results, describe_cases
+from .wording import format_lines
 
 Counts = Mapping[Verdict, int]
 
@@ -40,36 +42,30 @@ class RuleRow(NamedTuple):
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
     """Collect every rule of the specification; a document that it does not bind only if a row failed there."""
-    for rule_id, groups in run.groups.items():
+    for rule_id, tests in run.tests.items():
         rule = run.plan.suite.spec.rules[rule_id]
         documents: list[tuple[str, str, Counts]] = []
         for document in run.plan.suite.spec.documents:
-            lines, counts = format_lines(rule, document), count_groups(groups, document)
+            lines, counts = format_lines(rule, document), count_verdicts(tests.get(document, ()))
             if lines != "not bound" or fails(counts):
                 documents.append((document, lines, counts))
-        cases = describe_cases(run.rules[rule_id]) if groups else ""
-        yield RuleRow(rule, documents, cases, count_groups(groups))
+        cases = describe_cases(run.rules[rule_id]) if run.rules[rule_id] else ""
+        yield RuleRow(rule, documents, cases, count_verdicts(chain.from_iterable(tests.values())))
 
 
-Observations = dict[tuple[tuple[str, ...], str], dict[str, list[tuple[RowResult, tuple[str, ...]]]]]
-"""The silent rules and the case → each answer → the rows with it, and the documents that do not specify one."""
+Observations = Mapping[tuple[tuple[str, ...], str], Sequence[tuple[RowResult, tuple[str, ...]]]]
+"""The silent rules and the case → the rows with an answer, each with the documents that do not specify one."""
 
 
 def group_observations(run: FinishedRun) -> Observations:
     """Group the rows with an answer that a document leaves unspecified."""
-    entries: Observations = {}
+    found = []
     for result in run.rows:
-        if OBSERVED not in result.verdicts.values():
-            continue
-        silent: dict[tuple[str, ...], list[str]] = {}
-        for judged in result.row.meanings(result.step):
-            there = [document for document in judged.documents if result.verdicts[document] == OBSERVED]
-            if there:
-                silent.setdefault(judged.meaning.rules, []).extend(there)
-        for rules, documents in silent.items():
-            answers = entries.setdefault((rules, result.row.case.id), {})
-            answers.setdefault(format_answer(result, generic=True), []).append((result, tuple(documents)))
-    return entries
+        if OBSERVED in result.verdicts.values():
+            read = ((each.meaning.rules, name) for each in result.row.meanings(result.step) for name in each.documents)
+            silent = group_pairs((rules, name) for rules, name in read if result.verdicts[name] == OBSERVED)
+            found += [((rules, result.row.case.id), (result, documents)) for rules, documents in silent.items()]
+    return group_pairs(found)
 
 
 class ObservedRules(NamedTuple):
@@ -85,10 +81,7 @@ def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
     """Count the unspecified calls by the rules that leave them so, in the order of the rules."""
     order = list(run.plan.suite.spec.rules)
     by_rules: dict[tuple[str, ...], tuple[tuple[RowResult, tuple[str, ...]], ...]] = group_pairs(
-        (rules, found)
-        for (rules, _), answers in group_observations(run).items()
-        for same in answers.values()
-        for found in same
+        (rules, found) for (rules, _), some in group_observations(run).items() for found in some
     )
     for rules in sorted(by_rules, key=lambda rules: order.index(rules[0]) if rules else -1):
         found = by_rules[rules]

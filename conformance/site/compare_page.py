@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
-from ..model.verdicts import LABELS, SEVERITIES, WORST
+from ..model.verdicts import LABELS, SEVERITIES, WORST, count_verdicts
 from ..report.finished_run import FinishedRun
 from ..report.render import Site, render_page
-from ..report.rows import RowResult, count_groups
+from ..report.rows import RowResult
 from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
 from ..system.groups import group_pairs
@@ -242,7 +243,7 @@ def _collect_rules(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterato
     for rule in runs[0].plan.suite.spec.rules.values():
         if runs[0].rules[rule.id]:
             rows = [run.rules[rule.id] for run in runs]
-            counts = [count_groups(run.with_drawn.groups[rule.id]) for run in runs]
+            counts = [count_verdicts(chain.from_iterable(run.with_drawn.tests[rule.id].values())) for run in runs]
             groups = _group_rule(names, counts)
             yield RuleLine(_list_kinds(rows, differs(rows)), rule, groups, _number_groups(names, groups))
 
@@ -284,9 +285,7 @@ def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -
     keys = dict.fromkeys(key for each in observations for key in each)
     for rules, case_id in sorted(keys, key=lambda key: order[key[0][0]] if key[0] else -1):
         cells = [
-            [result for same in each[rules, case_id].values() for result, _ in same]
-            if (rules, case_id) in each
-            else run.cases[case_id]
+            [result for result, _ in each[rules, case_id]] if (rules, case_id) in each else run.cases[case_id]
             for run, each in zip(runs, observations, strict=True)
         ]
         apart = len({_summarize_case(cell).answers for cell in cells}) > 1

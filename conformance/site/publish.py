@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,9 +51,6 @@ class Publication(NamedTuple):
     files: Mapping[str, bytes]
     replaces: str | None
     """In words; None if the folder is new, or holds the same."""
-    run: FinishedRun
-    certificate: Certificate | None
-    """Without the bytes of its evidence."""
 
 
 def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publication:
@@ -84,7 +81,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
         files |= {name: text.encode("utf-8") for name, text in pages}
     before = find_results(reports / name)
     replaces = _describe_replacement(before[0], evidence) if before else None
-    return Publication(reports / name, files, replaces, run, certificate and certificate.without_lines())
+    return Publication(reports / name, files, replaces)
 
 
 def refuse_foreign_pages(site: Path) -> None:
@@ -151,40 +148,16 @@ def _find_uncalled(evidence: Evidence, plan: Plan) -> Iterator[str]:
 
 
 def published_folders(reports: Path) -> list[Path]:
-    """Return the folders that hold published results."""
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
-class CheckedSite(NamedTuple):
-    """The certificates and runs of a site."""
+def write_pages(reports: Path, plan: Plan, trust: Trust) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
+    """Verify what is published, judge it again, and write every page of the site.
 
-    certificates: Mapping[Path, Certificate | str]
-    """By folder, each certificate, or why it is refused."""
-    found: Sequence[tuple[Path, FinishedRun | str]]
-    """Each folder with its run, or why it is not shown."""
-
-
-def check_site(
-    reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = (), tick: Callable[[], None] = lambda: None
-) -> CheckedSite:
-    """Verify what is published, and judge it again. `new`: what has just been published, and need not be checked.
-
-    `tick` is called for each certificate.
+    Return the runs that the site shows, why other folders are not on it, and the certificates.
     """
-    published = {each.folder: each for each in new}
-    known = {folder: each.certificate for folder, each in published.items() if each.certificate is not None}
-    certificates = check_certificates(reports, plan, trust, known, tick)
-    return CheckedSite(certificates, list(_read_runs(reports, plan, published, certificates)))
-
-
-def write_pages(
-    reports: Path, plan: Plan, trust: Trust, checked: CheckedSite
-) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
-    """Write every page of the site.
-
-    Return the runs that it shows, why other folders are not on it, and the certificates.
-    """
-    certificates, found = checked
+    certificates = check_certificates(reports, plan, trust)
+    found = list(_read_runs(reports, plan, certificates))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
@@ -245,13 +218,10 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Pat
 
 
 def _read_runs(
-    reports: Path, plan: Plan, new: Mapping[Path, Publication], certificates: Mapping[Path, Certificate | str]
+    reports: Path, plan: Plan, certificates: Mapping[Path, Certificate | str]
 ) -> Iterator[tuple[Path, FinishedRun | str]]:
-    """Yield each published run, judged again unless it is new or certified, or why it is not on the page."""
+    """Yield each published run, judged again unless it is certified, or why it is not on the page."""
     for folder in published_folders(reports):
-        if folder in new:
-            yield folder, new[folder].run
-            continue
         if bad := explain_bad_name(folder):
             yield folder, bad
             continue
@@ -265,5 +235,4 @@ def _read_runs(
 
 
 def count_bytes(reports: Path) -> int:
-    """Count the bytes of all that is published."""
     return sum(path.stat().st_size for path in reports.rglob("*") if path.is_file())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..plan.rows import Plan
 from ..report.render import Site, render_page
 from ..report.verify import OtherSuite
 from ..system.files import replace_text
+from ..system.progress import track
 
 REGISTER, DATA = "register.html", "register.json"
 _KEYS = (
@@ -28,15 +29,10 @@ _KEYS = (
 those who tested and ran it again, as they call themselves."""
 
 
-def check_certificates(
-    site: Path, plan: Plan, trust: Trust, known: Mapping[Path, Certificate], tick: Callable[[], None]
-) -> dict[Path, Certificate | str]:
-    """Return every certificate below a folder, or why it is refused. Those in `known` were just checked."""
-    certificates: dict[Path, Certificate | str] = {}
-    for path in sorted(site.glob(f"*/{STATEMENT}")):
-        certificates[path.parent] = known.get(path.parent) or _check_or_refuse(path.parent, plan, trust)
-        tick()
-    return certificates
+def check_certificates(site: Path, plan: Plan, trust: Trust) -> dict[Path, Certificate | str]:
+    """Return every certificate below a folder, or why it is refused."""
+    folders = [path.parent for path in sorted(site.glob(f"*/{STATEMENT}"))]
+    return {folder: _check_or_refuse(folder, plan, trust) for folder in track("checking", folders, len(folders))}
 
 
 def _check_or_refuse(folder: Path, plan: Plan, trust: Trust) -> Certificate | str:

@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 from ..isolate.backend import Isolation
 from ..isolate.process.launch import DEFAULT_LIMITS, Limits
-from ..meaning.domain import Domain
+from ..meaning.domain import Domain, Lengths
 from ..model import Given, Layout, Spec
-from ..model.cases import families_of
-from ..plan.facets import RUNTIME_SHAPE
 
 _MAX_SHAPES = 1024
 """The most shapes of a block; their nodes are kept while the sources pass by."""
@@ -35,14 +33,6 @@ class CallVariant(NamedTuple):
         if self.given != "attribute":
             parts += [self.shape_type, self.given]
         return " ".join(parts if self.layout == "dense" else [*parts, self.layout])
-
-    @property
-    def facets(self) -> frozenset[str]:
-        """The facets of the way, as for rows of a suite."""
-        facets = {f"type:{self.type}"}
-        if self.given != "attribute":
-            facets |= {f"shape-type:{self.shape_type}"} | ({RUNTIME_SHAPE} if self.given == "runtime" else set())
-        return frozenset(facets | {f"layout:{family}" for family in families_of(self.layout) if family != "dense"})
 
 
 class Block(NamedTuple):
@@ -92,6 +82,13 @@ def list_variants(
 def is_too_large(domain: Domain) -> bool:
     longest = max(domain.longest, domain.highest, -domain.lowest, 1)
     return bool(longest ** max(domain.ranks, domain.entries, 1) >= _MAX_PRODUCT)
+
+
+def list_lengths(first: int, count: int, rank: int, lowest: int, highest: int) -> tuple[Lengths, ...]:
+    """List tuples number `first` to `first + count` of all tuples of `rank` numbers."""
+    base = highest - lowest + 1
+    bases = [base**place for place in reversed(range(rank))]
+    return tuple(tuple(number // each % base + lowest for each in bases) for number in range(first, first + count))
 
 
 def blocks_of(domain: Domain) -> Iterator[Block]:

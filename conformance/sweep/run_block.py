@@ -1,33 +1,31 @@
 """Run one block of calls and collect its counts and failures.
 
-The meaning of the calls is computed for a block at once and shared by all types and layouts. A call that goes as it
-should, in type, dims, bytes and memory, is only counted. Any other call is handed, with its answer, to the judge that
-runs use. So a sweep says what a run would say, at a fraction of the cost.
+The meaning of a call is computed once for all types and layouts. A call that goes as it should, in type, dims, bytes
+and memory, is only counted. Any other call is handed, with its answer, to the judge that runs use. So a sweep says what
+a run would say, at a fraction of the cost.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..hunt.write_case import call_case, case_text, rule_against
 from ..isolate.backend import as_remote
+from ..meaning.contract import Contract
 from ..meaning.domain import Lengths
-from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Result, TimedOut
+from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Identity, Kind, Meaning, Result, TimedOut
 from ..model.types import WIDTH
 from ..plan.memory import GuardedBuffer, TensorSpec, lay_out, strides_of
 from ..plan.rows import Row, row_of
 from ..run.call import conclude_call
 from ..run.row import conclude_row
 from ..system.text import format_call
-from .blocks import Block, CallVariant, SweepRequest
+from .blocks import Block, CallVariant, SweepRequest, list_lengths
 from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, nodes_of
 from .context import Context, Lost, context_of
-from .tabulate import KINDS, LEGAL, Table, lengths, tabulate
 from .tally import FailedCalls, Tally
 
 _MAX_LATE_IN_A_ROW, _MAX_LATE_IN_A_BLOCK = 10, 50
@@ -37,11 +35,11 @@ Call = tuple[Lengths, Lengths, bool]
 
 def run_block(request: SweepRequest, block: Block, who: tuple[Identity, Claims] | None = None) -> Tally:
     """Run one block, in whatever process this is called; Lost if the backend there is not `who`."""
-    with context_of(request) as context:
-        if who is not None and who != (context.identity, context.claims):
-            there, here = who[0], context.identity
-            raise Lost(f"{request.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
-        return BlockRun(context, block).tally()
+    context = context_of(request)
+    if who is not None and who != context.who:
+        there, here = who[0], context.who[0]
+        raise Lost(f"{request.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
+    return BlockRun(context, block).tally()
 
 
 class _Source(NamedTuple):
@@ -52,23 +50,26 @@ class _Source(NamedTuple):
     buffer: GuardedBuffer
     shapes: Sequence[GuardedBuffer]
     """The shapes that are passed when the calls run; empty where they are attributes."""
-    unclaimed: frozenset[str]
-    """The facets of these calls that the backend does not claim."""
     first: int
     """The place of the first of them among all calls of the block."""
 
 
-class BlockRun:
-    """One run of a block."""
+def list_wants(readings: Iterable[Sequence[Sequence[Meaning]]]) -> list[list[Want]]:
+    """List, for each src, what each call wants: dims if all documents want the same, None if none wants any."""
 
+    def want(meanings: Iterable[Meaning]) -> Want:
+        due = {meaning.dst if meaning.kind == "legal" else None for meaning in meanings}
+        return due.pop() if len(due) == 1 else JUDGE
+
+    return [[want(each) for each in zip(*of_src, strict=True)] for of_src in zip(*readings, strict=True)]
+
+
+class BlockRun:
     def __init__(self, context: Context, block: Block) -> None:
         self.context, self.block = context, block
         domain = context.request.domain
-        src = lengths(block.first_src, block.srcs, block.rank, 0, domain.longest)
-        shape = lengths(block.first_shape, block.shapes, block.entries, domain.lowest, domain.highest)
-        self.columns = src, shape
-        self.srcs: tuple[Lengths, ...] = tuple(map(tuple, src.T.tolist()))
-        self.shapes: tuple[Lengths, ...] = tuple(map(tuple, shape.T.tolist()))
+        self.srcs = list_lengths(block.first_src, block.srcs, block.rank, 0, domain.longest)
+        self.shapes = list_lengths(block.first_shape, block.shapes, block.entries, domain.lowest, domain.highest)
         self._meanings: dict[str, Counter[str]] = {}
         self._verdicts: dict[str, Counter[str]] = {}
         self._failures: dict[tuple[str, str], FailedCalls] = {}
@@ -79,45 +80,33 @@ class BlockRun:
         """Make every call of the block in every way."""
         ways = self.context.request.ways
         for operation in dict.fromkeys(way.operation for way in ways):
-            readings = self.context.readings[operation].items()
-            tables = [(tabulate(contract, *self.columns), documents) for contract, documents in readings]
-            wants = self.wants([table for table, _ in tables])
+            readings = [
+                (self.list_meanings(contract), documents)
+                for contract, documents in self.context.readings[operation].items()
+            ]
+            numbers = [(Counter(each.kind for row in rows for each in row), documents) for rows, documents in readings]
+            wants = list_wants([rows for rows, _ in readings])
             for way in ways:
                 if way.operation == operation:
-                    self._count(way, tables)
+                    self._count(way, numbers)
                     if operation in self.context.claims.operations:
                         self._call(way, wants)
         return Tally(self.block.calls * len(ways), self._meanings, self._verdicts, self._failures)
 
-    def wants(self, tables: Sequence[Table]) -> list[list[Want]]:
-        """List, for each src, what each call wants: dims if all documents want the same, None if none wants any."""
-        wants: list[list[Want]] = [[None] * (2 * self.block.shapes) for _ in self.srcs]
-        first, *others = tables
-        legal = first.kinds == LEGAL
-        unsure = np.zeros_like(legal)
-        for other in others:
-            differs = (other.kinds == LEGAL) != legal
-            for mine, theirs in zip(first.dst, other.dst, strict=True):
-                differs |= legal & (mine != theirs)
-            unsure |= differs
-        flags, srcs, shapes = np.nonzero(legal)
-        entries = [entry[flags, srcs, shapes].tolist() for entry in first.dst]
-        dst = zip(*entries, strict=True) if entries else iter([()] * len(srcs))
-        for src, at, dims in zip(srcs.tolist(), (flags * self.block.shapes + shapes).tolist(), dst, strict=True):
-            wants[src][at] = dims
-        for flag, src, at in np.argwhere(unsure).tolist():
-            wants[src][flag * self.block.shapes + at] = JUDGE
-        return wants
+    def list_meanings(self, contract: Contract) -> list[list[Meaning]]:
+        """List, for each src, the meaning of each call; all types and layouts share it."""
+        calls = [(shape, flag) for flag in (False, True) for shape in self.shapes]
+        return [[contract.meaning(src, *call) for call in calls] for src in self.srcs]
 
-    def _count(self, way: CallVariant, tables: Sequence[tuple[Table, Sequence[str]]]) -> None:
+    def _count(self, way: CallVariant, numbers: Iterable[tuple[Counter[Kind], Sequence[str]]]) -> None:
         """Count the calls of a way as if each went as it should."""
         claimed = way.operation in self.context.claims.operations
-        for table, documents in tables:
-            numbers = np.bincount(table.kinds.ravel(), minlength=len(KINDS)).tolist()
-            good = Counter({PASS: sum(numbers[:2]), OBSERVED: numbers[2]})
+        for kinds, documents in numbers:
+            observed = kinds["unspecified"]
+            good = {PASS: kinds.total() - observed, OBSERVED: observed}
+            counts = good if claimed else {NOT_CLAIMED: kinds.total()}
             for document in documents:
-                self._meanings.setdefault(document, Counter()).update(dict(zip(KINDS, numbers, strict=True)))
-                counts = good if claimed else Counter({NOT_CLAIMED: sum(numbers)})
+                self._meanings.setdefault(document, Counter()).update(kinds)
                 self._verdicts.setdefault(document, Counter()).update(counts)
 
     def _call(self, way: CallVariant, wants: list[list[Want]]) -> None:
@@ -125,34 +114,35 @@ class BlockRun:
         shapes = lay_out_shapes(way.shape_type, self.shapes) if way.given == "runtime" else []
         passed = [ShapeArguments((shape.tensor,), shape.tensor.memory, shape.before) for shape in shapes] * 2
         arguments = passed or [NO_SHAPE] * len(nodes)
-        rank = max(self.block.rank, self.block.entries)
-        unclaimed = self.context.claims.find_unclaimed(way.facets | {f"rank:{rank}"})
-        if unclaimed:  # the judge knows what is not claimed
+        facets = self._row_of(way, (self.srcs[0], self.shapes[0], False)).facets  # all calls of the block have these
+        if self.context.claims.find_unclaimed(facets):  # the judge knows what is not claimed
             wants = [[JUDGE] * (2 * self.block.shapes)] * self.block.srcs
         first = self.context.request.ways.index(way) * self.block.calls
         for number, (src, wanted) in enumerate(zip(self.srcs, wants, strict=True)):
             source = TensorSpec(way.type, src, way.layout, None, 7 * (self.block.first_src + number) % 251)
             buffer = lay_out(source)
             strides = strides_of(src, way.layout, WIDTH[way.type]) if way.layout in STRIDED else None
-            of_src = _Source(way, source, buffer, shapes, unclaimed, first + number * len(nodes))
+            of_src = _Source(way, source, buffer, shapes, first + number * len(nodes))
             declared, judge = Declared(way.type, src, strides), partial(self._judge, of_src)
             call_each(self.context.adapter, declared, nodes, arguments, wanted, buffer, judge)
+
+    def _row_of(self, way: CallVariant, call: Call) -> Row:
+        case, operation = call_case("swept", "same-volume", way.type, call, way.layout), way.operation
+        return row_of(case, self.context.spec.operations[operation], way.given, way.shape_type, self.context.contracts)
 
     def _judge(self, calls: _Source, number: int, answer: Any, error: BaseException | None) -> None:
         """Judge call `number` of a src, which did not go as it should, by its answer or its error."""
         way, adapter = calls.way, self.context.adapter
         flag, at = divmod(number, len(self.shapes))
         call = calls.source.dims, self.shapes[at], bool(flag)
-        case = call_case("swept", "same-volume", way.type, call, way.layout)
-        row = row_of(
-            case, self.context.spec.operations[way.operation], way.given, way.shape_type, self.context.contracts
-        )
+        row = self._row_of(way, call)
         row_step = row.steps[0]
         row_step.source, row_step.src = calls.source, calls.buffer  # the memory that the backend was given
         if calls.shapes:
             row_step.arriving = (calls.shapes[at],)
         outcome = conclude_call(row_step, answer, error)
-        self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], calls.unclaimed))
+        unclaimed = self.context.claims.find_unclaimed(row.facets)
+        self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], unclaimed))
         if (remote := as_remote(adapter)) and remote.given_up:
             raise Lost(f"the backend was {remote.given_up}")
         if isinstance(error, TimedOut):

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..evidence import journal
-from ..evidence.journal import (
-    HEADER_FORM,
-    Format,
-    InvalidEvidence,
-    Journal,
-    Reader,
-    make_header,
-    new_of,
-    open_journal,
-    part_of,
-)
+from ..evidence.journal import HEADER_FORM, Format, InvalidEvidence, Journal, make_header, new_of, part_of
 from ..model import LAYOUTS, Claims, Identity, Spec
 from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull
 from ..system.text import quote_json
@@ -30,8 +19,6 @@ FILE = "sweep.jsonl"
 
 
 class SweepResults(NamedTuple):
-    """A whole result file."""
-
     header: Mapping[str, Any]
     total: Tally
     footer: Mapping[str, Any]
@@ -81,25 +68,6 @@ def clear(folder: Path, resuming: bool) -> None:
     path = folder / FILE
     for name in (path, new_of(path), *(() if resuming else (part_of(path),))):
         name.unlink(missing_ok=True)
-
-
-# ── reading ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def read(path: Path) -> SweepResults:
-    """Read a result file; InvalidEvidence if it is not whole, was changed, or holds what no sweep writes."""
-    total, resumed = EMPTY, 0
-    with open_journal(path) as stream:
-        reader = Reader(stream, path, FORMAT)
-        for _, record in reader:
-            total, resumed = add(total, Tally.from_json(record)), resumed + record["resumed"]
-    sums = {**total.to_json(), "resumed": resumed}
-    if {key: reader.footer[key] for key in sums} != json.loads(json.dumps(sums)):
-        raise InvalidEvidence(f"{path}: the footer does not hold the sum of the blocks; the file was changed")
-    due = reader.header["calls"]
-    if total.calls != due and (reader.header["shard"] is None or total.calls > due):
-        raise InvalidEvidence(f"{path}: it holds {total.calls:,} calls, and its header says {due:,}")
-    return SweepResults(reader.header, total, reader.footer)
 
 
 def salvage(path: Path, header: Mapping[str, Any], due: Iterable[int]) -> list[Tally]:

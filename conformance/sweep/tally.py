@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from ..model import VERDICTS
+from ..model import VERDICTS, Kind
 from ..system.json_forms import COUNT, Form, MapOf, OrNull
-from .tabulate import KINDS
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class FailedCalls(NamedTuple):

@@ -11,10 +11,12 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import TextIO
+from collections.abc import Iterable, Iterator
+from typing import TextIO, TypeVar
 
 from .terminal import cut_columns, is_terminal, printable, wants_colour, width
 
+Value = TypeVar("Value")
 LINE_SECONDS = 9.0
 """Seconds between two lines of progress where there is no terminal."""
 BAR_COLUMNS = 12
@@ -114,6 +116,17 @@ class Progress:
             return failed
         left = (self._total - self._done) / rate
         return [*failed, f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {_as_time(left)} left"]
+
+
+def track(label: str, things: Iterable[Value], total: int) -> Iterator[Value]:
+    """Yield things, and show how many are done."""
+    progress = Progress(label, total)
+    try:
+        for done, thing in enumerate(things):
+            progress.at(done)
+            yield thing
+    finally:
+        progress.close()
 
 
 def _as_time(seconds: float) -> str:

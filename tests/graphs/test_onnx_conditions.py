@@ -11,6 +11,7 @@ from conformance.graphs.conclude import Trial, check_model
 from conformance.graphs.decide import Decision, Judge
 from conformance.graphs.read import read_model
 from conformance.load.spec import load_spec
+from conformance.meaning.faults import KnownFaults
 from conformance.meaning.partial import Branch
 from conformance.meaning.symbols import Fact
 from tests.meaning.test_partial import holds, value
@@ -56,7 +57,7 @@ def test_onnx_runtime_answers_where_conditions_say_legal(tmp_path: Path) -> None
     judge = Judge(spec, (DOCUMENT,))
     for path in sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx")):
         for node in check_model(
-            read_model(with_named_batch(path, tmp_path), spec, judge.answer), judge, [Trial((), {})]
+            read_model(with_named_batch(path, tmp_path), spec, judge.answer), judge, [Trial((), {})], KnownFaults(())
         ):
             (decision,) = node.decisions[DOCUMENT]
             src = [str(length or f"src[{k}]") for k, length in enumerate(node.first.src or ())]

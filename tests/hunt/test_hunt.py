@@ -15,7 +15,7 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.adapter import load_adapter
-from conformance.hunt.hunt import Counterexample, HuntResult, Scope, hunt
+from conformance.hunt.hunt import Counterexample, HuntResult, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
@@ -37,11 +37,6 @@ FOUND_SOONER = ("accepts-everything", "zero-flag-ignored", "answers-from-memory"
 """Planted backends that a hunt finds within 3000 examples."""
 
 
-@pytest.fixture
-def scope() -> Scope:
-    return Scope(spec())
-
-
 def found_by(hunted: HuntResult) -> Counterexample:
     assert hunted.counterexample is not None, f"nothing was found in {hunted.examples} examples"
     return hunted.counterexample
@@ -60,7 +55,7 @@ def paste_row(counterexample: Counterexample, folder: Path) -> Row:
 
 def find(name: str, examples: int, folder: Path) -> HuntResult:
     """Hunt a planted backend. Assert that it alone fails the counterexample, also after this was written and read."""
-    hunted = hunt(BROKEN[name](), Scope(spec()), examples)
+    hunted = hunt(BROKEN[name](), spec(), examples)
     counterexample = found_by(hunted)
     again = paste_row(counterexample, folder)
     (result,) = run([again], BROKEN[name]())
@@ -128,8 +123,8 @@ def test_every_planted_backend_within_20000_examples(name: str, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_reference_is_not_caught(scope: Scope) -> None:
-    assert hunt(load_adapter("reference"), scope, 400) == HuntResult(400, None)
+def test_the_reference_is_not_caught() -> None:
+    assert hunt(load_adapter("reference"), spec(), 400) == HuntResult(400, None)
 
 
 SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -143,8 +138,8 @@ SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALLEST)
-def test_the_smallest_failing_call(name: str, scope: Scope) -> None:
-    text = found_by(hunt(BROKEN[name](), scope, 3000)).text
+def test_the_smallest_failing_call(name: str) -> None:
+    text = found_by(hunt(BROKEN[name](), spec(), 3000)).text
     calls = (f"{src}\n    shape: {shape}\n    special_zero: false\n" for src, shape in SMALLEST[name])
     assert any(f"{call}    expect: reject\n" in text for call in calls), text
 
@@ -178,21 +173,21 @@ def test_a_limit_is_found_in_few_steps(limit: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_failure_that_needs_two_calls(scope: Scope) -> None:
-    found = found_by(hunt(BROKEN["never-again-after-a-refusal"](), scope, 3000))
+def test_a_failure_that_needs_two_calls() -> None:
+    found = found_by(hunt(BROKEN["never-again-after-a-refusal"](), spec(), 3000))
     assert found.rule == "each-call-alone"
     assert found.text.count("\n      - {src: ") == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["last-infer-wins", "answers-from-memory"])
-def test_the_same_seed_finds_the_same(name: str, scope: Scope) -> None:
-    first, second = (hunt(BROKEN[name](), scope, 3000, 3) for _ in range(2))  # of seed 5 threads race
+def test_the_same_seed_finds_the_same(name: str) -> None:
+    first, second = (hunt(BROKEN[name](), spec(), 3000, 3) for _ in range(2))  # of seed 5 threads race
     assert (first.examples, found_by(first).text) == (second.examples, found_by(second).text)
 
 
-def test_other_seeds_try_other_calls(scope: Scope) -> None:
-    first, *others = (hunt(BROKEN["chains-fused"](), scope, 3000, seed).examples for seed in range(2))
+def test_other_seeds_try_other_calls() -> None:
+    first, *others = (hunt(BROKEN["chains-fused"](), spec(), 3000, seed).examples for seed in range(2))
     assert [first] != others
 
 
@@ -208,8 +203,8 @@ class Moody(Reference):
         return super().compile(graph)
 
 
-def test_a_failure_that_does_not_occur_again(scope: Scope) -> None:
-    hunted = hunt(Moody(), scope, 400)
+def test_a_failure_that_does_not_occur_again() -> None:
+    hunted = hunt(Moody(), spec(), 400)
     assert found_by(hunted)
     assert not hunted.steady
 

@@ -14,9 +14,10 @@ import pytest
 from conformance.evidence.journal import part_of
 from conformance.isolate.process.distribute import WorkerDied, run_in_processes
 from conformance.isolate.process.orphans import find_marked_pids
-from conformance.sweep.sweep_file import FILE, read
+from conformance.sweep.sweep_file import FILE
 
 from ..processes import children, heed_signal, run_command, wait
+from ..sweep.sweeps import read
 from .remote_backends import write_acting
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")

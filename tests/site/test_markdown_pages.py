@@ -9,7 +9,7 @@ from conformance.certificate.check import Trust
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
 from conformance.site import markdown_pages
-from conformance.site.publish import check_site, write_pages
+from conformance.site.publish import write_pages
 from tests.builders import ROOT, Cli
 from tests.site.test_documents import PageLinks
 
@@ -22,7 +22,7 @@ SOURCES = markdown_pages.list_sources() if (ROOT / "docs").is_dir() else []
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     plan = plan_of(load_suite())
-    write_pages(folder, plan, Trust(), check_site(folder, plan, Trust()))
+    write_pages(folder, plan, Trust())
     return folder
 
 

@@ -14,7 +14,7 @@ from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
 from conformance.report.verify import verify
-from conformance.site.publish import check_site, count_bytes, write_pages
+from conformance.site.publish import count_bytes, write_pages
 from tests.builders import (
     ROOT,
     Cli,
@@ -123,7 +123,7 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     assert head in report.read_text(encoding="utf-8")
     assert not verify(report.parent, plan).mismatches
     shutil.rmtree(reports / "right-0.9")
-    write_pages(reports, plan, Trust(), check_site(reports, plan, Trust()))
+    write_pages(reports, plan, Trust())
     assert "<p class=since></p>" in report.read_text(encoding="utf-8")
     assert list_broken_links(reports) == []
     assert not list(reports.glob("*/since-*")), "a page about what is not published any more"

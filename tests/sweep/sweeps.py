@@ -1,6 +1,8 @@
 """Sweeps of a small domain, for the tests of these."""
 
+import json
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from conformance.model import Spec
 from conformance.sweep.blocks import SweepRequest, blocks_of, list_variants
 from conformance.sweep.context import Context
 from conformance.sweep.run_block import BlockRun
-from conformance.sweep.sweep_file import FILE
+from conformance.sweep.sweep_file import FILE, SweepResults
 from conformance.sweep.tally import EMPTY, Tally, add
 from tests.builders import CommandOutput
 from tests.isolate.remote_backends import write_acting
@@ -29,6 +31,12 @@ def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any)
     for block in blocks_of(domain):
         total = add(total, BlockRun(context, block).tally())
     return total
+
+
+def read(path: Path) -> SweepResults:
+    """What a sweep wrote: its header, the sum of its blocks and its footer."""
+    header, *blocks, footer = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return SweepResults(header, reduce(add, map(Tally.from_json, blocks), EMPTY), footer)
 
 
 def write_meddling(folder: Path, part: Path, act: str) -> str:

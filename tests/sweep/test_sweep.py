@@ -1,109 +1,29 @@
 """A sweep makes every call of its domain, judges as the suite does, and says the same whoever takes the blocks."""
 
-import itertools
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from conformance.adapter import node_calls
-from conformance.adapters.broken import LastInferWins, StridesIgnored
+from conformance.adapters.broken import LastInferWins, RefusesEverything, StridesIgnored
 from conformance.adapters.reference import Reference
 from conformance.hunt.write_case import call_case, case_text
 from conformance.load.cases import with_cases
-from conformance.meaning.contract import Contract, contracts
+from conformance.meaning.contract import contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
-from conformance.model import Claims, Expression, Graph, Meaning, Program, Rejected, Spec, Tensor
+from conformance.model import Claims, Graph, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
 from conformance.sweep.blocks import blocks_of, list_variants
-from conformance.sweep.sweep_file import FILE, read
-from conformance.sweep.tabulate import FREE, KINDS, lengths, tabulate
-from conformance.sweep.tally import add
+from conformance.sweep.sweep_file import FILE
+from conformance.sweep.tally import KINDS, add
 from tests.builders import Cli
 from tests.miniatures import Bent
 
-from .sweeps import Sweep, swept
-
-
-# ── meanings ──────────────────────────────────────────────────────────────────────────────────────
-def differences(spec: Spec, domain: Domain) -> list[Any]:
-    """Calls with another meaning in the tables than in the contract."""
-    found: list[Any] = []
-    sources: dict[str, str] = {}
-    for document, contract in contracts(spec).items():
-        if contract.source in sources:  # the same rules in other clothes
-            continue
-        sources[contract.source] = document
-        for rank, entries in itertools.product(range(domain.ranks + 1), range(domain.entries + 1)):
-            src = lengths(0, (domain.longest + 1) ** rank, rank, 0, domain.longest)
-            shape = lengths(0, (domain.highest - domain.lowest + 1) ** entries, entries, domain.lowest, domain.highest)
-            table = tabulate(contract, src, shape)
-            kinds = table.kinds.tolist()
-            dst = np.stack([np.zeros_like(table.kinds, np.int64), *table.dst], axis=-1)[..., 1:].tolist()
-            for (a, one), (b, two) in itertools.product(
-                enumerate(map(tuple, src.T.tolist())), enumerate(map(tuple, shape.T.tolist()))
-            ):
-                for flag in (False, True):
-                    meaning = contract.meaning(one, two, flag)
-                    if (kinds[flag][a][b], dst[flag][a][b]) != wanted(meaning, dst[flag][a][b]):
-                        found.append((document, one, two, flag, meaning))
-    return found
-
-
-def wanted(meaning: Meaning, any_: list[int]) -> tuple[int, list[int]]:
-    """A meaning as the tables have it; of an illegal call dst does not matter."""
-    dst = any_ if meaning.dst is None else [FREE if length is None else length for length in meaning.dst]
-    return KINDS.index(meaning.kind), dst
-
-
-def test_the_tables_are_the_contracts_on_every_small_call(spec: Spec) -> None:
-    assert differences(spec, SMALL_DOMAIN) == []
-
-
-@pytest.mark.exhaustive
-@pytest.mark.slow
-def test_the_tables_are_the_contracts_on_every_call(spec: Spec) -> None:
-    assert differences(spec, FULL_DOMAIN) == []
-
-
-@pytest.mark.parametrize("rule", ["one-infer", "zero-copies", "same-volume", "rank-zero", "zero-literal"])
-def test_the_tables_follow_the_rules_and_not_a_copy_of_them(spec: Spec, rule: str) -> None:
-    """Without a rule the tables say what the contracts say without it."""
-    rest = [each for each in spec.rules.values() if each.id != rule and "static-graph-v0.9" in each.documents]
-    contract = Contract(rest)
-    src, shape = lengths(0, 16, 2, 0, 3), lengths(0, 36, 2, -2, 3)
-    table = tabulate(contract, src, shape)
-    whole = contracts(spec)["static-graph-v0.9"].meaning
-    changed = 0
-    for a, b, flag in itertools.product(range(16), range(36), (False, True)):
-        call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), flag
-        assert KINDS[table.kinds[int(flag), a, b]] == contract.meaning(*call).kind
-        changed += contract.meaning(*call) != whole(*call)
-    assert changed or rule == "rank-zero"
-
-
-@pytest.mark.parametrize("most", ["2", "3", "len(shape)", "product(src) // 2"])
-def test_the_tables_know_the_largest_length(spec: Spec, most: str) -> None:
-    """Also of calls with several -1, where the volume has to be split."""
-    rest = [each for each in spec.rules.values() if each.id != "one-infer" and "static-graph-v0.9" in each.documents]
-    place = spec.rules["same-volume"].place
-    bound = Expression(f"all(n <= {most} for n in dst)", place)
-    rules = [*rest, replace(spec.rules["same-volume"], id="longest", ensures=bound)]
-    src, shape = lengths(0, 25, 2, 0, 4), lengths(0, 216, 3, -1, 4)
-    contract = Contract(rules)
-    table = tabulate(contract, src, shape)
-    without, bounded = Contract(rest).meaning, contract.meaning
-    changed = 0
-    for a, b in itertools.product(range(25), range(216)):
-        call = tuple(src.T[a].tolist()), tuple(shape.T[b].tolist()), False
-        assert KINDS[table.kinds[0, a, b]] == bounded(*call).kind, call
-        changed += bounded(*call).kind != without(*call).kind
-    assert changed > 100
+from .sweeps import Sweep, read, swept
 
 
 # ── the domain ────────────────────────────────────────────────────────────────────────────────────
@@ -234,6 +154,13 @@ def test_nothing_of_a_type_that_is_left_out_is_claimed(spec: Spec) -> None:
     assert {verdict for counts in swept(spec, adapter, types=["f16"]).verdicts.values() for verdict in counts} == {
         "not claimed"
     }
+
+
+def test_a_shape_that_arrives_has_a_rank_of_its_own(spec: Spec) -> None:
+    adapter = RefusesEverything()
+    adapter.claims = Claims(("DynamicReshape-1",), ("rank:1",))
+    verdicts = swept(spec, adapter, Domain(0, 1, 0, -2, 1), operations=["DynamicReshape-1"]).verdicts
+    assert {verdict for counts in verdicts.values() for verdict, number in counts.items() if number} == {"not claimed"}
 
 
 @pytest.mark.parametrize("layout", ["transposed", "padded", "cropped", "offset", "broadcast", "reversed"])

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from conformance.sweep.sweep_file import FILE, read
+from conformance.sweep.sweep_file import FILE
 from conformance.system.files import lock_folder
 from tests.builders import Cli
 from tests.processes import peak_memory
 
-from .sweeps import PART, STATIC, Sweep, write_meddling
+from .sweeps import PART, STATIC, Sweep, read, write_meddling
 
 # ── the file ──────────────────────────────────────────────────────────────────────────────────────
 CHANGES = ("started", "seconds", "header", "footer", "resumed", "digest")

@@ -38,8 +38,7 @@ def _calls() -> Calls:
     from conformance.sweep.blocks import blocks_of
     from conformance.sweep.calls import nodes_of
     from conformance.sweep.context import Context, close_backend
-    from conformance.sweep.run_block import BlockRun, run_block
-    from conformance.sweep.tabulate import tabulate
+    from conformance.sweep.run_block import BlockRun, list_wants, run_block
 
     order = _order()
     block = next(block for block in blocks_of(order.domain) if (block.rank, block.entries) == (3, 3))
@@ -47,8 +46,7 @@ def _calls() -> Calls:
         ours = cpu(lambda: run_block(order, block))
         with use_backend("reference", "none") as adapter:
             run = BlockRun(Context(order, adapter), block)
-            tables = [tabulate(contract, *run.columns) for contract in run.context.readings["StaticReshape"]]
-            wants = run.wants(tables)
+            wants = list_wants(map(run.list_meanings, run.context.readings["StaticReshape"]))
     finally:
         close_backend()
     sources = [
