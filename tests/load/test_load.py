@@ -282,7 +282,7 @@ def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str, slip
     assert refused > slips // 2
 
 
-@pytest.mark.parametrize("slips", [8, pytest.param(24, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("slips", [8, pytest.param(24, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 def test_no_slip_in_the_bundled_rules_ends_in_a_traceback(tmp_path: Path, slips: int) -> None:
     rng = random.Random(3)
     folder = copy_bundled_spec(tmp_path)
