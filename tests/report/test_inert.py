@@ -109,7 +109,7 @@ COMMANDS = {
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(words, id=name, marks=[pytest.mark.slow] * (name in ("sweep in processes", "hunt in a process")))
+        pytest.param(words, id=name, marks=[pytest.mark.exhaustive] * (name == "sweep in processes"))
         for name, words in COMMANDS.items()
     ],
 )
