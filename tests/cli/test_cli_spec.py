@@ -8,6 +8,7 @@ import pytest
 from conformance.cli import check
 from conformance.draw import combinations
 from conformance.load.folders import cases_folder
+from conformance.model import Place, Problem
 
 from ..builders import DOCUMENTS, ROOT, Cli, copy_bundled_spec, spare_meetings, write_suite
 from .spec_commands import MEANING, answer
@@ -112,6 +113,13 @@ cases:
     assert f"{file}:4: " in cli("check", "--suite", suite)[1]
     file.unlink()
     cli("check", "--suite", suite).expect(1, out="holds no *.yaml")
+
+
+def test_check_says_what_does_not_meet(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spare_meetings(monkeypatch)
+    problem = Problem(Place("cases/combinations.txt", 1), "two values never meet")
+    monkeypatch.setattr(check, "problems_with_meetings", lambda _: [problem])
+    cli("check", "--suite", write_suite(tmp_path)).expect(1, out="cases/combinations.txt:1: two values never meet")
 
 
 ADDED = """\
