@@ -38,3 +38,13 @@ def test_wrong_elements_of_any_kind_break_the_content(diagnosis: str) -> None:
         "same-content"
     }
     assert blamer.broken_rules(row, wrong) == {"same-content"}
+
+
+def test_of_several_broken_rules_the_strongest_is_blamed() -> None:
+    """One sentence that forbids a call is enough, whatever our rulings say of it too."""
+    (row,) = (each for each in bundled_plan().rows if each.id == "an-open-node-excuses-no-volume[StaticReshape-f32]")
+    (result,) = run([row], broken_backends()["accepts-everything"]())
+    wrong = result._replace(verdicts=dict.fromkeys(row.documents, "fail"))
+    blamed = Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong}).blame(row, wrong, "static-spec-v0.9")
+    assert blamed
+    assert blamed.premise == ("same-volume", "stated")
