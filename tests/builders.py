@@ -49,6 +49,12 @@ def some_exhaustive(names: Iterable[str]) -> list[Any]:
     return [name if k % 7 == 0 else pytest.param(name, marks=pytest.mark.exhaustive) for k, name in enumerate(names)]
 
 
+def rest_exhaustive(every: Iterable[str], often: Container[str]) -> list[Any]:
+    """Parameters of a test, all in order; those that are not often tried run before a release."""
+    marks = [pytest.mark.slow, pytest.mark.exhaustive]
+    return [each if each in often else pytest.param(each, marks=marks) for each in every]
+
+
 # ── a specification ───────────────────────────────────────────────────────────────────────────────
 spec = cache(load_spec)
 TINY = {
@@ -321,6 +327,11 @@ class Command(Cli):
 def spare_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs count the planted backends as caught, without calling them."""
     monkeypatch.setattr(planted_backends, "count_failures", count_failures)
+
+
+def spare_meetings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `check` count nothing of what meets in the combinations, which takes most of its time on a few cases."""
+    monkeypatch.setattr("conformance.cli.check.count_meetings", lambda _: ())
 
 
 def mini(name: str) -> str:

@@ -21,9 +21,10 @@ import pytest
 
 import conformance
 from conformance.load.cases import load_suite
-from tests.builders import ROOT
+from tests.builders import ROOT, write_suite
 
 INSIDE = {"adapters": "conformance/adapters", "cases": "conformance/cases", "spec": "conformance/spec"}
+FEW = "cases/few0.yaml::stays"
 OURS = ("conformance", "reshape_conformance", "__editable__")
 NOT_CARRIED = {"__pycache__", ".venv", "build", "dist", ".git"}
 PROBE = """
@@ -259,6 +260,7 @@ def test_a_clone_runs_without_being_installed(environment: CleanEnvironment, clo
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # pip puts the files where they are unpacked above
 def test_an_installed_wheel_finds_its_data(environment: CleanEnvironment, built: Archives, clone: Path) -> None:
     """In a clone, the clone's data is found."""
     environment.install(built.wheel)
@@ -322,8 +324,8 @@ def test_a_stranger_may_have_an_option_called_adapter(guest: CleanEnvironment, s
 @pytest.mark.slow
 def test_a_part_of_the_suite_beside_a_package_of_its_name(guest: CleanEnvironment, stranger: Path) -> None:
     (stranger / "conftest.py").unlink()
-    words = ("-m", "pytest", "-q", "--adapter", "reference", "cases/zero.yaml::copied-zero-keeps-three")
-    printed = run(guest.python, *words, cwd=stranger, code=4)
+    suite = ("--conformance-suite", str(write_suite(stranger)))
+    printed = run(guest.python, "-m", "pytest", "-q", "--adapter", "reference", *suite, FEW, cwd=stranger, code=4)
     assert "passed" in printed
     assert "incomplete" in printed
 
@@ -352,9 +354,11 @@ def test_help_lists_our_options(guest: CleanEnvironment, tmp_path: Path) -> None
 # ── the product, away from the clone ──────────────────────────────────────────────────────────────
 @pytest.mark.slow
 def test_an_installed_wheel_certifies_the_reference(guest: CleanEnvironment, tmp_path: Path) -> None:
-    words = ("run", "reference", "--operation", "StaticReshape", "--type", "f32")
+    words = ("run", "reference", "--suite", str(write_suite(tmp_path)), "--drawn-rows", "0")
     printed = run(guest.python, "-m", "conformance", *words, cwd=tmp_path)
-    assert "\nexit 0: the whole target conforms, asked for StaticReshape and f32 only, without drawn rows\n" in printed
+    assert (
+        "\nexit 0: the whole target conforms, without drawn rows, as far as 20 cases of another suite go\n" in printed
+    )
     (report,) = re.findall("(?m)^report: (.*)", printed)
     assert (tmp_path / report).is_file()
 

@@ -56,10 +56,10 @@ def with_rows(*languages: str) -> list[Any]:
 
 
 def few_often(planted: Iterable[PlantedFault], often: Callable[[PlantedFault], bool]) -> list[Any]:
-    """Return programs as parameters; those that take long to build are slow, except a few."""
+    """Return programs as parameters; CI builds few of them, because that takes long and the others are their likes."""
+    rest = [pytest.mark.slow, pytest.mark.exhaustive]
     return [
-        pytest.param(each, marks=[] if often(each) else pytest.mark.slow, id=f"{each.language} {each.fault}")
-        for each in planted
+        pytest.param(each, marks=[] if often(each) else rest, id=f"{each.language} {each.fault}") for each in planted
     ]
 
 
@@ -291,7 +291,7 @@ def test_a_malformed_frame_ends_the_program_with_one_line(workshop: Workshop, la
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", ["c", "cpp"])
+@pytest.mark.parametrize("language", ["c", pytest.param("cpp", marks=pytest.mark.exhaustive)])
 def test_a_malformed_frame_touches_no_other_memory(workshop: Workshop, language: str) -> None:
     assert_malformed_frames_end(workshop.build(language, *SANITIZERS), language)
 

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -14,7 +13,6 @@ from typing import BinaryIO
 import numpy as np
 import pytest
 
-from conformance.adapter import digest_of_adapter
 from conformance.certificate import check
 from conformance.certificate.check import Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE
@@ -675,32 +673,3 @@ def test_the_level_is_no_higher_than_what_is_named(lab: Lab, footer: Json, level
         assert check_certificate(lab.folder, lab.plan, lab.trust()).level == level
     assert says in " ".join(page.split())
     assert f"<h2>Level: {level}</h2>" in page
-
-
-def test_the_digest_of_an_adapter_covers_what_it_imports(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("import helper, deep.down\nfrom more import thing\nfrom deep import other\n")
-    (tmp_path / "helper.py").write_text("one = 1\n")
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "__init__.py").write_text("from .inner import thing\n")
-    (tmp_path / "more" / "inner.py").write_text("thing = 1\n")
-    (tmp_path / "deep").mkdir()  # a package needs no __init__.py
-    for name in ("down", "other"):
-        (tmp_path / "deep" / f"{name}.py").write_text("")
-    digests = [digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine")]
-    for name in ("helper.py", "more/__init__.py", "more/inner.py", "deep/down.py", "deep/other.py"):
-        (tmp_path / name).write_text((tmp_path / name).read_text() + "# other\n")
-        digests.append(digest_of_adapter(f"{tmp_path / 'mine.py'}:Mine"))
-    assert len(set(digests)) == 6
-
-
-def test_two_adapters_have_two_digests(tmp_path: Path) -> None:
-    """Where one of their files ends and the next begins makes a difference, and so do arguments of a program."""
-    digests = set()
-    for name, end in (("one", "more = 1\n"), ("two", "")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "mine.py").write_text(f"import helper\n{end}")
-        (tmp_path / name / "helper.py").write_text("more = 1\n" if not end else "")
-        digests.add(digest_of_adapter(f"{tmp_path / name / 'mine.py'}:Mine"))
-        (tmp_path / "prog.mjs").write_text(end)
-        digests.add(digest_of_adapter(f"cmd:{sys.executable} {tmp_path / 'prog.mjs'}"))
-    assert len(digests) == 4

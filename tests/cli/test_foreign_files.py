@@ -13,7 +13,7 @@ import pytest
 from conformance.load.cases import LOCK, load_cases, load_suite
 from conformance.model import Malformed
 from conformance.selfcheck import check_cases
-from tests.builders import FOUR_CASES, Cli, copy_bundled_spec, some_slow, spec, write_suite
+from tests.builders import FOUR_CASES, Cli, copy_bundled_spec, some_slow, spare_meetings, spec, write_suite
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes, devices and links")
 LINUX = sys.platform == "linux"
@@ -94,8 +94,9 @@ def _stop(*_: object) -> None:
 @pytest.mark.parametrize("kind", UNREADABLE)
 @pytest.mark.parametrize("where", WHERE)
 def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
-    tmp_path: Path, with_limits: Cli, where: str, kind: str
+    tmp_path: Path, with_limits: Cli, monkeypatch: pytest.MonkeyPatch, where: str, kind: str
 ) -> None:
+    spare_meetings(monkeypatch)
     place, words = WHERE[where]
     cases(tmp_path)
     copy_bundled_spec(tmp_path)
@@ -152,7 +153,8 @@ def test_the_target_of_a_link_to_another_folder_stays_secret(tmp_path: Path, cli
 
 
 @pytest.mark.slow
-def test_a_linked_lock_or_document_stays_secret(tmp_path: Path, cli: Cli) -> None:
+def test_a_linked_lock_or_document_stays_secret(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    spare_meetings(monkeypatch)
     folder = cases(tmp_path)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "id").write_text(f"{SECRET} {SECRET}2.\n\n{SECRET}\n", encoding="utf-8")

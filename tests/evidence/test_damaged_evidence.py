@@ -15,7 +15,19 @@ import pytest
 from conformance.evidence.results import pack
 from conformance.report import embedded
 
-from ..builders import Command, CommandOutput, Records, flatter, mini, mutations, put, recount, rewrite, sign_records
+from ..builders import (
+    Command,
+    CommandOutput,
+    Records,
+    flatter,
+    mini,
+    mutations,
+    put,
+    recount,
+    rest_exhaustive,
+    rewrite,
+    sign_records,
+)
 from .readers import FLUSHES, ODD, READERS, WAIVER, read_by, remove, run_once, verify
 
 
@@ -84,7 +96,7 @@ def one_line(said: CommandOutput) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [80, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [80, pytest.param(20, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("reader", [*READERS, "merge"])
 def test_no_changed_field_of_the_evidence_is_a_traceback(command: Command, reader: str, share: int) -> None:
     """A share of the changes for each reader, drawn by its name."""
@@ -110,7 +122,7 @@ def remove_file(path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ODD)
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", rest_exhaustive(READERS, ("verify", "report", "publish")))
 def test_evidence_that_no_run_writes_does_no_harm(command: Command, reader: str, what: str) -> None:
     """A run of a backend that fails a little; the index of what is published can still be made afterwards."""
     rewrite(run_once(command, FLUSHES), ODD[what])

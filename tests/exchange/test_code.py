@@ -151,7 +151,7 @@ def small() -> Iterator[Called]:
     ("language", "number", "step"),
     [
         ("python", 2000, 97), ("javascript", 2000, 97),
-        *(pytest.param(name, 8000, 11, marks=pytest.mark.slow) for name in NAMES),
+        *(pytest.param(name, 8000, 11, marks=pytest.mark.slow) for name in ("cpp", "rust")),
         *(pytest.param(name, 100_000, 1, marks=[pytest.mark.slow, pytest.mark.exhaustive]) for name in NAMES),
     ],
 )  # fmt: skip
@@ -172,7 +172,7 @@ MISTAKES = {
     ("language", "mistake"),
     [
         *(("javascript", mistake) for mistake in MISTAKES),
-        *(pytest.param(name, "another volume", marks=pytest.mark.slow) for name in ("cpp", "rust")),
+        *(pytest.param(name, "another volume", marks=pytest.mark.exhaustive) for name in ("cpp", "rust")),
     ],
 )
 def test_a_mistake_in_the_code_is_noticed(tmp_path: Path, language: str, mistake: str) -> None:

@@ -16,7 +16,7 @@ from conformance.run.confirm import HangCounter, HangPolicy
 from conformance.run.row import run
 from conformance.runner.run_suite import note_after_hangs
 
-from ..builders import Command, plan_of_cases
+from ..builders import Command, plan_of_cases, spare_planted
 from . import faulty_program
 from .remote_backends import run_remote, verdicts, write_acting
 
@@ -85,7 +85,9 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     """A backend that hangs on some graphs, and the file in which it counts its calls."""
     calls = tmp_path / "calls"
     act = f"os.system(f'echo {{graph.nodes[0].operation}} >> {calls}'); "
-    return write_acting(tmp_path, f"{act}time.sleep(3 if {when} else 0)"), calls  # longer than any limit but the first
+    return write_acting(
+        tmp_path, f"{act}time.sleep(1.2 if {when} else 0)"
+    ), calls  # longer than any limit but the first
 
 
 @pytest.mark.slow
@@ -121,7 +123,10 @@ def test_a_run_without_a_limit_calls_every_row(command: Command, tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_that_spends_its_hang_budget(command: Command, tmp_path: Path, jobs: int) -> None:
+def test_a_run_that_spends_its_hang_budget(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    spare_planted(monkeypatch)
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
     words = ("--isolation", "worker", "--jobs", jobs, "--timeout", "0.5", "--hang-budget", "0.5")
     note = "more than --hang-budget 0.5; give a larger one to go on; the rows after that were not run"

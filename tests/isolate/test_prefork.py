@@ -17,7 +17,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
 
-from ..builders import some_slow
+from ..builders import rest_exhaustive
 from ..processes import parent_of, running, wait
 from .calls import call
 from .faulty_program import hurry
@@ -265,10 +265,13 @@ WITHOUT_COPIES = {
 """An import that a copy cannot repeat, and what a backend does in a copy only."""
 
 
-@pytest.mark.parametrize(
-    "what",
-    some_slow(WITHOUT_COPIES, ("imports a thread", "imports a child of a child", "answers wrong", "errs at the start")),
-)
+OFTEN = (
+    "imports a thread", "imports a child of a child", "imports an end", "answers wrong", "hangs", "errs at the start",
+    "has another version",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("what", rest_exhaustive(WITHOUT_COPIES, OFTEN))
 def test_a_backend_that_cannot_be_copied(library: CountedLibrary, what: str) -> None:
     remote = library.remote(**WITHOUT_COPIES[what], limits=SHORT if what == "hangs" else LIMITS)
     renew(remote, 2)

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.load.cases import load_suite
 from conformance.plan.rows import plan_of
-from tests.builders import CASES, Cli, plan_of_cases, some_slow, write_suite
+from tests.builders import CASES, Cli, plan_of_cases, rest_exhaustive, write_suite
 from tests.pytest_plugin.done import FILE, HERE, ROOT, ROW, STATIC, SUITE, Done, DoneInCopy, DoneInNewPython
 
 BUNDLED = "cases/zero.yaml"
@@ -137,13 +137,12 @@ def test_the_argument_cases(here: Path) -> None:
 
 
 OURS = "private/cases/few0.yaml"
-PATHS = ("private/cases", "./private/cases/", "{here}/private/cases", OURS, f"other/../{OURS}", "cases/few0.yaml")
+PATHS = ("private/cases", "./private/cases/", "{here}/private/cases", OURS, f"other/../{OURS}", f"{{here}}/{OURS}")
 WRONG_PATHS = ("other/few0.yaml", "private/cases/others.yaml")
+OFTEN = ("./private/cases/", f"other/../{OURS}", "other/few0.yaml", FILE)
 
 
-@pytest.mark.parametrize(
-    "path", some_slow((*PATHS, f"{{here}}/{OURS}", *WRONG_PATHS), (PATHS[1], PATHS[-2], WRONG_PATHS[0]))
-)
+@pytest.mark.parametrize("path", rest_exhaustive((*PATHS, FILE, *WRONG_PATHS), OFTEN))
 def test_paths_of_private_cases(here: Path, private: Path, path: str) -> None:
     (here / "other").mkdir()
     (here / "other" / "few0.yaml").write_text(PRIVATE, encoding="utf-8")

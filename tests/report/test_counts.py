@@ -39,20 +39,11 @@ from .shown_numbers import (
     read_terminal,
 )
 
-FAST_FOLDERS = ("array-api-strict-2.6.1", "numpy-2.5.5")
-
-
-def _marks_of(folder: Path, number: int) -> tuple[pytest.MarkDecorator, ...]:
-    """CI tries a few folders with the fast tests, and each fortieth with the slow ones."""
-    if folder.name in FAST_FOLDERS:
-        return ()
-    return (pytest.mark.slow,) if number % 40 == 0 else (pytest.mark.slow, pytest.mark.exhaustive)
-
-
 FOLDERS = [
-    pytest.param(folder, id=folder.name, marks=_marks_of(folder, number))
+    pytest.param(folder, id=folder.name, marks=[pytest.mark.exhaustive] * bool(number % 40))
     for number, folder in enumerate(sorted(filter(find_published_results, REPORTS.glob("*/"))))
 ]
+"""CI tries each fortieth."""
 
 
 def assert_same(shown: ShownNumbers, expected: Mapping[str, Counter[str]], where: str) -> None:

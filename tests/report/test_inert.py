@@ -18,7 +18,7 @@ from conformance.model import Array, Identity
 from conformance.plan.rows import plan_of
 from conformance.system import terminal
 from tests.builders import Right, finish_run, plan_as_bundled
-from tests.pytest_plugin.done import Done
+from tests.pytest_plugin.done import HERE, Done
 
 HOSTILE = "x\n✓ the whole target conforms!\n::error::x\n::stop-commands::tok\n##[group]g\n##vso[task.complete]\n\x1b[2J"
 PACKAGE = Path(conformance.__file__).parent
@@ -109,7 +109,7 @@ COMMANDS = {
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(words, id=name, marks=[pytest.mark.slow] * (name in ("sweep in processes", "hunt in a process")))
+        pytest.param(words, id=name, marks=[pytest.mark.exhaustive] * (name == "sweep in processes"))
         for name, words in COMMANDS.items()
     ],
 )
@@ -143,12 +143,12 @@ def test_pytest_prints_no_text_of_a_backend_as_it_is(tmp_path: Path, runs: Path)
         "class Named(It):\n    name = HOSTILE\n",
         encoding="utf-8",
     )
-    for manner in (("-v",), ("--junitxml", "x.xml", "-rA", "--show-capture=all")):
+    for manner in (("-v",), (*HERE, "--junitxml", "x.xml", "-rA", "--show-capture=all")):
         done = Done(tmp_path, *manner, "--conformance-suite", str(runs), adapter=f"{adapter}:It")
         assert done.code == 1, done.text
         done.says("flattens", "::stop-commands::tok")
         assert list_obeyed(done.text) == [], done.text
-    done = Done(tmp_path, "--conformance-suite", str(runs), adapter=f"{adapter}:Named")
+    done = Done(tmp_path, *HERE, "--conformance-suite", str(runs), adapter=f"{adapter}:Named")
     assert list_obeyed(done.text) == [], done.text
     done = Done(tmp_path, f"--conformance-suite={HOSTILE}", adapter=f"{adapter}:It")
     assert list_obeyed(done.text) == [], done.text

@@ -63,7 +63,7 @@ def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> 
 def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name: str) -> None:
     data, chance = (folder / name).read_bytes(), random.Random(7)
     begin = data.index(embedded.BEGIN.encode()) + len(embedded.BEGIN) if name == "report.html" else 0
-    for _ in range(60):
+    for _ in range(30):
         at, length = chance.randrange(begin, len(data) - 200), chance.choice((1, 3, 40))
         damaged = bytearray(data)
         damaged[at : at + length] = bytes(chance.randrange(256) for _ in range(chance.choice((0, length))))

@@ -69,7 +69,7 @@ def test_lf_of_a_folder_without_results_is_one_line(command: Command) -> None:
 
 # ── --maxfail ─────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
-@pytest.mark.parametrize(("jobs", "isolation"), [("1", "none"), ("1", "worker"), ("2", "worker")])
+@pytest.mark.parametrize(("jobs", "isolation"), [("1", "none"), ("2", "worker")])
 def test_no_row_is_called_after_maxfail_rows_failed(
     command: Command, monkeypatch: pytest.MonkeyPatch, jobs: str, isolation: str
 ) -> None:

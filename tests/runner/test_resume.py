@@ -1,6 +1,5 @@
 """A run that was killed can be finished."""
 
-import hashlib
 import json
 import os
 import random
@@ -14,14 +13,12 @@ from typing import Any
 import pytest
 
 from conformance import report
-from conformance.adapter import digest_of_adapter
 from conformance.cli import main as cli
 from conformance.evidence import results as evidence_module
 from conformance.evidence.results import InvalidEvidence, part_of, read
 from conformance.isolate.backend import run_rows
 from conformance.model import IDLE, Result
 from conformance.plan.rows import Row
-from conformance.system.files import sha256_of
 from conformance.verdict import waive
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge_part
@@ -121,28 +118,6 @@ def test_a_run_gone_on_with_comes_to_the_same(command: Command, kept: int) -> No
     cut_results(path, [*lines[:kept], lines[kept][: 30 if kept else 0]])
     assert command.run(mini("Flushes"), "--resume", command.out).last == whole.last
     assert rows_in(path) == rows
-
-
-def test_an_adapter_is_pinned_with_the_files_beside_it(tmp_path: Path) -> None:
-    adapter, shared, deeper, other = (tmp_path / f"{name}.py" for name in ("adapter", "shared", "deeper", "other"))
-    adapter.write_text("from .shared import array_of\nfrom . import deeper\n")
-    shared.write_text("def later():\n    from . import (\n        adapter,\n        deeper,\n    )\n")
-    deeper.write_text("import other\nfrom .other_that_is_not_there import nothing\n")
-    other.write_text("")
-    digests = [digest_of_adapter(f"{adapter}:It")]
-    for file in (adapter, shared, deeper, other):
-        file.write_text(f"{file.read_text()}# changed\n")
-        digests.append(digest_of_adapter(f"{adapter}:It"))
-    assert len(set(digests)) == 5, "each counts, also the one that is imported by its name alone"
-    lines = "".join(f"{sha256_of(path)}  {path.name}\n" for path in (adapter, deeper, other, shared))
-    assert digests[4] == hashlib.sha256(lines.encode()).hexdigest()
-
-
-def test_an_adapter_in_one_file_is_pinned_by_its_digest(tmp_path: Path) -> None:
-    path = tmp_path / "adapter.py"
-    path.write_text("import numpy\n")
-    assert digest_of_adapter(f"{path}:It") == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert digest_of_adapter(f"cmd:{path} --fast") == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_what_was_done_is_not_done_again(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import random
-import shutil
 from pathlib import Path
 
 import pytest
@@ -256,24 +255,3 @@ def test_a_pointer_that_is_one_line_off_is_found(spec: model.Spec, seeds: Path) 
         first, *others = rule.stated
         wrong = with_stated(spec, rule.id, first._replace(line=first.line + 1), *others)
         assert finds(wrong, seeds, "rules.yaml", rule.id)
-
-
-@pytest.mark.parametrize("change", ["sha256", "lines", "statements"])
-def test_a_wrong_pin_of_a_real_document_is_found(spec: model.Spec, seeds: Path, change: str) -> None:
-    for document in spec.documents.values():
-        values = {"sha256": "f" * 64, "lines": document.lines + 1, "statements": document.statements - 1}
-        wrong = with_document(spec, document.id, **{change: values[change]})
-        assert finds(wrong, seeds, "sources.yaml", change)
-
-
-def test_a_missing_prose_entry_leaves_a_statement_uncovered(spec: model.Spec, seeds: Path) -> None:
-    prose = spec.documents["dynamic-spec-v0.9"].prose[1:]
-    assert finds(with_document(spec, "dynamic-spec-v0.9", prose=prose), seeds, "sources.yaml", "line 1,")
-
-
-def test_a_changed_letter_in_a_document_is_found(spec: model.Spec, seeds: Path, tmp_path: Path) -> None:
-    for document in spec.documents.values():
-        shutil.copyfile(seeds / document.file, tmp_path / document.file)
-    changed = tmp_path / spec.documents["static-graph-v0.9"].file
-    changed.write_bytes(changed.read_bytes().replace(b"more than one", b"more than two"))
-    assert finds(spec, tmp_path, "sources.yaml", "sha256")

@@ -1,4 +1,4 @@
-"""Backends with one fault each, and right backends that use a freedom of the documents; each named by what it does."""
+"""Faults that no planted backend has alone, and freedoms of the documents; each backend is named by what it does."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adapters.broken.base import (
-    FALSE,
     Answer,
     Broken,
     Dims,
@@ -17,9 +16,7 @@ from adapters.broken.base import (
     Unspecified,
     always,
     get_flag,
-    resolve,
 )
-from adapters.broken.content import flush, quiet, without_sign
 from adapters.reference import INTEGERS, check_form, dense, elements
 from conformance.model import Claims, Crashed, Graph, Node, Operand, Rejected, Tensor, TimedOut, Unsupported
 from conformance.model.types import WIDTH
@@ -118,18 +115,15 @@ def has_literal_zero(call: PlantedCall) -> bool:
 
 
 NOT_ANSWERED: Mapping[str, type[OneFault]] = {
-    "rejects f16": refuse_type("f16"),
     "rejects bf16": refuse_type("bf16"),
     "does not support f16": refuse_type("f16", Unsupported("type:f16")),
     "crashes on bf16": refuse_type("bf16", Crashed("SIGSEGV")),
-    "rejects src of rank 1": refuse(lambda call, dst: len(call.src) == 1),
     "rejects ranks above 4": refuse(lambda call, dst: max(ranks(call, dst)) > 4),
     "rejects ranks above 8": refuse(lambda call, dst: max(ranks(call, dst)) > 8),
     "rejects lengths above 65535": refuse(
         lambda call, dst: max((*call.src, *dst), default=0) > 0xFFFF, most_elements=1 << 17
     ),
     "rejects volumes above 65536": refuse(lambda call, dst: call.volume > 1 << 16, most_elements=1 << 17),
-    "rejects empty tensors": refuse(lambda call, dst: call.volume == 0),
     "rejects empty tensors without a literal 0": refuse(
         lambda call, dst: call.volume == 0 and not has_literal_zero(call)
     ),
@@ -144,9 +138,6 @@ NOT_ANSWERED: Mapping[str, type[OneFault]] = {
     "rejects another rank": refuse(lambda call, dst: len(call.src) != len(dst)),
     "rejects special_zero true": refuse(lambda call, dst: call.zero),
     "rejects s32 shapes": refuse_node(lambda node: node.shape is not None and node.shape.type == "s32"),
-    "rejects runtime shapes of Reshape": refuse_node(
-        lambda node: node.operation == "Reshape-1" and node.shape is not None and node.shape.values is None
-    ),
     "rejects declared dims": refuse_node(
         lambda node: node.result is not None and node.result.dims is not None and node.result.strides is None
     ),
@@ -174,43 +165,12 @@ def infer_one(call: PlantedCall, dst: Dims) -> Dims:
     return tuple(1 if d == -1 else n for d, n in zip(call.shape, dst, strict=True))
 
 
-def infer_without_copies(call: PlantedCall, dst: Dims) -> Dims:
-    known = math.prod(d for d in call.shape if d > 0)
-    return tuple(call.volume // known if d == -1 else n for d, n in zip(call.shape, dst, strict=True))
-
-
 def infer_one_if_empty(call: PlantedCall, dst: Dims) -> Dims:
     return infer_one(call, dst) if call.volume == 0 else dst
 
 
 def take_zeros_literally(call: PlantedCall, dst: Dims) -> Dims:
     return tuple(0 if d == 0 else n for d, n in zip(call.shape, dst, strict=True))
-
-
-def copy_from_the_right(call: PlantedCall) -> Dims:
-    shift = len(call.src) - len(call.shape)
-    return copy_from(call, [i + shift for i in range(len(call.shape))])
-
-
-def copy_the_next(call: PlantedCall) -> Dims:
-    """A 0 copies the first dimension of src that no 0 has copied yet."""
-    return copy_from(call, [call.shape[:i].count(0) for i in range(len(call.shape))])
-
-
-def copy_from(call: PlantedCall, indexes: list[int]) -> Dims:
-    if not copies_a_zero(call):
-        return call.resolve()
-    if any(d == 0 and not 0 <= i < len(call.src) for d, i in zip(call.shape, indexes, strict=True)):
-        raise Illegal("no dimension corresponds")
-    shape = tuple(call.src[i] if d == 0 else d for d, i in zip(call.shape, indexes, strict=True))
-    return resolve(call.src, shape, special_zero=False, zero_may_meet_infer=True)
-
-
-def copy_from_first_src(call: PlantedCall) -> Dims:
-    first, later = call.program.first, call.position > 0 and call.zero
-    return call.resolve(
-        shape=tuple(first[i] if later and d == 0 and i < len(first) else d for i, d in enumerate(call.shape))
-    )
 
 
 def leave_out_zeros_past_rank(call: PlantedCall) -> Dims:
@@ -231,16 +191,6 @@ def leave_minus_one(call: PlantedCall) -> Dims:
         return tuple(-1 if d is None else d for d in known)
 
 
-def keep_first_dims(run: Run) -> Answer:
-    """Give each run of a program the dims of its first run, if the shape arrives with the run and the volume fits."""
-    answer = run.answer()
-    dims = answer.dims if isinstance(answer, Tensor) else answer.shape
-    program = run.program
-    program.memory = program.memory or dims
-    fits = run.shapes and math.prod(program.memory) == math.prod(run.src.dims)
-    return run.program.move(run, program.memory) if fits else answer
-
-
 WRONG_DIMS: Mapping[str, type[OneFault]] = {
     "reverses dims": give(lambda call, dst: dst[::-1]),
     "drops dims of length 1": give(lambda call, dst: tuple(d for d in dst if d != 1) or dst),
@@ -248,17 +198,10 @@ WRONG_DIMS: Mapping[str, type[OneFault]] = {
     "flattens": give(lambda call, dst: (math.prod(dst),)),
     "answers the dims of src": give(lambda call, dst: call.src),
     "infers 1": give(infer_one),
-    "infers without the copied lengths": give(infer_without_copies),
     "infers 1 on an empty src": give(infer_one_if_empty),
     "answers 0 for a copying 0": give(take_zeros_literally),
-    "treats special_zero as false": change(resolve=lambda call: call.resolve(zero=False)),
-    "treats special_zero as true": change(resolve=lambda call: call.resolve(zero=True)),
-    "copies from the right": change(resolve=copy_from_the_right),
-    "copies the next dimension": change(resolve=copy_the_next),
-    "copies from the src of the chain": change(resolve=copy_from_first_src),
     "leaves out a 0 past the rank": change(resolve=leave_out_zeros_past_rank),
     "leaves an undetermined -1": change(resolve=leave_minus_one),
-    "keeps the dims of the first run": change(execute=keep_first_dims),
 }
 
 
@@ -279,62 +222,17 @@ def move(elements_of: Callable[[Any, Run], Any], when: Callable[[Run], bool] = a
     return change(move=move_others)
 
 
-def move_column_major(run: Run, dst: Dims) -> Answer:
-    if 0 in dst or max(len(run.src.dims), len(dst)) > 12 or math.prod(dst) != math.prod(run.src.dims):
-        return run.move(dst)
-    return np.array(run.src.array().reshape(dst, order="F"), order="C")
-
-
-def lose_sign_of_zero(row: Any, run: Run) -> Any:
-    return np.where(without_sign(row, run.src.type) == 0, 0, row)
-
-
-def keep_first_elements(row: Any, run: Run) -> Any:
-    """Answer with the content of the first run of the program that had as many elements."""
-    run.program.memory = run.program.memory or {}
-    return run.program.memory.setdefault(len(row), row)
-
-
-def read_as_dense(row: Any, run: Run) -> Any:
-    memory = np.frombuffer(bytes(run.src.memory), np.uint8)[run.src.offset :]
-    return np.resize(memory, row.nbytes).view(row.dtype)
-
-
-def widen(run: Run) -> Answer:
-    answer = run.answer()
-    if isinstance(answer, Tensor):
-        return Tensor("f32", answer.dims, answer.strides, bytearray(2 * len(answer.memory)), 0)
-    return answer.astype(np.float32)
-
-
-def scribble(run: Run) -> Answer:
-    answer = run.answer()
-    answer = answer if isinstance(answer, Tensor) else np.array(answer)
-    if not run.in_place and 0 not in run.src.dims:
-        run.src.memory[run.src.offset] ^= 1
-    return answer
-
-
 WRONG_ELEMENTS: Mapping[str, type[OneFault]] = {
-    "moves in column-major order": change(move=move_column_major),
     "reverses elements": move(lambda row, run: row[::-1]),
     "answers zeros": move(lambda row, run: row * 0),
     "repeats the first element": move(lambda row, run: np.full_like(row, row[0])),
     "loses the last element": move(lambda row, run: np.append(row[:-1], row[:1] * 0)),
     "adds 1 to each element": move(lambda row, run: row + 1),
-    "flushes subnormals": move(lambda row, run: flush(row, run.src.type)),
-    "cuts f32 to the bits of bf16": move(lambda row, run: row & 0xFFFF0000),
-    "quiets NaNs": move(lambda row, run: quiet(row, run.src.type)),
-    "loses the sign of zero": move(lose_sign_of_zero),
-    "answers earlier elements": move(keep_first_elements),
-    "ignores strides": move(read_as_dense, lambda run: is_strided(run.src)),
     "adds 1 in chains": move(lambda row, run: row + 1, lambda run: len(run.program.graph.nodes) > 1),
     "adds 1 to dst with strides": move(
         lambda row, run: row + 1,
         lambda run: any(node.result and node.result.strides for node in run.program.graph.nodes),
     ),
-    "answers bf16 as f32": change(types=("bf16",), execute=widen),
-    "writes into src": change(execute=scribble),
 }
 
 
@@ -355,15 +253,6 @@ def answer(
             raise
 
     return change(resolve=resolve_more)
-
-
-def infer_first(call: PlantedCall) -> Dims:
-    first = call.shape.index(-1)
-    return call.resolve(shape=tuple(1 if d == -1 and i != first else d for i, d in enumerate(call.shape)))
-
-
-def raise_to_minus_one(call: PlantedCall) -> Dims:
-    return call.resolve(shape=tuple(max(d, -1) for d in call.shape))
 
 
 def copy_literal_beside_infer(call: PlantedCall) -> Dims:
@@ -417,45 +306,18 @@ def read_any_shape_type(node: Node, src_type: str) -> Node:
     return node._replace(shape=Operand("s64", shape.dims, values))
 
 
-def read_any_shape_rank(node: Node, src_type: str) -> Node:
-    shape = node.shape
-    if shape is None or len(shape.dims) == 1 or None in shape.dims:
-        return node
-    return node._replace(shape=Operand(shape.type, (math.prod(shape.dims),), shape.values))  # type: ignore[arg-type]
-
-
-def read_any_dst_type(node: Node, src_type: str) -> Node:
-    return node if node.result is None else node._replace(result=node.result._replace(type=src_type))
-
-
 ILLEGAL_ANSWERED: Mapping[str, type[OneFault]] = {
-    "answers two -1": answer("one-infer", dims=infer_first),
     "crashes on two -1": crash_on(lambda call: call.shape.count(-1) > 1),
     "crashes on another volume": crash_on(
         lambda call: min(call.shape, default=0) > 0 and call.volume not in (0, math.prod(call.shape))
     ),
-    "reads -2 as -1": answer("lower-bound", dims=raise_to_minus_one),
     "answers a literal 0 beside -1": answer("zero-meets-infer", when=lambda call: call.volume == 0),
     "copies a literal 0 beside -1": change(resolve=copy_literal_beside_infer),
-    "rounds -1 down": answer("same-volume", when=lambda call: -1 in call.shape and not is_rank_zero(call)),
     "answers fewer elements": answer("same-volume", when=is_volume(lambda dst, src: dst < src)),
     "answers more elements": answer("same-volume", when=is_volume(lambda dst, src: src < dst < 1 << 16)),
-    "answers a literal 0 of a src with elements": answer("zero-empties", when=lambda call: -1 not in call.shape),
-    "compares volumes modulo 2^32": answer(
-        "same-volume", when=is_volume(lambda dst, src: (dst - src) % (1 << 32) == 0), dims=lambda call: call.src
-    ),
     "answers rank 0 of another volume": answer("same-volume", when=lambda call: is_rank_zero(call) and call.volume > 0),
-    "reads a missing special_zero as false": read_node(
-        lambda node, _: node if node.special_zero else node._replace(special_zero=FALSE)
-    ),
     "reads any special_zero as true": read_node(read_any_flag),
     "answers float shapes": read_node(read_any_shape_type),
-    "answers shapes of another rank": read_node(read_any_shape_rank),
-    "answers another type of dst": read_node(read_any_dst_type),
-    "answers without src": read_node(lambda node, _: node._replace(inputs=max(node.inputs, 1))),
-    "answers an extra input": read_node(lambda node, _: node._replace(inputs=min(node.inputs, 1))),
-    "answers without dst": read_node(lambda node, _: node._replace(outputs=max(node.outputs, 1))),
-    "ignores declared dims": change(agrees=always),
 }
 
 FAULTS = {**NOT_ANSWERED, **WRONG_DIMS, **WRONG_ELEMENTS, **ILLEGAL_ANSWERED}
