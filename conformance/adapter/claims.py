@@ -105,7 +105,7 @@ def _find_problems_of_claims(claims: Any) -> Iterator[str]:
     if not isinstance(claims, Claims) or [*map(type, claims)] != [tuple, tuple, bool]:
         form = "Claims(operations, not_claimed, answers_special_zero): two tuples and a bool"
         yield f"`claims` is {quote(claims)}; give {form}"
-    for field, names in zip(("operations", "leaves_out"), claims[:2], strict=True):
+    for field, names in zip(("operations", "not_claimed"), claims[:2], strict=True):
         if len(names) > _MAX_CLAIMS:
             yield f"{field!r} has {len(names):,} names; give at most {_MAX_CLAIMS}"
     everything: list[Any] = [*claims.operations, *claims.not_claimed]
