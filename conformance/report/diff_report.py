@@ -119,7 +119,7 @@ def note_not_compared(difference: Difference) -> str:
 
 
 class Marks(NamedTuple):
-    """What marks the parts of a text, and how a text of a backend is written in it."""
+    """The marks of the parts of a text, and the functions that write what a backend said."""
 
     title: str
     heading: str

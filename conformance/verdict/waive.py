@@ -77,7 +77,7 @@ def choose_for(waivers: Iterable[Waiver], identity: Identity) -> tuple[Waiver, .
     for waiver in waivers:
         try:
             chosen += [waiver] if _is_for(waiver, identity) else []
-        except ValueError:  # noqa: PERF203 - an InvalidVersion, of which every one is told
+        except ValueError:  # noqa: PERF203 - an InvalidVersion; all of them are told at once
             path, _, line = waiver["place"].rpartition(":")
             what = f"the backend's version {identity.version!r} cannot be compared; drop `versions`"
             problems.append(Problem(Place(path, int(line)), what))

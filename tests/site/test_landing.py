@@ -52,7 +52,7 @@ def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]
 
 
 class Copies(Right):
-    """Has a special_zero of its own."""
+    """Copies a length for each 0, without its adapter."""
 
     name = "copies"
 
