@@ -28,7 +28,9 @@ EXAMPLES = """\
 def add_options(parser: Parser) -> None:
     parser.add_argument("old", type=path, metavar="OLD", help="the folder of a run, its results.jsonl, or a document")
     parser.add_argument("new", type=path, metavar="NEW", help="those of a later run, or another document")
-    parser.path("--out", "FILE", "write a file, text, Markdown or a page as its name ends in .txt, .md or .html")
+    parser.path(
+        "--out", "FILE", "of two runs: write a file, text, Markdown or a page as its name ends in .txt, .md or .html"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
         spec = load_spec_of(args.suite)
         names = [str(args.old), str(args.new)]
         if not spec.documents.keys().isdisjoint(names):
+            if args.out:
+                raise Usage("--out is for two runs; what differs between documents is printed, or --json has it")
             a, b = (pick("document", name, spec.documents) for name in names)
             data = diff_documents(spec, a, b, suite_option(args.suite))
             if args.json:
@@ -44,33 +48,33 @@ def run(args: argparse.Namespace) -> int:
             else:
                 print_document_diff(spec, data)
             return 0
+    if args.out and args.out.suffix not in (*_FORMS, ".html"):
+        raise Usage(f"--out {args.out}: the name must end in .txt, .md or .html, which says what to write")
     plan = load_plan(args.suite)
     old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in (args.old, args.new))
     change = difference(old, new, plan)
     if not change.tests:
         raise Usage(f"{args.old} and {args.new} have no test in common; compare runs that were asked for the same")
+    if args.out:
+        _write(change, (args.old, args.new), args.out)
     if args.json:
         emit(_data(change))
+    elif args.out:
+        say(f"{diff_report.format_verdict(change)}; see {args.out}")
     else:
-        _write(change, (args.old, args.new), args.out)
-    return 1 if change.worse else 0
-
-
-def _write(change: Difference, runs: Sequence[Path], out: Path | None) -> None:
-    if out is None:
         say(diff_report.format_changes(change))
         say()
         say(with_sign(not change.worse, f"exit {int(change.worse)}: {diff_report.format_verdict(change)}"))
-        return
+    return 1 if change.worse else 0
+
+
+def _write(change: Difference, runs: Sequence[Path], out: Path) -> None:
     if out.suffix == ".html":
         text = diff_report.render_html(change, *(_link(path, out) for path in runs))
-    elif render := _FORMS.get(out.suffix):
-        text = render(change)
     else:
-        raise Usage(f"--out {out}: the name must end in .txt, .md or .html, which says what to write")
+        text = _FORMS[out.suffix](change)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8", newline="\n")
-    say(f"{diff_report.format_verdict(change)}; see {out}")
 
 
 def _link(run: Path, page: Path) -> str | None:

@@ -207,6 +207,8 @@ class {}(Reference):
         words = ("--isolation", "none", "-k", "flattens", "--out", tmp_path / name)
         cli("run", f"{file}:{name}", *words).expect(4)
     said = cli("diff", tmp_path / "Old", tmp_path / "New").expect(0)
+    data = cli("diff", tmp_path / "Old", tmp_path / "New", "--json", "--out", tmp_path / "diff.md").expect(0).data
+    assert (data["worse"], (tmp_path / "diff.md").read_text().partition(": ")[0]) == (False, "# ✓ Reshape conformance")
     assert "static-oneapi bf16: not claimed → incomplete" in said.out
     assert "nothing got worse: " in said.out
 
@@ -383,3 +385,18 @@ def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp
     found = difference(drawn_run(plan, tmp_path / "old", both), new, plan)
     assert {change.case: change.direction for change in found.changes} == {f"drawn-0-{first}": "better"}
     assert found.not_compared == 1
+
+
+@pytest.mark.parametrize(
+    ("things", "out", "why"),
+    [
+        (("old", "new"), "x.pdf", "--out x.pdf: the name must end in .txt, .md or .html, which says what to write"),
+        (("static-oneapi", "static-graph-v0.9"), "x.md", "--out is for two runs; what differs between documents is"),
+    ],
+)
+def test_a_file_that_cannot_be_written(cli: Cli, tmp_path: Path, things: tuple[str, str], out: str, why: str) -> None:
+    """Runs are not even read."""
+    for name in ("old", "new"):
+        (tmp_path / name).touch()
+    paths = (tmp_path / name if (tmp_path / name).exists() else name for name in things)
+    cli("diff", *paths, "--out", out).expect(2, err=why)
