@@ -151,6 +151,19 @@ def render_markdown(difference: Difference) -> str:
     return "\n".join(_list_lines(difference, _MARKDOWN)) + "\n"
 
 
+def _list_documents(difference: Difference, marks: Marks) -> Iterator[str]:
+    if difference.standings is None:
+        yield f"{marks.item}the runs are not both of this suite, so verdicts on documents are not compared"
+    for standing in difference.standings or ():
+        sign = marks.signs["worse" if standing.worse else "better"]
+        name = marks.inert(f"{standing.document} {standing.type}")
+        yield f"{marks.item}{sign} {name}: {standing.was} → {standing.now}"
+    for blames in difference.blames:
+        yield f"{marks.item}{marks.inert(blames.document)}: {blames.was} → {blames.now}"
+    if note := note_not_compared(difference):
+        yield f"{marks.item}{note}"
+
+
 def _list_lines(difference: Difference, marks: Marks) -> Iterator[str]:
     heading, item, code, inert, signs = marks.heading, marks.item, marks.code, marks.inert, marks.signs
     sign = signs["worse" if difference.worse else "better"]
@@ -166,15 +179,8 @@ def _list_lines(difference: Difference, marks: Marks) -> Iterator[str]:
     for pin in difference.pinned:
         was, now = (code(shorten(each, MAX_PINNED)) for each in (pin.was, pin.now))
         yield f"{item}{pin.cause}: {code(pin.what)}: {was} → {now}"
-    if difference.standings is None:
-        yield "The runs are not both of this suite, so verdicts on documents are not compared."
-    for standing in difference.standings or ():
-        sign = signs["worse" if standing.worse else "better"]
-        yield f"{item}{sign} {inert(f'{standing.document} {standing.type}')}: {standing.was} → {standing.now}"
-    for blames in difference.blames:
-        yield f"{item}{inert(blames.document)}: {blames.was} → {blames.now}"
-    if note := note_not_compared(difference):
-        yield f"{item}{note}"
+    if documents := list(_list_documents(difference, marks)):
+        yield from ("", f"{heading}Documents", *documents)
     for direction, means in DIRECTIONS.items():
         some = group_changes(difference, direction)
         if some:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from ..adapter import find_bundled
-from ..model import FAIL, Claims
+from ..model import Claims
 from ..model.verdicts import LABELS
 from ..plan.facets import RUNTIME_SHAPE
 from ..report.finished_run import FinishedRun
@@ -125,13 +125,14 @@ def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
 
 
 def _answers_special_zero(run: FinishedRun) -> str:
-    """Say what answers special_zero: nothing if each legal call in which a 0 copies a length is rejected."""
+    """Say what answers special_zero: nothing if no legal call in which a 0 copies a length was answered."""
     if run.claims.answers_special_zero:
         return "by the adapter"
     firsts = ((each, each.row.case.steps[0]) for each in run.rows)
     copying = (each for each, step in firsts if step.special_zero[0] and 0 in step.shapes[0] and 0 not in step.src)
-    ends = {each.outcome.kind for each in copying if each.outcome.kind == "tensor" or FAIL in each.verdicts.values()}
-    return "none" if ends == {"rejected"} else "own"
+    legal = (each for each in copying if any(read.meaning.kind == "legal" for read in each.row.meanings(0)))
+    ends = {each.result.outcome_of(0).kind for each in legal} - {"none"}
+    return "none" if ends and "tensor" not in ends else "own"
 
 
 def _find_met(claims: Claims, special_zero: str) -> Iterator[str]:

@@ -83,8 +83,6 @@ class Blamer:
                 return self._blame_illegal_answer(row, at, document, outcome, meaning)
             return self._blame_answer(row, at, document, outcome, meaning, diagnosis)
         if meaning.kind == "legal" and not meaning.rules:
-            if outcome.calls > 1:  # equal calls before it were answered
-                return _ruling(ALONE)
             return self._blame_no_answer(row, at, document)
         unmet = [] if meaning.kind == "illegal" else self._never_met(row, at, document)
         return _ruling(unmet[0].rule if unmet else MUST_REJECT)
@@ -129,7 +127,7 @@ class Blamer:
         if diagnosis not in _OF_FORM:  # layouts and earlier nodes decide which elements are due
             needed += [_LAYOUT] * (row.step(at).source.layout != "dense" or case.dst_strides is not None)
             needed += [_NODES] * (len(case.steps[at].shapes) > 1)
-        needed += [_LAYOUT] * (case.shape_step != 1)
+        needed += [_LAYOUT] * (case.shape_step != 1 and diagnosis != "wrong type")
         return _weakest([broken, *self._premises(needed, document)])
 
     def _blame_no_answer(self, row: Row, at: int, document: str) -> Broken:
