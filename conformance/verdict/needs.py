@@ -79,7 +79,7 @@ class Needs:
         """Return the needs of a call; only those that its answer tells of, without zeros that two readings agree on."""
         step = row.case.steps[at]
         call = step.src, step.shapes[0], step.special_zero[0]
-        needs = [Need(ALONE)] if earlier_steps(row, at) or row.case.times > 1 else []
+        needs = [Need(ALONE)] if earlier_steps(row, at) else []
         if step.special_zero[0] and _another_index_forbids(step.src, step.shapes[0]):
             needs.append(Need(SAME_INDEX))
         offered = [(at, need) for at, need, is_about in self._of_calls if is_about(*call)]
