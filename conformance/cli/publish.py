@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
             publish(each)
             note = f"; {each.replaces}" if each.replaces else ""
             say(f"{each.folder}: {count_bytes(each.folder) // 1024:,} KiB{note}", sys.stderr)
-        shown, stale, certificates = write_pages(site, plan, trust)
+        shown, stale, certificates = write_pages(site, plan, trust, new)
     if args.json:
         emit({
             "folder": str(site),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +51,9 @@ class Publication(NamedTuple):
     files: Mapping[str, bytes]
     replaces: str | None
     """In words; None if the folder is new, or holds the same."""
+    run: FinishedRun
+    certificate: Certificate | None
+    """Without the bytes of its evidence."""
 
 
 def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publication:
@@ -81,7 +84,7 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
         files |= {name: text.encode("utf-8") for name, text in pages}
     before = find_results(reports / name)
     replaces = _describe_replacement(before[0], evidence) if before else None
-    return Publication(reports / name, files, replaces)
+    return Publication(reports / name, files, replaces, run, certificate and certificate.without_lines())
 
 
 def refuse_foreign_pages(site: Path) -> None:
@@ -151,13 +154,16 @@ def published_folders(reports: Path) -> list[Path]:
     return sorted(folder for folder in reports.glob("*/") if find_published_results(folder))
 
 
-def write_pages(reports: Path, plan: Plan, trust: Trust) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
-    """Verify what is published, judge it again, and write every page of the site.
+def write_pages(
+    reports: Path, plan: Plan, trust: Trust, new: Iterable[Publication] = ()
+) -> tuple[list[FinishedRun], list[str], list[dict[str, Any]]]:
+    """Verify what is published, judge it again, and write every page of the site. `new` was just verified and judged.
 
     Return the runs that the site shows, why other folders are not on it, and the certificates.
     """
-    certificates = check_certificates(reports, plan, trust)
-    found = list(_read_runs(reports, plan, certificates))
+    published = {each.folder: each for each in new}
+    certificates = check_certificates(reports, plan, trust, {at: each.certificate for at, each in published.items()})
+    found = list(_read_runs(reports, plan, published, certificates))
     runs = [(folder, facts) for folder, facts in found if isinstance(facts, FinishedRun)]
     stale = [(folder, facts) for folder, facts in found if not isinstance(facts, FinishedRun)]
     for path in () if found else map(reports.joinpath, PARTS):
@@ -218,10 +224,13 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Pat
 
 
 def _read_runs(
-    reports: Path, plan: Plan, certificates: Mapping[Path, Certificate | str]
+    reports: Path, plan: Plan, new: Mapping[Path, Publication], certificates: Mapping[Path, Certificate | str]
 ) -> Iterator[tuple[Path, FinishedRun | str]]:
-    """Yield each published run, judged again unless it is certified, or why it is not on the page."""
+    """Yield each published run, judged again unless it is new or certified, or why it is not on the page."""
     for folder in published_folders(reports):
+        if folder in new:
+            yield folder, new[folder].run
+            continue
         if bad := explain_bad_name(folder):
             yield folder, bad
             continue

@@ -29,10 +29,15 @@ _KEYS = (
 those who tested and ran it again, as they call themselves."""
 
 
-def check_certificates(site: Path, plan: Plan, trust: Trust) -> dict[Path, Certificate | str]:
-    """Return every certificate below a folder, or why it is refused."""
+def check_certificates(
+    site: Path, plan: Plan, trust: Trust, known: Mapping[Path, Certificate | None]
+) -> dict[Path, Certificate | str]:
+    """Return every certificate below a folder, or why it is refused. Those in `known` were just checked."""
     folders = [path.parent for path in sorted(site.glob(f"*/{STATEMENT}"))]
-    return {folder: _check_or_refuse(folder, plan, trust) for folder in track("checking", folders, len(folders))}
+    return {
+        folder: known.get(folder) or _check_or_refuse(folder, plan, trust)
+        for folder in track("checking", folders, len(folders))
+    }
 
 
 def _check_or_refuse(folder: Path, plan: Plan, trust: Trust) -> Certificate | str:

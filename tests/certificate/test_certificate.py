@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
 
 from conformance.certificate import check
-from conformance.certificate.check import Trust, check_certificate
+from conformance.certificate.check import Certificate, Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE
 from conformance.certificate.signature import SIGNERS
 from conformance.certificate.statement import (
@@ -296,6 +296,18 @@ def test_a_published_certificate_is_verified_when_packed(
 
 
 @pytest.mark.slow
+def test_a_new_certificate_is_checked_once(lab: Lab, cli: Cli, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = list[Path]()
+
+    def count(folder: Path, *more: Any) -> Certificate:
+        checked.append(folder)
+        return check_certificate(folder, *more)
+
+    monkeypatch.setattr("conformance.site.register.check_certificate", count)
+    cli("publish", site, lab.folder, "--suite", lab.suite).expect(0)
+    assert checked == [lab.folder]
+
+
 def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli, site: Path) -> None:
     out, words = lab.folder, ("--suite", lab.suite)
     lab.forget_the_challenge()
