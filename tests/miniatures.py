@@ -302,9 +302,9 @@ class Accepts(Instead):
         return src.array().copy() if src is not None else lambda src, shapes, over: src.array().copy()
 
 
-def claiming(operations: tuple[str, ...], *leaves_out: str) -> type[Bent]:
+def claiming(operations: tuple[str, ...], *not_claimed: str) -> type[Bent]:
     """Make a right backend that claims only these operations, without some facets."""
-    return type("Claiming", (Bent,), {"claims": Claims(operations, leaves_out)})
+    return type("Claiming", (Bent,), {"claims": Claims(operations, not_claimed)})
 
 
 ClaimsNothing = claiming(())

@@ -58,8 +58,9 @@ def _find_problems(adapter: Any) -> Iterator[str]:
         yield "`compile` is not a method"
     if isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape:
         yield "the adapter does not define reshape(self, src, shape, special_zero)"
-    if hasattr(adapter, "mapped"):
-        yield "`mapped` is now `answers_special_zero = True`, for an adapter that answers special_zero itself"
+    for older, now in (("leaves_out", "not_claimed"), ("mapped", "answers_special_zero = True")):
+        if hasattr(adapter, older):
+            yield f"`{older}` is now `{now}`"
     yield from _find_problems_of_identity(adapter.identity)
     yield from _find_problems_of_claims(adapter.claims)
     if not isinstance(adapter, FunctionAdapter):
@@ -134,7 +135,7 @@ def _nearest_facets(facet: str) -> list[str]:
 MAX_CASE_RANK = 65
 """The highest rank of a bundled case."""
 FAMILIES = (
-    "type", "shape-type", "runtime-shape", "unknown-src", "chain", "declared", "form", "rank", "length",
+    "type", "shape-type", "runtime-shape", "chain", "declared", "form", "rank", "length",
     *(key.facet.partition(":")[0] for key in (*STEP_KEYS, *CASE_KEYS) if key.facet),
 )  # fmt: skip
 """The families of facets; `layout:reversed` is a member of one."""
@@ -142,6 +143,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "type": tuple(WIDTH),
     "shape-type": tuple(WIDTH),
     "runtime-shape": ("changing-rank",),
+    "unknown-src": ("rank",),
     "threads": ("one-program",),
     "layout": LAYOUT_FAMILIES,
     "rank": tuple(map(str, range(1, MAX_CASE_RANK + 1))),

@@ -17,8 +17,6 @@ class FunctionAdapter:
     """The operations that it supports; by default every one of the suite."""
     not_claimed: tuple[str, ...] = ("declared", "form", "rank:65")
     """Facets that a function of NumPy arrays cannot express; add what the library lacks, such as `layout:reversed`."""
-    leaves_out = not_claimed
-    """The older name of `not_claimed`, until the next release."""
     answers_special_zero: bool = False
     """`reshape` answers special_zero itself, because the library has no such flag."""
     refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
@@ -33,24 +31,13 @@ class FunctionAdapter:
 
     @property
     def claims(self) -> Claims:
-        facets = self._name_of_facets()
-        for name in ("operations", facets):
+        for name in ("operations", "not_claimed"):
             names = getattr(self, name)
             if isinstance(names, str):  # ("declared") is text, which tuple() would take apart
                 raise TypeError(f"`{name}` is {names!r}; write ({names!r},), with the comma")
             if not hasattr(names, "__iter__"):
                 raise TypeError(f"`{name}` is {names!r}; write a tuple of names, or leave the line out")
-        return Claims(tuple(self.operations), tuple(getattr(self, facets)), self.answers_special_zero)
-
-    def _name_of_facets(self) -> str:
-        """Return `not_claimed` or its older name: the one that is set nearest, in the adapter or a class of it."""
-        for own in (vars(self), *map(vars, type(self).__mro__)):
-            names = [name for name in ("not_claimed", "leaves_out") if name in own]
-            if len(names) == 2 and own["not_claimed"] != own["leaves_out"]:
-                raise TypeError("`not_claimed` and `leaves_out`, its older name, differ; keep `not_claimed` alone")
-            if names:
-                break
-        return names[0]
+        return Claims(tuple(self.operations), tuple(self.not_claimed), self.answers_special_zero)
 
     def compile(self, graph: Graph) -> FunctionProgram:
         check_nodes_plain(graph)

@@ -83,4 +83,4 @@ def _put_together(folders: Sequence[Path], out: Path, plan: Plan) -> Evidence:
     writer = Writer(out / RESULTS, whole.header)
     for result in whole.results:
         writer.row(result)
-    return writer.close(whole.seconds, whole.notes, whole.canaries, whole.drawn)
+    return writer.close(whole.seconds, whole.notes, whole.planted, whole.drawn)

@@ -80,10 +80,7 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
 def read_claims(path: Path) -> Claims:
     content, problems = read_file(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    key = "leaves_out" if "leaves_out" in content else "not_claimed"
-    if len({"leaves_out", "not_claimed"} & {*content}) > 1:
-        place = Place(str(path), line_of(content, (key,)))
-        require([Problem(place, "leaves_out is an older name of not_claimed; write its facets there")])
+    key = "not_claimed"
     require([Problem(Place(str(path), line_of(content, (key, number))), f"{key} has {describe_no_facet(facet)}")
              for number, facet in enumerate(content.get(key, ())) if facet not in FACETS])  # fmt: skip
     return Claims.from_json(content)

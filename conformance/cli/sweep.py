@@ -103,7 +103,7 @@ def _count_failures(request: SweepRequest, name: str) -> int:
 
 
 def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: Spec) -> SweepResults:
-    canaries = {name: _count_failures(request, name) for name in planted.SWEPT}
+    failures = {name: _count_failures(request, name) for name in planted.SWEPT}
     with quiet_backend():
         who = context_of(request).who
     header, path = header_of(request, spec, who, args.shard), folder / FILE
@@ -121,7 +121,7 @@ def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: 
     close_backend()  # nothing that the backend does now can reach the file unseen
     for note in notes:
         say(paint("yellow", f"note: {note}"))
-    return writer.close(time.perf_counter() - began, canaries)
+    return writer.close(time.perf_counter() - began, failures)
 
 
 def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer: SweepWriter) -> list[str]:
@@ -160,7 +160,7 @@ def _announce(request: SweepRequest, shard_: str | None) -> None:
 
 
 def _conclude(shard_: str | None, results: SweepResults) -> tuple[int, str]:
-    escaped = planted.find_uncaught(planted.SWEPT, results.footer["canaries"])
+    escaped = planted.find_uncaught(planted.SWEPT, results.footer["planted"])
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
     if escaped:

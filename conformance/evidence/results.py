@@ -184,14 +184,14 @@ class Writer(Journal):
             self._milliseconds[result.row] = result.milliseconds
 
     def close(
-        self, seconds: float, notes: tuple[str, ...] = (), canaries: Mapping[str, int] | None = None,
+        self, seconds: float, notes: tuple[str, ...] = (), planted: Mapping[str, int] | None = None,
         drawn: DrawnCounts | None = None, subject: Subject = NO_SUBJECT, processes: Iterable[ProcessEnd] = (),
     ) -> Evidence:  # fmt: skip
         """Write the footer and give the file its name; Tampered if it does not hold what this writer wrote.
 
-        `canaries`: failures by planted backend. `subject`: the files under test. `processes`: those of the backend.
+        `planted`: failures by planted backend. `subject`: the files under test. `processes`: those of the backend.
         """
-        facts = {"notes": notes, "canaries": dict(canaries or {}), "seconds": round(seconds, 3)}
+        facts = {"notes": notes, "planted": dict(planted or {}), "seconds": round(seconds, 3)}
         optional = {
             "milliseconds": self._milliseconds, "resumed": self.resumed, "drawn": drawn and drawn.to_json(),
             "subject": dict(subject.files), "unnamed_code": subject.unnamed_code,
@@ -211,7 +211,7 @@ _FOOTER_FORM = {
     "digest": str,
     "header": str,
     "notes": [str],
-    "canaries": MapOf(COUNT),
+    "planted": MapOf(COUNT),
     "seconds": Number(0, 1e9),
     "milliseconds?": MapOf(COUNT),
     "resumed?": COUNT,
@@ -312,7 +312,7 @@ def read_part(path: Path) -> Evidence:
     data = read_content(part := part_of(path))
     reader = Reader(io.BytesIO(data), part, FORMAT)
     results = _results(part, reader.salvage_records())
-    footer = {"notes": [], "canaries": {}, "seconds": 0, "interrupted": True}
+    footer = {"notes": [], "planted": {}, "seconds": 0, "interrupted": True}
     return Evidence(reader.header, results, footer, hashlib.sha256(data).hexdigest())
 
 

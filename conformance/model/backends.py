@@ -38,35 +38,17 @@ def covers(name: str, facet: str) -> bool:
     return least is not None and size is not None and int(least[1]) <= int(size[1])
 
 
-class _Claims(NamedTuple):
+class Claims(NamedTuple):
+    """The operations and facets that a backend says it supports; read once, before the first row."""
+
     operations: tuple[str, ...]
     not_claimed: tuple[str, ...] = ()
     """Facets, exact (`type:f16`), a whole family (`form`) or a limit (`rank:13`: more than 12 dims)."""
     answers_special_zero: bool = False
     """Whether the adapter answers special_zero itself, because the library has no such flag."""
 
-
-class Claims(_Claims):
-    """The operations and facets that a backend says it supports; read once, before the first row.
-
-    `leaves_out` is an older name of `not_claimed`; it works until the next release, and evidence keeps it.
-    """
-
-    __slots__ = ()
-
-    def __new__(
-        cls, operations: tuple[str, ...], not_claimed: tuple[str, ...] = (), answers_special_zero: bool = False,
-        *, leaves_out: tuple[str, ...] | None = None,
-    ) -> Claims:  # fmt: skip
-        return super().__new__(cls, operations, not_claimed if leaves_out is None else leaves_out, answers_special_zero)
-
-    @property
-    def leaves_out(self) -> tuple[str, ...]:
-        return self.not_claimed
-
     def to_json(self) -> dict[str, Any]:
-        operations, not_claimed, answers = self
-        return {"operations": operations, "leaves_out": not_claimed, "answers_special_zero": answers}
+        return self._asdict()
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Claims:
@@ -87,7 +69,7 @@ class Claims(_Claims):
         return frozenset(facet for facet in facets if self.excludes(facet))
 
 
-CLAIMS_FORM = {"operations": [str], "leaves_out": [str], "answers_special_zero": bool}
+CLAIMS_FORM = {"operations": [str], "not_claimed": [str], "answers_special_zero": bool}
 
 
 class Rejected(Exception):

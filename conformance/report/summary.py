@@ -35,6 +35,7 @@ _NAMES: Mapping[str, str] = {
     "layout": "src with strides",
     "form": "graphs that are not well formed",
     "runtime-shape:changing-rank": "one program for several ranks",
+    "unknown-src:rank": "src of unknown rank",
     "threads:one-program": "one program called by several threads",
 }
 """Facets that have names apart from their family."""

@@ -20,7 +20,7 @@ class Merged(NamedTuple):
     header: Mapping[str, Any]
     results: Sequence[Result]
     notes: tuple[str, ...]
-    canaries: Mapping[str, int]
+    planted: Mapping[str, int]
     """By planted backend, the fewest failures that a shard saw."""
     seconds: float
     drawn: DrawnCounts | None
@@ -73,7 +73,7 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
     footers = [part.footer for part in parts]
     return Merged(
         header, _join(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
-        {name: min(footer["canaries"].get(name, 0) for footer in footers) for name in footers[0]["canaries"]},
+        {name: min(footer["planted"].get(name, 0) for footer in footers) for name in footers[0]["planted"]},
         sum(footer["seconds"] for footer in footers), _count_drawn(header, footers),
     )  # fmt: skip
 

@@ -49,11 +49,11 @@ class SweepWriter(Journal):
         self.write(_block_record(block, False))
         self.flush()
 
-    def close(self, seconds: float, canaries: Mapping[str, int]) -> SweepResults:
+    def close(self, seconds: float, planted: Mapping[str, int]) -> SweepResults:
         """Write the footer and give the file its name; Tampered if it does not hold what this writer wrote."""
         footer = self.write_footer(
             {"resumed": self.resumed, **self.total.to_json()},
-            {"canaries": dict(canaries), "seconds": round(seconds, 3)},
+            {"planted": dict(planted), "seconds": round(seconds, 3)},
         )
         self.give_name()
         return SweepResults(self._header, self.total, footer)
@@ -97,7 +97,7 @@ _HEADER_FORM = {
 }
 _FOOTER_FORM = {
     "record": str, "blocks": COUNT, "resumed": COUNT, **TALLY_FORM, "digest": SHA256, "header": SHA256,
-    "canaries": MapOf(COUNT), "seconds": Number(0, 1e9), "footer": SHA256,
+    "planted": MapOf(COUNT), "seconds": Number(0, 1e9), "footer": SHA256,
 }  # fmt: skip
 FORMAT = Format(
     "reshape-conformance-sweep-3", "sweep", "result of a sweep", f"name a file {FILE}", "block",

@@ -121,7 +121,7 @@ def _find_doubt(plan: Plan, evidence: Evidence) -> tuple[int, str] | None:
         ran = sum(result.outcome.kind != "none" for result in evidence.results)
         return INCOMPLETE, f"incomplete: the run was interrupted after {ran:,} of {len(plan.rows):,} rows"
     names = planted.names(evidence.header.get("isolation", "none"))
-    if uncaught := planted.find_uncaught(names, evidence.footer["canaries"]):
+    if uncaught := planted.find_uncaught(names, evidence.footer["planted"]):
         why = f"our own planted fault was not caught: {', '.join(uncaught)}; no verdict of this run is reliable"
         return UNTRUSTED, why
     return None

@@ -25,9 +25,6 @@ calls of a type supports it, and the document then speaks of all calls of that t
 NO_ANSWER = ("rejected", "unsupported", "crash", "timeout")
 SAME_INDEX, ALONE, SAME_RANK = "corresponding-is-the-same-index", "each-call-alone", "dst-has-shape-rank"
 COPIES = "zero-copies"
-_ALSO_OFFERED = {"unknown-src": ALONE}
-"""Facets that spec/rules.yaml does not list, and the ruling that they need: one program serves several lengths of src,
-as it serves several ranks."""
 
 
 class Need(NamedTuple):
@@ -101,9 +98,7 @@ class Needs:
         if facet not in self._of_facets:
             names = {facet, facet.partition(":")[0]}
             self._of_facets[facet] = [
-                (at, Need(rule.id, facet))
-                for at, rule in self._offers
-                if not names.isdisjoint(rule.offered_facets) or _ALSO_OFFERED.get(facet) == rule.id
+                (at, Need(rule.id, facet)) for at, rule in self._offers if not names.isdisjoint(rule.offered_facets)
             ]
         return self._of_facets[facet]
 

@@ -176,12 +176,7 @@ WRITTEN = {
     "no tuple of facets": (
         "class It(Right):\n not_claimed = None",
         "`not_claimed` is None; write a tuple of names, or leave the line out"),
-    "two names for facets": (
-        "class It(Right):\n not_claimed = ('chain',)\n leaves_out = ('form',)",
-        "`not_claimed` and `leaves_out`, its older name, differ; keep `not_claimed` alone"),
-    "leaves_out without a comma": (
-        "class It(Right):\n leaves_out = ('declared')",
-        "`leaves_out` is 'declared'; write ('declared',), with the comma"),
+    "leaves_out, the older word": ("class It(Right):\n leaves_out = ('form',)", "`leaves_out` is now `not_claimed`"),
     "a refusal without a comma": ("class It(Right):\n refusals = ValueError", "write (ValueError,), with the comma"),
     "the text of a refusal": (
         "class It(Right):\n refusals = ('ValueError',)", "`refusals` holds 'ValueError', which is no exception class"),

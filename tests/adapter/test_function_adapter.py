@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
-from conformance.isolate.protocol import messages
 from conformance.model import Claims, Declared, Graph, Identity, Unsupported
 from conformance.plan.rows import Plan
 from conformance.run.contain import quiet_backend
@@ -57,31 +56,6 @@ def test_a_bug_is_no_refusal(plan: Plan, error: type[Exception]) -> None:
 def test_a_function_does_not_claim_other_forms(plan: Plan) -> None:
     assert verdicts(plan, miniatures.Plain(), "without-special-zero") == {"not claimed"}
     assert verdicts(plan, function(not_claimed=()), "without-special-zero") == {"fail"}
-
-
-def test_leaves_out_is_an_older_name_of_not_claimed(plan: Plan) -> None:
-    assert verdicts(plan, function(leaves_out=()), "without-special-zero") == {"fail"}
-    more = function(leaves_out=(*FunctionAdapter.leaves_out, "chain"))
-    assert more.claims == Claims(more.operations, leaves_out=("declared", "form", "rank:65", "chain"))
-    assert more.claims.leaves_out == more.claims.not_claimed
-    assert more.claims.to_json()["leaves_out"] == more.claims.not_claimed
-    assert Claims.from_json(more.claims.to_json()) == more.claims
-    told = json.loads(json.dumps(messages.describe(more.identity, more.claims)))
-    assert messages.parse_description(told) == (more.identity, more.claims)
-    told["leaves_out"] = [*told.pop("not_claimed")]
-    assert messages.parse_description(told) == (more.identity, more.claims)
-
-
-def test_the_nearest_name_of_the_facets_wins() -> None:
-    older = type("Older", (miniatures.Plain,), {"leaves_out": ("form", "chain")})
-    newer = type("Newer", (older,), {"not_claimed": ("form",)})
-    assert newer().claims.not_claimed == ("form",), "a subclass may claim more"
-    assert type("Oldest", (newer,), {"leaves_out": ()})().claims.not_claimed == ()
-    both = {"not_claimed": ("chain",), "leaves_out": ("chain",)}
-    assert type("Both", (newer,), both)().claims.not_claimed == ("chain",)
-    its_own = newer()
-    its_own.leaves_out = ("declared",)
-    assert its_own.claims.not_claimed == ("declared",)
 
 
 def test_a_declared_dst_is_unsupported_by_a_function(plan: Plan) -> None:

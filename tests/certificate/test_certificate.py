@@ -481,7 +481,7 @@ from adapters.reference import Reference
 from conformance.model import Claims
 
 class Mine(Reference):
-    claims = Claims(operations=("Reshape-1",), leaves_out=("chain", "in-place"))
+    claims = Claims(operations=("Reshape-1",), not_claimed=("chain", "in-place"))
 
     def compile(self, graph):
         if graph.nodes[0].shape and graph.nodes[0].shape.values == (-1, -1):
@@ -514,7 +514,7 @@ def other_adapter(lab: Lab, old: str = "", new: str = "") -> None:
     ("act", "says"),
     [
         (other_adapter, "commitment.json: what is tested differs from it in backend.adapter; restore that, or commit"),
-        (lambda lab: other_adapter(lab, '"chain", '), "differs from it in backend.adapter, claims.leaves_out; restore"),
+        (lambda lab: other_adapter(lab, '"chain", '), "from it in backend.adapter, claims.not_claimed; restore that"),
         (lambda lab: lab.change_challenge(expires=in_days(-1)), "before the run began"),
         (lambda lab: lab.change_challenge(issued=in_days(2)), "after the run began"),
     ],

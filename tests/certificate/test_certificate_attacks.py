@@ -202,7 +202,7 @@ def flatter_one(records: Records) -> None:
 
 def run_one_type(records: Records) -> None:
     """Let the backend claim f16 too, and ask it for f32 only, as --type does."""
-    records[0]["claims"]["leaves_out"].remove("type:f16")
+    records[0]["claims"]["not_claimed"].remove("type:f16")
     records[0]["target"]["types"] = ["f32"]
     for record in records[1:-1]:
         if "-f16" in record["row"]:
@@ -298,7 +298,7 @@ AUDITS: dict[str, Callable[[Json], object]] = {
 """Audits that say something else than the statement."""
 COMMITTED = {
     "files": {"lib.so": "0" * 64},
-    "claims": {"operations": [], "leaves_out": [], "answers_special_zero": False},
+    "claims": {"operations": [], "not_claimed": [], "answers_special_zero": False},
     "backend": {"name": "other", "version": "1", "adapter": None},
     "suite": "0" * 64,
 }

@@ -120,7 +120,7 @@ def evidence_of(files: int = 2, **footer: Any) -> Evidence:
     header = {
         "suite": {"version": "1.0", "digest": DIGEST, "documents": {}},
         "backend": {"name": "mine", "version": "2", "adapter": "mine.py:Mine", "detail": {}, "digest": OTHER},
-        "claims": {"operations": ["StaticReshape"], "leaves_out": ["chain"], "answers_special_zero": True},
+        "claims": {"operations": ["StaticReshape"], "not_claimed": ["chain"], "answers_special_zero": True},
         "environment": {"system": "Linux", "machine": "x86_64", "processor": "some"},
         "started": "2026-11-24T10:00:00+00:00",
     }

@@ -44,7 +44,7 @@ from adapters.reference import Reference
 from conformance.model import Claims
 
 class Mine(Reference):
-    claims = Claims(operations=("StaticReshape",), leaves_out=("type:f16", "type:bf16", "chain", "in-place"))
+    claims = Claims(operations=("StaticReshape",), not_claimed=("type:f16", "type:bf16", "chain", "in-place"))
 """
 Json = dict[str, Any]
 

@@ -219,7 +219,7 @@ def test_packed_results_that_unpack_to_too_much_are_refused(command: Command, mo
 # ── the footer ────────────────────────────────────────────────────────────────────────────────────
 EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a note removed": lambda footer: footer["notes"].pop(),
-    "a planted count": lambda footer: footer["canaries"].update(AcceptsEverything=4),
+    "a planted count": lambda footer: footer["planted"].update(AcceptsEverything=4),
     "the seconds": lambda footer: footer.update(seconds=0.5),
 }
 
@@ -247,5 +247,5 @@ def test_drawn_rows_that_nobody_asked_for_are_not_counted(command: Command, aske
 
 
 def test_no_count_of_planted_failures_is_below_zero(command: Command) -> None:
-    rewrite(run_once(command), lambda records: records[-1]["canaries"].update(AcceptsEverything=-3))
-    assert "canaries.AcceptsEverything in the footer is -3" in verify(command).out
+    rewrite(run_once(command), lambda records: records[-1]["planted"].update(AcceptsEverything=-3))
+    assert "planted.AcceptsEverything in the footer is -3" in verify(command).out

@@ -21,7 +21,7 @@ def impersonate(command: Command, backend: str, *keys: str) -> Callable[[Records
 
     def change(records: Records) -> None:
         records[0] |= {key: header[key] for key in ("backend", *keys)} | {"isolation": "worker"}
-        records[-1]["canaries"] = footer["canaries"]
+        records[-1]["planted"] = footer["planted"]
 
     return change
 
@@ -59,7 +59,7 @@ def test_verify_holds_the_claims_against_those_that_are_pinned(command: Command,
     path = tmp_path / "claims.yaml"
     path.write_text(json.dumps(claims), encoding="utf-8")
     assert verify(command, "--claims", path).code == 0
-    path.write_text(json.dumps({**claims, "leaves_out": []}), encoding="utf-8")
+    path.write_text(json.dumps({**claims, "not_claimed": []}), encoding="utf-8")
     said = verify(command, "--claims", path).expect(1)
     assert "the backend does not claim type:f16 (add it to not_claimed)" in said.text
 

@@ -114,8 +114,8 @@ TOO_LONG = {
     "a detail": ("detail", {"isa": "x" * 2001}, "the detail 'isa' has 2,001 characters"),
     "the name of a detail": ("detail", {"x" * 201: "y"}, "give a name of at most 200"),
     "details": ("detail", {f"d{n}": "x" for n in range(101)}, "the detail has 101 entries; give at most 100"),
-    "claims": ("leaves_out", ["chain"] * 201, "'not_claimed' has 201 names; give at most 200"),
-    "a claim": ("leaves_out", [f"rank:{'1' * 300_000}"], "where the name of an operation or a facet was due"),
+    "claims": ("not_claimed", ["chain"] * 201, "'not_claimed' has 201 names; give at most 200"),
+    "a claim": ("not_claimed", [f"rank:{'1' * 300_000}"], "where the name of an operation or a facet was due"),
 }
 
 

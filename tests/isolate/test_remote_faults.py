@@ -165,15 +165,15 @@ def test_every_graph_survives_the_protocol(plan: Plan) -> None:
             assert messages.graph_of(json.loads(sent)) == task.graph, row.id
 
 
-WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "leaves_out": ["chain"], "mapped": []}
+WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "not_claimed": ["chain"]}
 
 
 @pytest.mark.parametrize(
     ("key", "value", "due"),
     [
         ("name", None, "text"), ("version", 2, "text"), ("operations", "StaticReshape", "a list of names"),
-        ("leaves_out", "chain", "a list of names"), ("leaves_out", ["chain", 1], "a list of names"),
-        ("mapped", {"special_zero": True}, "a list of names"), ("answers_special_zero", 1, "true or false"),
+        ("not_claimed", "chain", "a list of names"), ("not_claimed", ["chain", 1], "a list of names"),
+        ("answers_special_zero", 1, "true or false"),
         ("detail", ["cpu"], "an object"),
     ],
 )  # fmt: skip

@@ -41,7 +41,7 @@ while line := stdin.readline():
     if request["do"] == "hello":
         result = {"protocol": request["protocol"]}
     elif request["do"] == "describe":
-        result = {"name": "crashes", "version": "1", "operations": ["StaticReshape"], "leaves_out": []}
+        result = {"name": "crashes", "version": "1", "operations": ["StaticReshape"], "not_claimed": []}
     elif request["do"] == "run":
         (src,) = request["tensors"]
         memory = stdin.read(src["bytes"])

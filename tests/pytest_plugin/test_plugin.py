@@ -145,7 +145,7 @@ def test_junit_counts_and_the_evidence_agree_with_a_plain_run(few: Path, backend
     evidence = read(few / "out" / "results.jsonl")
     got = {result.row: dict(result.verdicts) for result in evidence.results}
     assert evidence.header["isolation"] == "worker"
-    assert not planted.find_uncaught(planted.names(), evidence.footer["canaries"])
+    assert not planted.find_uncaught(planted.names(), evidence.footer["planted"])
     assert [result.row for result in evidence.results] == [row.id for row in suite.rows]
     assert {row: got[row] for row in wanted} == wanted
     assert all(set(got[row.id].values()) == {"not run"} for row in suite.rows if row.id not in wanted)

@@ -16,7 +16,7 @@ BACKENDS = """import time
 from conformance.adapter import FunctionAdapter
 class Keeps(FunctionAdapter):
     name, version = 'keeps', '1'
-    leaves_out = ('declared', 'form')
+    not_claimed = ('declared', 'form')
     def reshape(self, src, shape, special_zero):
         if -2 in shape:
             return src.reshape(-1)
@@ -47,7 +47,7 @@ WAIVERS = """waivers:
 """
 CLAIMS = (
     "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
-    "leaves_out: [declared, form]\nanswers_special_zero: false\n"
+    "not_claimed: [declared, form]\nanswers_special_zero: false\n"
 )
 QUIET = ("-q", "-p", "no:cacheprovider", "--conformance-suite", ".")
 F32 = ("--type", "f32")

@@ -302,12 +302,12 @@ class DrawnCalls(NamedTuple):
     calls: int = DRAWN.calls
     kept: int = 99
     """The number of failures that the evidence holds; the others are of kinds that it has."""
-    leaves_out: tuple[str, ...] = ()
+    not_claimed: tuple[str, ...] = ()
 
 
 def drawn_run(plan: Plan, folder: Path, calls: DrawnCalls) -> Evidence:
     """A right run of a few cases, after which drawn rows are called."""
-    claims = Claims(tuple(plan.suite.spec.operations), calls.leaves_out)
+    claims = Claims(tuple(plan.suite.spec.operations), calls.not_claimed)
     rows = list(Drawer(plan.suite.spec, claims).rows(DRAWN))
     results = [result_without_call(rows[number], "fail") for number in calls.failing]
     outcome = (Outcome("tensor", "f32", (7,)),)
@@ -338,7 +338,7 @@ BOTH_CALLED: Mapping[str, tuple[DrawnCalls, DrawnCalls, str]] = {
 NOT_BOTH: Mapping[str, tuple[DrawnCalls, DrawnCalls]] = {
     "the old run ended before": (DrawnCalls((), calls=7), DrawnCalls((7,))),
     "the new run ended before": (DrawnCalls((7,)), DrawnCalls((), calls=7)),
-    "other claims": (DrawnCalls((), leaves_out=("layout:transposed",)), DrawnCalls((7,))),
+    "other claims": (DrawnCalls((), not_claimed=("layout:transposed",)), DrawnCalls((7,))),
 }
 
 

@@ -92,7 +92,7 @@ def test_a_page_beside_other_results_is_found(plan: Plan, tmp_path: Path) -> Non
 
 
 def test_a_footer_written_by_somebody_else_is_found(plan: Plan, folder: Path) -> None:
-    edit(folder / "results.jsonl", lambda text: text.replace('"canaries":', '"canaries":{},"canaries":'))
+    edit(folder / "results.jsonl", lambda text: text.replace('"planted":', '"planted":{},"planted":'))
     assert "the footer is not written as the suite writes it; somebody edited it" in find_mismatches(folder, plan)
 
 
@@ -126,7 +126,7 @@ FORGED: dict[str, tuple[type[Right], Callable[[Records], object], tuple[str, ...
     "an outcome that nothing comes to": (
         Wrong, lambda records: records[1]["outcomes"][0].update(kind="triumph"), ('kind in the row is "triumph"',)),
     **{f"something else for {key} in the footer": (Wrong, put_into_footer(key, value), (f"{key} in the footer is",))
-       for key, value in (("verdicts", True), ("canaries", True), ("notes", True), ("seconds", "long"))},
+       for key, value in (("verdicts", True), ("planted", True), ("notes", True), ("seconds", "long"))},
 }  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def test_an_outcome_allows_no_other_verdict(
 ) -> None:  # fmt: skip
     """In static-graph-v0.9, where each of the cases means what it is expected to."""
     row = next(row for row in longer.rows if row.case.id == case and row.operation == "StaticReshape")
-    header = {"claims": {"operations": [row.operation], "leaves_out": left_out}}
+    header = {"claims": {"operations": [row.operation], "not_claimed": left_out}}
     held = {None: None, "src": row.steps[0].src.digest, "something else": "0" * 16}
     content = tuple(held[step.get("holds")] for step in steps)
     outcomes = tuple(Outcome.from_json({key: value for key, value in step.items() if key != "holds"}) for step in steps)
@@ -280,7 +280,7 @@ def test_one_facet_that_is_not_claimed_is_enough(plan: Plan) -> None:
     row = next(row for row in plan.rows if row.operation == "DynamicReshape-1" and len(row.facets) > 1)
     result = Result(row.id, dict.fromkeys(row.documents, "not claimed"), (Outcome.from_json(REFUSED),))
     for facet in row.facets:
-        header = {"claims": {"operations": [row.operation], "leaves_out": [facet]}}
+        header = {"claims": {"operations": [row.operation], "not_claimed": [facet]}}
         assert not list_contradictions(plan, row, {row.id: result}, header)
 
 

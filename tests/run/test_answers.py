@@ -91,6 +91,6 @@ def test_an_answer_of_another_kind(way: str) -> None:
 @pytest.mark.parametrize("name", ["reference", *[f"broken:{name}" for name in BROKEN][::9]])
 def test_verdicts_follow_from_the_evidence(name: str) -> None:
     came = results(load_adapter(name))
-    claims = {"operations": list(load_suite().spec.operations), "leaves_out": [], "answers_special_zero": True}
+    claims = {"operations": list(load_suite().spec.operations), "not_claimed": [], "answers_special_zero": True}
     plan = Plan(load_suite(), rows_with_one_step())
     assert not list(find_contradictions(plan, {result.row: result for result in came}, {"claims": claims}))

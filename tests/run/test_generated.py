@@ -67,7 +67,7 @@ def test_evidence_of_a_failing_step_contradicts_nothing() -> None:
     back, plan = Result.from_json(done.to_json()), Plan(load_suite(), (one,))
     assert (back.step, back.outcome.dims, back.diagnosis) == (36, (1, 37), done.diagnosis)
     header = {
-        "claims": {"operations": ["StaticReshape"], "leaves_out": [], "answers_special_zero": True},
+        "claims": {"operations": ["StaticReshape"], "not_claimed": [], "answers_special_zero": True},
         "waivers": [],
     }
     assert not list(find_contradictions(plan, {one.id: back}, header))

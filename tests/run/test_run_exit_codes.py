@@ -154,10 +154,9 @@ EVERY = "operations: [StaticReshape, DynamicReshape-1, Reshape-1]\n"
             "the backend claims DynamicReshape-1, Reshape-1 (add them to operations); the backend does not",
         ),
         (EVERY, "claim layout:reversed (add it to not_claimed); change the file so, or the backend"),
-        (EVERY + "leaves_out: [layout:reversed, chain]\n", "the backend claims chain (remove it from not_claimed)"),
         (EVERY + "not_claimed: [layout:reversed, chain]\n", "the backend claims chain (remove it from not_claimed)"),
         (EVERY.replace("[", "[Other, "), "the backend does not claim Other (remove it from operations); the backend d"),
-        (EVERY + "leaves_out: [layout:reversed]\nanswers_special_zero: true\n", "answers_special_zero: false (write"),
+        (EVERY + "not_claimed: [layout:reversed]\nanswers_special_zero: true\n", "answers_special_zero: false (write"),
     ],
 )
 def test_claims_that_differ_from_the_pinned_ones_stop_the_run(
@@ -168,17 +167,16 @@ def test_claims_that_differ_from_the_pinned_ones_stop_the_run(
 
 
 def test_claims_as_pinned_run(command: Command, tmp_path: Path) -> None:
-    path = pinned(tmp_path, EVERY + "leaves_out: [layout:reversed]\n")
+    path = pinned(tmp_path, EVERY + "not_claimed: [layout:reversed]\n")
     assert command.run(mini("LeavesOut"), "--claims", path).code == 0
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        *((text, "") for text in ("operations: []\n", "leaves_out: [chain]\n", "operations: x\n", "- a\n", "a: [", "")),
+        *((text, "") for text in ("operations: []\n", "not_claimed: [form]\n", "operations: x\n", "- a\n", "a: [", "")),
         (EVERY + "not_claimed:\n  - form\n  - declered\n", "4: not_claimed has 'declered', which is no facet; did "),
-        (EVERY + "leaves_out: [zeros]\n", "2: leaves_out has 'zeros', which is no facet; there are type, "),
-        (EVERY + "not_claimed: []\nleaves_out: []\n", "3: leaves_out is an older name of not_claimed; write its "),
+        (EVERY + "not_claimed: [zeros]\n", "2: not_claimed has 'zeros', which is no facet; there are type, "),
     ],
 )
 def test_a_file_of_claims_that_is_none_is_said_with_its_place(

@@ -137,13 +137,13 @@ def test_parts_with_lost_or_common_rows_or_no_end_are_refused(command: Command, 
     merge(command, *parts).expect(2, err="the line is cut off")
 
 
-def write_again(part: Path, header: dict[str, Any], results: Iterable[Result], **canaries: int) -> None:
+def write_again(part: Path, header: dict[str, Any], results: Iterable[Result], **planted: int) -> None:
     """Write a part again as somebody does who gets the digests right."""
     evidence = evidence_of(part)
     writer = Writer(part / "results.jsonl", {**evidence.header, **header})
     for result in results:
         writer.row(result)
-    writer.close(1.0, (), {**evidence.footer["canaries"], **canaries})
+    writer.close(1.0, (), {**evidence.footer["planted"], **planted})
 
 
 def test_parts_of_another_suite_are_refused(command: Command, parts: list[Path]) -> None:

@@ -129,7 +129,7 @@ def publish(reports: Path, folder: str, days: int = 0, **changes: Any) -> None:
             "name": "numpy", "version": "2.4.6", "adapter": "numpy", "detail": {},
             "digest": digest_of_adapter("numpy"),
         },
-        "claims": {"operations": ["*"], "leaves_out": [], "answers_special_zero": False},
+        "claims": {"operations": ["*"], "not_claimed": [], "answers_special_zero": False},
         "target": {
             "operations": [], "documents": [], "types": [], "select": None, "large": False, "require": [],
             "shard": None,

@@ -133,7 +133,7 @@ def leave_out(command: Command, verdict: str) -> None:
     for result in whole.results:
         if verdict not in result.verdicts.values():
             writer.row(result)
-    writer.close(1.0, (), whole.footer["canaries"])
+    writer.close(1.0, (), whole.footer["planted"])
 
 
 def test_a_file_cut_off_before_its_failures(command: Command) -> None:
@@ -145,7 +145,7 @@ def test_a_file_cut_off_before_its_failures(command: Command) -> None:
 
     def careless(path: Path) -> evidence.Evidence:
         records = [json.loads(line) for line in path.read_bytes().splitlines()]
-        footer = {"canaries": dict.fromkeys(planted.names(), 1), "notes": [], "seconds": 1.0, "verdicts": {}}
+        footer = {"planted": dict.fromkeys(planted.names(), 1), "notes": [], "seconds": 1.0, "verdicts": {}}
         return evidence.Evidence(records[0], tuple(map(Result.from_json, records[1:])), footer)
 
     said = as_we_are_and_without(

@@ -282,9 +282,9 @@ def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     detail = record.get("detail", {})
     if not isinstance(detail, dict):
         raise Fault(f"describe: 'detail' is {quote(detail)}, but should be an object")
-    answers = record.get("answers_special_zero", "special_zero" in texts("mapped"))  # `mapped` is the older word
+    answers = record.get("answers_special_zero", False)
     if not isinstance(answers, bool):
         raise Fault(f"describe: 'answers_special_zero' is {quote(answers)}, but should be true or false")
-    not_claimed = texts("leaves_out" if "leaves_out" in record else "not_claimed")  # the first is the older word
     facts = tuple(sorted((str(key), str(value)) for key, value in detail.items()))
-    return Identity(record["name"], record["version"], facts), Claims(texts("operations"), not_claimed, answers)
+    claims = Claims(texts("operations"), texts("not_claimed"), answers)
+    return Identity(record["name"], record["version"], facts), claims
