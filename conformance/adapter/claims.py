@@ -135,7 +135,7 @@ def _nearest_facets(facet: str) -> list[str]:
 MAX_CASE_RANK = 65
 """The highest rank of a bundled case."""
 FAMILIES = (
-    "type", "shape-type", "runtime-shape", "chain", "declared", "form", "rank", "length",
+    "type", "shape-type", "runtime-shape", "unknown-src", "chain", "declared", "form", "rank", "length",
     *(key.facet.partition(":")[0] for key in (*STEP_KEYS, *CASE_KEYS) if key.facet),
 )  # fmt: skip
 """The families of facets; `layout:reversed` is a member of one."""

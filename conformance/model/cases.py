@@ -159,9 +159,7 @@ class Case:
         default="all", metadata=_facts("{} of the lengths of src known when the graph is compiled")
     )
     """The lengths of src that the graph declares: those that all calls share, every other one, or none."""
-    unknown_rank: bool = field(
-        default=False, metadata=_facts("the rank of src not known when the graph is compiled", "unknown-src:rank")
-    )
+    unknown_rank: bool = field(default=False, metadata=_facts("the rank of src not known when the graph is compiled"))
     pause_ms: int = field(default=0, metadata=_facts("after a pause of {} ms"))
     """Milliseconds without a call before the last step."""
     times: int = field(default=1, metadata=_facts("called {} times in a row"))

@@ -34,7 +34,11 @@ def facets_of_case(case: Case) -> Iterator[str]:
 def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
     """Yield the facets of the rows of a case for one way of passing shape."""
     is_shape_known = given != "runtime" or has_constant_nodes(case)
-    if is_shape_known and (case.known != "all" or (given == "runtime" and len({step.src for step in case.steps}) > 1)):
+    if is_shape_known and case.unknown_rank:
+        yield "unknown-src:rank"
+    elif is_shape_known and (
+        case.known != "all" or (given == "runtime" and len({step.src for step in case.steps}) > 1)
+    ):
         yield "unknown-src"
     if given != "attribute":
         yield f"shape-type:{shape_type}"
@@ -43,7 +47,7 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
     if given == "runtime" and len(operation.shape_passed_as) > 1:
         yield RUNTIME_SHAPE
     ranks = ({len(dims) for dims in tensor} for tensor in dims_over_steps(case))
-    if given == "runtime" and not case.generated and any(len(each) > 1 for each in ranks):
+    if given == "runtime" and (case.unknown_rank or (not case.generated and any(len(each) > 1 for each in ranks))):
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.shape_rank != 1 or shape_type[0] not in "su" or shape_type == "string":
         yield "form:shape"
