@@ -81,12 +81,13 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
     if chosen["declared"] == "partly":
         declared = tuple(None if (axis + number) % 2 else length for axis, length in enumerate(dst))
-    strides = None
+    is_rank_unknown, strides = chosen["known"] == "rank-unknown", None
     if chosen["dst_layout"] != "none":
         strides = " ".join(map(str, strides_of(dst, chosen["dst_layout"], 1)))  # type: ignore[arg-type]
     return Case(
         name, FILE, "same-volume", tuple(steps), Place(FILE, 1),
-        declared=declared, dst_strides=strides, shape_step=int(chosen["shape_step"]), known=chosen["known"],  # type: ignore[arg-type]
+        declared=declared, dst_strides=strides, shape_step=int(chosen["shape_step"]),
+        known="all" if is_rank_unknown else chosen["known"], unknown_rank=is_rank_unknown,  # type: ignore[arg-type]
         concurrent=_THREADS if chosen["threads"] != "one" else 1, one_program=chosen["threads"] == "one-program",
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ LONG_CALLS = {FIRST_SEQUENCE: 200, FIRST_SEQUENCE + SEQUENCE_EVERY: 999}
 """The calls of a long sequence, by its number; the longest, as long as a case can be, avoids `runtime` if it can."""
 _FACTOR_OF_FACET = {
     "layout": "layout", "in-place": "in_place",
-    "unknown-src": "known", "declared": "declared", "dst-strides": "dst_layout", "shape-strides": "shape_step",
+    "unknown-src": "known", "runtime-shape": "known", "declared": "declared", "dst-strides": "dst_layout", "shape-strides": "shape_step",
     "chain": "place", "shared-src": "place", "shared-shape": "place", "threads": "threads",
     "shape-type": "place",  # that of a constant shape beside others
 }  # fmt: skip
