@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.model import Graph, Node, Operand
+from conformance.model import Graph, Node, Operand, Tensor
 from conformance.model.types import WIDTH
 
 from .base import Answer, Dims, PlantedCall, Run, execute_run, overlook, read_graph, resolve_dims
@@ -77,6 +77,18 @@ def _(graph: Graph) -> Graph:
         return node._replace(shape=node.shape._replace(values=tuple(halves[: len(node.shape.values)])))
 
     return graph._replace(nodes=tuple(map(read, graph.nodes, widths)))
+
+
+@execute_run("channel-shuffles-are-fused", breaks="nodes-compose", classes="F")
+def _(run: Run) -> Answer:
+    """Exchanges the groups and their channels if a node splits the channels of an image and the next one joins them."""
+    answer, nodes = run.answer(), run.program.graph.nodes
+    split = nodes[0].shape.values if nodes[0].shape is not None else None
+    if isinstance(answer, Tensor) or len(nodes) != 2 or split is None or min(split, default=0) < 1:
+        return answer
+    if run.src.dims != answer.shape or (len(answer.shape), len(split)) != (4, 5):
+        return answer
+    return answer.reshape(split).swapaxes(1, 2).reshape(answer.shape)
 
 
 resolve_dims.plant("eight-nodes-at-most", "nodes-compose", "J", "Skips every node after the eighth.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,25 @@ def _(run: Run) -> Answer:
         return answer
     write_and_wait(program, answer.tobytes())
     return np.frombuffer(program.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
+
+
+class _Buffer:
+    memory: bytes = b""
+    waits = False
+
+
+_BUFFERS, _NUMBERS = [_Buffer() for _ in range(8)], count()
+
+
+@execute_run("eight-buffers-for-all-threads", breaks="each-call-alone", classes="H")
+def _(run: Run) -> Answer:
+    """Moves elements through one of eight buffers, also if more threads than eight run programs."""
+    answer = run.answer()
+    if isinstance(answer, Tensor) or threading.active_count() < 10:
+        return answer
+    buffer = _BUFFERS[next(_NUMBERS) % 8]
+    write_and_wait(buffer, answer.tobytes())
+    return np.frombuffer(buffer.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
 
 
 @execute_run("one-src-for-all-threads", breaks="each-call-alone", classes="H")

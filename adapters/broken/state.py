@@ -45,6 +45,17 @@ def _(run: Run) -> Answer:
     return answer
 
 
+@execute_run("the-first-rank-stays", breaks="each-call-alone", classes="HI")
+def _(run: Run) -> Answer:
+    """Rejects a src of another rank than the first if the graph says none and shape is constant."""
+    program = run.program
+    if program.graph.src.dims is None and not run.shapes:
+        program.memory = program.memory or (len(run.src.dims),)
+        if program.memory != (len(run.src.dims),):
+            raise Rejected("run", "src has another rank than before")
+    return run.answer()
+
+
 @execute_run("answers-from-memory", breaks="each-call-alone", classes="H")
 def _(run: Run) -> Answer:
     """Returns an earlier answer if the dims of src and dst are the same."""

@@ -32,6 +32,13 @@ def _(call: PlantedCall) -> Dims:
     return call.resolve() if call.zero else call.resolve(shape=tuple(d or 1 for d in call.shape))
 
 
+@resolve_dims("zero-flag-forgotten-without-a-rank", breaks="zero-copies", classes="AI")
+def _(call: PlantedCall) -> Dims:
+    """Never copies for a 0 of a constant shape if the graph does not say the rank of src."""
+    is_rank_known = call.program.graph.src.dims is not None
+    return call.resolve(zero=call.zero and (is_rank_known or not call.constant))
+
+
 @read_graph("zero-flag-of-the-first-node", breaks="nodes-compose", classes="A")
 def _(graph: Graph) -> Graph:
     """Uses the special_zero of the first node for all nodes of a graph."""

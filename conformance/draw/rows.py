@@ -29,9 +29,10 @@ FIRST_SEQUENCE, SEQUENCE_EVERY = 24, 240
 LONG_CALLS = {FIRST_SEQUENCE: 200, FIRST_SEQUENCE + SEQUENCE_EVERY: 999}
 """The calls of a long sequence, by its number; the longest, as long as a case can be, avoids `runtime` if it can."""
 _FACTOR_OF_FACET = {
-    "layout": "layout", "in-place": "in_place",
-    "unknown-src": "known", "runtime-shape": "known", "declared": "declared", "dst-strides": "dst_layout", "shape-strides": "shape_step",
-    "chain": "place", "shared-src": "place", "shared-shape": "place", "threads": "threads",
+    "layout": "layout", "in-place": "in_place", "declared": "declared", "dst-strides": "dst_layout",
+    "unknown-src": "known", "runtime-shape": "known",  # the second: of changing rank
+    "shape-strides": "shape_step", "threads": "threads",
+    "chain": "place", "shared-src": "place", "shared-shape": "place",
     "shape-type": "place",  # that of a constant shape beside others
 }  # fmt: skip
 """The factor to change for a backend that does not claim a facet, by the family of the facet."""
