@@ -323,14 +323,14 @@ class OneDnn:
                     raise Unsupported(f"type:{graph.src.type}")
                 raise Rejected("compile", "not supported, says dnnl_graph_partition_is_supported")
             handles.sort(key=lambda handle: min(ports(self.library, handle, "output"), default=0))  # along the chain
-            if None in (graph.src.dims or ()):
+            if graph.src.dims is None or None in graph.src.dims:
                 return OneDnnGraph(self.library, plan, handles, tensors, temporary.pop_all().close)
             parts = [Partition(self.library, handle, tensors, stack) for handle in handles]
             return OneDnnProgram(plan, parts, stack.pop_all().close)
 
 
 class OneDnnGraph:
-    """A graph with unknown lengths of src. The library compiles its parts only when they are known: for each run."""
+    """A graph with unknown dims of src. The library compiles its parts only when they are known: for each run."""
 
     def __init__(
         self, library: DnnLibrary, plan: Blueprint, handles: list[c.c_void_p], tensors: dict[int, LogicalTensor],

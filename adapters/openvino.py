@@ -48,7 +48,15 @@ class OpenVino:
     threads: ClassVar[int] = 2
     claims = Claims(
         ("StaticReshape", "DynamicReshape-1", "Reshape-1"),
-        ("declared", "form:outputs", "form:types", "runtime-shape:changing-rank", "shared-src", "threads:one-program"),
+        (
+            "declared",
+            "form:outputs",
+            "form:types",
+            "runtime-shape:changing-rank",
+            "unknown-src:rank",
+            "shared-src",
+            "threads:one-program",
+        ),
     )  # an infer request runs once at a time, says its documentation
 
     def __init__(self) -> None:
