@@ -48,16 +48,9 @@ class OpenVino:
     threads: ClassVar[int] = 2
     claims = Claims(
         ("StaticReshape", "DynamicReshape-1", "Reshape-1"),
-        (
-            "declared",
-            "form:outputs",
-            "form:types",
-            "runtime-shape:changing-rank",
-            "unknown-src:rank",
-            "shared-src",
-            "threads:one-program",
-        ),
-    )  # an infer request runs once at a time, says its documentation
+        ("declared", "form:outputs", "form:types", "runtime-shape:changing-rank", "unknown-src:rank", "shared-src",
+         "threads:one-program"),  # an infer request runs once at a time, says its documentation
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.core = ov.Core()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.model import Unsupported
-from conformance.plan.memory import volume_of
+from conformance.model import Declared, Unsupported
+from conformance.model.types import WIDTH
+from conformance.plan.memory import strides_of, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -154,7 +155,11 @@ def write_script(row: Row, backend: str) -> Parts:
     for step in checked_steps(row):
         if step.large:
             raise Unsupported("large")
-        plan = blueprint(step.graph)
+        graph, source = step.graph, step.source
+        if graph.src.dims is None or None in graph.src.dims:  # the library compiles when the lengths are known
+            strides = strides_of(source.dims, source.layout, WIDTH[source.type])
+            graph = graph._replace(src=Declared(source.type, source.dims, strides))
+        plan = blueprint(graph)
         key = repr(plan)
         if key not in graphs:
             graphs[key] = f"graph_{len(graphs) + 1}"
