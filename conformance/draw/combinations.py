@@ -107,9 +107,19 @@ def _calls_in_time(call: DrawnCall, time: str, threads: str, number: int) -> lis
 
 
 def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
-    """Return a call with one length of src doubled that graphs may leave open; a legal one if there is one."""
+    """Return a call with one length of src doubled that graphs may leave open; a legal one if there is one.
+
+    Another length may be halved, so that the volume is the same.
+    """
     lengths = [at for at, length in enumerate(call.src) if length and at % 2 == 0]
-    calls = [call._replace(src=(*call.src[:at], 2 * call.src[at], *call.src[at + 1 :])) for at in lengths]
+    calls = []
+    for twice in lengths:
+        for half in (None, *(at for at in lengths if at != twice and call.src[at] % 2 == 0)):
+            src = [*call.src]
+            src[twice] *= 2
+            if half is not None:
+                src[half] //= 2
+            calls.append(call._replace(src=tuple(src)))
     legal = [each for each in calls if "broken" not in factors_of_call(each)]
     among = legal or calls or [call]
     return among[number % len(among)]
