@@ -77,7 +77,9 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
         _step(each, chosen, _content(type_, chosen["content"], math.prod(each.src), number + at), place)
         for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"], number))
     ]
-    dst = call.src[::-1] if place in ("first-of-2", "middle-of-3") else guess_answer(call)
+    dst = guess_answer(call)
+    if place in ("first-of-2", "middle-of-3", "there-and-back"):  # as the last node of `_nodes` answers
+        dst = call.src if place == "there-and-back" else call.src[::-1]
     declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
     if chosen["declared"] == "partly":
         declared = tuple(None if (axis + number) % 2 else length for axis, length in enumerate(dst))
@@ -148,6 +150,7 @@ def _nodes(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
         "single": [call],
         "first-of-2": [call, after],
         "last-of-2": [before, call],
+        "there-and-back": [call, DrawnCall((), src, False)],
         "middle-of-3": [before, call, after],
         "mixed": [before, call, after],
         "last-of-5": [*flat, before, call],
