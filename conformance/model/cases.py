@@ -149,8 +149,8 @@ class Case:
     """The counts of `src`, `shape` (1 is right) and `extra` inputs (0 is right)."""
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
-    in_first_node: bool = field(default=False, metadata=_facts("in the first node"))
-    """Whether attributes, inputs, outputs and what is declared of dst are of a chain's first node, not its last."""
+    in_node: Literal["last", "first", "middle"] = field(default="last", metadata=_facts("in the {} node"))
+    """The node of a chain whose attributes, inputs, outputs and declared dst the case gives."""
     concurrent: int = field(default=1, metadata=_facts("{} steps at the same time", "threads"))
     """The number of steps that are called together, each with its own thread."""
     one_program: bool = field(default=False, metadata=_facts("the threads share a program", "threads:one-program"))

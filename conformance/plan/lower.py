@@ -156,7 +156,8 @@ def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
 
 def _own_node(case: Case, step: Step) -> int:
     """Return the index of the node that the form of a case is about."""
-    return 0 if case.in_first_node else len(step.shapes) - 1
+    last = len(step.shapes) - 1
+    return {"first": 0, "middle": last // 2, "last": last}[case.in_node]
 
 
 def _shape_vector(row: Row, step: Step, k: int, common: Dims) -> Operand:
