@@ -93,3 +93,13 @@ def _(run: Run) -> Answer:
 
 resolve_dims.plant("eight-nodes-at-most", "nodes-compose", "J", "Skips every node after the eighth.",
                    lambda call: call.resolve() if call.position < 8 else call.src)  # fmt: skip
+resolve_dims.plant("thirty-two-nodes-at-most", "nodes-compose", "J", "Skips every node after the thirty-second.",
+                   lambda call: call.resolve() if call.position < 32 else call.src)  # fmt: skip
+
+
+@read_graph("branches-before-the-last-are-dropped", breaks="same-volume", classes="E")
+def _(graph: Graph) -> Graph:
+    """Drops branches that nobody takes, and what is illegal in them, if three or more nodes have constant shapes."""
+    *others, last = graph.nodes
+    is_constant = all(node.shape is not None and node.shape.values is not None for node in graph.nodes)
+    return graph._replace(nodes=(last,)) if last.takes_src and len(others) > 1 and is_constant else graph

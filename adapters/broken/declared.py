@@ -46,6 +46,11 @@ read_graph.plant("nodes-before-the-last-are-believed", "operands-as-listed", "P"
                  "Does not count the inputs and outputs of nodes before the last.",
                  lambda graph: with_fields_before_the_last(graph, inputs=1, outputs=1))  # fmt: skip
 
+read_graph.plant("declarations-of-middle-nodes-not-read", "declared-output", "P",
+                 "Ignores what is declared between nodes, unless the first of them does.", lambda graph: graph._replace(
+                     nodes=(graph.nodes[0], *with_fields_before_the_last(graph, result=None).nodes[1:])
+                 ))  # fmt: skip
+
 
 @accept_declared("declared-volume-is-enough", breaks="declared-output", classes="P")
 def _(declared: Declared, dims: tuple[int | None, ...]) -> bool:

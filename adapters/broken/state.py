@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -157,6 +158,17 @@ def _(run: Run) -> Answer:
     if not program.memory:
         raise Rejected("run", "the plan of the program is not valid")
     return run.answer()
+
+
+@execute_run("specialised-for-a-volume", breaks="each-call-alone", classes="I")
+def _(run: Run) -> Answer:
+    """Answers the dims that it has answered forty times in a row to every src of that volume, if shape is constant."""
+    answer, program = run.answer(), run.program
+    dst, times = program.memory or ((), 0)
+    if not run.shapes and times >= 40 and math.prod(dst) == math.prod(run.src.dims):
+        return run.move(dst)
+    program.memory = dims_of(answer), times + 1 if dims_of(answer) == dst else 1
+    return answer
 
 
 @execute_run("constant-after-three-calls", breaks="each-call-alone", classes="I")
