@@ -380,7 +380,7 @@ def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
     pairs = {(len(step.src), len(step.shapes[0])) for row in many for step in row.case.steps}
     assert not {(src, shape) for src in range(1, 9) for shape in range(1, 9)} - pairs
     long = [row for row in many if len(row.case.steps) >= 200]
-    assert len(long) == 25
+    assert len(long) == 29
     assert max(len(row.case.steps) for row in long) == 999
 
 
