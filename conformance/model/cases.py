@@ -19,7 +19,7 @@ Layout = Literal[
     "permuted", "stepped-7", "offset-8", "broadcast-two", "reversed-two",
     "transposed+reversed", "transposed+stepped", "padded+reversed", "broadcast+reversed", "channels-last+cropped",
     "stepped-3", "reversed-all", "broadcast-first-two", "inner-swapped", "padded+cropped",
-    "transposed+broadcast", "permuted+broadcast-last",
+    "transposed+broadcast", "permuted+broadcast-last", "windows", "broadcast-all", "pairs-swapped",
 ]  # fmt: skip
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 _FAMILIES: Mapping[str, str] = {
@@ -28,7 +28,8 @@ _FAMILIES: Mapping[str, str] = {
     "reversed-middle": "reversed", "reversed-first": "reversed", "reversed-two": "reversed",
     "permuted": "transposed", "stepped-7": "padded", "offset-8": "offset", "broadcast-two": "broadcast",
     "stepped-3": "padded", "reversed-all": "reversed", "broadcast-first-two": "broadcast",
-    "inner-swapped": "transposed",
+    "inner-swapped": "transposed", "windows": "broadcast", "broadcast-all": "broadcast",
+    "pairs-swapped": "transposed",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model import LAYOUTS, STRIDED, Elements, Layout, Tensor
+from ..model.cases import families_of
 from ..model.types import WIDTH, dtype_of
 from .contents import EDGES as EDGES  # noqa: PLC0414 - adapters import it from here
 from .contents import DefaultElements, Words, default_words, edge_patterns, repeat_words
@@ -30,7 +31,7 @@ _FAR_STEP = (1 << 16) + 1
 """Elements between neighbours along the first axis of `far`, beside those that lie there."""
 MAX_ANSWER_RANK, _MAX_ANSWER_LENGTH = 256, 1 << 64
 """The largest rank of an answer, and the largest distance of a length from 0."""
-REPEATING = tuple(layout for layout in LAYOUTS if "broadcast" in layout or layout == "overlapping")
+REPEATING = tuple(layout for layout in LAYOUTS if "broadcast" in families_of(layout))
 """Layouts in which several elements lie in one place."""
 
 
@@ -98,8 +99,8 @@ def strides_of(dims: tuple[int, ...], layout: Layout, width: int) -> tuple[int, 
         strides[axis] = 0 if axis in repeated else -step if axis in turned else step
         gap = 3 if "padded" in parts and count == 0 else 1 if "cropped" in parts and axis == 1 else 0
         step *= 1 if axis in repeated else max(dims[axis], 1) + (gap if rank > 1 else 0)
-    if layout == "overlapping" and rank > 1:
-        strides[0] = width
+    if layout in ("overlapping", "windows") and rank > 1:
+        strides[0] = width if layout == "overlapping" else 2 * width
     return tuple(strides)
 
 
@@ -131,6 +132,8 @@ def _sort_axes(rank: int, layout: str) -> list[int]:
         order[-2:] = order[:-3:-1]
     if layout == "inner-swapped":
         order[1:-1] = order[-2:0:-1]
+    if layout == "pairs-swapped":
+        order[: rank - rank % 2] = [axis for at in range(0, rank - 1, 2) for axis in (order[at + 1], order[at])]
     if layout == "permuted":
         order = [*order[-1:], *order[:-1]]
     first = {"channels-last": 1, "blocked": 2}.get(layout)

@@ -96,7 +96,7 @@ def test_only_elements_in_one_place_are_equal(layout: Layout) -> None:
     different = {
         "broadcast": 20, "broadcast-middle": 15, "broadcast-last": 12, "overlapping": 1 + 2 + 15 + 4,
         "broadcast-two": 4, "broadcast-first-two": 5, "broadcast+reversed": 20, "transposed+broadcast": 20,
-        "permuted+broadcast-last": 12,
+        "permuted+broadcast-last": 12, "broadcast-all": 1, "windows": 1 + 4 + 15 + 4,
     }.get(layout, 60)  # fmt: skip
     assert np.unique(words).size == different
     if layout == "overlapping":
