@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..draw.challenge import challenge
-from ..model import Spec
+from ..load.cases import read_entry, split_entries
+from ..model import Malformed, Place, Problem, Result, Spec
 from ..plan.quick import QUICK, quick_rows
-from ..plan.rows import SEED, Plan, drawn_number
+from ..plan.rows import SEED, Plan, Row, drawn_number, row_of
 from ..plan.select import BadExpression, select_rows
 from ..system.terminal import count_noun
 from .results import Evidence, InvalidEvidence
@@ -42,6 +43,17 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
             )
         rows.append(row)
     return replace(plan, rows=(*plan.rows, *rows))
+
+
+def smaller_row(row: Row, result: Result, spec: Spec) -> Row:
+    """Return the row of the smallest case that fails as a drawn row does; Malformed if its text is no case."""
+    entries = split_entries(result.case or "")
+    if len(entries) != 1:
+        raise Malformed((Problem(Place(row.id, 1), "the evidence has no case for `smaller`"),))
+    case = read_entry(entries[0], row.id, spec)
+    keeps_type = case.shape_type == row.case.shape_type
+    shape_type = row.shape_type if keeps_type else row.signature.shape_types[0]
+    return row_of(case, row.signature, row.given, case.shape_type or shape_type, row.contracts)
 
 
 def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:

@@ -51,6 +51,8 @@ def smaller_cases(case: Case) -> Iterator[Case]:
         yield replace(case, steps=_without(steps, at))
     for key, _ in given_keys(case):
         yield replace(case, **{key.name: key.default})
+    if case.declared is not None:
+        yield replace(case, declared=None, dst_strides=None)
     if isinstance(case.declared, tuple) and case.dst_strides is None:
         for at, length in enumerate(case.declared):
             if length is not None:

@@ -95,11 +95,10 @@ class DrawnRun:
 
         If writing fails, a note says so.
         """
-        from ..hunt.write_drawn import can_be_smaller, write_as_drawn, write_smallest  # most runs have no such failure
+        from ..hunt.write_drawn import add_smallest, can_be_smaller, write_as_drawn  # most runs have no such failure
 
-        text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
-            text = write_as_drawn(row, result)
+            result = result._replace(case=write_as_drawn(row, result))
             if can_be_smaller(result) and result.waiver is None:
-                text = write_smallest(row, result, another(), self._setup.claims, self.drawn.is_quick)
-        return result._replace(case=text)
+                result = add_smallest(row, result, another(), self._setup.claims, self.drawn.is_quick)
+        return result

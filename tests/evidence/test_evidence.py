@@ -176,7 +176,7 @@ def test_a_result_with_every_fact_is_read_as_it_was_written() -> None:
     rejected = Outcome("rejected", stage="run", message="no")
     result = Result(
         "row", {"d": "fail"}, (answered, rejected), 1, "wrong bits", "the first element", ("0" * 16, None), 3, True,
-        "- id: x", Differing(1, (0,), ("00",)),
+        "- id: x", Differing(1, (0,), ("00",)), Result("smaller", {"d": "fail"}, (rejected,)),
     )  # fmt: skip
     record = json.loads(json.dumps(result.to_json()))
     assert first_mismatch(record, RESULT_FORM) is None

@@ -326,6 +326,22 @@ def test_a_mixture_is_named_by_its_parts_the_commonest_first() -> None:
     assert of(source, change) == "subnormals flushed, sign of zero lost, NaN quieted"
 
 
+def test_what_no_change_of_single_elements_explains() -> None:
+    """Among special numbers, a lost tail or another number looks as if some were flushed or quieted."""
+    special = TensorSpec("f32", (50,), bits="edges")
+    assert of(special, lambda b: b * (np.arange(50) < 27)) == "truncated: a constant after the first elements"
+    assert of(special, lambda b: b * (np.arange(50) % 9 > 0)) == "elements lost"
+    assert of(special, lambda b: b + (np.arange(50) > 27)) == "wrong elements"
+
+
+def test_subnormals_that_became_0_are_no_repetition() -> None:
+    few = TensorSpec("bf16", (2,), bits="0000 0001")
+    assert of(few, put(1, 0)) == "subnormals flushed"
+    small = TensorSpec("f32", (60,), bits=" ".join(f"{n:08x}" for n in range(60)))
+    assert of(small, lambda b: b * 0) == "subnormals flushed"
+    assert of(small, lambda b: b * (np.arange(60) < 30)) == "truncated: a constant after the first elements"
+
+
 @pytest.mark.parametrize("type_", ["s8", "u8", "s32", "u64", "bool"])
 def test_integers_have_no_ways_but_wrong(type_: str) -> None:
     digits = 2 * WIDTH[type_]

@@ -21,17 +21,17 @@ from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn,
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of, read
-from conformance.hunt.write_drawn import write_as_drawn, write_smallest
+from conformance.hunt.write_drawn import add_smallest, write_as_drawn
 from conformance.isolate.backend import run_rows
 from conformance.load.cases import load_suite, with_cases
-from conformance.model import Claims, Graph, Program, Result
+from conformance.model import Claims, Graph, Program, Rejected, Result
 from conformance.plan.quick import QUICK
 from conformance.plan.rows import Plan, Row, drawn_number, has_many_elements, plan_of
 from conformance.report.verify import verify
 from conformance.run.row import run
 from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.run_suite import RunRequest, check_backend, run_suite
-from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.conclude import conclude, conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
 
 from .. import builders
@@ -183,17 +183,24 @@ def test_drawn_rows_run_in_all_jobs(
 
     monkeypatch.setattr("conformance.isolate.backend.run_rows", wait_for_another)
     monkeypatch.setattr("conformance.isolate.backend._MIN_CHUNK_ROWS", 1)
-    monkeypatch.setattr("conformance.hunt.write_drawn.write_smallest", lambda row, *_: row.id)  # that takes most time
+    monkeypatch.setattr("conformance.hunt.write_drawn.add_smallest", name_row)
     evidence = run_plan(tmp_path, RING, jobs=2)
     assert last == [sum(has_many_elements(row.case) for row in PLAN.rows)]
     assert last[0] > 1
-    both = ([each._replace(milliseconds=0, case=None) for each in run.results] for run in (evidence, ring[1]))
+    both = (
+        [each._replace(milliseconds=0, case=None, smaller=None) for each in run.results] for run in (evidence, ring[1])
+    )
     assert next(both) == next(both)
     assert evidence.footer["drawn"] == ring[1].footer["drawn"]
 
 
 def test_progress_counts_the_drawn_rows_too(passing: PassingRun) -> None:
     assert [ran for ran, _ in passing.ticks] == [*range(1, len(PLAN.rows) + 61)]
+
+
+def name_row(row: Row, result: Result, *_: object) -> Result:
+    """Add the id of a row in place of a small case, which takes most time."""
+    return result._replace(case=row.id)
 
 
 class FailsAlways(Reference):
@@ -214,8 +221,10 @@ def test_a_call_that_always_fails_shrinks_in_few_processes() -> None:
     adapter = FailsAlways()
     row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
     (result,) = run([row], adapter, EVERYTHING)
-    smallest = write_smallest(row, result, adapter, EVERYTHING)
-    assert smallest.count("shape:") == 1
+    found = add_smallest(row, result, adapter, EVERYTHING)
+    assert (found.case or "").count("shape:") == 1
+    assert found.smaller is not None
+    assert found.smaller.outcomes == result.outcomes[:1]
     assert adapter.processes == 2
 
 
@@ -233,20 +242,23 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(many: list[Row]
     row = next(row for row in many if (row.case.concurrent > 1) == threads)
     adapter = FailsOnce()
     (result,) = run([row], adapter, EVERYTHING)
-    written = write_smallest(row, result, adapter, EVERYTHING)
-    assert written.startswith(f"# went right alone in a fresh process: it depends on {on}")
+    found = add_smallest(row, result, adapter, EVERYTHING)
+    assert found.smaller is None
+    assert (found.case or "").startswith(f"# went right alone in a fresh process: it depends on {on}")
 
 
 def test_a_quick_run_writes_one_call_that_fails_alone() -> None:
     adapter = FailsAlways()
     row = next(row for row in drawn_rows(60) if len(row.steps) > 3)
     (result,) = run([row], adapter, EVERYTHING)
-    written = write_smallest(row, result, adapter, EVERYTHING, quick=True)
-    assert "steps:" not in written
+    found = add_smallest(row, result, adapter, EVERYTHING, quick=True)
+    assert found.smaller is not None
+    assert "steps:" not in (found.case or "")
     assert adapter.processes == 1
     once = FailsOnce()
     (result,) = run([row], once, EVERYTHING)
-    assert write_smallest(row, result, once, EVERYTHING, quick=True) == write_as_drawn(row, result)
+    found = add_smallest(row, result, once, EVERYTHING, quick=True)
+    assert (found.case, found.smaller) == (write_as_drawn(row, result), None)
 
 
 @pytest.mark.parametrize("select", [None, QUICK])
@@ -269,6 +281,31 @@ def test_one_more_backend_finds_the_small_cases_of_a_run(select: str | None) -> 
     assert len(opened) == 1
 
 
+class RejectsInfers(Reference):
+    """Rejects each constant shape that has a -1."""
+
+    def compile(self, graph: Graph) -> Program:
+        if any(node.shape and node.shape.values and -1 in node.shape.values for node in graph.nodes):
+            raise Rejected("compile", "no")
+        return super().compile(graph)
+
+
+def test_a_smallest_case_has_nothing_that_the_failure_does_not_need(many: list[Row]) -> None:
+    """A declared dst, a layout or a chain beside the -1 would be blamed for what the -1 does."""
+    adapter, rows = RejectsInfers(), []
+    for row in many[:400]:
+        step = row.case.steps[0]
+        if row.case.declared is not None and step.layout != "dense" and -1 in step.shapes[0] and row.given != "runtime":
+            rows.append(row)
+    failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure][:5]
+    assert failing
+    for row, result in failing:
+        found = add_smallest(row, result, adapter, EVERYTHING)
+        assert "rule: infer-keeps-count\n" in (found.case or "")
+        blames = conclude(replace(PLAN, rows=(row,)), {row.id: found}, EVERYTHING, Target()).blames
+        assert not {each.premise.rule for each in blames[row.id].values()} & {"declared-output", "layout-is-no-content"}
+
+
 class TakesListedShapes(Reference):
     """Raises for each shape of a type that is not listed."""
 
@@ -284,7 +321,7 @@ def test_a_case_about_a_type_of_shape_keeps_that_type(many: list[Row]) -> None:
     failing = [(row, result) for row in rows if (result := next(run([row], adapter, EVERYTHING))).is_failure]
     assert failing
     for row, result in failing:
-        smallest = write_smallest(row, result, adapter, EVERYTHING)
+        smallest = add_smallest(row, result, adapter, EVERYTHING).case or ""
         assert f"shape_type: {row.case.shape_type}\n" in smallest
 
 
@@ -327,7 +364,7 @@ def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Eviden
 def test_a_resumed_run_draws_again(
     ring: tuple[Path, Evidence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conformance.hunt.write_drawn.write_smallest", lambda row, *_: row.id)
+    monkeypatch.setattr("conformance.hunt.write_drawn.add_smallest", name_row)
     lines = (ring[0] / RESULTS).read_bytes().splitlines(keepends=True)
     part_of(tmp_path / RESULTS).write_bytes(b"".join(lines[:-1]))
     evidence = run_plan(tmp_path, RING, resume=True)
@@ -380,7 +417,7 @@ def test_every_kind_of_call_is_drawn(many: list[Row]) -> None:
     pairs = {(len(step.src), len(step.shapes[0])) for row in many for step in row.case.steps}
     assert not {(src, shape) for src in range(1, 9) for shape in range(1, 9)} - pairs
     long = [row for row in many if len(row.case.steps) >= 200]
-    assert len(long) == 29
+    assert len(long) == len(range(FIRST_SEQUENCE, count_drawn_rows() + 300, SEQUENCE_EVERY))
     assert max(len(row.case.steps) for row in long) == 999
 
 
