@@ -229,7 +229,7 @@ _FOOTER_FORM = {
     "seal": str,
 }
 FORMAT = Format(
-    "reshape-conformance-results-3", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
+    "reshape-conformance-results-4", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
     "row", {"header": _HEADER_FORM, "row": RESULT_FORM, "footer": _FOOTER_FORM},
 )  # fmt: skip
 

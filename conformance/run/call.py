@@ -26,7 +26,16 @@ from ..model import (
     Unsupported,
 )
 from ..model.types import WIDTH, dtype_of, name_of
-from ..plan.memory import COPY_LIMIT_BYTES, GuardedBuffer, are_equal, dims_error, has_no_memory, view_of
+from ..plan.memory import (
+    COPY_LIMIT_BYTES,
+    GuardedBuffer,
+    answer_limit,
+    are_equal,
+    dims_error,
+    has_no_memory,
+    size_of,
+    view_of,
+)
 from ..plan.steps import RowStep
 from ..system.text import MAX_TEXT_CHARACTERS, quote, shorten
 from .contain import remove_places
@@ -155,6 +164,8 @@ def _answer_outcome(answer: Any, src: GuardedBuffer) -> Outcome:
     dims = dims_of_answer(answer)
     if why := dims_error(dims):
         return Outcome("error", message=f"run returned a Tensor of {why}")
+    if size_of(type_, dims) > answer_limit(src.tensor.dims):
+        raise AnswerNotRead(type_, dims)
     elements: Elements = elements_of(answer)
     shares = shares_src(answer, src)
     if are_equal(elements, src.elements):

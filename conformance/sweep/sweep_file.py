@@ -100,6 +100,6 @@ _FOOTER_FORM = {
     "planted": MapOf(COUNT), "seconds": Number(0, 1e9), "footer": SHA256,
 }  # fmt: skip
 FORMAT = Format(
-    "reshape-conformance-sweep-3", "sweep", "result of a sweep", f"name a file {FILE}", "block",
+    "reshape-conformance-sweep-4", "sweep", "result of a sweep", f"name a file {FILE}", "block",
     {"header": _HEADER_FORM, "block": {"record": str, "resumed": bool, **TALLY_FORM}, "footer": _FOOTER_FORM}, "footer",
 )  # fmt: skip
