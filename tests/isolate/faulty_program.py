@@ -64,7 +64,7 @@ IN_A_CALL = {
     "closes-stdout": ("crash", "closed its output without ending"),
     "short-payload": ("timeout", "23 of the 24 bytes of its payload arrived"),
     "long-payload": ("error", "4 bytes more than it announced"),
-    "enormous": ("error", "but should be the size of the payload"),
+    "enormous": ("error", "which takes 0; a payload of 4611686018427387904 bytes is not read for that"),
     "unknown-type": ("error", "'q7', which is no element type"),
     "dims-against-bytes": ("error", "24 bytes for f32[99], which takes 396"),
     "wrote-nonsense": ("error", "'wrote' names the tensor 9"),

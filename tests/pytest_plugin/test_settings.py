@@ -220,7 +220,7 @@ def test_a_drawn_row_that_fails(here: Path) -> None:
     options = (*HERE, "--conformance-suite", ".", "-vv", "--conformance-out", "out", "--drawn-rows", "60")
     done = Done(here, *options, adapter="broken:zero-flag-ignored")
     done.says("a drawn row failed: drawn-0-", "refused at run: zero-empties")
-    done.says("- id: refused-a-legal-call-declared-output")
+    done.says("- id: refused-a-legal-call-zero-copies", "- id: wrong-dims-zero-copies")
     assert done.code != 0
     evidence = read(here / "out" / "results.jsonl")
     assert evidence.header["drawn"] == {"seed": 0, "calls": 60}

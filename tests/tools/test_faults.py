@@ -97,7 +97,7 @@ def test_evidence_that_cannot_be_compared_is_named(
     evidence: Path, command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = (str(evidence.parent), "--suite", str(command.folder))
-    evidence.write_text(evidence.read_text("utf-8").replace("results-3", "results-1", 1), "utf-8")
+    evidence.write_text(evidence.read_text("utf-8").replace("results-4", "results-1", 1), "utf-8")
     assert main(words) == 0
     assert "not compared: " in capsys.readouterr().out
     shutil.rmtree(evidence.parent)
