@@ -23,7 +23,7 @@ from conformance.report.table_sections import collect_rules
 from conformance.site.landing import collect_libraries
 from conformance.verdict.conclude import conclude_evidence
 
-from ..builders import REPORTS, Command, bundled_plan, mini
+from ..builders import REPORTS, Command, bundled_plan, mini, read_published
 from ..miniatures import LeavesOut
 from ..verdict.test_waive import waivers
 from .shown_numbers import (
@@ -112,7 +112,7 @@ def assert_drawn_rows_are_no_cases(plan: Plan, evidence: Evidence, html: str) ->
 def test_published_evidence_has_the_same_numbers_everywhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, bundled = find_published_results(folder), bundled_plan()
     assert path is not None
-    evidence = read(path)
+    evidence = read_published(path)
     conclusion = conclude_evidence(bundled, evidence)
     names = ("report.html", "summary.md", "badge.svg")
     texts = report.render_reports(bundled, evidence, conclusion, names, packed=path.read_bytes())

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.folder import PAGE, PUBLISHED, find_published_results
-from conformance.evidence.results import pack, read
+from conformance.evidence.results import pack
 from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.model.verdicts import count_verdicts
 from conformance.plan.rows import plan_of
 from conformance.site.publish import published_folders
-from tests.builders import REPORTS, Command, CommandOutput
+from tests.builders import REPORTS, Command, CommandOutput, read_published
 from tests.tools.conftest import LabCommand
 from tools.lab import sentences
 from tools.lab.sentences import load_sentences
@@ -138,7 +138,7 @@ def test_what_is_published_is_whole_and_shows_what_is_told(monkeypatch: pytest.M
         assert (folder / PAGE).is_file(), folder
         if not every and folder.name not in named:
             continue
-        evidence = read(find_published_results(folder) or folder / PUBLISHED)
+        evidence = read_published(find_published_results(folder) or folder / PUBLISHED)
         verdicts = count_verdicts(verdict for result in evidence.results for verdict in result.verdicts.values())
         assert sum(verdicts.values()) == sum(evidence.footer["verdicts"].values()), folder
         assert evidence.header["target"]["select"] is None, folder
