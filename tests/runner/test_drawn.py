@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -32,7 +32,7 @@ from conformance.run.row import run
 from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.run_suite import RunRequest, check_backend, run_suite
 from conformance.verdict.conclude import conclude, conclude_evidence
-from conformance.verdict.rejudge import read_and_judge
+from conformance.verdict.rejudge import read_and_judge, refuse_contradictions
 
 from .. import builders
 
@@ -41,6 +41,14 @@ RULES = ("one-infer", "same-volume", "same-content", "literal-lengths")
 """Those of the planted backends of every run."""
 PLAN = Plan(SUITE, tuple(row for row in plan_of(SUITE).rows if row.case.rule in RULES and row.type == "f32")[::3])
 EVERYTHING = Claims(tuple(SUITE.spec.operations))
+LARGE = """\
+  - id: a
+    rule: same-volume
+    src: f32[99999999]
+    shape: [1]
+    special_zero: true
+    expect: reject
+"""
 RING = "broken:eight-buffers-in-turn"
 """It passes the rows of the plan, which are one call each."""
 
@@ -353,6 +361,27 @@ def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Eviden
     folder, evidence = ring
     assert read_and_judge(folder / RESULTS, PLAN) == evidence
     assert verify(folder, PLAN).mismatches == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda smaller: {"smaller": smaller._replace(verdicts=dict.fromkeys(smaller.verdicts, "pass"))}, "fail"),
+        (lambda smaller: {"smaller": smaller._replace(diagnosis="wrong dims")}, "is not the result of the case beside"),
+        (lambda smaller: {"case": "nothing"}, "the evidence has no case for it"),
+        (lambda smaller: {"case": LARGE}, "the case in the evidence is not smaller"),
+        (lambda smaller: {"case": "  - id: a\n    rule: b\n    src: f32[2]\n"}, "unknown rule 'b'"),
+    ],
+)
+def test_a_smallest_case_that_does_not_follow_is_refused(
+    ring: tuple[Path, Evidence], change: Callable[[Result], dict[str, Any]], why: str
+) -> None:
+    path, evidence = ring
+    (first, *_) = (result for result in evidence.results if result.smaller)
+    assert first.smaller is not None
+    results = [each._replace(**change(first.smaller)) if each is first else each for each in evidence.results]
+    with pytest.raises(InvalidEvidence, match=why):
+        refuse_contradictions(plan_of_run(PLAN, evidence), results, evidence.header, path)
 
 
 def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Evidence]) -> None:
