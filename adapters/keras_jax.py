@@ -26,12 +26,3 @@ class KerasJax(Jax):
 
     def call(self, src: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         return keras.ops.reshape(src, shape)
-
-
-class KerasLayer(KerasJax):
-    """keras.layers.Reshape on JAX, eager; the adapter puts a batch of one around src and takes it away from dst."""
-
-    name = "keras-layer"
-
-    def call(self, src: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-        return keras.layers.Reshape(shape, autocast=False)(src[None])[0]  # otherwise f16 and bf16 would be widened

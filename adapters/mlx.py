@@ -35,14 +35,11 @@ class Mlx(ArrayLibrary):
 
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
         try:
-            return self.call(src, shape)
+            return mx.reshape(src, shape)
         except TypeError as refusal:
             if max(map(abs, shape), default=0) >> 31:  # how the binding refuses integers past 64 or, in 0.29, 32 bits
                 raise OverflowError(str(refusal)) from refusal
             raise
-
-    def call(self, src: Any, shape: tuple[int, ...]) -> Any:
-        return mx.reshape(src, shape)
 
     def run_chain(self, src: Any, calls: NodeCalls) -> Any:
         dst = super().run_chain(src, calls)
@@ -53,12 +50,3 @@ class Mlx(ArrayLibrary):
         if dst.dtype == mx.bfloat16:
             return read_answer("bf16", dst.shape, lambda: np.array(dst.view(mx.uint16)).view(dtype_of("bf16")))
         return read_answer(NAMES[dst.dtype], dst.shape, lambda: np.array(dst))
-
-
-class MlxMethod(Mlx):
-    """mlx.core.array.reshape on the CPU, with each length as an argument."""
-
-    name = "mlx-method"
-
-    def call(self, src: Any, shape: tuple[int, ...]) -> Any:
-        return src.reshape(*shape) if shape else src.reshape(())

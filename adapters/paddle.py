@@ -46,27 +46,12 @@ class Paddle(ArrayLibrary):
 
     def reshape(self, src: Any, shape: Any) -> Any:
         try:
-            return self.call(src, shape)
+            return paddle.reshape(src, shape)
         except SystemError as refusal:
             if isinstance(refusal.__cause__, OverflowError):  # how the binding refuses integers past 64 bits
                 raise refusal.__cause__ from None
             raise
 
-    def call(self, src: Any, shape: Any) -> Any:
-        return paddle.reshape(src, shape)
-
     def export_dst(self, dst: Any) -> Tensor | Array:
         type_ = NAMES[dst.dtype]
         return read_answer(type_, dst.shape, lambda: dst.numpy().view(dtype_of(type_)))
-
-
-class PaddleInPlace(Paddle):
-    """paddle.Tensor.reshape_, the method that changes src; a shape that arrives with the call is a tensor."""
-
-    name = "paddle-in-place"
-
-    def run_chain(self, src: Any, calls: NodeCalls) -> Any:
-        return super().run_chain(src.clone(), calls)  # a fork needs src again
-
-    def call(self, src: Any, shape: Any) -> Any:
-        return src.reshape_(shape)

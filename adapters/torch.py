@@ -49,14 +49,11 @@ class Torch(ArrayLibrary):
 
     def reshape(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
         try:
-            return self.call(src, shape)
+            return torch.reshape(src, shape)
         except TypeError as refusal:
             if "Overflow when unpacking" in str(refusal):  # how the binding refuses integers past 64 bits
                 raise OverflowError(str(refusal)) from refusal
             raise
-
-    def call(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-        return torch.reshape(src, shape)
 
     def export_dst(self, dst: torch.Tensor) -> Tensor:
         """Return a tensor of any rank over the storage of dst."""
@@ -72,15 +69,6 @@ class TorchRaw(Torch):
 
     name = "torch-raw"
     answers_special_zero = False
-
-
-class TorchMethod(Torch):
-    """torch.Tensor.reshape, eager, with each length as an argument."""
-
-    name = "torch-method"
-
-    def call(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-        return src.reshape(*shape) if shape else src.reshape(())
 
 
 class TorchMkldnn(Torch):

@@ -22,5 +22,5 @@ WRITERS: Mapping[str, Callable[[Row, str], Parts]] = {
     "onednn": onednn.write_script,
 }
 """A backend → the function that writes the parts of a row's script; Unsupported if no script can make the call."""
-WITH_DEVICE = ("torch", "torch-raw", "torch-method", "jax", "jax-jit", "jax-lax", "cupy")
+WITH_DEVICE = ("torch", "torch-raw", "jax", "jax-jit", "jax-lax", "cupy")
 """The backends that take a device after an `@`."""

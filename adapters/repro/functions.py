@@ -34,7 +34,7 @@ class ScriptTemplate(NamedTuple):
     look: str
     """The function that returns an answer's type, dims and bytes."""
     call: str
-    """The call of a node, with its {shape} as a tuple or as {arguments}; with {shapes}, the call of all nodes."""
+    """The call of a node, with its {shape} as a tuple; with {shapes}, the call of all nodes."""
     src: str = "{array}"
     """src, from an {array} of NumPy or from {memory}."""
     empty: str | None = None
@@ -120,7 +120,7 @@ def _calls(template: ScriptTemplate, step: RowStep) -> Iterator[str]:
         return
     calls = [
         "src = " + _fill(
-            template.call, shape=shape, arguments="(())" if shape == "()" else shape, node=str(node),
+            template.call, shape=shape, node=str(node),
             type=template.types[step.source.type], shape_type=(template.shape_types or {}).get(type_, ""),
         )
         for node, (shape, type_) in enumerate(shapes)
@@ -436,7 +436,6 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
     ),
     "torch": TORCH,
     "torch-raw": TORCH._replace(copies_zeros=False),
-    "torch-method": TORCH._replace(call="src.reshape{arguments}"),
     "torch-compile": TORCH._replace(decorator=TORCH_COMPILE.format("aot_eager")),
     "torch-inductor": TORCH._replace(decorator=TORCH_COMPILE.format("inductor")),
     "torch-mkldnn": TORCH_MKLDNN,
@@ -444,7 +443,6 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
     "jax-jit": JAX._replace(decorator="@jax.jit"),
     "jax-lax": JAX_LAX,
     "keras-jax": KERAS,
-    "keras-layer": KERAS._replace(call="keras.layers.Reshape({shape}, autocast=False)(src[None])[0]"),
     "keras-tensorflow": KERAS_TENSORFLOW,
     "tensorflow": TENSORFLOW,
     "tensorflow-array": TENSORFLOW_ARRAY,
@@ -452,9 +450,7 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
     "tensorflow-function": TENSORFLOW._replace(decorator="@tf.function(autograph=False)"),
     "tensorflow-xla": TENSORFLOW._replace(decorator="@tf.function(autograph=False, jit_compile=True)"),
     "mlx": MLX,
-    "mlx-method": MLX._replace(call="src.reshape{arguments}"),
     "paddle": PADDLE,
-    "paddle-in-place": PADDLE._replace(call="src.reshape_({shape})"),
     "mnn": MNN,
     "ncnn": NCNN,
     "litert": LITERT._replace(before=_fill(LITERT.before, resolver="BUILTIN_WITHOUT_DEFAULT_DELEGATES")),
@@ -466,7 +462,7 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
 _TENSOR = "paddle.to_tensor(np.array({shape}, {shape_type}))"
 RUNTIME: Mapping[str, ScriptTemplate] = {
     **{name: CONSTANT[name] for name in (
-        "numpy", "array-api-strict", "dask", "sparse", "cupy", "torch", "torch-raw", "torch-method", "torch-mkldnn",
+        "numpy", "array-api-strict", "dask", "sparse", "cupy", "torch", "torch-raw", "torch-mkldnn",
         "keras-tensorflow", "tensorflow", "tensorflow-array", "tensorflow-list", "litert", "litert-xnnpack",
     )},
     "tensorflow-function": TENSORFLOW_ANY_RANK._replace(before=_fill(TENSORFLOW_ANY_RANK.before, options="")),
@@ -474,6 +470,5 @@ RUNTIME: Mapping[str, ScriptTemplate] = {
         before=_fill(TENSORFLOW_ANY_RANK.before, options=", jit_compile=True")
     ),
     "paddle": PADDLE._replace(call=f"paddle.reshape(src, {_TENSOR})"),
-    "paddle-in-place": PADDLE._replace(call=f"src.reshape_({_TENSOR})"),
 }  # fmt: skip
 """The backends that also take a shape at run time, and how."""

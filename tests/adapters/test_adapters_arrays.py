@@ -21,7 +21,7 @@ MODULES = (
     "warp", "hidet",
 )  # fmt: skip
 BACKENDS = tuple(name for name, known in bundled_backends().items() if known.module in MODULES)
-RAW = ("numpy", "torch-raw", "paddle", "paddle-in-place", "mnn", "hidet")
+RAW = ("numpy", "torch-raw", "paddle", "mnn", "hidet")
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

@@ -40,7 +40,7 @@ SEEN = (
 """Cases of every kind, with types each has; calls that no script of a backend can make are left out."""
 IN_BF16 = ("every-pattern-of-bf16-from-a-transposed-src", "edge-patterns-of-bf16-flatten", "signalling-nans-of-bf16")
 BACKENDS = [name for name in bundled_backends() if name in repro.WRITERS and name != "torch-inductor"]
-SIBLINGS = ("torch-method", "mlx-method", "paddle-in-place", "keras-layer", "openvino-one-thread", "pytensor-numba")
+SIBLINGS = ("openvino-one-thread", "pytensor-numba")
 """Backends that are not published, because others of the same library answer alike. CI runs no scripts of theirs."""
 DRIVER = "import runpy, sys\nfor path in sys.argv[1:]:\n    print('==', flush=True)\n    runpy.run_path(path)\n"
 TYPES = {
