@@ -151,7 +151,7 @@ class Case:
     outputs: Mapping[str, int] = field(default_factory=dict)
     """The counts of `dst` (1 is right) and `extra` outputs (0 is right)."""
     in_node: Literal["last", "first", "middle"] = field(default="last", metadata=_facts("in the {} node"))
-    """The node of a chain whose attributes, inputs, outputs and declared dst the case gives."""
+    """The node of a chain that the attributes, inputs, outputs and declared dst of the case are of."""
     concurrent: int = field(default=1, metadata=_facts("{} steps at the same time", "threads"))
     """The number of steps that are called together, each with its own thread."""
     one_program: bool = field(default=False, metadata=_facts("the threads share a program", "threads:one-program"))

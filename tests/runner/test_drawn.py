@@ -41,7 +41,7 @@ RULES = ("one-infer", "same-volume", "same-content", "literal-lengths")
 """Those of the planted backends of every run."""
 PLAN = Plan(SUITE, tuple(row for row in plan_of(SUITE).rows if row.case.rule in RULES and row.type == "f32")[::3])
 EVERYTHING = Claims(tuple(SUITE.spec.operations))
-LARGE = """\
+LARGE_CASE = """\
   - id: a
     rule: same-volume
     src: f32[99999999]
@@ -207,7 +207,7 @@ def test_progress_counts_the_drawn_rows_too(passing: PassingRun) -> None:
 
 
 def name_row(row: Row, result: Result, *_: object) -> Result:
-    """Add the id of a row in place of a small case, which takes most time."""
+    """Add the id of a row, not a small case, which would take most of the time."""
     return result._replace(case=row.id)
 
 
@@ -298,7 +298,7 @@ class RejectsInfers(Reference):
         return super().compile(graph)
 
 
-def test_a_smallest_case_has_nothing_that_the_failure_does_not_need(many: list[Row]) -> None:
+def test_a_smallest_case_has_nothing_but_what_fails(many: list[Row]) -> None:
     """A declared dst, a layout or a chain beside the -1 would be blamed for what the -1 does."""
     adapter, rows = RejectsInfers(), []
     for row in many[:400]:
@@ -369,7 +369,7 @@ def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Eviden
         (lambda smaller: {"smaller": smaller._replace(verdicts=dict.fromkeys(smaller.verdicts, "pass"))}, "fail"),
         (lambda smaller: {"smaller": smaller._replace(diagnosis="wrong dims")}, "is not the result of the case beside"),
         (lambda smaller: {"case": "nothing"}, "the evidence has no case for it"),
-        (lambda smaller: {"case": LARGE}, "the case in the evidence is not smaller"),
+        (lambda smaller: {"case": LARGE_CASE}, "the case in the evidence is not smaller"),
         (lambda smaller: {"case": "  - id: a\n    rule: b\n    src: f32[2]\n"}, "unknown rule 'b'"),
     ],
 )
