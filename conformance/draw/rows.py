@@ -162,12 +162,16 @@ class Drawer:
                 return (row, {**chosen, **factors_of_call(call)}) if row else None
             factors = filter(None, map(_FACTOR_OF_FACET.get, unclaimed))
             simplest = {factor: self._factors.values[factor][0] for factor in factors}
-            if not simplest:  # the call itself is beyond what is claimed
+            simpler = self._factors.fitting(call, {**chosen, **simplest})
+            if simplest and simpler == chosen:  # constant nodes leave lengths of src open, whatever `known` is
+                simpler = self._factors.fitting(call, {**chosen, "place": self._factors.values["place"][0]})
+            if simpler == chosen:  # the call itself is beyond what is claimed
                 other = next(others, None)
                 if other is None:
                     return None
                 call, _ = read_combination(self._factors, other)
-            chosen = self._factors.fitting(call, {**chosen, **simplest})
+                simpler = self._factors.fitting(call, chosen)
+            chosen = simpler
 
     def _types_of(self, way: OperationWay) -> list[str]:
         return [type_ for type_ in way.operation.types if self._claims.offers_type(type_)]

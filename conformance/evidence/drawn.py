@@ -6,17 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..draw.challenge import challenge
-from ..load.cases import read_entry, split_entries
-from ..model import Malformed, Place, Problem, Result, Spec
-from ..plan.memory import volume_of
+from ..model import Spec
 from ..plan.quick import QUICK, quick_rows
-from ..plan.rows import SEED, Plan, Row, drawn_number, row_of
+from ..plan.rows import SEED, Plan, drawn_number
 from ..plan.select import BadExpression, select_rows
 from ..system.terminal import count_noun
 from .results import Evidence, InvalidEvidence
-
-_MAX_ELEMENTS = 1 << 20
-"""Elements of src in a smallest case; if the drawn src is empty, that may have some."""
 
 
 def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence") -> Plan:
@@ -47,19 +42,6 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
             )
         rows.append(row)
     return replace(plan, rows=(*plan.rows, *rows))
-
-
-def smaller_row(row: Row, result: Result, spec: Spec) -> Row:
-    """Return the row of the smallest case that fails as a drawn row does; Malformed if its text is no case."""
-    entries = split_entries(result.case or "")
-    if len(entries) != 1:
-        raise Malformed((Problem(Place(row.id, 1), "the evidence has no case for it"),))
-    case, most = read_entry(entries[0], row.id, spec), max(volume_of(step.src) for step in row.case.steps)
-    if case.generated or any(volume_of(step.src) > max(most, _MAX_ELEMENTS) for step in case.steps):
-        raise Malformed((Problem(Place(row.id, 1), "the case in the evidence is not smaller"),))
-    keeps_type = case.shape_type == row.case.shape_type
-    shape_type = row.shape_type if keeps_type else row.signature.shape_types[0]
-    return row_of(case, row.signature, row.given, case.shape_type or shape_type, row.contracts)
 
 
 def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:

@@ -46,7 +46,7 @@ def choose_vectors(rows: Sequence[Row]) -> Choice:
     for row in rows:
         reasons = (words for start, words in _REASONS.items() if any(facet.startswith(start) for facet in row.facets))
         why = "several calls" if len(row.case.steps) > 1 else next(reasons, None)
-        if row.case.known != "all":  # also where shape arrives with run, which is no facet
+        if row.case.known != "all" or row.case.unknown_rank:  # also where shape arrives with run
             why = COMMON["unknown-src"]
         if why is None:
             groups.setdefault((row.case.id, row.type, row.shape_type), []).append(row)

@@ -28,27 +28,24 @@ def can_be_smaller(result: Result) -> bool:
     return not any(outcome.kind in DIED for outcome in result.outcomes)
 
 
-def add_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False) -> Result:
-    """Add the smallest case found that fails in the same way, and its result; it has steps if one call goes right.
+def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False) -> str:
+    """Return the smallest case found that fails in the same way, with steps if one call goes right.
 
     If `quick`, that is one call of the drawn case, or else all: on a slow backend more tries would take minutes.
     """
     smaller = _Smaller(row, result, adapter, claims)
-    found = one_call = smaller.find_in_fresh_process(replace(row.case, steps=row.case.steps[result.step :][:1]))
-    if one_call and not quick:
+    one_call = smaller.find_in_fresh_process(replace(row.case, steps=row.case.steps[result.step :][:1]))
+    if quick:
+        return write_as_drawn(*(one_call or (row, result)))
+    if one_call:
         smallest = shrink(one_call[0].case, smaller.find, one_call)
-        found = smaller.find_in_fresh_process(smallest[0].case) or one_call
-    elif not quick:
-        if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
-            reason = "the calls before it, which the same run makes again"
-            if row.case.concurrent > 1:
-                reason = "which thread comes first, or on calls before it"
-            why = f"# went right alone in a fresh process: it depends on {reason}\n"
-            return result._replace(case=why + write_as_drawn(row, result))
-        found = smaller.search_sequence()
-    if found is None or found[0] is row:
-        return result._replace(case=write_as_drawn(row, result))
-    return result._replace(case=write_as_drawn(*found), smaller=found[1])
+        return write_as_drawn(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
+    if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
+        reason = "the calls before it, which the same run makes again"
+        if row.case.concurrent > 1:
+            reason = "which thread comes first, or on calls before it"
+        return f"# went right alone in a fresh process: it depends on {reason}\n{write_as_drawn(row, result)}"
+    return write_as_drawn(*smaller.search_sequence())
 
 
 class _Smaller:

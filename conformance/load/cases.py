@@ -104,7 +104,7 @@ def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
     text = read_text(path, name)[0] or ""
     entries = split_entries(text) if is_printable(name) else []
     for entry in entries:
-        unread[entry.id] = UnreadCase(entry.rule, "\n    each:" in entry.text, partial(read_entry, entry, name, spec))
+        unread[entry.id] = UnreadCase(entry.rule, "\n    each:" in entry.text, partial(_read_entry, entry, name, spec))
     return unread if len(unread) == len(entries) else {}
 
 
@@ -127,8 +127,7 @@ def split_entries(text: str) -> list[YamlEntry]:
     return entries
 
 
-def read_entry(entry: YamlEntry, path: str, spec: Spec) -> Case:
-    """Read a case of a file; Malformed if it is none."""
+def _read_entry(entry: YamlEntry, path: str, spec: Spec) -> Case:
     content, problems = parse(entry.text, path, entry.line)
     require(problems)
     reader = _CaseReader(content[0], path, spec)

@@ -105,8 +105,6 @@ class Result(NamedTuple):
     """For a drawn row that failed: the smallest case found that fails in the same way, as YAML."""
     differing: Differing | None = None
     """For an answer with the right type and dims: the elements that differ; None if none does."""
-    smaller: Result | None = None
-    """The result of `case`; None if that is the row as drawn. What fails in it is blamed, not what was drawn beside."""
     milliseconds: int = 0
     """The time to call and judge the row; 0 if it was less than half of one, or no call was made."""
 
@@ -146,8 +144,6 @@ class Result(NamedTuple):
             record["resumed"] = True
         if self.case is not None:
             record["case"] = self.case
-        if self.smaller is not None:
-            record["smaller"] = self.smaller.to_json()
         return record
 
     @classmethod
@@ -158,12 +154,10 @@ class Result(NamedTuple):
         fields["step"] = record.get("step", 1) - 1
         if "differing" in record:
             fields["differing"] = Differing(**with_tuples(record["differing"]))
-        if "smaller" in record:
-            fields["smaller"] = cls.from_json(record["smaller"])
         return cls(**fields)
 
 
-_FORM = {
+RESULT_FORM = {
     "record": frozenset(("row",)),
     "row": str,
     "content?": [OrNull(re.compile("[0-9a-f]{16}"))],
@@ -175,7 +169,7 @@ _FORM = {
     "differing?": {"number": COUNT, "places": [COUNT], "got": [re.compile("[0-9a-f]{2,16}")]},
     "waiver?": COUNT,
     "resumed?": bool,
+    "case?": str,
 }
-RESULT_FORM = {**_FORM, "case?": str, "smaller?": _FORM}
 IDLE = (Outcome("none"),)
 """The outcomes of a row that was not called."""

@@ -42,6 +42,8 @@ from .contain import remove_places
 
 ARRAYS = (np.ndarray, np.generic)
 """An answer may be an array; NumPy turns an array of rank 0 into a scalar."""
+_MAX_BYTES_AGAIN = 1 << 30
+"""Bytes of an answer that is compared with the one before; a call that is made many times has a small src."""
 AnswerOrError = tuple[Any, BaseException | None]
 """What a call returned, or None and the exception that it raised."""
 
@@ -95,7 +97,8 @@ def what_it_did(answer: Any, error: BaseException | None) -> Any:
         return outcome if outcome.kind == "rejected" else None
     if error is not None or isinstance(type_ := named_type(answer), Exception):
         return None
-    return type_, dims_of_answer(answer), elements_of(answer)
+    dims = dims_of_answer(answer)
+    return type_, dims, None if size_of(type_, dims) > _MAX_BYTES_AGAIN else elements_of(answer)
 
 
 def conclude_call(step: RowStep, answer: Any, error: BaseException | None) -> Outcome:

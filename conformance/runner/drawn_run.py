@@ -95,10 +95,11 @@ class DrawnRun:
 
         If writing fails, a note says so.
         """
-        from ..hunt.write_drawn import add_smallest, can_be_smaller, write_as_drawn  # most runs have no such failure
+        from ..hunt.write_drawn import can_be_smaller, write_as_drawn, write_smallest  # most runs have no such failure
 
+        text = result.case
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
-            result = result._replace(case=write_as_drawn(row, result))
+            text = write_as_drawn(row, result)
             if can_be_smaller(result) and result.waiver is None:
-                result = add_smallest(row, result, another(), self._setup.claims, self.drawn.is_quick)
-        return result
+                text = write_smallest(row, result, another(), self._setup.claims, self.drawn.is_quick)
+        return result._replace(case=text)

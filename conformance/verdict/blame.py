@@ -61,19 +61,15 @@ class Blamer:
         self.needs = Needs(rules.values(), rows, results)
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
-    def blame(self, row: Row, result: Result, document: str, is_right_alone: bool = False) -> Blamed | None:
-        """Return the sentence that a failure breaks; None if nothing fails there, or only the adapter does.
-
-        `is_right_alone`: the failing call goes right without the calls before it.
-        """
+    def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
+        """Return the sentence that a failure breaks; None if nothing fails there, or only the adapter does."""
         if result.verdicts.get(document) not in BAD:
             return None
         at = failing_step(row, result, document)
         outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
         if outcome.kind in ("error", "none"):
             return None
-        broken = _ruling(ALONE) if is_right_alone else self._blame(row, at, result, document)
-        return Blamed(*broken, severity_of(outcome, meaning.kind))
+        return Blamed(*self._blame(row, at, result, document), severity_of(outcome, meaning.kind))
 
     def _blame(self, row: Row, at: int, result: Result, document: str) -> Broken:
         if row.case.concurrent > 1:  # no document speaks of programs that run at the same time

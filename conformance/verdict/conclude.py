@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ..adapter import FAMILIES, is_own
-from ..evidence.drawn import has_called_all, name_missed_rows, plan_of_run, smaller_row
+from ..evidence.drawn import has_called_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
@@ -219,12 +219,7 @@ def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str,
     blames: dict[str, dict[str, Blamed]] = {}
     for document, group in failing:
         for row in group.rows:
-            failing_row, result = row, results[row.id]
-            is_right_alone = result.went_right_alone
-            if result.smaller is not None and result.smaller.verdicts.get(document) in BAD:
-                failing_row, result = smaller_row(row, result, plan.suite.spec), result.smaller
-                is_right_alone = len(failing_row.case.steps) > 1
-            if blamed := blamer.blame(failing_row, result, document, is_right_alone):
+            if blamed := blamer.blame(row, results[row.id], document):
                 blames.setdefault(row.id, {})[document] = blamed
     return blames
 

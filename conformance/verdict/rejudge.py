@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..evidence.drawn import plan_of_run, smaller_row
+from ..evidence.drawn import plan_of_run
 from ..evidence.results import (
     Evidence,
     InvalidEvidence,
@@ -16,21 +16,7 @@ from ..evidence.results import (
     read_part,
     refuse_incomplete,
 )
-from ..model import (
-    BAD,
-    FAIL,
-    IDLE,
-    NOT_CLAIMED,
-    NOT_RUN,
-    WAIVED,
-    Claims,
-    Malformed,
-    Outcome,
-    Result,
-    Spec,
-    Verdict,
-    worst,
-)
+from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..model.types import WIDTH
 from ..plan.memory import answer_limit, dims_error, size_of
 from ..plan.rows import Plan, Row
@@ -94,8 +80,6 @@ def find_contradictions(plan: Plan, results: Mapping[str, Result], header: Mappi
         if result is not None:
             yield from _contradict_row(row, result, claims)
             yield from _contradict_waiver(row, result, header, blamer)
-            if result.smaller is not None:
-                yield from _contradict_smaller(row, result, result.smaller, plan.suite.spec, claims)
 
 
 def _contradict_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
@@ -120,19 +104,6 @@ def _contradict_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
         yield f"{row.id}: fails without a diagnosis"
     elif result.diagnosis is not None and not failed:
         yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
-
-
-def _contradict_smaller(row: Row, result: Result, smaller: Result, spec: Spec, claims: Claims) -> Iterator[str]:
-    """Say what is wrong with the result of the smallest case that fails as a drawn row does."""
-    try:
-        own = smaller_row(row, result, spec)
-    except Malformed as malformed:
-        yield f"{row.id}: `smaller`: {malformed.problems[0].what}"
-        return
-    if result.diagnosis != smaller.diagnosis or own.id.partition("[")[2] != smaller.row.partition("[")[2]:
-        yield f"{row.id}: `smaller` is not the result of the case beside it"
-        return
-    yield from _contradict_row(own, smaller, claims)
 
 
 def _misfit_of(row: Row, result: Result) -> str | None:

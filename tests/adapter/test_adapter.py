@@ -166,7 +166,7 @@ WRITTEN = {
     "a rank that is none": ("class It(Right):\n not_claimed = ('rank:many',)", "'rank:many', which is no facet"),
     "a member of what has none": (
         "class It(Right):\n not_claimed = ('chain:long',)", "'chain:long', which is no facet; did you mean 'chain'?"),
-    "mapped, the older word": ("class It(Right):\n mapped = ('special_zero',)", "is now `answers_special_zero = True`"),
+    "mapped, the older word": ("class It(Right):\n mapped = ('special_zero',)", "is now `answers_special_zero`"),
     "a bug for a refusal": ("class It(Right):\n refusals = (TypeError,)", "`refusals` names TypeError"),
     "another bug": ("class It(Right):\n refusals = (ValueError, AttributeError)", "`refusals` names AttributeError"),
     "more than everything": ("class It(Right):\n refusals = (BaseException,)", "`refusals` names BaseException"),

@@ -173,14 +173,18 @@ WHO = {"name": "it", "version": "1", "operations": ["StaticReshape"], "not_claim
     [
         ("name", None, "text"), ("version", 2, "text"), ("operations", "StaticReshape", "a list of names"),
         ("not_claimed", "chain", "a list of names"), ("not_claimed", ["chain", 1], "a list of names"),
-        ("answers_special_zero", 1, "true or false"),
-        ("detail", ["cpu"], "an object"),
+        ("answers_special_zero", 1, "true or false"), ("detail", ["cpu"], "an object"),
     ],
 )  # fmt: skip
 def test_a_description_with_a_field_of_another_type(key: str, value: object, due: str) -> None:
     assert messages.parse_description(WHO) == (Identity("it", "1"), Claims(("StaticReshape",), ("chain",)))
     with pytest.raises(messages.Fault, match=f"describe: '{key}' is .*, but should be {due}"):
         messages.parse_description({**WHO, key: value})
+
+
+def test_an_older_word_for_claims_is_not_overlooked() -> None:
+    with pytest.raises(messages.Fault, match="'leaves_out' is now 'not_claimed'"):
+        messages.parse_description({**WHO, "leaves_out": ["form"]})
 
 
 def test_a_request_holds_neither_case_nor_expectation(plan: Plan) -> None:

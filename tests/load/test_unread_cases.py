@@ -23,13 +23,13 @@ def _do_not_remember_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    read, plain = [], loading.read_entry
+    read, plain = [], loading._read_entry
 
     def read_entry(entry: Any, *more: Any) -> Any:
         read.append(entry.id)
         return plain(entry, *more)
 
-    monkeypatch.setattr(loading, "read_entry", read_entry)
+    monkeypatch.setattr(loading, "_read_entry", read_entry)
     return read
 
 
