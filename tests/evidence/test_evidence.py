@@ -94,7 +94,7 @@ def test_a_damaged_file_is_refused_with_its_own_message(path: Path, tmp_path: Pa
     ("record", "key"),
     [
         *(("header", key) for key in ("suite", "backend", "claims", "target", "environment", "started")),
-        *(("footer", key) for key in ("rows", "verdicts", "digest", "header", "notes", "canaries", "seconds")),
+        *(("footer", key) for key in ("rows", "verdicts", "digest", "header", "notes", "planted", "seconds")),
     ],
 )
 def test_a_header_or_footer_that_lacks_something_is_refused(path: Path, record: str, key: str) -> None:
