@@ -381,10 +381,7 @@ def test_rows_are_drawn_within_the_claims() -> None:
     assert drawn_rows(10, Claims(())) == []
 
 
-@pytest.mark.parametrize(
-    "facet",
-    [pytest.param(each, marks=[pytest.mark.slow] * (each != "unknown-src")) for each in dict.fromkeys(FAMILIES)],
-)
+@pytest.mark.parametrize("facet", builders.some_slow(dict.fromkeys(FAMILIES), ("unknown-src",)))
 def test_a_facet_that_is_not_claimed_ends_no_drawing(facet: str) -> None:
     """A constant node beside others leaves lengths of src open, whatever the factor `known` says."""
     claims = EVERYTHING._replace(not_claimed=(facet,))
