@@ -115,6 +115,11 @@ def attribute(id_: int, operand: Operand) -> Attribute:
 # ── building it ───────────────────────────────────────────────────────────────────────────────────
 
 
+def has_unknown_dims(graph: Graph) -> bool:
+    """Ask whether the library can compile a graph only once the dims of src are known."""
+    return graph.src.dims is None or None in graph.src.dims
+
+
 def logical_tensor(library: DnnLibrary, fields: TensorFields) -> LogicalTensor:
     tensor = LogicalTensor()
     at = c.byref(tensor)
@@ -323,7 +328,7 @@ class OneDnn:
                     raise Unsupported(f"type:{graph.src.type}")
                 raise Rejected("compile", "not supported, says dnnl_graph_partition_is_supported")
             handles.sort(key=lambda handle: min(ports(self.library, handle, "output"), default=0))  # along the chain
-            if graph.src.dims is None or None in graph.src.dims:
+            if has_unknown_dims(graph):
                 return OneDnnGraph(self.library, plan, handles, tensors, temporary.pop_all().close)
             parts = [Partition(self.library, handle, tensors, stack) for handle in handles]
             return OneDnnProgram(plan, parts, stack.pop_all().close)

@@ -14,8 +14,14 @@ resolve_dims.plant("later-nodes-may-infer-twice", "nodes-compose", "ME",
                    "Accepts several -1 in every node but the first; the first -1 is inferred and the others are 1.",
                    lambda call: call.resolve(shape=infer_only_first(call.shape)) if call.position else
                    call.resolve())  # fmt: skip
-resolve_dims.plant("six-nodes-at-most", "nodes-compose", "J", "Skips every node after the sixth.",
-                   lambda call: call.resolve() if call.position < 6 else call.src)  # fmt: skip
+
+
+def skip_nodes_after(most: int, number: str, last: str) -> None:
+    resolve_dims.plant(f"{number}-nodes-at-most", "nodes-compose", "J", f"Skips every node after the {last}.",
+                       lambda call: call.resolve() if call.position < most else call.src)  # fmt: skip
+
+
+skip_nodes_after(6, "six", "sixth")
 
 
 @resolve_dims("chains-copy-from-the-first", breaks="nodes-compose", classes="A")
@@ -91,10 +97,8 @@ def _(run: Run) -> Answer:
     return answer.reshape(split).swapaxes(1, 2).reshape(answer.shape)
 
 
-resolve_dims.plant("eight-nodes-at-most", "nodes-compose", "J", "Skips every node after the eighth.",
-                   lambda call: call.resolve() if call.position < 8 else call.src)  # fmt: skip
-resolve_dims.plant("thirty-two-nodes-at-most", "nodes-compose", "J", "Skips every node after the thirty-second.",
-                   lambda call: call.resolve() if call.position < 32 else call.src)  # fmt: skip
+skip_nodes_after(8, "eight", "eighth")
+skip_nodes_after(32, "thirty-two", "thirty-second")
 
 
 @read_graph("branches-before-the-last-are-dropped", breaks="same-volume", classes="E")

@@ -90,14 +90,19 @@ def write_and_wait(maker: Any, value: Any) -> None:
     maker.waits = False
 
 
+def move_through(buffer: Any, answer: np.ndarray[Any, Any]) -> Answer:
+    """The answer with the elements that are in a buffer once all threads have written theirs."""
+    write_and_wait(buffer, answer.tobytes())
+    return np.frombuffer(buffer.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
+
+
 @execute_run("one-buffer-for-all-threads", breaks="each-call-alone", classes="H")
 def _(run: Run) -> Answer:
     """Moves elements through a buffer that all programs share."""
     answer, maker = run.answer(), run.program.maker
     if isinstance(answer, Tensor) or not answer.nbytes or threading.current_thread() is threading.main_thread():
         return answer
-    write_and_wait(maker, answer.tobytes())
-    return np.frombuffer(maker.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
+    return move_through(maker, answer)
 
 
 @execute_run("one-buffer-for-the-threads-of-a-program", breaks="each-call-alone", classes="H")
@@ -108,8 +113,7 @@ def _(run: Run) -> Answer:
         return answer
     if run.src.strides == dense_strides(run.src):
         return answer
-    write_and_wait(program, answer.tobytes())
-    return np.frombuffer(program.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
+    return move_through(program, answer)
 
 
 class _Buffer:
@@ -126,9 +130,7 @@ def _(run: Run) -> Answer:
     answer = run.answer()
     if isinstance(answer, Tensor) or threading.active_count() < 10:
         return answer
-    buffer = _BUFFERS[next(_NUMBERS) % 8]
-    write_and_wait(buffer, answer.tobytes())
-    return np.frombuffer(buffer.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
+    return move_through(_BUFFERS[next(_NUMBERS) % 8], answer)
 
 
 @execute_run("one-src-for-all-threads", breaks="each-call-alone", classes="H")

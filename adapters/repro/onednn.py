@@ -8,7 +8,7 @@ from conformance.plan.memory import strides_of, volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from ..onednn import Blueprint, Op, TensorFields, blueprint
+from ..onednn import Blueprint, Op, TensorFields, blueprint, has_unknown_dims
 from .plain import checked_steps, python
 from .script import Parts, memory, memory_layout, source_of
 
@@ -156,7 +156,7 @@ def write_script(row: Row, backend: str) -> Parts:
         if step.large:
             raise Unsupported("large")
         graph, source = step.graph, step.source
-        if graph.src.dims is None or None in graph.src.dims:  # the library compiles when the lengths are known
+        if has_unknown_dims(graph):
             strides = strides_of(source.dims, source.layout, WIDTH[source.type])
             graph = graph._replace(src=Declared(source.type, source.dims, strides))
         plan = blueprint(graph)

@@ -80,10 +80,10 @@ def check_requirements(names: Sequence[str] | None, plan: Plan) -> tuple[str, ..
 def read_claims(path: Path) -> Claims:
     content, problems = read_file(path, "claims")
     require([problem._replace(place=Place(str(path), problem.place.line)) for problem in problems])
-    unknown = [(at, facet) for at, facet in enumerate(content.get("not_claimed", ())) if facet not in FACETS]
-    places = [Place(str(path), line_of(content, ("not_claimed", at))) for at, _ in unknown]
-    whats = [f"not_claimed has {describe_no_facet(facet)}" for _, facet in unknown]
-    require([*map(Problem, places, whats)])
+    require([
+        Problem(Place(str(path), line_of(content, ("not_claimed", at))), f"not_claimed has {describe_no_facet(facet)}")
+        for at, facet in enumerate(content.get("not_claimed", ())) if facet not in FACETS
+    ])  # fmt: skip
     return Claims.from_json(content)
 
 

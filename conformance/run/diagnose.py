@@ -32,8 +32,29 @@ _ELEMENTS_AT_ONCE = 1 << 16
 _MANY_VALUES = 9
 """Different values that no change of single elements makes one."""
 
-_FLOAT = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10), "f64": (11, 52)}
-"""Bits of exponent and fraction."""
+
+class _Float(NamedTuple):
+    """The bits of a type of numbers, without the sign."""
+
+    exponent_bits: int
+    fraction_bits: int
+
+    @property
+    def size(self) -> int:
+        """All bits but the sign."""
+        return (1 << (self.exponent_bits + self.fraction_bits)) - 1
+
+    @property
+    def fraction(self) -> int:
+        """The bits of the fraction, which is also the greatest subnormal number."""
+        return (1 << self.fraction_bits) - 1
+
+    @property
+    def infinity(self) -> int:
+        return self.size - self.fraction
+
+
+_FLOAT = {"f32": _Float(8, 23), "bf16": _Float(8, 7), "f16": _Float(5, 10), "f64": _Float(11, 52)}
 
 
 def diagnose(
@@ -114,9 +135,7 @@ def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
     """Ask whether the elements differ only in the sign of zeros and in the bits of NaNs."""
     if type_ not in _FLOAT:
         return False
-    exponent_bits, fraction_bits = _FLOAT[type_]
-    size = (1 << (exponent_bits + fraction_bits)) - 1
-    infinity = size - (1 << fraction_bits) + 1
+    size, infinity = _FLOAT[type_].size, _FLOAT[type_].infinity
     for at in range(0, want.size, _ELEMENTS_AT_ONCE):
         part = slice(at, at + _ELEMENTS_AT_ONCE)
         different = want[part] != got[part]
@@ -130,8 +149,7 @@ def _are_flushed(type_: str, want: Bits, got: Bits) -> bool:
     """Ask whether all subnormal numbers became 0, and nothing else changed."""
     if type_ not in _FLOAT:
         return False
-    exponent_bits, fraction_bits = _FLOAT[type_]
-    size, fraction = (1 << (exponent_bits + fraction_bits)) - 1, (1 << fraction_bits) - 1
+    size, fraction = _FLOAT[type_].size, _FLOAT[type_].fraction
     for at in range(0, want.size, _ELEMENTS_AT_ONCE):
         old, new = want[at : at + _ELEMENTS_AT_ONCE], got[at : at + _ELEMENTS_AT_ONCE]
         is_subnormal = (old & size > 0) & (old & size <= fraction)
@@ -210,22 +228,18 @@ def _are_rounded(type_: str, want: Bits, got: Bits, other: str) -> bool:
 
     A 0 or an infinity alone shows nothing: it may be an element that was lost.
     """
-    exponent_bits, fraction_bits = _FLOAT[type_]
-    size = (1 << (exponent_bits + fraction_bits)) - 1
-    are_numbers = (want & size) <= size - (1 << fraction_bits) + 1
+    size, infinity = _FLOAT[type_].size, _FLOAT[type_].infinity
+    are_numbers = (want & size) <= infinity
     want, got = want[are_numbers], got[are_numbers]
     fits, differs = _round_through(other, type_, want) == got, want != got
-    telling = differs & ((got & size) != 0) & ((got & size) != size - (1 << fraction_bits) + 1)
+    telling = differs & ((got & size) != 0) & ((got & size) != infinity)
     return bool(np.any(differs) and (np.all(fits) or (np.all(fits[telling]) and np.any(telling))))
 
 
 def _way(type_: str, want: int, got: int, rounded: str | None) -> str:
     """Name the change of one element; `rounded`: the name if a conversion to another type and back explains it."""
-    exponent_bits, fraction_bits = _FLOAT[type_]
-    sign = 1 << (exponent_bits + fraction_bits)
-    fraction = (1 << fraction_bits) - 1
-    infinity = sign - fraction - 1
-    quiet = 1 << (fraction_bits - 1)
+    kind = _FLOAT[type_]
+    sign, fraction, infinity, quiet = kind.size + 1, kind.fraction, kind.infinity, 1 << (kind.fraction_bits - 1)
     size, same = want & ~sign, got & ~sign
     if size > infinity:
         return _nan_way(want, got, sign, infinity, quiet)

@@ -352,13 +352,14 @@ class Session:
     def _read_tensor(self, result: Reply, call: SentCall) -> Tensor | RemoteError:
         """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
+        no_size = Fault(f"'bytes' is {quote(size)}, but should be the size of the payload")
         if type(size) is not int or size < 0:
-            raise Fault(f"'bytes' is {quote(size)}, but should be the size of the payload")
+            raise no_size
         announced = type_and_dims(result, size)
         if at is None:
             self._check_size(announced, size, call)
         if limit and size > limit:
-            raise Fault(f"'bytes' is {quote(size)}, but should be the size of the payload")
+            raise no_size
         if at is None:
             memory = self.process.read_payload(size, self._until, "run")
         else:
