@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do one job of this repository in the environment .venv, which is made on first use.
 
-    python3 make.py report    certify the NumPy reference; the report goes to build/reference
+    python3 make.py report    test the NumPy reference; the report goes to build/reference
     python3 make.py test      run the tests, without the slow ones
     python3 make.py lint      ruff and mypy
     python3 make.py bench     the benchmark

@@ -204,7 +204,7 @@ class Run:
 def run(  # noqa: PLR0913 - each is an option of the command
     adapter: str | type, *, select: str | None = None, quick: bool = False, operations: Sequence[str] = (),
     documents: Sequence[str] = (), types: Sequence[str] = (), drawn_rows: int | None = None, jobs: int = 1,
-    timeout: float | None = None, isolation: Literal["worker", "case", "none"] | None = None,
+    timeout: float | None = None, isolation: Literal["worker", "row", "none"] | None = None,
     waivers: File | Sequence[File] | None = None, suite: File | None = None, out: File | None = None,
 ) -> Run:  # fmt: skip
     """Run the suite as `conformance run` does. Each keyword is the option of that name, but `select` is -k.

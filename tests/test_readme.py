@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from conformance.cli.commands import COMMANDS, parser_of
+from conformance.draw.combinations import count_combinations
 from conformance.load.spec import load_spec
 from conformance.model import BLAMES
 from tests.builders import ROOT
@@ -20,6 +21,12 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     assert len(text.splitlines()) <= 150
     local = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert [link for link in local if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_says_how_many_combinations_there_are() -> None:
+    said = re.search(r"some ([0-9,]+) computed calls", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert said
+    assert int(said[1].replace(",", "")) == round(count_combinations(), -2)
 
 
 def test_the_readme_shows_commands_that_there_are() -> None:

@@ -161,7 +161,7 @@ def is_reference(backend: str) -> bool:
 
 
 def is_own(backend: str) -> bool:
-    """True for the reference and the planted backends, which are plain Python and safe in the process of a run."""
+    """Ask if a name is short for the reference or a planted backend: plain Python, safe in the process of a run."""
     return backend == REFERENCE or backend.startswith("broken:")
 
 

@@ -53,6 +53,9 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
         problem = checks.simple_call()
         yield Check.of("answer", f"{checks.type}[2, 3] → [3, 2] comes back as a tensor", problem)
         if checks.answers:  # the other checks would report the same fault
+            if checks.claims.answers_special_zero:
+                sound = f"special_zero copies: {checks.type}[2, 3] by (0, 3) → [2, 3]"
+                yield Check.of("special_zero", sound, checks.copied_zero())
             yield from checks.rejection()
             if isinstance(adapter, Isolated):  # a process with limited memory
                 yield checks.volume()
@@ -93,12 +96,12 @@ class _Checks:
     # ── one call ──
 
     def step(self, type_: str, dims: tuple[int, ...], shape: tuple[int, ...], layout: Layout = "dense",
-             bits: str | None = None, start: int = 0) -> RowStep:  # fmt: skip
+             bits: str | None = None, start: int = 0, special_zero: bool = False) -> RowStep:  # fmt: skip
         strides = strides_of(dims, layout, WIDTH[type_]) if layout in STRIDED else None
         operation = self.spec.operations.get(self.operation)
         given = operation is not None and "attribute" in operation.shape_passed_as
         values = shape if given else None
-        node = Node(self.operation, Operand("s64", (len(shape),), values), Operand("bool", (), (False,)))
+        node = Node(self.operation, Operand("s64", (len(shape),), values), Operand("bool", (), (special_zero,)))
         graph = Graph(Declared(type_, dims, strides), (node,))
         arriving = () if given else (("s64", (len(shape),), shape),)
         return RowStep(graph, TensorSpec(type_, dims, layout, bits, start), arriving, False, (), False)
@@ -115,12 +118,18 @@ class _Checks:
         yield Check.of("identity", f"{name} {version}", None if version.strip() else problem)
         operations, left_out = ", ".join(self.claims.operations), ", ".join(self.claims.not_claimed) or "nothing"
         problem = "no operation is claimed; name at least one of those it offers"
-        yield Check.of("claims", f"{operations}; leaves out {left_out}", None if operations else problem)
+        yield Check.of("claims", f"{operations}; does not claim {left_out}", None if operations else problem)
 
     def simple_call(self) -> str | None:
         step, outcome = self.call(self.type, (2, 3), (3, 2))
         self.answers = outcome.kind == "tensor"
         return _problem(step, outcome, (3, 2))
+
+    def copied_zero(self) -> str | None:
+        """Check that an adapter does what it says by `answers_special_zero`; or its library would get the blame."""
+        step, outcome = self.call(self.type, (2, 3), (0, 3), special_zero=True)
+        problem = _problem(step, outcome, (2, 3))
+        return problem and f"[2, 3] by (0, 3) with special_zero: {problem}; copy lengths, or drop answers_special_zero"
 
     def rejection(self) -> Iterator[Check]:
         """Check that calls which every document forbids come back as Rejected."""

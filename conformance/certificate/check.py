@@ -159,7 +159,7 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
         verified = verify_content(content, plan)
     except OtherSuite as other:
         what = f"was certified, as it says, {describe_scope(statement.predicate)}; {other.change}"
-        other.args = (f"{statement.path}: {what}; verify it with that version, or ask for a new run",)
+        other.args = (f"{statement.path}: {what}; verify it with that suite, or ask for a new run",)
         raise
     evidence, conclusion = verified.evidence, verified.conclusion
     if verified.mismatches or conclusion is None or evidence is None:
@@ -179,7 +179,7 @@ def _refuse_other_suite(path: Path, said: Record, plan: Plan) -> None:
     due = suite_record(plan.suite.spec, plan.suite.digest)
     for key in due:
         if said[key] != due[key]:
-            raise InvalidEvidence(f"{path}: the {key} of the suite there and here differ; verify it with that version")
+            raise InvalidEvidence(f"{path}: the {key} of the suite there and here differ; verify it with that suite")
 
 
 def _check_digest(content: FolderContent, due: str) -> None:

@@ -119,7 +119,7 @@ def _draw_badge(statement: RecordFile, level: str) -> str:
     if scope:
         types = ", ".join(dict.fromkeys(type_ for types in scope.values() for type_ in types))
         parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
-    if own["leavesOut"] or len(set(scope.values())) > 1:
+    if own["notClaimed"] or len(set(scope.values())) > 1:
         parts.append("with limits")
     parts.append(describe_run(level, own["started"], own["version"], _suite_of(predicate)))
     name = f"{own['backend']['name']} {own['backend']['version']}"

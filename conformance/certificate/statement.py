@@ -72,7 +72,7 @@ CHALLENGE_FORM = {
 }  # fmt: skip
 _OWN_FORM = {
     "level": frozenset(("self-tested", "challenged")), "backend": _BACKEND, "by": OrNull(_NAME),
-    "operations": [str], "leavesOut": [str], "started": _is_time, "validUntil": _is_time, "version": _NAME,
+    "operations": [str], "notClaimed": [str], "started": _is_time, "validUntil": _is_time, "version": _NAME,
     "environment": str, "notNamed": [str], "summary": [str], "challenge": OrNull(SHA256),
 }  # fmt: skip
 STATEMENT_FORM = {
@@ -204,7 +204,7 @@ def statement_of(
             EXTENSION: {
                 "level": level_of(evidence.footer, challenge), "backend": _backend_of(header),
                 "by": header.get("by"),
-                "operations": list(evidence.claims.operations), "leavesOut": list(evidence.claims.not_claimed),
+                "operations": list(evidence.claims.operations), "notClaimed": list(evidence.claims.not_claimed),
                 "started": header["started"], "validUntil": in_days(days, started),
                 "version": header["suite"]["version"],
                 "environment": f"{header['environment']['system']} {header['environment']['machine']}, "

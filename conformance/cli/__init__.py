@@ -1,1 +1,1 @@
-"""The `conformance` command: one module for each subcommand."""
+"""The `conformance` command: a module for each subcommand, and what several of them share."""

@@ -53,8 +53,8 @@ def add_options(parser: Parser) -> None:
     parser.path("--challenge", "FILE", "the issuer's challenge to the commitment in --out")
     add_key(parser)
     parser.add_argument("--days", type=days, default=365, metavar="N", help="days of validity (365)")
-    text = "worker: a process for the backend (the default); case: a process for each row"
-    parser.add_argument("--isolation", choices=("worker", "case"), default="worker", help=text)
+    text = "worker: a process for the backend (the default); row: a process for each row"
+    parser.add_argument("--isolation", choices=("worker", "row"), default="worker", help=text)
     parser.path("--out", "DIR", "where the certificate goes (conformance-certificate)")
 
 

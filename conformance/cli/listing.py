@@ -22,7 +22,7 @@ from .parser import Parser
 _LEVEL_STYLES = {"must": "bold", "may": "dim", "decided": "cyan", "silent": "yellow", "capacity": "yellow"}
 
 EXAMPLES = """\
-  conformance list rules decided               a level: must, may, silent or decided
+  conformance list rules decided               a level: must, decided, capacity, silent or may
   conformance list findings static-oneapi      a document
   conformance list findings defect             a kind: defect, disagreement or silence
   conformance list cases zero-copies           a rule

@@ -31,7 +31,9 @@ class Parser(argparse.ArgumentParser):
         name, _, rest = message.removeprefix("argument ").partition(": ")
         text = f"{name}: {rest}" if message.startswith("argument ") else message
         if choice := _CHOICE.fullmatch(rest):
-            raise Usage(f"{name}: {describe_unknown('value', choice[1], re.findall(r'[A-Za-z][A-Za-z-]*', choice[2]))}")
+            raise Usage(
+                f"{name}: {describe_unknown('value', choice[1], re.findall(r'[A-Za-z][A-Za-z0-9-]*', choice[2]))}"
+            )
         text = text.replace("expected one argument", "a value is missing").replace("OPTION", name)
         raise Usage(f"{text}; see `{self.prog} --help`")
 

@@ -32,7 +32,7 @@ def add_options(parser: Parser) -> None:
     text = "the folder of the site: results, reports, certificates, annotated documents, playground"
     parser.add_argument("folder", type=path, metavar="DIR", help=text)
     text = "the folder of a whole run or of a certificate, to be put into DIR"
-    parser.add_argument("runs", nargs="*", type=path, metavar="RUN", help=text)
+    parser.add_argument("runs", nargs="*", default=[], type=path, metavar="RUN", help=text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -65,8 +65,8 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--drawn-rows", type=whole, metavar="N", help=text)
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
-    text = "worker: a process for the backend (the default); case: a process for each row; none: this process"
-    parser.add_argument("--isolation", choices=("worker", "case", "none"), help=text)
+    text = "worker: a process for the backend (the default); row: a process for each row; none: this process"
+    parser.add_argument("--isolation", choices=("worker", "row", "none"), help=text)
     add_jobs(parser)
     text = "rows of a case and operation that hang before the others are not run (%(default)s; 0: no limit)"
     parser.add_argument("--max-hangs", type=whole, default=DEFAULT_HANGS.max_hangs, metavar="N", help=text)

@@ -404,10 +404,11 @@ def check_format(header: Mapping[str, Any], path: Path, format_: Format) -> None
     if header.get("record") != "header" or not isinstance(name, str):
         raise InvalidEvidence(f"{path}:1: is no header of {format_.name}; {format_.hint}")
     if name != format_.name:
-        made = header.get("suite", {}).get("version") if isinstance(header.get("suite"), dict) else None
-        by = f", as suite {quote_json(made)} wrote it" if made else ""
+        suite = header["suite"] if isinstance(header.get("suite"), dict) else {}
+        digest = suite.get("digest")
+        by = f", as the suite {quote_json(digest[:12])} wrote it" if isinstance(digest, str) else ""
         what = f"is in the format {quote_json(name)}{by}, and this suite reads {format_.name}"
-        raise OtherFormat(f"{path}:1: {what}; read it with that version, or {format_.work} again")
+        raise OtherFormat(f"{path}:1: {what}; read it with that suite, or {format_.work} again")
 
 
 class _NotJson(InvalidEvidence):

@@ -87,7 +87,7 @@ class Target:
     """The expression given with -k, or `--quick`; either makes a run incomplete."""
     large: bool = False
     require: tuple[str, ...] = ()
-    """Facets, documents and types that the backend must claim."""
+    """Facets, operations and types that the backend must claim, and documents to which it must conform."""
     shard: str | None = None
     """`2/3`: the second of three parts of the rows."""
     lf: str | None = None
@@ -159,7 +159,7 @@ _HEADER_FORM = {
     "backend": {**BACKEND_FORM, "digest": OrNull(str)},
     "target": TARGET_FORM,
     "by?": str,
-    "isolation?": frozenset(("worker", "case", "none")),
+    "isolation?": frozenset(("worker", "row", "none")),
     "waivers?": [_WAIVER_FORM],
     "folders?": MapOf(str),
     "limits?": {"timeout?": Number(0, 1e9), "memory?": COUNT},

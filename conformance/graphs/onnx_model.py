@@ -55,13 +55,13 @@ def _explain(what: str) -> Iterator[None]:
 
 def read_onnx(path: Path) -> OnnxModel:
     """Return the model of a file; UnreadableModel if the package onnx is missing or the file is no ONNX."""
+    content = content_of(path, MAX_BYTES)
     try:
         onnx = importlib.import_module("onnx")
         importlib.import_module("onnx.shape_inference")
         importlib.import_module("onnx.inliner")
     except ImportError:
         raise UnreadableModel("ONNX is read with the package onnx; pip install 'reshape-conformance[graphs]'") from None
-    content = content_of(path, MAX_BYTES)
     with _explain(f"not ONNX, or cut short after byte {len(content):,}"):
         proto = onnx.ModelProto.FromString(content)
     if not proto.graph.node and not proto.graph.input:

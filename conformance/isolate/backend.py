@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .protocol.opened import OpenedFiles
     from .protocol.remote import Remote
 
-Isolation = Literal["worker", "case", "none"]
+Isolation = Literal["worker", "row", "none"]
 _MAX_CALLS_AHEAD, _MAX_BYTES_AHEAD = 32, 1 << 13
 """Calls that are sent together to a process, and the bytes that each may have. This saves 15 % CPU time with numpy."""
 _JUDGE_TOO = ("LD_PRELOAD", "LD_AUDIT", "PYTHONHOME")
@@ -127,7 +127,7 @@ def run_rows(
     rest = iter(rows)
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None
-    if isolation == "case" and isinstance(adapter, Isolated):
+    if isolation == "row" and isinstance(adapter, Isolated):
         for row in _until_given_up(rest, remote, policy.budget):
             adapter.renew()
             yield from run([row], adapter, claims, hangs)

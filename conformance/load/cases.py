@@ -111,7 +111,7 @@ def _find_unread(path: Path, spec: Spec) -> dict[str, UnreadCase]:
 def split_entries(text: str) -> list[YamlEntry]:
     """Split the text of a file into its cases, without reading it as YAML.
 
-    None if one does not begin with its id and rule, or if another key follows them.
+    None at all if one does not begin with its id and rule, or if another key follows them.
     """
     begins = list(_BEGIN.finditer(text))
     if begins and _KEY_OF_FILE.search(text, begins[0].start()):

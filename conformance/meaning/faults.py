@@ -1,4 +1,4 @@
-"""Which known faults a call may meet, and which one explains that it failed."""
+"""Which known faults a call may meet."""
 
 from __future__ import annotations
 

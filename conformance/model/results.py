@@ -102,7 +102,7 @@ class Result(NamedTuple):
     resumed: bool = False
     """Whether the result is from an earlier run that was interrupted."""
     case: str | None = None
-    """For a drawn row that failed: the smallest case found that fails in the same way, as YAML."""
+    """For a drawn row that failed, as YAML: the smallest case found that fails in the same way, or the row as drawn."""
     differing: Differing | None = None
     """For an answer with the right type and dims: the elements that differ; None if none does."""
     milliseconds: int = 0

@@ -1,4 +1,4 @@
-"""Run the planted backends in every certified run, in the same way: if one is not caught, no verdict holds."""
+"""Run the planted backends of a run: if one is not caught, no verdict holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decide which rows a shard of a run has, and put the shards of one run together."""
+"""Put the shards of one run together, and say what one of them lacks."""
 
 from __future__ import annotations
 

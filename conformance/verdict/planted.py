@@ -1,4 +1,4 @@
-"""The planted backends: our own wrong backends, which every run and every sweep must catch."""
+"""The planted backends that a run or a sweep calls beside the one under test, and must catch."""
 
 from __future__ import annotations
 

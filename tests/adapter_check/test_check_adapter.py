@@ -128,6 +128,10 @@ BROKEN = {
     "converts": (
         "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).astype('f8')\n",
         "answer: the answer's type is f64, src's is f32"),
+    "says that it copies zeros": (
+        "    answers_special_zero = True\n"
+        "    def reshape(self, src, shape, special_zero):\n        return src.reshape(shape).copy()\n",
+        "special_zero: [2, 3] by (0, 3) with special_zero: a legal call came back as rejected"),
     "bytes swapped": (
         "    def reshape(self, src, shape, special_zero):\n"
         "        return src.copy().view(f'u{src.itemsize}').byteswap().view(src.dtype).reshape(shape)\n",

@@ -98,7 +98,7 @@ def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) 
     started = read(lab.folder / RESULTS).header["started"][:10]
     scope = "static-oneapi (f32), static-graph-v0.9 (f32), static-spec-v0.9 (f32)"
     assert f"was certified, as it says, for {scope} (challenged {started}, suite" in said.err
-    assert "; 1 case was added since; verify it with that version, or ask for a new run" in said.err
+    assert "; 1 case was added since; verify it with that suite, or ask for a new run" in said.err
     data = cli(*words, "--json").expect(1).data
     assert (data["good"], data["cases_added"], data["cases_missing"]) == (False, 1, 0)
     cli("publish", lab.home, "--suite", lab.suite).expect(1)

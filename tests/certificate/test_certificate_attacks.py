@@ -272,7 +272,7 @@ OTHERWISE: dict[str, Callable[[Json], object]] = {
     "warns of nothing that was waived": lambda s: s["predicate"]["warnedTests"].append("static-oneapi/f32"),
     "calls a pass a failure": lambda s: s["predicate"].update(result="FAILED"),
     "names another operation": put_own("operations", ["StaticReshape", "Reshape-1"]),
-    "leaves nothing out": put_own("leavesOut", []),
+    "leaves nothing out": put_own("notClaimed", []),
     "names another backend": put_own("backend", {"name": "other", "version": "1", "adapter": None}),
     "names another version": lambda s: s["predicate"][EXTENSION]["backend"].update(version="99"),
     "names another suite version": put_own("version", "99.0 certified by ISO"),

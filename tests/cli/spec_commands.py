@@ -37,6 +37,8 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "no-such-sources": (["check", "--sources", "no such"], "does not exist"),
     "no-value": (["check", "--sources"], "a value is missing"),
     "option-twice": (["meaning", "--src", "1", "--src", "2"], "given twice"),
+    "export-unknown": (["export", "smt", "--out", "x"], "unknown value 'smt'; did you mean 'smt2'?"),
+    "publish-nothing": (["publish"], "the following arguments are required: DIR; see"),
     "list-nothing": (["list"], "say what to list"),
     "list-unknown": (["list", "ruels"], "unknown list 'ruels'; did you mean 'rules'"),
     "verify-nothing": (["verify"], "name what to verify"),

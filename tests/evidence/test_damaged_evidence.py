@@ -64,8 +64,8 @@ def test_rewritten_evidence_is_refused_by_every_reader(command: Command, reader:
 def test_evidence_of_an_older_format_is_not_called_damaged(command: Command, reader: str) -> None:
     rewrite(run_once(command), lambda records: records[0].update(format="reshape-conformance-results-1"))
     said = read_by(command, reader, command.out).expect(2)
-    assert 'is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it' in said.err
-    assert "read it with that version, or run again" in said.err
+    assert 'is in the format "reshape-conformance-results-1", as the suite "' in said.err
+    assert "read it with that suite, or run again" in said.err
 
 
 def test_a_row_with_right_dims_and_no_content_is_refused(command: Command) -> None:

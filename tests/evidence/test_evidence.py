@@ -46,7 +46,7 @@ SPOILT: dict[str, tuple[Callable[[Lines, Lines], Lines], str]] = {
     "no header": (lambda lines, other: lines[1:], ":1: is no header"),
     "an older format": (
         replace(b"results-4", b"results-1", 0),
-        ':1: is in the format "reshape-conformance-results-1", as suite "0.1.0" wrote it, and this suite reads'),
+        ':1: is in the format "reshape-conformance-results-1", as the suite "'),
     "a line cut off": (lambda lines, other: [*lines[:3], lines[3][:40]], ":4: the line is cut off"),
     "the footer cut off": (lambda lines, other: [*lines[:-1], lines[-1][:-1]], ":10: the line is cut off"),
     "a line cut off in the middle": (

@@ -1,5 +1,6 @@
 """`conformance check-graph` decides the reshapes of a model file for each length, and says what it cannot decide."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,9 @@ def test_one_bad_file_does_not_hide_the_others(tmp_path: Path, cli: Cli) -> None
     said = cli("check-graph", good, str(tmp_path / "nowhere.json"), str(tmp_path)).expect(2).out
     assert "same-volume" in said
     assert said.count("unreadable:") == 2
+
+
+def test_a_missing_file_is_not_a_missing_package(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)  # as if it were not installed
+    said = cli("check-graph", tmp_path / "no.onnx").expect(2).out
+    assert "cannot be read: No such file or directory" in said

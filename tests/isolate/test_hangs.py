@@ -91,7 +91,7 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("isolation", "most"), [("worker", 1), ("case", 2)])
+@pytest.mark.parametrize(("isolation", "most"), [("worker", 1), ("row", 2)])
 def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation: Isolation, most: int) -> None:
     of_case = [row for row in plan.rows if row.case.id == "infer-at-the-end"]
     asked = [row for row in of_case if row.operation == "Reshape-1" or row.type == "f32"]

@@ -348,6 +348,6 @@ def test_a_copy_ends_with_its_prefork_process(library: CountedLibrary) -> None:
 def test_each_row_in_its_own_process_imports_once(library: CountedLibrary) -> None:
     library.remotes.append(remote := worker(library.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]
-    list(run_remote(remote, rows, "case"))
+    list(run_remote(remote, rows, "row"))
     assert remote.generation == 1 + len(rows)
     assert library.imports < len(rows) // 2

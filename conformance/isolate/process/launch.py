@@ -45,7 +45,7 @@ class Limits(NamedTuple):
     seconds: float = 20.0
     """For one request."""
     start_seconds: float = 120.0
-    """To start, and to describe itself."""
+    """To start and describe itself, and for each call until one was answered."""
     memory: int = 16 << 30
     """Bytes of address space; 0: no limit."""
     stop_seconds: float = 2.0
