@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from itertools import islice
@@ -17,7 +16,7 @@ from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, Spec
 from ..run.contain import quiet_backend
-from ..sweep.blocks import Block, SweepRequest, blocks_of, is_too_large, list_variants
+from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import Lost, close_backend, context_of
 from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, SweepResults, SweepWriter, clear, header_of, salvage
@@ -28,7 +27,7 @@ from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say, table
 from ..verdict import planted
 from .arguments import Usage, emit, load_spec_of, refuse_unknown
-from .parser import Parser, shard, whole
+from .parser import Parser, whole
 from .request import check_names
 from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, read_limits
 
@@ -49,7 +48,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--max-dim", type=whole, required=True, metavar="D", help=text)
     parser.many("--layout", "LAYOUT", "how src lies in memory (dense)")
     add_jobs(parser)
-    parser.add_argument("--shard", type=shard, metavar="I/N", help="only the I-th of N parts of the calls")
     parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
     parser.path("--out", "DIR", "where the results go (conformance-sweep)")
     add_isolation(parser)
@@ -57,7 +55,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Sweep, write the results and show them; return 1 if a call failed, 4 if only a shard was swept."""
+    """Sweep, write the results and show them; return 1 if a call failed."""
     spec = load_spec_of(args.suite)
     request = _read_request(args, spec)
     folder = args.out or DEFAULT_OUT
@@ -71,26 +69,13 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--resume: {refused}") from None
     finally:
         close_backend()
-    code, why = _conclude(args.shard, results)
+    code, why = _conclude(results)
     if args.json:
         emit({**results.header, **results.footer, "exit_code": code, "why": why, "out": str(folder / FILE)})
     else:
         _show(results, code, why)
         say(f"results: {folder / FILE}")
     return code
-
-
-def _blocks(request: SweepRequest, shard_: str | None) -> Iterator[Block]:
-    blocks = blocks_of(request.domain)
-    if not shard_:
-        return blocks
-    number, _, count = shard_.partition("/")
-    return islice(blocks, int(number) - 1, None, int(count))
-
-
-def _count_calls(request: SweepRequest, shard_: str | None) -> int:
-    size = sum(block.calls for block in _blocks(request, shard_)) if shard_ else request.domain.size
-    return size * len(request.ways)
 
 
 def _count_failures(request: SweepRequest, name: str) -> int:
@@ -106,11 +91,11 @@ def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: 
     failures = {name: _count_failures(request, name) for name in planted.SWEPT}
     with quiet_backend():
         who = context_of(request).who
-    header, path = header_of(request, spec, who, args.shard), folder / FILE
-    due = (block.calls * len(request.ways) for block in _blocks(request, args.shard))
+    header, path = header_of(request, spec, who), folder / FILE
+    due = (block.calls * len(request.ways) for block in blocks_of(request.domain))
     done = salvage(path, header, due) if args.resume and part_of(path).exists() else []
     if not args.json:
-        _announce(request, args.shard)
+        _announce(request)
     writer = SweepWriter(path.parent, header, done)
     began = time.perf_counter()
     try:
@@ -126,8 +111,8 @@ def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: 
 
 def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer: SweepWriter) -> list[str]:
     """Run and write the blocks that the writer does not have; return notes on what else the backend did."""
-    rest, due = (islice(_blocks(request, args.shard), writer.resumed, None) for _ in range(2))
-    progress = Progress("sweeping", _count_calls(request, args.shard))
+    rest, due = (islice(blocks_of(request.domain), writer.resumed, None) for _ in range(2))
+    progress = Progress("sweeping", request.calls)
     take = partial(run_block, request, who=who)
     tallies = run_in_processes(args.jobs, take, rest) if args.jobs > 1 else (take(block) for block in rest)
     with closing(progress), quiet_backend() as notes, closing(tallies):
@@ -152,14 +137,12 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     )  # fmt: skip
 
 
-def _announce(request: SweepRequest, shard_: str | None) -> None:
+def _announce(request: SweepRequest) -> None:
     ways = count_noun(len(request.ways), "way")
-    say(f"{request.domain}, each in {ways} of calling: {count_noun(request.domain.size * len(request.ways), 'call')}")
-    if shard_:
-        say(f"shard {shard_} of them: {count_noun(_count_calls(request, shard_), 'call')}")
+    say(f"{request.domain}, each in {ways} of calling: {count_noun(request.calls, 'call')}")
 
 
-def _conclude(shard_: str | None, results: SweepResults) -> tuple[int, str]:
+def _conclude(results: SweepResults) -> tuple[int, str]:
     escaped = planted.find_uncaught(planted.SWEPT, results.footer["planted"])
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
@@ -167,8 +150,6 @@ def _conclude(shard_: str | None, results: SweepResults) -> tuple[int, str]:
         return UNTRUSTED, f"the planted backend {escaped[0]} was not caught: no count of this sweep holds"
     if failed:
         return FAILS, f"{count_noun(failed, 'call')} failed"
-    if shard_:
-        return INCOMPLETE, f"only shard {shard_} was swept, and nothing failed in it"
     if not verdicts & RIGHT:
         return INCOMPLETE, "the backend claims none of what was swept"
     return CONFORMS, "every call went as the documents say"

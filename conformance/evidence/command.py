@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,9 +17,8 @@ _MAX_SECONDS = 600.0
 
 def suite_words(header: Mapping[str, Any], option: str = "--suite") -> list[str]:
     """Return the folder of the suite that a run was given, as words of a command."""
-    folders = header.get("folders", {}).items()  # of older evidence: the spec and the cases, not the folder above them
-    suites = [path if name == "suite" else os.path.dirname(path) or "." for name, path in folders]
-    return [option, suites[0]] if suites else []
+    folder = header.get("folders", {}).get("suite")
+    return [option, folder] if folder else []
 
 
 def limits_of(limits: Limits, backend: str) -> dict[str, Any]:

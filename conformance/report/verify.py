@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from html import unescape
+from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -201,74 +199,13 @@ def _find_miscounts(lines: bytes, evidence: Evidence) -> Iterator[str]:
 
 
 def differences(there: str, derived: str) -> Iterator[str]:
-    """Yield the first lines in which a file differs from what its evidence gives."""
-    if there == derived:
-        return
-    ours, theirs = derived.splitlines(), there.splitlines()
-    number = 0
-    for number, (ours_part, theirs_part, at) in enumerate(_parts(ours, theirs), 1):
-        if number > MAX_DIFFERENCES:
-            yield "and more differs after that"
-            return
-        yield _describe(ours_part, theirs_part, at, theirs)
-    if not number:
-        yield "differs in the ends of its lines"
-
-
-def _common_ends(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
-    """Return how many items two sequences share at their beginning, and how many more at their end."""
-    begin = 0
-    while begin < min(len(ours), len(theirs)) and ours[begin] == theirs[begin]:
-        begin += 1
-    end = 0
-    while end < min(len(ours), len(theirs)) - begin and ours[-1 - end] == theirs[-1 - end]:
-        end += 1
-    return begin, end
-
-
-def _parts(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str, int]]:
-    """Yield lines that differ: ours, theirs, and the index of theirs."""
-    begin, end = _common_ends(ours, theirs)
-    mine, other = ours[begin : len(ours) - end], theirs[begin : len(theirs) - end]
-    if len(mine) == len(other):
-        yield from ((m, o, begin + k) for k, (m, o) in enumerate(zip(mine, other, strict=True)) if m != o)
-        return
-    if len(mine) * len(other) > 4_000_000:
-        yield mine[0] if mine else "", other[0] if other else "", begin
-        return
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, other, autojunk=False).get_opcodes():
-        if tag != "equal":
-            yield "\n".join(mine[a:b]), "\n".join(other[c:d]), begin + c
-
-
-def _describe(ours: str, theirs: str, at: int, lines: Sequence[str]) -> str:
-    mine, other = _strip_markup(ours), _strip_markup(theirs)
-    where = f"line {at + 1}{_anchor(lines, at)}"
-    if embedded.BEGIN in theirs or embedded.BEGIN in ours:
-        return f"{where}: the evidence in the page is not written as the suite writes it; {_around(ours, theirs)}"
-    if mine == other:
-        return f"{where}: reads the same, but is marked up otherwise; {_around(ours, theirs)}"
-    return f"{where}: {_around(mine, other)}"
-
-
-def _strip_markup(markup: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
-
-
-def _anchor(lines: Sequence[str], at: int) -> str:
-    """Name the nearest element above that has an id."""
-    for line in reversed(lines[: at + 1]):
-        if names := re.findall(r'\bid="([^"]+)"', line):
-            return f", #{names[0] if line is lines[at] else names[-1]}"
-    return ""
-
-
-def _around(ours: str, theirs: str) -> str:
-    """Quote the few words in which two texts differ."""
-    begin, end = _common_ends(ours, theirs)
-    said, due = (text[max(0, begin - CONTEXT) : max(begin, len(text) - end) + CONTEXT] for text in (theirs, ours))
-    return f"says “{_cut_middle(said)}”, the evidence gives “{_cut_middle(due)}”"
-
-
-def _cut_middle(text: str) -> str:
-    return text if len(text) <= 4 * CONTEXT else f"{text[: 2 * CONTEXT]}…{text[-2 * CONTEXT :]}"
+    """Yield the first lines in which a file differs from what its evidence gives; one if it has more or fewer lines."""
+    lines = there.split("\n"), derived.split("\n")
+    pairs = enumerate(zip_longest(*lines, fillvalue="(no line)"), 1)
+    wrong = ((number, said, due) for number, (said, due) in pairs if said != due)
+    for number, *texts in islice(wrong, MAX_DIFFERENCES if len(lines[0]) == len(lines[1]) else 1):
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+        said, due = (text[max(0, same - CONTEXT) :][: 4 * CONTEXT] for text in texts)
+        yield f"line {number}: says “{said}”, the evidence gives “{due}”"
+    if any(wrong):
+        yield "and more differs after that"

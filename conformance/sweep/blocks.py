@@ -62,6 +62,10 @@ class SweepRequest(NamedTuple):
     digest: str = ""
     """The digest of the specification, which every process must have."""
 
+    @property
+    def calls(self) -> int:
+        return self.domain.size * len(self.ways)
+
 
 def list_variants(
     spec: Spec, operations: Sequence[str] = (), types: Sequence[str] = (), layouts: Sequence[Layout] = ("dense",)

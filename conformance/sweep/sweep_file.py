@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..evidence import journal
 from ..evidence.journal import HEADER_FORM, Format, InvalidEvidence, Journal, make_header, new_of, part_of
 from ..model import LAYOUTS, Claims, Identity, Spec
-from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull
+from ..system.json_forms import COUNT, SHA256, MapOf, Number
 from ..system.text import quote_json
 from .blocks import SweepRequest
 from .tally import EMPTY, INTEGER, TALLY_FORM, Tally, add
@@ -24,11 +24,11 @@ class SweepResults(NamedTuple):
     footer: Mapping[str, Any]
 
 
-def header_of(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims], shard: str | None) -> dict[str, Any]:
+def header_of(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims]) -> dict[str, Any]:
     return make_header(
         FORMAT, spec, spec.digest, *who, request.backend,
         domain={**request.domain._asdict(), "calls": request.domain.size}, ways=[way._asdict() for way in request.ways],
-        calls=request.domain.size * len(request.ways), shard=shard, isolation=request.isolation,
+        calls=request.calls, isolation=request.isolation,
     )  # fmt: skip
 
 
@@ -92,7 +92,6 @@ _HEADER_FORM = {
     "domain": _DOMAIN_FORM,
     "ways": [{"operation": str, "given": str, "shape_type": str, "type": str, "layout": frozenset(LAYOUTS)}],
     "calls": COUNT,
-    "shard": OrNull(str),
     "isolation": str,
 }
 _FOOTER_FORM = {
@@ -100,6 +99,6 @@ _FOOTER_FORM = {
     "planted": MapOf(COUNT), "seconds": Number(0, 1e9), "footer": SHA256,
 }  # fmt: skip
 FORMAT = Format(
-    "reshape-conformance-sweep-4", "sweep", "result of a sweep", f"name a file {FILE}", "block",
+    "reshape-conformance-sweep-5", "sweep", "result of a sweep", f"name a file {FILE}", "block",
     {"header": _HEADER_FORM, "block": {"record": str, "resumed": bool, **TALLY_FORM}, "footer": _FOOTER_FORM}, "footer",
 )  # fmt: skip

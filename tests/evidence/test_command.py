@@ -23,13 +23,6 @@ def test_rows_are_called_again_elsewhere_with_the_usual_limit(backend: str) -> N
     assert limits_again({}, backend) == DEFAULT_LIMITS
 
 
-@pytest.mark.parametrize(
-    ("folders", "suite"),
-    [
-        ({}, []), ({"suite": "mine"}, ["mine"]), ({"spec": "mine/spec", "cases": "mine/cases"}, ["mine"]),
-        ({"cases": "cases"}, ["."]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("folders", "suite"), [({}, []), ({"suite": "mine"}, ["mine"])])
 def test_a_command_names_the_suite_of_its_run(folders: dict[str, str], suite: list[str]) -> None:
-    """Older evidence names spec and cases, each by itself."""
     assert suite_words({"folders": folders})[1:] == suite

@@ -18,12 +18,11 @@ from conformance.model import Claims, Graph, Program, Rejected, Spec, Tensor
 from conformance.plan.rows import Row, plan_of, row_of
 from conformance.run.row import run_row
 from conformance.sweep.blocks import blocks_of, list_variants
-from conformance.sweep.sweep_file import FILE
-from conformance.sweep.tally import KINDS, add
+from conformance.sweep.tally import KINDS
 from tests.builders import Cli
 from tests.miniatures import Bent
 
-from .sweeps import Sweep, read, swept
+from .sweeps import swept
 
 
 # ── the domain ────────────────────────────────────────────────────────────────────────────────────
@@ -51,15 +50,6 @@ def test_every_call_of_the_domain_is_made_once(spec: Spec) -> None:
 def test_blocks_hold_each_call_once(domain: Domain) -> None:
     assert sum(block.calls for block in blocks_of(domain)) == domain.size
     assert list(blocks_of(domain)) == list(blocks_of(domain))
-
-
-def test_shards_share_the_blocks(tmp_path: Path, sweep: Sweep) -> None:
-    parts = []
-    for shard in ("1/3", "2/3", "3/3"):
-        sweep(tmp_path / shard[0], "--shard", shard, backend="reference").expect(4)
-        parts.append(read(tmp_path / shard[0] / FILE).total)
-    assert add(add(parts[0], parts[1]), parts[2]).calls == Domain(1, 2, 2, -2, 2).size
-    assert all(part.calls for part in parts)
 
 
 def test_a_domain_that_cannot_be_counted_is_refused(tmp_path: Path, cli: Cli) -> None:
