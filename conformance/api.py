@@ -20,9 +20,9 @@ from .adapter import is_importing
 from .cli.arguments import Usage, load_spec_of, pick
 from .cli.commands import parser_of
 from .cli.facts import meaning_in
-from .cli.reading import read_boolean, read_entries, read_named_lengths, read_src_lengths
 from .cli.run import RunFolder, conclude, request_of, write_reports
 from .cli.run_summary import data_of
+from .cli.typed_values import read_boolean, read_entries, read_named_lengths, read_src_lengths
 from .meaning.contract import Contract, contracts
 from .model import BAD, Call, Malformed, Outcome, Spec
 from .model.types import WIDTH, name_of

@@ -29,8 +29,8 @@ from ..system.terminal import say, verbatim
 from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, load_plan, say_error
-from .layout import print_conclusion
 from .parser import Parser, days
+from .printing import print_conclusion
 from .request import add_request_options, read_common_options, refusals_fail
 from .run import conclude, run_with_progress, write_reports
 from .run_summary import relative

@@ -35,12 +35,12 @@ from ..verdict.conclude import Conclusion
 from .arguments import Usage, emit, load_spec_of, pick
 from .commands import parser_of
 from .facts import of_branch, standing
-from .layout import KIND_STYLES, print_rules
 from .parser import Parser, path
-from .reading import MAX_ENTRIES, MAX_NUMBER
+from .printing import KIND_STYLES, print_rules
 from .run import DEFAULT_OUT
 from .run import run as run_suite
 from .shared_options import BACKEND
+from .typed_values import MAX_ENTRIES, MAX_NUMBER
 
 _MAX_INPUTS_NAMED = 8
 _MAX_PLACES_NAMED = 4

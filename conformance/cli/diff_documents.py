@@ -12,7 +12,7 @@ from ..model import Call, Form, Operation, Spec
 from ..system.progress import track
 from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
-from .layout import describe_standing, format_value, print_meanings, print_section
+from .printing import describe_standing, format_value, print_meanings, print_section
 
 _CHANGE_STYLES = {"added": "green", "dropped": "red", "reworded in effect": "yellow"}
 

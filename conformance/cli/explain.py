@@ -15,7 +15,8 @@ from ..system.text import describe_unknown, format_call
 from .arguments import Usage, emit, find_alike, load_spec_of, suite_option
 from .explain_case import find_case, print_case, print_script
 from .facts import of_document, of_finding, of_operation, of_rule
-from .layout import (
+from .parser import Parser
+from .printing import (
     describe_standing,
     format_pointers,
     format_value,
@@ -24,7 +25,6 @@ from .layout import (
     print_paragraphs,
     print_section,
 )
-from .parser import Parser
 
 _HEADINGS = {
     "stated": "rules it states", "stated, as we read it": "rules it states, as we read it", "our ruling": "our rulings",

@@ -17,7 +17,7 @@ from ..system.terminal import label_paragraph, paint, say, say_raw, verbatim
 from ..system.text import describe_unknown
 from .arguments import Usage, emit, locate_case
 from .facts import of_meaning
-from .layout import print_heading, print_meanings
+from .printing import print_heading, print_meanings
 
 _MAX_ROWS_SHOWN = 4
 """Rows to list, so that the meaning and the commands fit on one screen."""

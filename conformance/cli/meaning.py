@@ -13,9 +13,16 @@ from ..system.terminal import paint, say
 from ..system.text import format_call, format_dims
 from .arguments import Usage, emit, load_spec_of, pick
 from .facts import holding_type, meaning_in, of_call
-from .layout import print_meanings
 from .parser import Parser
-from .reading import read_boolean, read_named_lengths, read_names, read_partial_lengths, read_type, read_typed_lengths
+from .printing import print_meanings
+from .typed_values import (
+    read_boolean,
+    read_named_lengths,
+    read_names,
+    read_partial_lengths,
+    read_type,
+    read_typed_lengths,
+)
 
 _EXAMPLE = "for example: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true"
 _PARTS = ("shape", "special_zero", "src", "dst")

@@ -20,8 +20,8 @@ from ..system.exit_codes import CONFORMS, FAILS
 from ..system.terminal import OK_SIGN, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import Conclusion, conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
-from .layout import print_conclusion
 from .parser import Parser, day, path, positive
+from .printing import print_conclusion
 from .request import check_requirements, read_claims, refusals_fail
 from .shared_options import add_trust
 

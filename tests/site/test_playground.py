@@ -14,7 +14,7 @@ import pytest
 
 from conformance.cli.arguments import Usage
 from conformance.cli.facts import inexpressible
-from conformance.cli.reading import read_named_lengths
+from conformance.cli.typed_values import read_named_lengths
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Call, Expression, Kind, Outcome, Spec
