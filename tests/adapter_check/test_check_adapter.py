@@ -64,6 +64,13 @@ SOUND = {
         "        if graph.nodes[0].shape.values is None: raise Unsupported('runtime-shape')\n"
         "        return super().compile(graph)\n"
     ),
+    "no great lengths, which an illegal call has": (
+        "    not_claimed = ('declared', 'form', 'rank:65', 'length:2^31')\n"
+        "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
+        "        if max(shape, default=0) >= 1 << 31: raise Unsupported('length:2^31')\n"
+        "        copied = [n == 0 and special_zero and i < src.ndim for i, n in enumerate(shape)]\n"
+        "        return np.reshape(src, [src.shape[i] if c else shape[i] for i, c in enumerate(copied)]).copy()\n"
+    ),
     "no layouts, in which some ranks occur first": (
         "    not_claimed = ('declared', 'form', 'rank:65', 'layout')\n"
         "    def reshape(self, src, shape, special_zero):\n        from conformance.model import Unsupported\n"
