@@ -116,9 +116,9 @@ class _Checks:
         name, version, _ = self.adapter.identity
         problem = f"{name} has no version; give the library's own, so that results say what was tested"
         yield Check.of("identity", f"{name} {version}", None if version.strip() else problem)
-        operations, left_out = ", ".join(self.claims.operations), ", ".join(self.claims.not_claimed) or "nothing"
+        operations, not_claimed = ", ".join(self.claims.operations), ", ".join(self.claims.not_claimed) or "nothing"
         problem = "no operation is claimed; name at least one of those it offers"
-        yield Check.of("claims", f"{operations}; does not claim {left_out}", None if operations else problem)
+        yield Check.of("claims", f"{operations}; does not claim {not_claimed}", None if operations else problem)
 
     def simple_call(self) -> str | None:
         step, outcome = self.call(self.type, (2, 3), (3, 2))

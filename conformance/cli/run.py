@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear, name_of, results_path
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
+from ..isolate.backend import Isolation
 from ..isolate.process.own_command import Terminated
 from ..load.cases import load_suite
 from ..model import Suite
@@ -66,7 +67,7 @@ def add_options(parser: Parser) -> None:
     text = "64 hex digits that change the contents of src and add calls, as `certify` does"
     parser.add_argument("--nonce", type=nonce, metavar="HEX", help=text)
     text = "worker: a process for the backend (the default); row: a process for each row; none: this process"
-    parser.add_argument("--isolation", choices=("worker", "row", "none"), help=text)
+    parser.add_argument("--isolation", choices=get_args(Isolation), help=text)
     add_jobs(parser)
     text = "rows of a case and operation that hang before the others are not run (%(default)s; 0: no limit)"
     parser.add_argument("--max-hangs", type=whole, default=DEFAULT_HANGS.max_hangs, metavar="N", help=text)

@@ -201,11 +201,12 @@ def _find_miscounts(lines: bytes, evidence: Evidence) -> Iterator[str]:
 def differences(there: str, derived: str) -> Iterator[str]:
     """Yield the first lines in which a file differs from what its evidence gives; one if it has more or fewer lines."""
     lines = there.split("\n"), derived.split("\n")
-    pairs = enumerate(zip_longest(*lines, fillvalue="(no line)"), 1)
+    pairs = enumerate(zip_longest(*lines), 1)
     wrong = ((number, said, due) for number, (said, due) in pairs if said != due)
     for number, *texts in islice(wrong, MAX_DIFFERENCES if len(lines[0]) == len(lines[1]) else 1):
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
-        said, due = (text[max(0, same - CONTEXT) :][: 4 * CONTEXT] for text in texts)
-        yield f"line {number}: says “{said}”, the evidence gives “{due}”"
+        characters = zip(*(text or "" for text in texts), strict=False)
+        start = max(0, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], characters)) - CONTEXT)
+        said, due = ("nothing" if text is None else f"“{text[start : start + 4 * CONTEXT]}”" for text in texts)
+        yield f"line {number}: says {said}, the evidence gives {due}"
     if any(wrong):
         yield "and more differs after that"

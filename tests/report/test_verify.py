@@ -77,6 +77,20 @@ def test_markup_that_reads_the_same_is_found(plan: Plan, folder: Path) -> None:
     assert '<span class="tag pass">≠ wrong answer' in find_mismatches(folder / "report.html", plan)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda html: f"{html}\n(no line)", "says “(no line)”, the evidence gives nothing"),
+        (lambda html: f"{html}\n", "says “”, the evidence gives nothing"),
+        (lambda html: html[: html.rindex("\n", 0, -1)], "says nothing, the evidence gives “"),
+        (lambda html: html.replace("\n", "\r\n"), "\r”, the evidence gives “"),
+    ],
+)
+def test_lines_that_came_or_went_are_found(plan: Plan, folder: Path, change: Callable[[str], str], said: str) -> None:
+    edit(folder / "report.html", change)
+    assert said in find_mismatches(folder / "report.html", plan)
+
+
 @pytest.mark.parametrize("name", [name for name in REPORTS if name != "report.html"])
 def test_a_changed_report_beside_the_page_is_found(plan: Plan, folder: Path, name: str) -> None:
     edit(folder / name, lambda text: text.replace("fail", "pass", 1) if "fail" in text else text.replace("1", "2", 1))

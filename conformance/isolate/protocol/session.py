@@ -352,14 +352,13 @@ class Session:
     def _read_tensor(self, result: Reply, call: SentCall) -> Tensor | RemoteError:
         """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
         size, at, limit = result.get("bytes"), result.get("at"), self.process.limits.memory
-        no_size = Fault(f"'bytes' is {quote(size)}, but should be the size of the payload")
         if type(size) is not int or size < 0:
-            raise no_size
+            raise _bad_size(size)
         announced = type_and_dims(result, size)
         if at is None:
             self._check_size(announced, size, call)
         if limit and size > limit:
-            raise no_size
+            raise _bad_size(size)
         if at is None:
             memory = self.process.read_payload(size, self._until, "run")
         else:
@@ -433,3 +432,7 @@ def _cut_at(tensor: Tensor, place: Place) -> Tensor:
         return Tensor(tensor.type, tensor.dims, tensor.strides, memory[start:], 0)
     memory = memory[: start + volume_of(tensor.dims) * WIDTH[tensor.type]]
     return Tensor(tensor.type, tensor.dims, tensor.strides, memory, start)
+
+
+def _bad_size(size: object) -> Fault:
+    return Fault(f"'bytes' is {quote(size)}, but should be the size of the payload")
