@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
@@ -289,6 +290,18 @@ class CommandOutput(NamedTuple):
     def data(self) -> Any:
         """The output of --json."""
         return json.loads(self.out)
+
+
+def table_of(text: str) -> dict[str, list[str]]:
+    """Return the cells of each line of the table that says to which documents a backend conforms, by document."""
+    split = (re.split(r" {2,}| \| ", line.strip(" |")) for line in text.splitlines())
+    lines = [(document, cells) for document, *cells in split if document in DOCUMENTS and cells]
+    return dict(reversed(lines))  # the first of each document: summary.md has another table below
+
+
+def conforming(text: str) -> set[str]:
+    """Return the documents to which a table says that a backend conforms, for whichever type."""
+    return {document for document, cells in table_of(text).items() if "yes" in cells}
 
 
 class Cli:

@@ -156,7 +156,7 @@ def _write_statement(
 
 def _show(evidence: Evidence, conclusion: Conclusion) -> None:
     backend, files = evidence.header["backend"], evidence.footer.get("subject", {})
-    print_conclusion(f"{backend['name']} {backend['version']}", conclusion.sentences)
+    print_conclusion(f"{backend['name']} {backend['version']}", conclusion)
     say()
     say(f"files under test: {len(files)}" + ("" if files else "; this system does not name them"))
     for name, digest in files.items():

@@ -9,6 +9,8 @@ from ..meaning.partial import describe_folded
 from ..model import Spec
 from ..system.terminal import label_paragraph, paint, say, table, wrap
 from ..system.text import format_dims
+from ..verdict.conclude import Conclusion
+from ..verdict.document_table import lay_out_documents
 
 KIND_STYLES = {
     "legal": "green",
@@ -23,11 +25,11 @@ def print_heading(name: str, kind: str, place: str) -> None:
     say(f"{paint('bold', name)}  {paint('dim', f'{kind} · {place}')}")
 
 
-def print_conclusion(name: str, sentences: Iterable[str], notes: Iterable[str] = ()) -> None:
-    """Print what a backend is shown to do: a sentence for each document, and notes."""
+def print_conclusion(name: str, conclusion: Conclusion, notes: Iterable[str] = ()) -> None:
+    """Print what a backend is shown to do: a line for each document, the limits, and notes."""
     say(paint("bold", name))
-    for sentence in sentences:
-        say(wrap(sentence, 2, 4))
+    for text in lay_out_documents(conclusion):
+        say(text)
     for note in notes:
         say(paint("yellow", wrap(f"note: {note}", 2, 4)))
 

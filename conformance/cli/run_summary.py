@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,10 +16,10 @@ from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
 from ..model.verdicts import LABELS, TABLE
 from ..plan.rows import Plan
-from ..system.groups import group_pairs
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
-from ..system.text import join_names, tell_error
+from ..system.text import tell_error
 from ..verdict.conclude import Conclusion
+from ..verdict.document_table import lay_out_documents
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures, shown_lines
 from ..verdict.sentences import label_of
 from ..verdict.standing import count_tests
@@ -80,20 +79,19 @@ def show(
 ) -> None:  # fmt: skip
     """Print the conclusion of a run that has its reports in the folder `out`. The last line is of `accepted`.
 
-    What failed comes first, then a sentence for each document. On a terminal it fits the screen: documents with one
-    sentence share it, and notes and failures that do not fit are left to the report.
+    What failed comes first, then a line for each document. On a terminal it fits the screen: notes and failures that do
+    not fit are left to the report.
     """
     failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)][bool(conclusion.headline) :]
     label = label_of(conclusion.standings, evidence.claims, conclusion.exit_code)
     name = f"{_name(evidence)}: {paint(LABELS[label].style, label)}"
     head = [name, *_headline(conclusion, rest), *_facts(plan, evidence, conclusion)]
-    documents = ["", *_sentences(conclusion.sentences, 2)]
+    documents = ["", *lay_out_documents(conclusion)]
     end = ["", *_end(accepted or conclusion, out)]
     texts = [*head, *_failures(plan.suite, failures, evidence, every_row, rest), *documents, *_notes(notes), *end]
     screen = screen_lines()
     if screen is not None and not every_row and count_lines(texts) >= screen:
-        documents = [*_sentences(_share_sentences(conclusion), 2)]
         number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
         room = screen - 1 - count_lines([*head, *documents, *number, *end])
         texts = [*head, *_failures(plan.suite, failures, evidence, every_row, rest, room), *documents, *number, *end]
@@ -122,27 +120,6 @@ def _say_all(texts: Iterable[str]) -> None:
 
 def _name(evidence: Evidence) -> str:
     return paint("bold", f"{evidence.header['backend']['name']} {evidence.header['backend']['version']}")
-
-
-_VERDICT_WORDS = {
-    "does not conform": "red", "conforms": "green", "incomplete": "yellow", "nothing shown": "yellow",
-    "not claimed": "dim",
-}  # fmt: skip
-_VERDICT = re.compile(rf"\b({'|'.join(_VERDICT_WORDS)})\b")
-
-
-def _sentences(sentences: Iterable[str], indent: int) -> Iterator[str]:
-    """Fold each sentence, with its verdict in colour."""
-    for sentence in sentences:
-        yield _VERDICT.sub(lambda word: paint(_VERDICT_WORDS[word[1]], word[1]), wrap(sentence, indent, indent + 2))
-
-
-def _share_sentences(conclusion: Conclusion) -> list[str]:
-    """Write the sentences that differ in nothing but the document as one about all of these."""
-    names = dict.fromkeys(standing.document for standing in conclusion.standings)
-    pairs = zip(names, conclusion.sentences, strict=True)
-    documents = group_pairs((sentence.replace(document, "\0"), document) for document, sentence in pairs)
-    return [sentence.replace("\0", join_names(group)) for sentence, group in documents.items()]
 
 
 def _headline(conclusion: Conclusion, rest: str) -> Iterator[str]:

@@ -114,7 +114,7 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
         return CONFORMS if good else FAILS
     run = describe_run(certificate.level, own["started"], own["version"], plan.suite.digest)
     name, conclusion = f"{own['backend']['name']} {own['backend']['version']}", certificate.conclusion
-    print_conclusion(f"{name}: {run}", conclusion.sentences, conclusion.notes)
+    print_conclusion(f"{name}: {run}", conclusion, conclusion.notes)
     say(wrap(LEVELS[certificate.level], 2))
     say(wrap(describe_people(certificate.statement, certificate.audit if issuer else None), 2, 4))
     by = f"{own['by'] or 'a tester who gave no name'}; no signature was checked (--allowed)"
@@ -167,7 +167,7 @@ def _show(report: Verified, unmet: Sequence[str], repeated: Repetition | None) -
         return
     backend = report.evidence.header["backend"]
     notes = (*report.conclusion.notes, *report.evidence.footer["notes"])
-    print_conclusion(f"{backend['name']} {backend['version']}", report.conclusion.sentences, notes)
+    print_conclusion(f"{backend['name']} {backend['version']}", report.conclusion, notes)
     rows = count_noun(len(report.evidence.results), "row")
     say(f"{OK_SIGN} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
     say("  written by: unknown. Only a signature shows who wrote the evidence, and only another run whether it is true")

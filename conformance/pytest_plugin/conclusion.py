@@ -26,6 +26,7 @@ from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs, note_
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
 from ..verdict.conclude import Conclusion, conclude_evidence
+from ..verdict.document_table import lay_out_documents
 from ..verdict.failure_kinds import group_failures
 from ..verdict.sentences import label_of
 from .failure_sections import write_failures
@@ -144,8 +145,8 @@ class SessionConclusion:
         identity = self.adapter.identity
         label = label_of(self.conclusion.standings, self.evidence.claims, self.conclusion.exit_code)
         terminalreporter.write_sep("=", plain(f"reshape conformance of {identity.name} {identity.version}: {label}"))
-        for sentence in self.conclusion.sentences:
-            write(sentence)
+        for text in lay_out_documents(self.conclusion):
+            write(text)
         for note in (*self.conclusion.notes, *self.evidence.footer["notes"]):
             write(f"note: {note}", yellow=True)
         failures = group_failures(self.request.plan, self.evidence, self.conclusion)

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from ..evidence.folder import RESULTS
-from ..model.verdicts import FAIL, MARKS, fails
+from ..model.verdicts import FAIL, MARKS, NOT_CLAIMED, NOT_RUN, fails
 from ..system.terminal import count_noun
 from ..system.text import shorten, tell_error
+from ..verdict.document_table import tabulate_documents
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .finished_run import FinishedRun, Kind
@@ -63,8 +64,14 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
         means = f". {inert(kind.cause.fault.means)}" if kind.cause else ""
         yield f"- {kind.severity or FAIL}: {_name(kind)}, {counts}{means}"
     yield ""
-    for word, sentence in run.documents.values():
-        yield f"- {MARKS[word]} {inert(sentence)}"
+    said = tabulate_documents(run.conclusion)
+    if said.rows:
+        yield f"| {' | '.join(said.header)} |"
+        yield f"|{'---|' * len(said.header)}"
+        yield from (f"| {' | '.join(row)} |" for row in said.rows)
+        yield ""
+    yield from (f"- {inert(limit)}" for limit in said.limits)
+    yield from (f"- {inert(why)}" for word, why in run.documents.values() if word in (NOT_RUN, NOT_CLAIMED))
     yield ""
 
 

@@ -17,6 +17,7 @@ from ..plan.quick import QUICK
 from ..plan.rows import Plan, explain_drawn
 from ..plan.select import nearest
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, OVERDUE, UNTRUSTED, VOIDS_VERDICTS
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..system.text import join_names, suggest
 from . import planted, sentences, waive
@@ -57,6 +58,10 @@ class Conclusion:
     """What no option chose and a run can call: drawn rows, large tensors."""
     headline: str = ""
     """The note that a summary says first, if there is one."""
+    scope: str = ""
+    """The words that limit every verdict, if not the whole suite ran or not apart from the suite."""
+    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By document, what was not claimed, not asked for or not run."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -195,9 +200,14 @@ def conclude(
         standings = tuple(replace(standing, word="nothing shown") for standing in standings)
     elif doubt:
         standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
-    limit = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
+    scope = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
     not_run = tuple(filter(None, (limits.drawn, None if target.large else sentences.LARGE_TENSORS)))
-    said = tuple(sentences.write_sentences(standings, claims, target, limit, not_run))
+    of_documents = group_pairs((standing.document, standing) for standing in standings)
+    limited = {
+        document: tuple(sentences.describe_limits(group, claims, target, not_run))
+        for document, group in of_documents.items()
+    }
+    said = tuple(sentences.write_sentences(standings, target, scope, limited))
     notes = (
         *(remark for remark in (deaths, waived) if remark and remark not in why),
         *sentences.note_unclaimed_operations(plan.suite.spec.operations, claims, target),
@@ -205,7 +215,7 @@ def conclude(
         *sentences.note_failures_in_unlisted_types(unlisted),
         *sentences.note_adapter_errors(results.values()),
     )
-    return Conclusion(standings, blames, said, code, why, notes, not_run=not_run)
+    return Conclusion(standings, blames, said, code, why, notes, not_run=not_run, scope=scope, limits=limited)
 
 
 def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[SimilarRows]]) -> Blames:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 
 from ..evidence.results import Target
@@ -22,11 +22,11 @@ LARGE_TENSORS = "tensors of more than 2^31 elements"
 
 
 def write_sentences(
-    standings: Iterable[Standing], claims: Claims, target: Target, scope: str, not_run: Sequence[str]
+    standings: Iterable[Standing], target: Target, scope: str, limits: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Write one sentence a document: the verdict and its limits; `scope` follows the verdict."""
     for document, group in group_pairs((standing.document, standing) for standing in standings).items():
-        yield f"{_verdict(document, group, target)}{scope}{_limits(group, claims, target, not_run)}"
+        yield "; ".join([f"{_verdict(document, group, target)}{scope}", *limits[document]])
 
 
 def _verdict(document: str, group: Sequence[Standing], target: Target) -> str:
@@ -177,20 +177,20 @@ def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
     return [*types, *(name for name in named if name.partition(":")[0] != "type")]
 
 
-def _limits(group: Sequence[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> str:
-    parts = []
+def describe_limits(group: Iterable[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> Iterator[str]:
+    """Say what limits the verdict on a document."""
     if limits := name_limits(group, claims):
-        parts.append(f"not claimed: {', '.join(limits)}")
+        yield f"not claimed: {', '.join(limits)}"
     if target.types:
-        parts.append(f"no more than {join_names(target.types)} was asked for")
+        yield f"no more than {join_names(target.types)} was asked for"
     if target.shard:
-        parts.append(f"only shard {target.shard}")
+        yield f"only shard {target.shard}"
     if target.filter:
-        parts.append(f"only the cases of {target.filter}")
+        yield f"only the cases of {target.filter}"
     if not_run:
-        parts.append(f"not run: {join_names(not_run)}")
-    parts += ["special_zero answered by the adapter"] * claims.answers_special_zero
-    return "".join(f"; {part}" for part in parts)
+        yield f"not run: {join_names(not_run)}"
+    if claims.answers_special_zero:
+        yield "special_zero answered by the adapter"
 
 
 def note_unclaimed_passes(groups: Iterable[SimilarRows], claims: Claims) -> Iterator[str]:

@@ -106,7 +106,7 @@ def test_the_vendors_backend_conforms_to_the_vendors_manual(tmp_path: Path, cli:
     backend = f"{DIALECT / 'acme.py'}:Acme"
     words = ["run", backend, "--suite", DIALECT, "--document", "acme-2026", "--isolation", "none"]
     said = cli(*words, "--out", tmp_path).expect(0).out
-    assert "conforms to acme-2026" in said
+    assert "  acme-2026    yes " in said
     assert "added to the bundled suite: acme-2026, 2 cases" in said
     assert "note: not counted: 327 failures outside the target; the report has all" in said
     assert "\nfailures" not in said
@@ -196,7 +196,7 @@ def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
 def test_the_bundled_cases_run_for_the_added_operation(tmp_path: Path, cli: Cli) -> None:
     suite = ["--suite", OPERATION]
     backend = f"{OPERATION / 'acme_reshape.py'}:AcmeReshape"
-    cli("run", backend, *suite, "--isolation", "none", "--out", tmp_path).expect(0, out="conforms to acme-reshape-2026")
+    cli("run", backend, *suite, "--isolation", "none", "--out", tmp_path).expect(0, out="  acme-reshape-2026  yes ")
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
     assert rows["volume-too-small[AcmeReshape-1-f16-s64]"].verdicts == {"acme-reshape-2026": "pass"}
     assert rows["volume-too-small[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "not claimed"

@@ -26,7 +26,7 @@ def node_ids(done: Done) -> list[str]:
 @pytest.mark.slow
 def test_one_row_is_too_little_to_conform(here: Path) -> None:
     name, why = one_row(), "the arguments name some cases"
-    Done(here, name, "-v").expect(4, "1 passed", name, "incomplete", why, never="conforms to")
+    Done(here, name, "-v").expect(4, "1 passed", name, "incomplete", why, never="  yes  ")
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_our_option_without_an_adapter(here: Path, option: str) -> None:
 
 @pytest.mark.parametrize("arguments", [["-k", "no-such-word"], ["-m", "nothing"], ["--deselect", "cases"]])
 def test_a_filter_that_selects_nothing(few: Path, arguments: list[str]) -> None:
-    Done(few, *SUITE, FILE, "-q", *arguments).expect(5, "incomplete", never="conforms to")
+    Done(few, *SUITE, FILE, "-q", *arguments).expect(5, "incomplete", never="  yes  ")
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_a_dialect_is_judged_by_its_own_document(here: Path, which: str) -> None
         shutil.copytree(dialect / "spec", suite / "spec")
     part = "--type", "f32", "--document", "acme-2026"
     done = Done(here, "--conformance-suite", str(suite), *part, *HERE, "-q", adapter=f"{dialect / 'acme.py'}:Acme")
-    done.expect(0, "conforms to acme-2026", "the whole target conforms")
+    done.expect(0, "acme-2026    yes", "the whole target conforms")
 
 
 def test_a_private_case_with_an_unknown_rule(here: Path, private: Path) -> None:
@@ -272,7 +272,7 @@ def test_their_file_that_cannot_be_imported(few: Path, backend: str) -> None:
 def test_rows_that_a_conftest_removes(few: Path, body: str) -> None:
     (few / "conftest.py").write_text(f"def pytest_collection_modifyitems(items):\n{body}", encoding="utf-8")
     done = Done(few, *SUITE, FILE, "-q", *STATIC)
-    done.expect(done.code, "incomplete", never="conforms to")
+    done.expect(done.code, "incomplete", never="  yes  ")
     assert done.code in (4, 5)
 
 
@@ -280,5 +280,5 @@ def test_an_expected_failure_is_a_failure(few: Path, backend: str) -> None:
     marks = "    import pytest\n    [item.add_marker(pytest.mark.xfail) for item in items]\n"
     (few / "conftest.py").write_text(f"def pytest_collection_modifyitems(items):\n{marks}", encoding="utf-8")
     done = Done(few, *SUITE, *HERE, FILE, "-q", *STATIC, adapter=f"{backend}:Refuses")
-    done.expect(1, "xfailed", "does not conform")
+    done.expect(1, "xfailed", "static-oneapi      no  ")
     assert " failed" not in done.text.splitlines()[-1]

@@ -26,7 +26,7 @@ from conformance.report import badge, embedded, report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.verdict.conclude import conclude
 
-from ..builders import Command, Wrong, finish_run, plan_as_bundled
+from ..builders import Command, Wrong, finish_run, plan_as_bundled, table_of
 from .page import HOSTILE, SECONDS, WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, run_adapter
 
 __all__ = ["answers", "plan"]
@@ -99,7 +99,8 @@ def test_no_verdict_holds_if_a_planted_backend_escapes(plan: Plan, tmp_path: Pat
     lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
     html, summary = WRITERS["page"](plan, evidence, lying), WRITERS["markdown"](plan, evidence, lying)
     assert "✓ conforms" not in html + summary
-    assert html.count("not to be relied on: conforms") == summary.count("not to be relied on: conforms") == 5
+    assert html.count("not to be relied on: conforms") == 5
+    assert {word for cells in table_of(summary).values() for word in cells[:3]} == {"nothing shown"}
 
 
 def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Path) -> None:

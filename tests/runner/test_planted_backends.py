@@ -45,12 +45,14 @@ def test_a_planted_backend_that_escapes_ends_the_run_with_5(
     for report in ("summary.md", "report.html"):
         text = (reporting.out / report).read_text(encoding="utf-8")
         assert not any(f"conforms to {document}" in text for document in builders.DOCUMENTS)
+        assert not builders.conforming(text)
 
 
 def test_a_planted_backend_that_escapes_shows_no_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planted_backends, "_run_planted_backend", lambda *_: 0)
     said = command.run(mini("Flushes")).expect(5, text=", ".join(NAMES))
-    assert "conforms to" not in said.out
+    assert {word for cells in builders.table_of(said.out).values() for word in cells[:3]} == {"nothing shown"}
+    assert {len(cells) for cells in builders.table_of(said.out).values()} == {4}  # types and tests, and no failures
 
 
 def test_a_suite_must_let_each_planted_backend_fail(command: Command, tmp_path: Path) -> None:

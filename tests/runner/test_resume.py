@@ -95,6 +95,7 @@ def test_a_report_shows_the_rows_of_an_interrupted_run(command: Command, name: s
     for text in (texts["report.html"], texts["summary.md"]):
         assert "the run was interrupted after" in text
         assert "conforms to static-oneapi" not in text
+        assert not builders.conforming(text)
     assert ("wrong answer: " in texts["summary.md"]) == (name == "failing")
     number = len(lines_of(part_of(path))) - 1
     words = f"the run did not end, after {number} rows"
