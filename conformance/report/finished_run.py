@@ -12,13 +12,13 @@ from ..evidence.command import row_words, run_words, suite_words
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, Blame, Claims, Verdict
+from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
 from ..model.verdicts import WORDS, Label, Severity, count_failed
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from ..verdict.blame import Blamed, heaviest, worst_severity
+from ..verdict.blame import Blamed, describe_blames, heaviest, worst_severity
 from ..verdict.cause import Cause
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import sort_failures
@@ -55,7 +55,8 @@ class Kind(NamedTuple):
     cause: Cause | None
     severity: Severity | None
     """The worst of them. None for an error of the adapter, or if the failures count for no document."""
-    blame: Blame | None
+    blame: str | None
+    """What its tests break; if the cause is known, they may break different things."""
     diagnosis: str
     """If the cause is known, that of the first row."""
 
@@ -114,18 +115,23 @@ class FinishedRun:
     @cached_property
     def failures(self) -> Mapping[Kind, Mapping[str, tuple[RowResult, ...]]]:
         """Failing rows: kind → case → rows, those to be mended first in front."""
-        named = [(self._kind_of(result), result) for result in self.failing]
-        alike = group_pairs((kind.cause or kind, (kind, result)) for kind, result in named)
-        groups = [(same[0][0], [result for _, result in same]) for same in alike.values()]
+        kinds = ((self._kind_of(result), result) for result in self.failing)
+        alike = group_pairs((kind.cause or kind, result) for kind, result in kinds)
+        groups = [(self._kind_of(*same), [*same]) for same in alike.values()]
         if len(groups) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
             rest = Kind(None, None, None, f"{len(groups) - MAX_KINDS} more kinds")
             groups[MAX_KINDS:] = [(rest, [result for _, rows in groups[MAX_KINDS:] for result in rows])]
         return {kind: group_pairs((result.row.case.id, result) for result in rows) for kind, rows in groups}
 
-    def _kind_of(self, result: RowResult) -> Kind:
-        blamed = self.conclusion.blames.get(result.row.id, {}).values()
-        cause, worst = self.conclusion.causes.get(result.row.id), heaviest(blamed)
-        return Kind(cause, worst_severity(blamed), worst and worst.blame, result.diagnosis or "no diagnosis")
+    def _kind_of(self, first: RowResult, *others: RowResult) -> Kind:
+        """Return the kind of a row, or of several with the same cause or kind, the worst in front."""
+        blamed = self.conclusion.blames.get(first.row.id, {}).values()
+        cause, worst = self.conclusion.causes.get(first.row.id), heaviest(blamed)
+        blame: str | None = worst and worst.blame
+        if cause:
+            rows = (first.row.id, *(each.row.id for each in others))
+            blame = describe_blames(each for row in rows for each in self.conclusion.blames.get(row, {}).values())
+        return Kind(cause, worst_severity(blamed), blame, first.diagnosis or "no diagnosis")
 
     @cached_property
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:

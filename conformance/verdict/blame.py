@@ -10,11 +10,12 @@ words that we had to read is still one that the text forbids.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule
-from ..model.verdicts import SEVERITIES, Severity
+from ..model.verdicts import SEVERITIES, Severity, say_severity
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..run.diagnose import wrong_dims
@@ -228,6 +229,18 @@ def severity_of(outcome: Outcome, kind: Kind) -> Severity:
 def heaviest(blamed: Iterable[Blamed]) -> Blamed | None:
     """Return what is blamed most heavily for a row in several documents; None if only the adapter went wrong."""
     return min(blamed, key=lambda each: HEAVIEST_FIRST.index(each.blame), default=None)
+
+
+def describe_blames(blamed: Iterable[Blamed]) -> str:
+    """Say what some tests break, with numbers if it is not the same; and what they do, if that is not the same.
+
+    `3 give a wrong answer, 39 reject a legal call; breaks the text in 13, breaks only our ruling in 29`
+    """
+    blamed = list(blamed)
+    does, breaks = Counter(each.severity for each in blamed), Counter(each.blame for each in blamed)
+    doing = [f"{does[each]:,} {say_severity(each, does[each])}" for each in SEVERITIES if does[each]]
+    breaking = [f"{each} in {breaks[each]:,}" if len(breaks) > 1 else each for each in HEAVIEST_FIRST if breaks[each]]
+    return "; ".join(filter(None, (", ".join(doing) if len(doing) > 1 else "", ", ".join(breaking))))
 
 
 def worst_severity(blamed: Iterable[Blamed]) -> Severity | None:

@@ -12,7 +12,7 @@ from ..evidence.drawn import has_called_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
-from ..model.verdicts import count_failed
+from ..model.verdicts import count_failed, say_severity
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, explain_drawn
 from ..plan.select import nearest
@@ -262,7 +262,7 @@ def _exit_code(
         for severity, some in sentences.count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
             errors = f", {tests[ERROR]:,} {say_errors(tests[ERROR])}" if tests[ERROR] else ""
-            return FAILS, f"{number}: {who} {sentences.say_severity(severity, some)}{errors}"
+            return FAILS, f"{number}: {who} {say_severity(severity, some)}{errors}"
         return FAILS, number
     if deaths:
         return FAILS, deaths

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
-from ..model import BAD, WAIVED, Case, Claims, Result, Verdict
+from ..model import BAD, WAIVED, Claims, Result, Verdict
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
-from ..plan.rows import Plan, Row
+from ..plan.rows import Plan, Row, drawn_number
 from ..run.judge import UNCLAIMED
 from ..system.terminal import count_noun
-from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, heaviest, worst_severity
+from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, describe_blames, heaviest, worst_severity
 from .cause import Cause
 from .conclude import Conclusion
 from .standing import Blames, has_standing, judged_documents
@@ -44,6 +44,8 @@ class FailureKind:
     """The tests of these rows that fail; of waived rows, those that are waived."""
     all_tests: int
     """Those of all kinds."""
+    blames: str
+    """What the tests of a cause break, which may differ; for other rows, what they break most heavily."""
 
     @property
     def title(self) -> str:
@@ -56,7 +58,9 @@ class FailureKind:
         """Name the number of tests, what a cause means for a user, the blame and the rule."""
         if self.blamed is None and self.diagnosis.endswith(UNCLAIMED):  # a type that is not claimed has no tests
             return f"{MUST_REJECT} · {count_noun(len(self.members), 'row')}"
-        about = f"{self.blamed.blame}: {self.blamed.premise.rule}" if self.blamed else self.members[0][0].case.rule
+        about = self.members[0][0].case.rule
+        if self.blamed:
+            about = self.blames if self.cause else f"{self.blames}: {self.blamed.premise.rule}"
         if self.cause and self.cause.is_guess:
             return f"explains {self.tests:,} of {count_noun(self.all_tests, 'failing test')} · {about}"
         return f"{about} · {count_noun(self.tests, 'test')}"
@@ -87,7 +91,7 @@ def sort_failures(rows: Iterable[Failed], conclusion: Conclusion) -> list[Failed
     """Put rows that failed into the order in which all reports show them: those of a kind together.
 
     The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
-    commonest kind. In a kind, the worst severity, single calls and small tensors come first.
+    commonest kind. In a kind, the worst severity, single calls, rows of cases and small tensors come first.
     """
     rows = list(rows)
     weights = {row.id: _weight(conclusion.blames, row) for row, _ in rows}
@@ -101,7 +105,7 @@ def sort_failures(rows: Iterable[Failed], conclusion: Conclusion) -> list[Failed
         row = failed[0]
         kind = kinds[row.id]
         name = kind.fault.id if isinstance(kind, Cause) else kind[1]
-        return of_kind[kind], -numbers[kind], name, weights[row.id], _size_of(row.case)
+        return of_kind[kind], -numbers[kind], name, weights[row.id], *_effort_to_read(row)
 
     return sorted(rows, key=order)
 
@@ -119,11 +123,16 @@ def _weight(blames: Blames, row: Row) -> tuple[int, int]:
     )
 
 
-def _size_of(case: Case) -> tuple[bool, bool, int, int]:
-    """Single calls come before chains and several calls, small tensors before large ones, and empty ones last."""
-    single = len(case.steps) == 1 and len(case.steps[0].shapes) == 1
-    size = max(volume_of(step.src) for step in case.steps)
-    return not single, size == 0, size, sum(len(shape) for step in case.steps for shape in step.shapes)
+def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
+    """Single calls come before chains and several calls, named cases before drawn ones, and small tensors before large.
+
+    Empty tensors come last.
+    """
+    steps = row.case.steps
+    single = len(steps) == 1 and len(steps[0].shapes) == 1
+    size = max(volume_of(step.src) for step in steps)
+    drawn = drawn_number(row.id) is not None
+    return not single, drawn, size == 0, size, sum(len(shape) for step in steps for shape in step.shapes)
 
 
 def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Failures:
@@ -172,7 +181,9 @@ def _kinds(
     for members in kinds.values():
         row, result = members[0]  # the worst of them
         severity, blamed = _worst_of(blames, row)
+        cause, tests = conclusion.causes.get(row.id), sum(numbers[row.id] for row, _ in members)
+        broken = (each for row, _ in members for each in blames.get(row.id, {}).values())
+        said = describe_blames(broken) if cause else blamed.blame if blamed else ""
         yield FailureKind(
-            conclusion.causes.get(row.id), severity, result.diagnosis or "", blamed,
-            tuple(members), sum(numbers[row.id] for row, _ in members), sum(numbers.values()),
-        )  # fmt: skip
+            cause, severity, result.diagnosis or "", blamed, tuple(members), tests, sum(numbers.values()), said
+        )

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite, covers
-from ..model.verdicts import SEVERITIES, WORDS, Label, Severity
+from ..model.verdicts import SEVERITIES, WORDS, Label, Severity, say_severity
 from ..plan.quick import QUICK, quick_rows
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from ..system.groups import group_pairs
@@ -92,13 +92,6 @@ def label_of(standings: Collection[Standing], claims: Claims, exit_code: int = C
         limited = name_limits(standings, claims) or claims.answers_special_zero or count_tests(standings).get(WAIVED)
         return "conforms, limited" if limited else "conforms"
     return "not claimed" if words else "not run"
-
-
-def say_severity(severity: Severity, number: int) -> str:
-    """Say what some tests do, as a verb."""
-    words = "gives a wrong answer" if severity == "wrong answer" else severity
-    verb, _, rest = words.partition(" ")
-    return words if number == 1 else f"{verb[:-1]} {rest}"
 
 
 def describe_failures_in_unclaimed_types(groups: Iterable[SimilarRows]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -12,14 +13,15 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.cli.run_summary import data_of, show
-from conformance.model import BLAMES, Array
-from conformance.model.verdicts import SEVERITIES
+from conformance.model import BLAMES, Array, KnownFault
+from conformance.model.verdicts import SEVERITIES, say_severity
 from conformance.plan.rows import Plan
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import ShownElements, format_number, show_elements
-from conformance.verdict.failure_kinds import group_failures
+from conformance.verdict.cause import Cause
+from conformance.verdict.failure_kinds import group_failures, sort_failures
 
 from ..builders import Right, Wrong, finish_run, plan_as_bundled, write_suite
 from .page import Page
@@ -78,6 +80,32 @@ def test_all_reports_begin_with_the_same_failure(
     data = data_of(run.plan, run.conclusion, run.evidence, None)
     assert firsts == dict.fromkeys(("page", "summary.md", "terminal"), data["failures"][0]["row"])
     assert firsts["page"].startswith("small[")
+
+
+def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
+    """The worst test of a cause does not speak for all of them."""
+    cause = Cause(KnownFault("it", "Does much", "Avoid it.", (), (), None), False)
+    conclusion = replace(run.conclusion, causes=dict.fromkeys(run.conclusion.blames, cause))
+    blamed = [each for documents in conclusion.blames.values() for each in documents.values()]
+    (kind,) = group_failures(run.plan, run.evidence, conclusion).kinds
+    does, breaks = (part.split(", ") for part in kind.blames.split("; "))
+    severities = Counter(each.severity for each in blamed)
+    assert does == [f"{n} {say_severity(each, n)}" for each in SEVERITIES if (n := severities[each])]
+    blames = Counter(each.blame for each in blamed)
+    assert breaks == [f"{each} in {n}" for each in BLAMES if (n := blames[each])]
+    assert min(len(does), len(breaks)) > 1
+    assert sum(blames.values()) == kind.tests
+    (on_page,) = replace(run, conclusion=conclusion).failures
+    assert on_page.blame == kind.blames
+
+
+def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun) -> None:
+    """A case has a name, and `explain` knows it."""
+    (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
+    drawn = row._replace(id=f"drawn-0-1[{row.id.partition('[')[2]}")
+    conclusion = replace(run.conclusion, blames={each: run.conclusion.blames[row.id] for each in (row.id, drawn.id)})
+    order = sort_failures([(drawn, result), (row, result)], conclusion)
+    assert [each.id for each, _ in order] == [row.id, drawn.id]
 
 
 def test_no_two_kinds_of_failures_read_the_same(run: FinishedRun) -> None:
