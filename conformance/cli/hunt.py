@@ -76,7 +76,7 @@ def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> No
     for note in notes:
         say(paint("yellow", f"note: {note}"))
     if failure is None:
-        say(f"nothing failed in {count_noun(result.examples, 'example')} of seed {seed}")
+        say(f"exit 0: nothing failed in {count_noun(result.examples, 'example')} of seed {seed}")
         return
     tried = count_noun(result.examples, "example")
     say(f"{paint('red', 'failed')} after {tried} of seed {seed}; the smallest such call:")
@@ -90,3 +90,5 @@ def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> No
     say(f"{failure.rule}: {spec.rules[failure.rule].sentence}")
     if not result.steady:
         say(paint("yellow", "the very same call went well when it was made again: it depends on the calls before it"))
+    say()
+    say("exit 1: a call failed; to keep it, add the case to a folder of your own cases, which `run --suite DIR` calls")
