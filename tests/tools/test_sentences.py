@@ -20,7 +20,7 @@ from tools.lab.sentences import load_sentences
 
 CLONE = Path(__file__).parents[2]
 TEXT = """\
-# Findings
+# Faults
 
 It answers `[-2]` for four
 elements.
@@ -31,14 +31,14 @@ elements.
 """
 SENTENCES = """\
 sentences:
-  - file: docs/findings.md
+  - file: docs/faults.md
     says: It answers [-2] for four elements.
     shown:
       - {{in: [raw], {rows}, did: "{did}"}}
-  - file: docs/findings.md
+  - file: docs/faults.md
     says: answers two times
     shown: [{{in: [raw], some: "minus-two or two-infers", did: answered}}]
-  - file: docs/findings.md
+  - file: docs/faults.md
     says: rejects a third
     shown: [{{in: [raw], rows: two-infers, did: rejected}}]
 """
@@ -63,7 +63,7 @@ def raw(command: Command) -> Command:
 def check(raw: Command, rows: str = "rows: minus-two", did: str = "answered [4]", text: str = TEXT) -> CommandOutput:
     reports = raw.folder / "reports"
     (raw.folder / "docs").mkdir(exist_ok=True)
-    (raw.folder / "docs" / "findings.md").write_text(text, encoding="utf-8")
+    (raw.folder / "docs" / "faults.md").write_text(text, encoding="utf-8")
     (reports / "sentences.yaml").write_text(SENTENCES.format(rows=rows, did=did), encoding="utf-8")
     return LabCommand(raw.capsys)("check", "--lab", raw.folder / "lab.yaml", "--out", reports, "--suite", raw.folder)
 
@@ -103,8 +103,8 @@ def test_a_sentence_that_its_rows_do_not_show_is_named(rows: str, did: str, mess
 def test_a_part_of_the_table_without_rows_is_found(raw: Command) -> None:
     more = TEXT.replace("for four\n", "for five\n").replace("answers two times;", "is fast; answers two times;")
     said = check(raw, text=more)
-    said.expect(1, out="sentences.yaml:2: docs/findings.md does not say 'It answers [-2] for four elements.'")
-    found = re.findall(r"^docs/findings.md:(\d+): no rows are named for '(.*)';", said.out, re.MULTILINE)
+    said.expect(1, out="sentences.yaml:2: docs/faults.md does not say 'It answers [-2] for four elements.'")
+    found = re.findall(r"^docs/faults.md:(\d+): no rows are named for '(.*)';", said.out, re.MULTILINE)
     assert found == [("8", "is fast")]
 
 
