@@ -104,6 +104,8 @@ def print_case(spec: Spec, case: Mapping[str, Any]) -> None:
 def print_script(suite: Suite, name: str, backend: str, as_json: bool, options: str) -> None:
     """Print a script that repeats the row of that name, or a row of the case, in the library's own Python."""
     rows = _find_rows(suite, name)
+    if not rows and name in suite.spec.rules:
+        raise Usage(f"{name!r} is a rule, and --backend takes a case; see `conformance list cases {name}`")
     if not rows:
         raise Usage(explain_drawn(name) or describe_unknown("case", name, suite.cases, "conformance list cases"))
     rows.sort(key=lambda row: row.type != "f32")  # most libraries have f32
