@@ -29,7 +29,8 @@ from .shared_options import add_backend, add_key, add_trust
 _MAX_DIFFERENCES_SHOWN = 10
 
 EXAMPLES = """\
-  conformance audit certificate ./mine.py:Mine --allowed signers --challenge challenge.json --key issuer-key"""
+  conformance audit certificate ./mine.py:Mine --allowed signers --challenge challenge.json --key issuer-key
+exit codes: 0 the same answers · 1 other answers, or the certificate is refused · 2 usage · 3 cannot start"""
 
 
 def add_options(parser: Parser) -> None:

@@ -16,7 +16,8 @@ from .request import refusals_fail
 from .shared_options import add_key
 
 EXAMPLES = """\
-  conformance challenge commitment.json --key issuer-key"""
+  conformance challenge commitment.json --key issuer-key
+exit codes: 0 written · 1 the commitment is refused · 2 usage"""
 
 
 def add_options(parser: Parser) -> None:

@@ -21,7 +21,8 @@ _STYLES = {"ok": "green", "mend": "red", "note": "cyan"}
 
 EXAMPLES = """\
   conformance check-adapter mine.py:Mine
-  conformance check-adapter cmd:./reshape --timeout 5"""
+  conformance check-adapter cmd:./reshape --timeout 5
+exit codes: 0 sound · 1 something to mend · 2 usage · 3 cannot start"""
 
 
 def add_options(parser: Parser) -> None:

@@ -63,7 +63,8 @@ EXAMPLES = """\
   conformance check-graph graph.json                  the reshapes of a dump of oneDNN Graph
   conformance check-graph model.onnx --input x=1..8,3,32,32   with each batch from 1 to 8
   conformance check-graph model.xml --run openvino    make the same calls on a backend
-exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided, or conditional"""
+exit codes: 0 none is illegal · 1 one is illegal · 2 a file cannot be read · 4 one is not decided, or conditional
+with --run also those of `run`"""
 
 
 def add_options(parser: Parser) -> None:

@@ -22,7 +22,8 @@ _FORMS = {".txt": diff_report.render_text, ".md": diff_report.render_markdown}
 EXAMPLES = """\
   conformance diff build/before build/after           1 where something got worse
   conformance diff build/before build/after --out diff.md      for a merge request; .html for a page
-  conformance diff static-graph-v0.9 static-oneapi    two documents: rules, signature, and a call that shows it"""
+  conformance diff static-graph-v0.9 static-oneapi    two documents: rules, signature, and a call that shows it
+exit codes: 0 nothing is worse · 1 something is · 2 usage"""
 
 
 def add_options(parser: Parser) -> None:

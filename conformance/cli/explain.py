@@ -36,13 +36,17 @@ _STANDING_STYLES = {"stated": "green", "stated, as we read it": "green", "our ru
 EXAMPLES = """\
   conformance explain one-infer                       a rule: where it is stated, whom it binds
   conformance explain copies-by-index-not-in-turn     a case: its call, what it means, how to run it
-  conformance explain static-oneapi                   a document"""
+  conformance explain static-oneapi                   a document
+  conformance explain copies-by-index-not-in-turn --backend onnxruntime     the same case, without the suite"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("name", nargs="?", help="the id of a rule, finding, document, operation, case or row")
-    text = "print a script that repeats a case that you trust with that library alone; bundled backends only"
-    parser.once("--backend", "NAME", text)
+    parser.usage = "conformance explain NAME [--backend BACKEND] [--suite DIR] [--json]"
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="the id of a rule, finding, document, operation, case or row"
+    )
+    text = "of a case that you trust: print a script that makes its call with that library alone; bundled backends only"
+    parser.once("--backend", "BACKEND", text)
 
 
 def run(args: argparse.Namespace) -> int:

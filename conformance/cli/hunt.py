@@ -17,7 +17,8 @@ from .request import check_names
 from .shared_options import add_backend, add_calls, add_isolation, add_limits, read_limits
 
 EXAMPLES = """\
-  conformance hunt reference --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails"""
+  conformance hunt reference --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails
+exit codes: 0 nothing fails · 1 a call fails · 2 usage · 3 cannot start"""
 
 
 def add_options(parser: Parser) -> None:

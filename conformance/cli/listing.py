@@ -31,7 +31,9 @@ EXAMPLES = """\
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("what", nargs="?", help="rules, documents, operations, findings, cases, factors or backends")
+    parser.usage = "conformance list WHAT [WORD ...] [--suite DIR] [--json]"
+    text = "rules, documents, operations, findings, cases, factors or backends"
+    parser.add_argument("what", nargs="?", metavar="WHAT", help=text)
     text = "list only what concerns this document, rule, level or kind"
     parser.add_argument("words", nargs="*", metavar="WORD", help=text)
 

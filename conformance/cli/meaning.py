@@ -38,6 +38,9 @@ declared (dims of dst, such as 3,?), missing (shape, special_zero, src, dst), ex
 
 
 def add_options(parser: Parser) -> None:
+    parser.usage = (
+        "conformance meaning --src DIMS --shape DIMS --special-zero BOOL [--form KEY=VALUE ...] [--suite DIR] [--json]"
+    )
     parser.once("--src", "DIMS", "dims of the input: 3,4,5 or 3x4x5 or 'f32[n, 4, 5]'; () for rank 0")
     parser.once("--shape", "DIMS", "the entries of shape, such as 0,-1 or n,-1")
     parser.once("--special-zero", "BOOL", "true or false", nargs="?", const="true")

@@ -25,7 +25,8 @@ COLUMNS: tuple[Verdict, ...] = (PASS, FAIL, OBSERVED, ERROR, WAIVED, NOT_RUN)
 EXAMPLES = """\
   conformance publish reports build/mine             a run or a certificate, then every page of reports/
   conformance publish reports                        every page again
-  conformance publish build/site                     the annotated documents alone, in an empty folder"""
+  conformance publish build/site                     the annotated documents alone, in an empty folder
+exit codes: 0 written · 1 results of another suite, or a certificate that is refused · 2 usage"""
 
 
 def add_options(parser: Parser) -> None:

@@ -25,7 +25,8 @@ EXAMPLES = """\
   conformance report build/reference                  its pages; of an interrupted run, those of the rows that were run
   conformance run reference --shard 1/2 --out build/one
   conformance run reference --shard 2/2 --out build/two
-  conformance report build/one build/two --out build/whole    the shards as one run, with its exit code"""
+  conformance report build/one build/two --out build/whole    the shards as one run, with its exit code
+exit codes: 0 written, whatever the verdict is · 2 usage or evidence that proves nothing; with --out those of `run`"""
 
 
 def add_options(parser: Parser) -> None:

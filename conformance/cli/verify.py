@@ -30,7 +30,8 @@ EXAMPLES = """\
   conformance verify report.html                      a page that somebody sent: is it true to its evidence?
   conformance verify report.html --conforms           for a gate: 0 only where it is true, and says yes
   conformance verify report.html --conforms static-graph-v0.9
-  conformance verify report.html --repeat 50 ./mine.py:Mine   calls some rows again and compares"""
+  conformance verify report.html --repeat 50 ./mine.py:Mine   calls some rows again and compares
+exit codes: 0 all holds · 1 something does not · 2 usage · 3 the backend of --repeat cannot start"""
 
 
 def add_options(parser: Parser) -> None:

@@ -24,6 +24,13 @@ def test_every_command_shows_examples_of_itself(command: str, cli: Cli) -> None:
     cli(command, "--help").expect(0, out=EXAMPLES[command].splitlines()[0])
 
 
+@pytest.mark.parametrize(
+    ("command", "said"), [("list", "list WHAT ["), ("explain", "explain NAME ["), ("meaning", "--special-zero BOOL [")]
+)
+def test_what_must_be_given_is_in_no_brackets(command: str, said: str, cli: Cli) -> None:
+    assert said in cli(command, "--help").expect(0).out.partition("\n\n")[0]
+
+
 def test_examples_use_options_that_there_are() -> None:
     for command, text in EXAMPLES.items():
         for line in (line for line in text.splitlines() if f"conformance {command} " in line):
