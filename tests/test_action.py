@@ -367,6 +367,18 @@ def test_the_workflow_of_the_docs_uses_inputs_that_exist() -> None:
     assert "backend" in used
 
 
+def test_the_tables_of_the_docs_are_of_all_inputs_and_outputs() -> None:
+    part = (
+        (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition("## GitHub Actions\n")[2].partition("\n##")[0]
+    )
+    inputs, outputs = part.partition("| input | meaning | default |\n")[2].split("| output | meaning |\n")
+    shown = [re.findall(r"^\| `([a-z-]+)` \|(.*) \|$", table, re.MULTILINE) for table in (inputs, outputs)]
+    assert [[name for name, _ in rows] for rows in shown] == [[*action()["inputs"]], [*action()["outputs"]]]
+    defaults = {name: cells.rpartition("| ")[2].strip('`"') for name, cells in shown[0]}
+    for name, entry in action()["inputs"].items():
+        assert entry.get("required") or entry["default"] == "" or defaults[name] == entry["default"], name
+
+
 SCRIPTS = {
     "GitLab": lambda: "\n".join(yaml.safe_load(snippet("GitLab CI", "yaml"))["reshape"]["script"]),
     "Jenkins": lambda: textwrap.dedent(re.search(r"'''(.*?)'''", snippet("Jenkins", "groovy"), re.DOTALL)[1]),  # type: ignore[index]

@@ -45,7 +45,7 @@ EXAMPLES = f"""\
   conformance run ./mine.py:Mine --out build/mine              a class in a file of yours
   conformance run cmd:./reshape --jobs 2                       a program in any language
   conformance run onednn --document static-oneapi --type bf16    a part of the target
-  conformance run mine.py:Mine -k copies-by-index              some cases only; never conforms
+  conformance run mine.py:Mine -k 'zero and not facet:chain'   some cases only; never conforms
   conformance run reference --suite my                         rules and cases of yours, in my/spec and my/cases
 exit codes: {exit_codes.SUMMARY}"""
 
@@ -54,7 +54,8 @@ def add_options(parser: Parser) -> None:
     add_request_options(parser)
     add_calls(parser)
     parser.many("--document", "ID", "judge by this document only")
-    text = "only rows with these words in their ids, facet:NAME or level:NAME, or one drawn row; never conforms"
+    text = "only rows with these words in id, file or rule, joined by and, or, not; also facet:NAME and level:NAME, or"
+    text += " one drawn row; never conforms"
     parser.once("-k", "EXPR", text, dest="select")
     text = "only a few hundred rows, which notice almost every planted backend; never conforms"
     parser.add_argument("--quick", action="store_true", help=text)

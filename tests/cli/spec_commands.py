@@ -55,7 +55,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
         ["explain", "there-and-back", "--backend", "./mine.py:Mine"],
         "bundled backends only; to call the case on ./mine.py:Mine: conformance run ./mine.py:Mine -k there-and-back",
     ),
-    "explain-rule-as-script": (["explain", "one-infer", "--backend", "numpy"], "see `conformance list cases one-infer`"),
+    "explain-rule-as-script": (["explain", "one-infer", "--backend", "numpy"], "`conformance list cases one-infer`"),
     "explain-long": (["explain", "q" * 10_000], "… (10002 characters)"),
     "explain-escape": (["explain", "\x1b[31mred"], "\\x1b"),
     "explain-bidi": (["explain", "\u202eabc"], "\\u202e"),
