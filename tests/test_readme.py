@@ -47,6 +47,18 @@ def test_the_python_that_pages_show_runs() -> None:
         subprocess.run([sys.executable, *shlex.split(words)], cwd=ROOT, check=True, timeout=60)
 
 
+def test_the_readme_of_spec_says_where_each_document_is() -> None:
+    shown = re.findall(
+        r"^\| (\S+) \| \[(\S+)\]\((\S+)\) \| (\S+) \|$", (ROOT / "spec/README.md").read_text("utf-8"), re.MULTILINE
+    )
+    due = []
+    for document in load_spec().documents.values():
+        assert document.origin is not None
+        path, release = document.origin.path, document.origin.releases[-1]
+        due.append((document.id, path, f"{document.origin.repository}/blob/{release}/{path}", release))
+    assert shown == due
+
+
 def test_how_we_read_names_every_document_and_no_other() -> None:
     spec = load_spec()
     text = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
