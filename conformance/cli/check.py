@@ -30,7 +30,7 @@ from .prove import try_proof
 
 EXAMPLES = """\
   conformance check                                   the bundled suite
-  conformance check --suite my --lock                 vectors of yours in my/cases; lock the ids of new ones
+  conformance check --suite my --lock                 cases of yours in my/cases; lock the ids of new ones
   conformance check --mutants zero                    wrong backends, rules and lines with zero in their name
   conformance check --prove                           the reference against the documents, for all lengths
   conformance check --sources DIR                     hold it against the documents themselves
