@@ -40,11 +40,8 @@ exit codes: 0 no problem · 1 a problem · 2 usage"""
 def add_options(parser: Parser) -> None:
     text = "add the ids of new cases to the lock file, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
-    parser.path(
-        "--sources",
-        "DIR",
-        "the five documents (`explain ID` says where each is): verify digests and pointers, and compute coverage",
-    )
+    text = "the five documents (`explain ID` says where each is): verify digests and pointers, and compute coverage"
+    parser.path("--sources", "DIR", text)
     text = "plant bad backends, delete rules, mutate the reference: does the suite notice? only those with WORD in"
     parser.once("--mutants", "WORD", f"{text} their name (all; takes minutes)", nargs="?", const="")
     text = "prove for all lengths, up to RANK (3) of them, that the reference decides as the documents; say where these"
