@@ -103,7 +103,7 @@ def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun
     """A case has a name, and `explain` knows it."""
     (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
     drawn = row._replace(id=f"drawn-0-1[{row.id.partition('[')[2]}")
-    conclusion = replace(run.conclusion, blames={each: run.conclusion.blames[row.id] for each in (row.id, drawn.id)})
+    conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, drawn.id), run.conclusion.blames[row.id]))
     order = sort_failures([(drawn, result), (row, result)], conclusion)
     assert [each.id for each, _ in order] == [row.id, drawn.id]
 
