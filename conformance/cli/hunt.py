@@ -10,6 +10,7 @@ from ..isolate.backend import isolation_of, use_backend
 from ..model import Spec
 from ..report.wording import visible
 from ..run.contain import quiet_backend
+from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE
 from ..system.terminal import count_noun, lines, paint, say
 from .arguments import emit, load_spec_of
 from .parser import Parser, positive, whole
@@ -18,7 +19,7 @@ from .shared_options import add_backend, add_calls, add_isolation, add_limits, r
 
 EXAMPLES = """\
   conformance hunt reference --examples 2000 --seed 1     calls nobody wrote down, shrunk to the smallest that fails
-exit codes: 0 nothing fails · 1 a call fails · 2 usage · 3 cannot start"""
+exit codes: 0 nothing fails · 1 a call fails · 2 usage · 3 cannot start · 4 nothing claimed"""
 
 
 def add_options(parser: Parser) -> None:
@@ -31,7 +32,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Hunt, and show the counterexample; return 1 if there is one."""
+    """Hunt, and show the counterexample; return 1 if there is one, and 4 if the backend claims nothing of the calls."""
     spec = load_spec_of(args.suite)
     check_names(spec, args.operation, args.type)
     limits = read_limits(args)
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         emit({"backend": name, "seed": args.seed, **_data(result)})
     else:
         _show(result, name, args.seed, notes, spec)
-    return 1 if result.counterexample else 0
+    return FAILS if result.counterexample else CONFORMS if result.right else INCOMPLETE
 
 
 def _meanings(counterexample: Any) -> dict[str, dict[str, Any]]:
@@ -77,7 +78,8 @@ def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> No
     for note in notes:
         say(paint("yellow", f"note: {note}"))
     if failure is None:
-        say(f"exit 0: nothing failed in {count_noun(result.examples, 'example')} of seed {seed}")
+        tried = f"{count_noun(result.examples, 'example')} of seed {seed}"
+        say(f"exit 0: nothing failed in {tried}" if result.right else f"exit 4: the backend claims nothing of {tried}")
         return
     tried = count_noun(result.examples, "example")
     say(f"{paint('red', 'failed')} after {tried} of seed {seed}; the smallest such call:")

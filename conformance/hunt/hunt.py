@@ -14,7 +14,7 @@ from ..draw.calls import Draw
 from ..draw.cases import draw_case
 from ..draw.factors import Factors
 from ..meaning.contract import contracts
-from ..model import Adapter, Case, Result, Spec
+from ..model import RIGHT, Adapter, Case, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import run
 from .shrink import shrink
@@ -38,6 +38,8 @@ class HuntResult(NamedTuple):
     counterexample: Counterexample | None
     steady: bool = True
     """The same call failed again."""
+    right: int = 0
+    """The number of rows in which the backend did what is expected; without any, nothing was shown."""
 
 
 def hunt(
@@ -46,15 +48,17 @@ def hunt(
 ) -> HuntResult:  # fmt: skip
     """Try `examples` cases of some operations and types, or of all, until one fails; a seed tries the same ones."""
     factors, compiled = Factors(spec), contracts(spec)
-    claims, of_types = resolve_claims(adapter, spec.operations), [*(types or spec.types)]
+    claims, of_types, right = resolve_claims(adapter, spec.operations), [*(types or spec.types)], 0
 
     def find(case: Case) -> Counterexample | None:
         """Return the first row of a case in which the backend fails or errs."""
+        nonlocal right
         for row in rows_of([case], spec, compiled):
             if not operations or row.operation in operations:
                 (result,) = run([row], adapter, claims)
                 if result.is_failure:
                     return Counterexample(row, result, rule_against(row, result))
+                right += not RIGHT.isdisjoint(result.verdicts.values())
         return None
 
     def find_same(rule: str, case: Case) -> Counterexample | None:
@@ -67,4 +71,4 @@ def hunt(
             if find(case) is None:
                 return HuntResult(example + 1, found, steady=False)
             return HuntResult(example + 1, shrink(found.row.case, partial(find_same, found.rule), found))
-    return HuntResult(examples, None)
+    return HuntResult(examples, None, right=right)

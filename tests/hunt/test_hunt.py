@@ -25,8 +25,9 @@ from conformance.plan.memory import TensorSpec, lay_out
 from conformance.plan.rows import Row, plan_of, rows_of
 from conformance.run.row import run
 from conformance.selfcheck.mutants import broken_backends
+from conformance.system.exit_codes import INCOMPLETE
 
-from ..builders import Cli, some_exhaustive, spec
+from ..builders import Cli, mini, some_exhaustive, spec
 from ..draw.test_cases import draw_cases
 from ..isolate.remote_backends import write_acting
 from ..processes import wait
@@ -278,6 +279,11 @@ def test_the_command_without_a_failure(cli: Cli, tmp_path: Path, monkeypatch: py
     words = ["--examples", "50", "--type", "f32"]
     cli("hunt", "reference", *words).expect(0, out="exit 0: nothing failed in 50 examples of seed 0")
     assert list(tmp_path.iterdir()) == [], "it leaves no file"
+
+
+def test_a_backend_that_claims_nothing_shows_nothing(cli: Cli) -> None:
+    said = cli("hunt", mini("LeavesOutEveryType"), "--examples", "20").expect(INCOMPLETE)
+    assert "exit 4: the backend claims nothing of 20 examples of seed 0" in said.out
 
 
 def test_an_unknown_type_is_one_line(cli: Cli) -> None:
