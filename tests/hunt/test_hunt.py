@@ -129,7 +129,9 @@ def test_every_planted_backend_within_20000_examples(name: str, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_the_reference_is_not_caught() -> None:
-    assert hunt(load_adapter("reference"), spec(), 400) == HuntResult(400, None)
+    found = hunt(load_adapter("reference"), spec(), 400)
+    assert found[:3] == HuntResult(400, None)[:3]
+    assert found.right > 400, "a case has several rows"
 
 
 SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
