@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -34,17 +34,12 @@ BEGIN_OF_PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><met
 BEGIN_OF_ASSET = "/* reshape-conformance: a part of the pages of this site */\n"
 ASSETS = "assets"
 """The folder of a site with the files that its pages share."""
-_STYLE, _STYLE_DIGEST = "<!--style-->", "<!--style digest-->"
-"""Their places: the style follows from the page. No value can hold these texts, because they would be escaped."""
 _SITE = {
     "Results": "index.html", "Documents": "spec/index.html", "Playground": "playground.html", "Compare": "compare.html",
     "Certificates": "register.html", "Docs": "docs/index.html", "Source": "docs/index.html#source",
 }  # fmt: skip
 """What the menu of each published page leads to. A site has all of these, except results if no run is published."""
-_CLASSES = re.compile(r"class=(?:([\w-]+)|\"([^\"]*)\")")
-_SCRIPTS = re.compile(r"(?s)<script>.*?</script>")
 _END_OF_SCRIPT = re.compile("<([/!])")
-_RULES = re.compile(r"([^{}]+)\{[^{}]*\}")
 
 
 def render_page(
@@ -67,12 +62,10 @@ def render_page(
         styles, scripts = [], []
     else:
         styles, scripts = ([f"{menu.root}{ASSETS}/{name}" for name in names] for names in (styles, scripts))
-    page = _environment().get_template(template).render(
-        style=Markup(_STYLE), style_digest=Markup(_STYLE_DIGEST), script=Markup(script), script_digest=_digest(script),
+    return _environment().get_template(template).render(
+        style=Markup(css), style_digest=_digest(css), script=Markup(script), script_digest=_digest(script),
         style_files=styles, script_files=scripts, foot=foot, menu=menu, here=here, **values,
     )  # fmt: skip
-    css = _prune_style(css, page)
-    return page.replace(_STYLE, css, 1).replace(_STYLE_DIGEST, _digest(css), 1)
 
 
 def list_assets() -> Mapping[str, str]:
@@ -158,20 +151,6 @@ def _read_style(name: str) -> str:
     """Return a style without the spaces that only its readers need, as it is in each certificate that was issued."""
     text = _read(name)
     return re.sub(r"\s*([{};,>])\s*|(:)\s+", r"\1\2", text).replace(";}", "}") + "\n"
-
-
-def _prune_style(css: str, page: str) -> str:
-    """Return a style without the rules for classes that neither the elements of a page nor its scripts name."""
-    names = {name for one, many in _CLASSES.findall(page) for name in (one or many).split()}
-    names.update(re.findall(r"[\w-]+", "".join(_SCRIPTS.findall(page))))
-    return _RULES.sub(lambda rule: rule[0] if any(map(names.issuperset, _classes_of(rule[1]))) else "", css)
-
-
-@cache
-def _classes_of(selectors: str) -> Sequence[Set[str]]:
-    """Return the classes that each selector of a rule needs on a page; none for one with parentheses, which stays."""
-    plain = (re.sub(r":not\([^)]*\)", "", selector) for selector in selectors.split(","))
-    return [frozenset(() if "(" in each else re.findall(r"\.([a-zA-Z][\w-]*)", each)) for each in plain]
 
 
 def _digest(text: str) -> str:
