@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ Port = tuple[str, str]
 def read_openvino_ir(path: Path, answer: Answer) -> Flow:
     """Return the graph of a file. Without model.bin only shapes are unknown."""
     root = read_xml(content_of(path, MAX_BYTES))
-    if root.tag != "net" or not any(root.find("layers")):
+    if root.tag != "net" or not root.all("layers"):
         raise UnreadableModel(f"line {root.line}: the root is <{root.tag[:40]}>; OpenVINO IR has <net> with <layers>")
     reader = _Reader(path.with_suffix(".bin"))
     reader.read(root, "", ())
@@ -53,49 +53,41 @@ class _Reader:
     def read(self, net: XmlElement, prefix: str, outer: tuple[str, ...]) -> None:
         """Read a network. The dims that enter a body from outside are not followed, only that they may have changed."""
         layers: dict[str, XmlElement] = {}
-        for layer in net.find("layers", "layer"):
-            if (other := layers.setdefault(number := layer.attributes.get("id", ""), layer)) is not layer:
+        for layer in net.all("layers/layer"):
+            if (other := layers.setdefault(number := layer.get("id", ""), layer)) is not layer:
                 fail(layer, number, f"the layer at line {other.line} has this id too")
         edges = {
-            (edge.attributes.get("to-layer", ""), edge.attributes.get("to-port", "")): (
-                edge.attributes.get("from-layer", ""),
-                edge.attributes.get("from-port", ""),
-            )
-            for edge in net.find("edges", "edge")
+            (edge.get("to-layer", ""), edge.get("to-port", "")): (edge.get("from-layer", ""), edge.get("from-port", ""))
+            for edge in net.all("edges/edge")
         }
         values = NetworkValues(layers, edges, self._weights)
         for number, layer in layers.items():
-            makes = tuple(self._outputs(layer, prefix))
-            sources = [edges.get((number, port.attributes.get("id", ""))) for port in layer.find("input", "port")]
+            made = {_tensor_name(layer, port.get("id", ""), prefix): dims_of(port) for port in layer.all("output/port")}
+            self.dims |= made
+            ports = layer.all("input/port")
+            sources = [edges.get((number, port.get("id", ""))) for port in ports]
             for source in sources:
                 if source is not None and source[0] not in layers:
                     fail(layer, source[0], "an edge comes from a layer that is not there")
             takes = tuple(_tensor_name(layers[at[0]], at[1], prefix) for at in sources if at is not None)
-            is_input = layer.attributes.get("type") == "Parameter"
+            is_input = layer.get("type") == "Parameter"
             if is_input and not prefix:
-                self.inputs |= {name: self.dims[name] for name in makes}
-            for port, at in zip(layer.find("input", "port"), sources, strict=True):
+                self.inputs |= made
+            for port, at in zip(ports, sources, strict=True):
                 if at is not None:
                     _check_edge(port, layers[at[0]], at[1])
-            node = self._reshape(layer, sources, values) if layer.attributes.get("type") == "Reshape" else None
+            node = self._reshape(layer, sources, values) if layer.get("type") == "Reshape" else None
             if not (is_input and not prefix):
-                self.operations.append(GraphOperation(outer if is_input else takes, makes, node))
-            for body in (child for child in layer.children if child.tag in _BODIES):
+                self.operations.append(GraphOperation(outer if is_input else takes, tuple(made), node))
+            for body in (child for child in layer.all("*") if child.tag in _BODIES):
                 self.read(body, f"{prefix}{number}.{body.tag}/", takes)
 
-    def _outputs(self, layer: XmlElement, prefix: str) -> Iterator[str]:
-        for port in layer.find("output", "port"):
-            name = _tensor_name(layer, port.attributes.get("id", ""), prefix)
-            self.dims[name] = dims_of(port)
-            yield name
-
     def _reshape(self, layer: XmlElement, sources: list[Port | None], values: NetworkValues) -> ReshapeNode:
-        ports = [*layer.find("input", "port")]
-        outputs = [*layer.find("output", "port")]
-        place, name = f"line {layer.line}", layer.attributes.get("name", "")
-        given = next((data.attributes.get("special_zero") for data in layer.find("data")), None)
+        ports, outputs = layer.all("input/port"), layer.all("output/port")
+        place, name = f"line {layer.line}", layer.get("name", "")
+        given = next((data.get("special_zero") for data in layer.all("data")), None)
         flag = {"true": True, "1": True, "false": False, "0": False}.get((given or "").lower())
-        if len(ports) != 2 or len(sources) != 2 or sources[1] is None:
+        if len(ports) != 2 or sources[1] is None:
             return ReshapeNode(name, place, None, None, None, None, flag, missing="src and shape are not connected")
         value, why = values.of(sources[1])
         shape = tuple(int(entry) for entry in value) if value is not None and value.ndim == 1 else None
@@ -114,22 +106,22 @@ class _Reader:
 def _check_edge(port: XmlElement, maker: XmlElement, made: str) -> None:
     """Raise UnreadableModel if the dims at the ends of an edge differ; a port without dims may be of any rank."""
     dims = dims_of(port)
-    for each in maker.find("output", "port"):
+    for each in maker.all("output/port"):
         others = dims_of(each)
-        if each.attributes.get("id", "") == made and dims and others and not are_equal_where_known(dims, others):
+        if each.get("id", "") == made and dims and others and not are_equal_where_known(dims, others):
             made_dims = f"the edge from line {each.line} brings {format_dims(others)}"
             raise UnreadableModel(f"line {port.line}: a port has the dims {format_dims(dims)}, and {made_dims}")
 
 
 def _tensor_name(layer: XmlElement, port: str, prefix: str) -> str:
     """Return the name of an input of the model, and a unique one of any other tensor."""
-    if layer.attributes.get("type") == "Parameter" and not prefix:
-        return layer.attributes.get("name", "")
-    return f"\0{prefix}{layer.attributes.get('id', '')}:{port}"
+    if layer.get("type") == "Parameter" and not prefix:
+        return layer.get("name", "")
+    return f"\0{prefix}{layer.get('id', '')}:{port}"
 
 
 def _type(port: XmlElement) -> str | None:
-    precision = port.attributes.get("precision", "").lower()
+    precision = port.get("precision", "").lower()
     return _TYPES.get(precision, precision or None)
 
 
@@ -159,21 +151,21 @@ class NetworkValues:
 
     def _compute(self, port: Port, depth: int) -> Known:
         layer = self._layers[port[0]]
-        kind = layer.attributes.get("type", "")
-        data: dict[str, str] = next((each.attributes for each in layer.find("data")), {})
+        kind = layer.get("type", "")
+        data: dict[str, str] = next((each.attrib for each in layer.all("data")), {})
         if kind == "Const":
             return self._read(layer, data)
-        inputs = [*layer.find("input", "port")]
+        inputs = layer.all("input/port")
         if kind == "ShapeOf":
             dims = dims_of(inputs[0]) if inputs else (None,)
             return Known(None, _COMPUTED) if None in dims else Known(np.array(dims, np.int64))
         if kind not in _SAME and kind not in ("Convert", "VariadicSplit", "Broadcast"):
             return Known(None, _COMPUTED)
-        sources = [self._edges.get((port[0], each.attributes.get("id", ""))) for each in inputs]
+        sources = [self._edges.get((port[0], each.get("id", ""))) for each in inputs]
         values = [self.of(each, depth).value if each and each[0] in self._layers else None for each in sources]
         if not values or any(value is None for value in values):
             return Known(None, _COMPUTED)
-        outputs = [each.attributes.get("id", "") for each in layer.find("output", "port")]
+        outputs = [each.get("id", "") for each in layer.all("output/port")]
         result = _apply(kind, data, values, outputs.index(port[1]) if port[1] in outputs else 0)
         return Known(result, "" if result is not None else _COMPUTED)
 

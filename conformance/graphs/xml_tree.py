@@ -1,9 +1,9 @@
-"""Read XML into a small tree with line numbers. Documents with a DOCTYPE, and so with entities, are not read."""
+"""Read XML into a tree with line numbers. Documents with a DOCTYPE, and so with entities, are not read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from .nodes import Dims, UnreadableModel, fail_at
@@ -12,53 +12,40 @@ MAX_DEPTH = 100
 MAX_ELEMENTS = 5_000_000
 
 
-class XmlElement:
-    """An element, its attributes, its text and its line."""
+class XmlElement(Element):
+    """An element of a file, with its line."""
 
-    __slots__ = ("attributes", "children", "line", "tag", "text")
+    __slots__ = ("line",)
+    line: int
 
-    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
-        self.tag, self.attributes, self.line = tag, attributes, line
-        self.children: list[XmlElement] = []
-        self.text = ""
-
-    def find(self, *tags: str) -> Iterator[XmlElement]:
-        """Yield the elements below by the tags on the way to them."""
-        for child in self.children:
-            if child.tag == tags[0]:
-                if len(tags) == 1:
-                    yield child
-                else:
-                    yield from child.find(*tags[1:])
+    def all(self, path: str) -> list[XmlElement]:
+        """Return the elements below by the tags on the way to them."""
+        return cast("list[XmlElement]", self.findall(path))
 
 
 def read_xml(content: bytes) -> XmlElement:
     """Return the root; UnreadableModel names the line and the byte of a mistake."""
-    parser = expat.ParserCreate()
-    top = XmlElement("", {}, 0)
-    open_elements = [top]
-    count = 0
+    parser, builder = expat.ParserCreate(), TreeBuilder(XmlElement)
+    count = depth = 0
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal count
-        count += 1
-        if count > MAX_ELEMENTS or len(open_elements) > MAX_DEPTH:
+        nonlocal count, depth
+        count, depth = count + 1, depth + 1
+        if count > MAX_ELEMENTS or depth > MAX_DEPTH:
             limit = f"more than {MAX_ELEMENTS:,} elements" if count > MAX_ELEMENTS else "nested too deep"
             raise UnreadableModel(f"line {parser.CurrentLineNumber}: {limit}")
-        element = XmlElement(tag, attributes, parser.CurrentLineNumber)
-        open_elements[-1].children.append(element)
-        open_elements.append(element)
+        cast("XmlElement", builder.start(tag, attributes)).line = parser.CurrentLineNumber
 
-    def text(data: str) -> None:
-        if open_elements[-1].tag == "dim":
-            open_elements[-1].text += data
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
 
     def reject(*_: Any) -> None:
         raise UnreadableModel(f"line {parser.CurrentLineNumber}: a DOCTYPE, which can hold entities, is not read")
 
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _: open_elements.pop()
-    parser.CharacterDataHandler = text
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = reject
     try:
         parser.Parse(content, True)
@@ -67,12 +54,12 @@ def read_xml(content: bytes) -> XmlElement:
         raise UnreadableModel(why) from None
     except (ValueError, LookupError) as error:  # an encoding that is not known
         raise UnreadableModel(f"line {parser.CurrentLineNumber}: not XML: {error}") from None
-    return top.children[0]
+    return cast("XmlElement", builder.close())
 
 
 def dims_of(port: XmlElement) -> Dims:
     """Return the dims of a port; -1 is a length that is not known."""
-    lengths = [read_whole(dim, dim.text.strip(), -1) for dim in port.find("dim")]
+    lengths = [read_whole(dim, (dim.text or "").strip(), -1) for dim in port.all("dim")]
     return tuple(length if length >= 0 else None for length in lengths)
 
 
