@@ -21,14 +21,20 @@ _SIGNS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 }  # fmt: skip
 
 
+Product = tuple[int, tuple[str, ...]]
+"""A number, and the symbols without values that it is multiplied by."""
+
+
 def evaluate(text: str, symbols: Mapping[str, int]) -> int | str | None:
     """Return the value of an expression; a symbol or a product with one that has no value, as `64*s77`; or None."""
     try:
-        tree = _parse(text)
-        value = _value(tree, symbols)
-        return _product(tree, symbols) if value is None else value if 0 <= value < 1 << 63 else None
+        product = _evaluate(_parse(text), symbols)
     except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError):
         return None
+    if product is None:
+        return None
+    number, names = product
+    return write_product(number, names) if names or 0 <= number < 1 << 63 else None
 
 
 @lru_cache(4096)
@@ -52,14 +58,14 @@ def bind_symbol(symbols: dict[str, int], symbol: str, length: int, place: str) -
             raise UnreadableModel(f"--input gives {quote(text)} two lengths: {other}, and {given} in {place}")
 
 
-def _value(node: ast.expr, symbols: Mapping[str, int]) -> int | None:
+def _evaluate(node: ast.expr, symbols: Mapping[str, int]) -> Product | None:
     match node:
         case ast.Constant(value=int() as number):
-            return number
+            return number, ()
         case ast.Name(id=name) | ast.Call(func=ast.Name(id="Symbol"), args=[ast.Constant(value=str() as name)]):
-            return symbols.get(name)
+            return (symbols[name], ()) if name in symbols else (1, (name,))
         case ast.Call(func=ast.Name(id="Integer"), args=[number]):
-            return _value(number, symbols)
+            return _evaluate(number, symbols)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _apply(operator.sub, [ast.Constant(0), operand], symbols)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _SIGNS:
@@ -69,35 +75,13 @@ def _value(node: ast.expr, symbols: Mapping[str, int]) -> int | None:
     return None
 
 
-def _apply(function: Callable[[int, int], int], nodes: list[ast.expr], symbols: Mapping[str, int]) -> int | None:
-    values = [_value(node, symbols) for node in nodes]
-    result = values[0]
-    for value in values[1:]:
-        if result is None or value is None or max(abs(result), abs(value)) >= 1 << 63:
+def _apply(function: Callable[[int, int], int], nodes: list[ast.expr], symbols: Mapping[str, int]) -> Product | None:
+    result, *others = (_evaluate(node, symbols) for node in nodes)
+    for other in others:
+        if result is None or other is None or max(abs(result[0]), abs(other[0])) >= 1 << 63:
             return None
-        result = function(result, value)
+        names = (*result[1], *other[1])
+        if names and function is not operator.mul:
+            return None
+        result = function(result[0], other[0]), names
     return result
-
-
-def _product(node: ast.expr, symbols: Mapping[str, int]) -> int | str | None:
-    """Write a product of numbers and of symbols without values; None for any other expression."""
-    number, names = 1, []
-    for factor in _factors(node):
-        value = _value(factor, symbols)
-        match factor:
-            case _ if value is not None:
-                number *= value
-            case ast.Name(id=name) | ast.Call(func=ast.Name(id="Symbol"), args=[ast.Constant(value=str() as name)]):
-                names.append(name)
-            case _:
-                return None
-    return write_product(number, names)
-
-
-def _factors(node: ast.expr) -> list[ast.expr]:
-    match node:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return [*_factors(left), *_factors(right)]
-        case ast.Call(func=ast.Name(id="Mul"), args=parts):
-            return [factor for part in parts for factor in _factors(part)]
-    return [node]

@@ -121,13 +121,6 @@ class Side(NamedTuple):
         return f"{self.name}, {self.started}{self.note}"
 
 
-class DocumentChange(NamedTuple):
-    """The results of both runs in a document."""
-
-    was: DocumentState
-    now: DocumentState
-
-
 @dataclass(frozen=True)
 class Difference:
     """All that changed between two runs."""
@@ -137,8 +130,8 @@ class Difference:
     pinned: tuple[Pinned, ...]
     standings: tuple[WordChange, ...] | None
     """By the rows that are compared. None if the runs are of different suites, or of one that is not at hand."""
-    documents: tuple[DocumentChange, ...]
-    """Every document of the suite; none where `standings` is None."""
+    documents: tuple[tuple[DocumentState, DocumentState], ...]
+    """The results of both runs in every document of the suite; none where `standings` is None."""
     blames: tuple[BlamesOfDocument, ...]
     """Documents with another number of failures, or with failures that break other sentences."""
     changes: tuple[Change, ...]
@@ -274,12 +267,9 @@ def _conclude(old: Evidence, new: Evidence, plan: Plan) -> tuple[Conclusion, Con
 
 def _pair_documents(
     both: tuple[Evidence, Evidence], concluded: tuple[Conclusion, Conclusion], plan: Plan
-) -> Iterator[DocumentChange]:
-    was, now = (
-        describe_documents(FinishedRun(plan, evidence, conclusion).with_drawn)
-        for evidence, conclusion in zip(both, concluded, strict=True)
-    )
-    yield from map(DocumentChange, was, now)
+) -> Iterator[tuple[DocumentState, DocumentState]]:
+    runs = map(FinishedRun, (plan, plan), both, concluded)
+    return zip(*(describe_documents(run.with_drawn) for run in runs), strict=True)
 
 
 def _name_failures(

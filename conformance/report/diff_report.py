@@ -210,7 +210,7 @@ def render_html(
         menu=menu_of("../") if in_site else None,
         here="Results",
         difference=difference,
-        documents=[each.was.document.id for each in difference.documents],
+        documents=[was.document.id for was, _ in difference.documents],
         old_page=old_page,
         new_page=new_page,
         verdict=format_verdict(difference),

@@ -159,8 +159,8 @@ def test_a_run_has_the_same_label_and_numbers_everywhere(
     )
     expected = check_all(plan, evidence, said.out, texts)
     assert_drawn_rows_are_no_cases(plan, evidence, texts["report.html"])
-    for pair in difference(evidence, evidence, plan).documents:
-        assert pair.now.counts == pair.was.counts == expected.get(pair.was.document.id, {})
+    for was, now in difference(evidence, evidence, plan).documents:
+        assert now.counts == was.counts == expected.get(was.document.id, {})
     statement = statement_of(evidence, evidence.sha256, conclusion, 1, None)
     assert statement["predicate"][EXTENSION]["summary"][0] == conclusion.why
     whole: Counter[str] = sum(expected.values(), Counter())

@@ -241,7 +241,7 @@ def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_
     assert f"<h1>{old} → {new}</h1>" in page
     order = [page.index(f'<h2 id="{name}">') for name in ("documents", "worse", "why", "legend")]
     assert order == sorted(order)
-    assert [pair.now.failed > pair.was.failed for pair in found.documents] == [True] * len(plan.suite.spec.documents)
+    assert [now.failed > was.failed for was, now in found.documents] == [True] * len(plan.suite.spec.documents)
     assert 'href="new/report.html#case-turns"' in page
 
 
@@ -363,7 +363,7 @@ def test_a_drawn_row_of_one_run_is_neither_better_nor_worse(plan: Plan, tmp_path
     found = difference(old, new, plan)
     assert (found.changes, found.worse, found.standings) == ((), False, ())
     assert found.not_compared == 1
-    assert any(pair.was.failed != pair.now.failed for pair in found.documents), "both pages keep their numbers"
+    assert any(before.failed != after.failed for before, after in found.documents), "both pages keep their numbers"
     for way in RENDERERS.values():
         assert "not compared: 1 drawn row that failed in one run" in way(found).lower()
 
