@@ -75,9 +75,3 @@ class Flow:
         except CycleError as error:
             circle = " → ".join(f"operation {number}" for number in error.args[1][:5])
             raise UnreadableModel(f"the graph is a circle: {circle}") from None
-
-
-def find_inputs(operations: Sequence[GraphOperation], dims: Mapping[str, Dims | None]) -> dict[str, Dims | None]:
-    """Return the tensors that no operation makes, with their dims."""
-    made = {name for operation in operations for name in operation.outputs}
-    return {name: dims.get(name) for operation in operations for name in operation.inputs if name not in made}

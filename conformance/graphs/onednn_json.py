@@ -8,7 +8,7 @@ from typing import Any
 
 from ..model import INTEGERS, Form, Operation
 from ..system.text import format_dims
-from .flow import Flow, GraphOperation, find_inputs
+from .flow import Flow, GraphOperation
 from .nodes import (
     MAX_NODES,
     Answer,
@@ -38,7 +38,9 @@ def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Operation])
         raise UnreadableModel(f"graph: {len(graph):,} operations, at most {MAX_NODES:,} are read")
     reader = _Reader(kinds)
     operations = [reader.operation(entry, f"graph[{number}]") for number, entry in enumerate(graph)]
-    return Flow(operations, reader.dims, find_inputs(operations, reader.dims), answer)
+    made = {name for operation in operations for name in operation.outputs}
+    inputs = {name: reader.dims.get(name) for each in operations for name in each.inputs if name not in made}
+    return Flow(operations, reader.dims, inputs, answer)
 
 
 class _Reader:

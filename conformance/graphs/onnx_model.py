@@ -104,7 +104,11 @@ class OnnxModel:
         if _fill_dims(inferred.graph, declared):
             inferred = self._infer(inferred, values)
         opset = next((each.version for each in proto.opset_import if not each.domain), 1)
-        return tuple(_reshapes(_Scope(self._onnx, "graph"), inferred.graph, declared, opset))
+        return tuple(
+            _reshape(scope, node, place, declared, opset)
+            for scope, node, place in _Scope(self._onnx, "graph").compute(inferred.graph, {})
+            if node.op_type == "Reshape" and not node.domain
+        )
 
     def _infer(self, proto: Any, values: dict[tuple[str, str], Value]) -> Any:
         """Return a model with the dims that follow from those it has, and from the values that it computes."""
@@ -282,16 +286,22 @@ class _Scope:
     def tensor(self, name: str) -> _Names:
         return self._tensors.get(name, _Names(None, None))
 
-    def compute(self, graph: Any, values: dict[tuple[str, str], Value]) -> None:
-        """Add to `values` what the nodes of a graph compute from what is known, subgraphs too."""
+    def compute(self, graph: Any, values: dict[tuple[str, str], Value]) -> list[tuple[_Scope, Any, str]]:
+        """Add to `values` what the nodes of a graph compute from what is known, subgraphs too.
+
+        Return each node with its scope and its place.
+        """
         self._enter(graph)
+        found: list[tuple[_Scope, Any, str]] = []
         for number, node in enumerate(graph.node):
+            place = f"{self.place}.node[{number}]"
+            found.append((self, node, place))
             for attribute in node.attribute:
                 if attribute.HasField("g"):
-                    inner = _Scope(self.onnx, f"{self.place}.node[{number}].{attribute.name}", self)
-                    inner.compute(attribute.g, values)
+                    found += _Scope(self.onnx, f"{place}.{attribute.name}", self).compute(attribute.g, values)
             if not node.domain and len(node.output) == 1:
                 self._compute_node(node, values)
+        return found
 
     def _compute_node(self, node: Any, values: dict[tuple[str, str], Value]) -> None:
         attributes = self.attributes(node)
@@ -341,20 +351,6 @@ class _Scope:
 
 
 # ── reshapes ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def _reshapes(
-    scope: _Scope, graph: Any, declared: Mapping[tuple[str, str], Dims | None], opset: int
-) -> Iterator[ReshapeNode]:
-    scope.compute(graph, {})
-    for number, node in enumerate(graph.node):
-        place = f"{scope.place}.node[{number}]"
-        if node.op_type == "Reshape" and not node.domain:
-            yield _reshape(scope, node, place, declared, opset)
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                inner = _Scope(scope.onnx, f"{place}.{attribute.name}", scope)
-                yield from _reshapes(inner, attribute.g, declared, opset)
 
 
 def _reshape(

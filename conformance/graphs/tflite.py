@@ -31,7 +31,7 @@ def read_tflite(path: Path, answer: Answer) -> Flow:
     content = content_of(path, MAX_BYTES)
     if content[4:8] != b"TFL3":
         raise UnreadableModel(f"byte 4: {content[4:8]!r}, where a TFLite file has b'TFL3'")
-    model = Buffer(content).root()
+    model = FlatTable(content, _number(content, 0, "I"))
     codes = [max(code.number(0, "b"), code.number(3, "i")) for code in model.tables(1)]
     buffers = model.tables(4)
     graphs = [_Graph(table, f"subgraphs[{k}]", codes, buffers) for k, table in enumerate(model.tables(2))]
@@ -114,60 +114,53 @@ def _dims(tensor: FlatTable) -> Dims | None:
 # ── FlatBuffer ────────────────────────────────────────────────────────────────────────────────────
 
 
-class Buffer:
-    """The bytes of a file."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def number(self, at: int, code: str) -> int:
-        """Return the number at a byte; `code` is one of struct's letters."""
-        size = struct.calcsize(f"<{code}")
-        if not 0 <= at <= len(self._content) - size:
-            raise UnreadableModel(f"byte {at:,}: past the end of the file, which has {len(self._content):,} bytes")
-        number: int = struct.unpack_from(f"<{code}", self._content, at)[0]
-        return number
-
-    def bytes_at(self, at: int, size: int) -> bytes:
-        if not 0 <= at <= len(self._content) - size:
-            raise UnreadableModel(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
-        return self._content[at : at + size]
-
-    def root(self) -> FlatTable:
-        """Return the table that holds all others."""
-        return FlatTable(self, self.number(0, "I"))
+def _number(content: bytes, at: int, code: str) -> int:
+    """Return the number at a byte; `code` is one of struct's letters."""
+    if not 0 <= at <= len(content) - struct.calcsize(f"<{code}"):
+        raise UnreadableModel(f"byte {at:,}: past the end of the file, which has {len(content):,} bytes")
+    number: int = struct.unpack_from(f"<{code}", content, at)[0]
+    return number
 
 
 class FlatTable:
     """A table; its fields are numbered as in the schema."""
 
-    def __init__(self, buffer: Buffer, at: int) -> None:
-        self._buffer, self.at = buffer, at
-        self._fields = at - buffer.number(at, "i")
-        self._size = buffer.number(self._fields, "H")
+    def __init__(self, content: bytes, at: int) -> None:
+        self._content, self.at = content, at
+        self._fields = at - _number(content, at, "i")
+        self._size = _number(content, self._fields, "H")
 
     def _place(self, field: int) -> int | None:
         slot = 4 + 2 * field
-        offset = self._buffer.number(self._fields + slot, "H") if slot + 2 <= self._size else 0
+        offset = _number(self._content, self._fields + slot, "H") if slot + 2 <= self._size else 0
         return self.at + offset if offset else None
+
+    def _follow(self, place: int) -> int:
+        """Return the byte to which the offset at a byte leads."""
+        return place + _number(self._content, place, "I")
+
+    def _bytes(self, at: int, size: int) -> bytes:
+        if not 0 <= at <= len(self._content) - size:
+            raise UnreadableModel(f"byte {at:,}: {size:,} bytes from here are past the end of the file")
+        return self._content[at : at + size]
 
     def number(self, field: int, code: str) -> int:
         """Return a number; 0 if the field is not there."""
         place = self._place(field)
-        return 0 if place is None else self._buffer.number(place, code)
+        return 0 if place is None else _number(self._content, place, code)
 
     def table(self, field: int) -> FlatTable | None:
         """Return a table inside; None if there is none."""
         place = self._place(field)
-        return None if place is None else FlatTable(self._buffer, place + self._buffer.number(place, "I"))
+        return None if place is None else FlatTable(self._content, self._follow(place))
 
     def _vector(self, field: int, width: int) -> tuple[int, int]:
         """Return the first byte and the number of entries of a list."""
         place = self._place(field)
         if place is None:
             return 0, 0
-        start = place + self._buffer.number(place, "I")
-        count = self._buffer.number(start, "I")
+        start = self._follow(place)
+        count = _number(self._content, start, "I")
         if count * width > MAX_ENTRIES * 8 and width > 1:
             raise UnreadableModel(f"byte {start:,}: a list of {count:,} entries, at most {MAX_ENTRIES:,} are read")
         return start + 4, count
@@ -175,20 +168,20 @@ class FlatTable:
     def numbers(self, field: int) -> tuple[int, ...]:
         """Return a list of numbers of 32 bits."""
         start, count = self._vector(field, 4)
-        return struct.unpack(f"<{count}i", self._buffer.bytes_at(start, count * 4)) if count else ()
+        return struct.unpack(f"<{count}i", self._bytes(start, count * 4)) if count else ()
 
     def tables(self, field: int) -> list[FlatTable]:
         start, count = self._vector(field, 4)
-        self._buffer.bytes_at(start, 4 * count)
+        self._bytes(start, 4 * count)
         places = range(start, start + 4 * count, 4)
-        return [FlatTable(self._buffer, place + self._buffer.number(place, "I")) for place in places]
+        return [FlatTable(self._content, self._follow(place)) for place in places]
 
     def content(self, field: int, most: int) -> bytes | None:
         """Return a list of bytes; None if it is longer than `most`."""
         start, count = self._vector(field, 1)
-        return self._buffer.bytes_at(start, count) if count <= most else None
+        return self._bytes(start, count) if count <= most else None
 
     def text(self, field: int) -> str:
         """Return a text, cut if it is long."""
         start, count = self._vector(field, 1)
-        return self._buffer.bytes_at(start, min(count, 1000)).decode("utf-8", "replace")
+        return self._bytes(start, min(count, 1000)).decode("utf-8", "replace")
