@@ -46,12 +46,12 @@ def write_graphs(chosen: Sequence[Chosen], out: Path) -> int:
     written: set[str] = set()
     out.mkdir(parents=True, exist_ok=True)
     for group in chosen:
-        for program in group.programs:
-            text = json.dumps(graph_of(group.rows[0], program.steps[0]), indent=2) + "\n"
+        for number, (step, *_) in group.graphs:
+            text = json.dumps(graph_of(group.rows[0], step), indent=2) + "\n"
             if text not in written:
                 written.add(text)
-                name = f"{group.name}{f'-{program.number}' if program.number else ''}.json"
-                (out / name).write_text(text, encoding="utf-8")
+                name = "-".join(filter(None, (group.name, number)))
+                (out / f"{name}.json").write_text(text, encoding="utf-8")
         group.rows[0].free_steps()
     return len(written)
 

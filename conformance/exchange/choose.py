@@ -26,24 +26,28 @@ COMMON: Reasons = {
 """What no format here has a place for."""
 
 
-class GraphCalls(NamedTuple):
-    """One graph of a row with tensors of one rank each, and the calls that are made of it."""
-
-    number: int | None
-    """Counts the graphs of a row from 1; None if there is only one."""
-    steps: tuple[RowStep, ...]
-
-
 class Chosen(NamedTuple):
     """Rows that differ in nothing that the format keeps; the first one is written."""
 
     rows: tuple[Row, ...]
-    programs: tuple[GraphCalls, ...]
 
     @property
     def name(self) -> str:
         """The case and the element type."""
         return f"{self.rows[0].case.id}-{self.rows[0].type}"
+
+    @property
+    def graphs(self) -> Iterator[tuple[str, tuple[RowStep, ...]]]:
+        """Yield the calls of each different graph, with its number if there are several.
+
+        A graph that takes several ranks is divided by rank.
+        """
+        row = self.rows[0]
+        calls = group_pairs(
+            ((step.graph, len(step.source.dims), *map(len, dims_of_outputs(row, step))), step) for step in row.steps
+        )
+        for number, steps in enumerate(calls.values(), 1):
+            yield str(number) if len(calls) > 1 else "", steps
 
 
 class Choice(NamedTuple):
@@ -60,7 +64,7 @@ def choose_rows(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -
     for group in groups.values():
         why = next(filter(None, (_why_left_out(row, reasons, most_bytes) for row in group)), None)
         if why is None:
-            chosen.append(Chosen(group, tuple(_programs(group[0]))))
+            chosen.append(Chosen(group))
         else:
             left_out[why] += len(group)
     return Choice(tuple(chosen), left_out)
@@ -82,15 +86,6 @@ def _why_left_out(row: Row, reasons: Reasons, most_bytes: int | None) -> str | N
     if most_bytes is not None and largest > most_bytes:
         return f"a tensor of more than {most_bytes >> 20} MiB"
     return None
-
-
-def _programs(row: Row) -> Iterator[GraphCalls]:
-    """Yield each different graph of a row with its calls; one that takes several ranks is divided by rank."""
-    calls = group_pairs(
-        ((step.graph, len(step.source.dims), *map(len, dims_of_outputs(row, step))), step) for step in row.steps
-    )
-    for number, steps in enumerate(calls.values(), 1):
-        yield GraphCalls(number if len(calls) > 1 else None, steps)
 
 
 def dims_of_outputs(row: Row, step: RowStep) -> tuple[tuple[int, ...], ...]:

@@ -52,7 +52,7 @@ def choose_vectors(rows: Sequence[Row]) -> Choice:
             groups.setdefault((row.case.id, row.type, row.shape_type), []).append(row)
         else:
             left_out[why] += 1
-    return Choice(tuple(Chosen(tuple(group), ()) for group in groups.values()), left_out)
+    return Choice(tuple(Chosen(tuple(group)) for group in groups.values()), left_out)
 
 
 def write_vectors(suite: Suite, chosen: Iterable[Chosen], out: Path) -> int:

@@ -12,8 +12,9 @@ from ..graphs.onnx_model import TYPES
 from ..model import Graph, Node
 from ..plan.memory import patterns
 from ..plan.rows import Row
+from ..plan.steps import RowStep
 from ..system.exit_codes import CommandError
-from .choose import Choice, Chosen, GraphCalls, Reasons, choose_rows, dims_of_outputs
+from .choose import Choice, Chosen, Reasons, choose_rows, dims_of_outputs
 
 LOST: tuple[str, ...] = (
     "illegal and unspecified calls: a node test has no word for a rejection",
@@ -48,24 +49,24 @@ def choose_node_tests(rows: Sequence[Row]) -> Choice:
 
 def write_node_tests(chosen: Sequence[Chosen], out: Path) -> int:
     """Write a folder for each graph of each chosen row into an empty folder, and return how many there are."""
-    onnx, number = load_onnx(), 0
+    onnx, written = load_onnx(), 0
     for group in chosen:
-        for program in group.programs:
-            _write(onnx, out, group, program)
-            number += 1
+        for number, steps in group.graphs:
+            shape = "input" if group.rows[0].given == "runtime" else "constant"
+            name = "_".join(filter(None, ("test_reshape", group.name, shape, number)))
+            _write(onnx, out / name.replace("-", "_"), group, steps)
+            written += 1
         group.rows[0].free_steps()
-    return number
+    return written
 
 
-def _write(onnx: Any, out: Path, group: Chosen, program: GraphCalls) -> None:
+def _write(onnx: Any, folder: Path, group: Chosen, steps: Sequence[RowStep]) -> None:
     row = group.rows[0]
-    parts = ["test_reshape", group.name, "input" if row.given == "runtime" else "constant"]
-    folder = out / "_".join([*parts, *([str(program.number)] if program.number else [])]).replace("-", "_")
     folder.mkdir(parents=True)
-    (folder / "model.onnx").write_bytes(_model(onnx, row, program).SerializeToString(deterministic=True))
+    (folder / "model.onnx").write_bytes(_model(onnx, row, steps).SerializeToString(deterministic=True))
     facts = {"atol": 0.0, "rtol": 0.0, "rows": [row.id for row in group.rows], "rule": row.case.rule}
     (folder / "data.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    for number, step in enumerate(program.steps):
+    for number, step in enumerate(steps):
         type_, elements = _TYPES[step.source.type], patterns(step.source).tobytes()
         inputs = [("src", type_, step.source.dims, elements)]
         nodes = enumerate(step.graph.nodes)
@@ -83,10 +84,10 @@ def _write(onnx: Any, out: Path, group: Chosen, program: GraphCalls) -> None:
             (data / f"{file}.pb").write_bytes(tensor.SerializeToString())
 
 
-def _model(onnx: Any, row: Row, program: GraphCalls) -> Any:
-    helper, graph = onnx.helper, program.steps[0].graph
+def _model(onnx: Any, row: Row, steps: Sequence[RowStep]) -> Any:
+    helper, graph = onnx.helper, steps[0].graph
     type_ = getattr(onnx.TensorProto, _TYPES[graph.src.type])
-    inputs = [helper.make_tensor_value_info("src", type_, _common([step.source.dims for step in program.steps]))]
+    inputs = [helper.make_tensor_value_info("src", type_, _common([step.source.dims for step in steps]))]
     constants, nodes = [], []
     value, shape = "src", ""
     for k, node in enumerate(graph.nodes):
@@ -106,7 +107,7 @@ def _model(onnx: Any, row: Row, program: GraphCalls) -> Any:
         value = output
     declared = graph.nodes[-1].result
     dims = declared.dims if declared is not None else None
-    dims = _common([dims_of_outputs(row, step)[-1] for step in program.steps]) if dims is None else dims
+    dims = _common([dims_of_outputs(row, step)[-1] for step in steps]) if dims is None else dims
     dst = helper.make_tensor_value_info("dst", type_, dims)
     whole = helper.make_graph(nodes, row.case.id, inputs, [dst], constants)
     opsets = [helper.make_opsetid("", _OPSET)]

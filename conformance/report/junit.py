@@ -17,19 +17,16 @@ from .wording import format_answer, visible
 def render(run: FinishedRun) -> str:
     """Render the file; a row is a failure, an error or skipped if it is so in any document."""
     evidence = run.evidence
-    started = str(evidence.header.get("started", ""))[:19]
     totals = _count_elements(run.listed)
     totals["tests"] += len(run.left_out)
     del totals["skipped"]  # the usual schema has it on a suite only
     title = f"reshape conformance of {run.name}{run.scope_phrase}: {run.label}"
-    root = make(
-        None, "testsuites", name=title, **totals, time=_seconds(round(1000 * evidence.footer.get("seconds", 0)))
-    )
+    time = _seconds(round(1000 * evidence.footer["seconds"]))
+    root = make(None, "testsuites", name=title, **totals, time=time)
     for file, rows in group_pairs((result.row.case.file, result) for result in run.listed).items():
         time = _seconds(sum(result.result.milliseconds for result in rows))
-        suite = make(root, "testsuite", name=file, **_count_elements(rows), time=time)
-        if started:
-            suite.set("timestamp", visible(started))
+        started = evidence.header["started"][:19]
+        suite = make(root, "testsuite", name=file, **_count_elements(rows), time=time, timestamp=started)
         for result in rows:
             _add_row(run, suite, result)
     if number := len(run.left_out):  # one skipped test for each reason, which says how many rows

@@ -147,4 +147,4 @@ def _render_foot(run: FinishedRun) -> Iterator[str]:
     suite = header["suite"]
     yield f"Suite {code(suite['version'])}, digest {code(suite['digest'])}."
     yield f"SHA-256 of {code(RESULTS)} {code(run.evidence.sha256)}."
-    yield f"Started {code(header.get('started', 'at a time not told'))}; {code(footer.get('seconds', '?'))} seconds."
+    yield f"Started {code(header['started'])}; {code(footer['seconds'])} seconds."

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from conformance.adapter import load_adapter
 from conformance.exchange.benchdnn_export import choose_graphs
-from conformance.exchange.choose import Chosen, GraphCalls, dims_of_outputs
+from conformance.exchange.choose import dims_of_outputs
 from conformance.load.cases import load_suite
 from conformance.model import Declared, Graph, Rejected, Unsupported
-from conformance.plan.rows import plan_of
+from conformance.plan.rows import Row, plan_of
+from conformance.plan.steps import RowStep
 
 
 def dump_all() -> None:
@@ -24,17 +25,16 @@ def dump_all() -> None:
         return
     _keep_as(None)
     for group in choose_graphs(plan_of(load_suite()).rows).chosen:
-        for program in group.programs:
+        for number, (step, *_) in group.graphs:
             with suppress(Rejected, Unsupported):
-                adapter.compile(_declare_outputs(group, program))
-            _keep_as(f"{group.name}{f'-{program.number}' if program.number else ''}")
+                adapter.compile(_declare_outputs(group.rows[0], step))
+            _keep_as("-".join(filter(None, (group.name, number))))
         group.rows[0].free_steps()
 
 
-def _declare_outputs(group: Chosen, program: GraphCalls) -> Graph:
-    """Return the graph of a program with the dims of the right answer declared of each output, as the export does."""
-    step = program.steps[0]
-    pairs = zip(step.graph.nodes, dims_of_outputs(group.rows[0], step), strict=True)
+def _declare_outputs(row: Row, step: RowStep) -> Graph:
+    """Return the graph of a step with the dims of the right answer declared of each output, as the export does."""
+    pairs = zip(step.graph.nodes, dims_of_outputs(row, step), strict=True)
     nodes = tuple(node._replace(result=Declared(step.source.type, dims)) for node, dims in pairs)
     return step.graph._replace(nodes=nodes)
 
