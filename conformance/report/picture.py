@@ -116,19 +116,17 @@ def _read_shape(
     boxes: list[Box] = []
     lengths: list[int | None] = []
     for k, (entry, given) in enumerate(zip(shape, contract.entries(src, shape, zero), strict=True)):
-        if given.rule is None:
-            boxes.append(Box(str(entry), "illegal"))
-            lengths.append(None)
-        elif given.length is None and given.source is None:
-            boxes.append(Box(str(entry), "inferred"))
-            lengths.append(solved[k] if solved else None)
-        elif given.source is None:
-            boxes.append(Box(str(entry), "literal"))
-            lengths.append(given.length)
-        else:
-            within = given.source < len(dims)
-            boxes.append(Box(str(entry), "copied", given.source if within else None))
-            lengths.append(dims[given.source] if within else None)
+        kind: Kind = "illegal"
+        source = length = None
+        if given.source is not None:
+            kind, source = "copied", given.source if given.source < len(dims) else None
+            length = None if source is None else dims[source]
+        elif given.length is not None:
+            kind, length = "literal", given.length
+        elif given.rule is not None:
+            kind, length = "inferred", solved[k] if solved else None
+        boxes.append(Box(str(entry), kind, source))
+        lengths.append(length)
     return tuple(boxes), tuple(lengths)
 
 
@@ -178,7 +176,6 @@ def _place_boxes(boxes: Sequence[Box], above: Sequence[Placed]) -> Iterator[Plac
     x = _LEFT
     for box in boxes:
         width = max(54, 8 * len(box.text) + 14)
-        copied = box.kind == "copied" and box.source is not None and box.source < len(above)
-        source = above[box.source].middle if copied and box.source is not None else None
+        source = above[box.source].middle if box.source is not None and box.source < len(above) else None
         yield Placed(box.text, box.kind, _WORDS.get(box.kind, ""), x, width, source)
         x += width + _GAP

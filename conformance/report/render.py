@@ -26,7 +26,6 @@ from .wording import format_time, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 FOLDER = Path(__file__).parent / "templates"
 BEGIN_OF_PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy"'
@@ -56,7 +55,9 @@ def render_page(
 
     styles = ["frame.css", style, *(name for name in files if name.endswith(".css"))]
     scripts = [name for name in files if name not in styles]
-    css, script = _printed_foot(foot), _END_OF_SCRIPT.sub(r"<\\\1", code)
+    printed_foot = re.sub(r"[^A-Za-z0-9 :;,.+-]", "", foot)
+    css = f'@page {{ @bottom-left {{ content: "{printed_foot}"; font: 8pt system-ui,sans-serif; color: #57606a; }} }}\n'
+    script = _END_OF_SCRIPT.sub(r"<\\\1", code)
     if menu is None:
         css, script = "".join(map(_read_style, styles)) + css, script + "".join(map(_read, scripts))
         styles, scripts = [], []
@@ -107,11 +108,6 @@ class Site(NamedTuple):
         return {"foot": foot, "menu": menu, "here": here}
 
 
-def _printed_foot(text: str) -> str:
-    plain = re.sub(r"[^A-Za-z0-9 :;,.+-]", "", text)
-    return f'@page {{ @bottom-left {{ content: "{plain}"; font: 8pt system-ui,sans-serif; color: #57606a; }} }}\n'
-
-
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -121,6 +117,10 @@ def _environment() -> Environment:
         """Keep markup of the templates; write out characters that act instead of showing."""
         return value if isinstance(value, Markup) else visible(value)
 
+    def keep_lines(text: str) -> Markup:
+        """Keep the lines of a text for an element that shows them, with no more marked up than must be."""
+        return Markup("\n".join(escape(visible(line), quote=False) for line in text.splitlines()))
+
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=show,
         loader=FunctionLoader(_read),
@@ -129,16 +129,9 @@ def _environment() -> Environment:
     environment.globals |= {"marks": MARKS, "colours": COLOURS, "labels": LABELS, "verdicts": TABLE}
     environment.filters |= {
         "count_noun": count_noun, "shorten": shorten, "visible": visible, "counts": format_counts,
-        "preformatted": _keep_lines, "as_time": format_time, "failures": describe_failures, "tests": count_tests,
+        "preformatted": keep_lines, "as_time": format_time, "failures": describe_failures, "tests": count_tests,
     }  # fmt: skip
     return environment
-
-
-def _keep_lines(text: str) -> Markup:
-    """Keep the lines of a text for an element that shows them, with no more marked up than must be."""
-    from markupsafe import Markup
-
-    return Markup("\n".join(escape(visible(line), quote=False) for line in text.splitlines()))
 
 
 @cache
