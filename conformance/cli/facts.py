@@ -22,7 +22,7 @@ def standing(rule: Rule, document: str) -> dict[str, Any]:
     """Say how a document treats a rule, the reason if that is our ruling, and the lines."""
     kind, reason = rule.standing(document), None
     if kind == "our ruling":
-        reason = rule.decided_for.get(rule.source_of(document), rule.because)
+        reason = rule.reason_in(document)
     elif kind == "allowed":
         reason = rule.decided_for.get(rule.source_of(document))
     elif kind == "stated, as we read it":

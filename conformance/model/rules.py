@@ -160,6 +160,10 @@ class Rule:
         source = self.source_of(document)
         return sorted(pointer for pointer in self.stated if pointer.document == source)
 
+    def reason_in(self, document: str) -> str | None:
+        """Return the reason for our ruling in a document; None if we gave none."""
+        return self.decided_for.get(self.source_of(document)) or self.because
+
     def source_of(self, document: str) -> str:
         """Return the document from which a document has the rule: itself, or the one that it is like."""
         return self.models.get(document, document)

@@ -103,7 +103,7 @@ def draw_reading(call: Call, contract: Contract, meaning: Meaning) -> Picture:
 
 
 def _draw_lengths(dims: Sequence[int | None]) -> tuple[Box, ...]:
-    return tuple(Box("?" if length is None else str(length), "length", k) for k, length in enumerate(dims))
+    return tuple(Box("?" if length is None else str(length), "length") for length in dims)
 
 
 def _read_shape(

@@ -48,11 +48,6 @@ class RuleEntry(NamedTuple):
     """A rule on the page of a document."""
 
     rule: Rule
-    authority: str
-    words: tuple[tuple[int, str], ...]
-    """The lines that state it in this document, and a few words of each."""
-    reason: str | None
-    """The reason why it binds here if the document does not state it."""
     findings: tuple[Finding, ...]
     example: RuleExample | None
     cases: int
@@ -77,13 +72,13 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
     pages = {
         f"{document.id}.html": render_page(
             "site_document.html", spec=spec, document=document, entries=list(_entries(spec, document, rows, failing)),
-            findings=_findings_in(spec, document.id), newer=document.newer, index=INDEX, runs=len(runs), cases=CASES,
+            findings=_findings_in(spec, document.id), index=INDEX, runs=len(runs), cases=CASES,
             **frame,
         )
         for document in spec.documents.values()
     }  # fmt: skip
     pages[DIFFERENCES] = render_page(
-        "site_differences.html", spec=spec, table=list(_table(spec)), index=INDEX, **frame,
+        "site_differences.html", spec=spec, table=_compare_standings(spec), index=INDEX, **frame,
         disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
     )  # fmt: skip
     pages[CASES] = render_page(
@@ -103,22 +98,16 @@ def _entries(
 ) -> Iterator[RuleEntry]:
     """Yield the rules that bind in a document: in the order of its lines, and then those that it does not state."""
     binding = [rule for rule in spec.rules.values() if rule.standing(document.id) != "not bound"]
-    order = {rule.id: [(each.line, each.words) for each in rule.pointers_in(document.id)] for rule in binding}
     findings_here, drawn = _findings_in(spec, document.id), set[str]()
-    for rule in sorted(binding, key=lambda rule: (order[rule.id] or [(_NO_LINE, "")])[0][0]):
+    for rule in sorted(binding, key=lambda rule: next((at.line for at in rule.pointers_in(document.id)), _NO_LINE)):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
-        findings = [finding for finding in findings_here if rule.id in finding.rules]
+        findings = tuple(finding for finding in findings_here if rule.id in finding.rules)
         cases = {row.case.id for row in own}
         example = _example(own, document.id)
         if example and example.call in drawn:
             example = example._replace(picture=None)
         drawn |= {example.call} if example else set()
-        yield RuleEntry(
-            rule, rule.standing(document.id),
-            tuple(order[rule.id]), rule.decided_for.get(rule.source_of(document.id)) or rule.because,
-            tuple(findings), example,
-            len(cases), sum(case in failing for case in cases),
-        )  # fmt: skip
+        yield RuleEntry(rule, findings, example, len(cases), sum(case in failing for case in cases))
 
 
 def _by_weight(findings: Iterable[Finding]) -> list[Finding]:
@@ -187,10 +176,10 @@ def _describe_calls(case: Case) -> str:
     return format_step(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
 
 
-def _table(spec: Spec) -> Iterator[tuple[Rule, dict[str, str]]]:
-    """Yield each rule with its standing in each document; first the rules in which the documents differ."""
+def _compare_standings(spec: Spec) -> list[tuple[Rule, dict[str, str]]]:
+    """Return each rule with its standing in each document; first the rules in which the documents differ."""
     lines = [(rule, {name: rule.standing(name) for name in spec.documents}) for rule in spec.rules.values()]
-    yield from sorted(lines, key=lambda line: len(set(line[1].values())) == 1)
+    return sorted(lines, key=lambda line: len(set(line[1].values())) == 1)
 
 
 def _count(spec: Spec, document: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, int]:

@@ -106,12 +106,11 @@ def _describe(spec: Spec, document: Document) -> dict[str, Any]:
 
 def _clause(rule: Rule, document: str) -> dict[str, Any]:
     """Return the standing of a rule in a document, the lines that state it, and the reason where none does."""
-    reason = rule.decided_for.get(rule.source_of(document)) or rule.because
     standing = rule.standing(document)
     return {
         "standing": standing,
         "lines": [[each.line, each.words] for each in rule.pointers_in(document)],
-        "why": reason if standing == "our ruling" else None,
+        "why": rule.reason_in(document) if standing == "our ruling" else None,
         "finding": rule.as_read.get(rule.source_of(document)),
     }
 
