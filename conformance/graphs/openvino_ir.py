@@ -24,7 +24,6 @@ _TYPES = {"fp32": "f32", "fp16": "f16", "fp64": "f64", "boolean": "bool"} | {
 }
 _BODIES = ("body", "then_body", "else_body")
 MAX_DEPTH = 50
-_COMPUTED = "shape is computed while it runs"
 _SAME = {"Add": "Add", "Subtract": "Sub", "Multiply": "Mul", "Divide": "Div", "Concat": "Concat"}
 """Operations that ONNX has too, by its names."""
 Port = tuple[str, str]
@@ -89,7 +88,8 @@ class _Reader:
         flag = {"true": True, "1": True, "false": False, "0": False}.get((given or "").lower())
         if len(ports) != 2 or sources[1] is None:
             return ReshapeNode(name, place, None, None, None, None, flag, missing="src and shape are not connected")
-        value, why = values.of(sources[1])
+        value, why_unknown = values.of(sources[1])
+        why = why_unknown if value is None else ""
         shape = tuple(int(entry) for entry in value) if value is not None and value.ndim == 1 else None
         declared, src_type = dims_of(outputs[0]) if outputs else None, _type(ports[0])
         odd: dict[str, Any] = {"missing_attributes": ("special_zero",)} if given is None else {}
@@ -131,8 +131,8 @@ def _type(port: XmlElement) -> str | None:
 class Known(NamedTuple):
     """A value, or why it is not known."""
 
-    value: Value | None
-    why: str = ""
+    value: Value | None = None
+    why: str = "shape is computed while it runs"
 
 
 class NetworkValues:
@@ -144,7 +144,7 @@ class NetworkValues:
 
     def of(self, port: Port, depth: int = 0) -> Known:
         if port not in self._known:
-            self._known[port] = Known(None, _COMPUTED)  # for a circle
+            self._known[port] = Known()  # for a circle
             if depth < MAX_DEPTH:
                 self._known[port] = self._compute(port, depth + 1)
         return self._known[port]
@@ -158,16 +158,15 @@ class NetworkValues:
         inputs = layer.all("input/port")
         if kind == "ShapeOf":
             dims = dims_of(inputs[0]) if inputs else (None,)
-            return Known(None, _COMPUTED) if None in dims else Known(np.array(dims, np.int64))
+            return Known() if None in dims else Known(np.array(dims, np.int64))
         if kind not in _SAME and kind not in ("Convert", "VariadicSplit", "Broadcast"):
-            return Known(None, _COMPUTED)
+            return Known()
         sources = [self._edges.get((port[0], each.get("id", ""))) for each in inputs]
         values = [self.of(each, depth).value if each and each[0] in self._layers else None for each in sources]
         if not values or any(value is None for value in values):
-            return Known(None, _COMPUTED)
+            return Known()
         outputs = [each.get("id", "") for each in layer.all("output/port")]
-        result = _apply(kind, data, values, outputs.index(port[1]) if port[1] in outputs else 0)
-        return Known(result, "" if result is not None else _COMPUTED)
+        return Known(_apply(kind, data, values, outputs.index(port[1]) if port[1] in outputs else 0))
 
     def _read(self, layer: XmlElement, data: Mapping[str, str]) -> Known:
         """Read a constant, if it is small and lies in model.bin."""

@@ -91,14 +91,11 @@ EMPTY = Tally(0, {}, {}, {})
 
 def add(one: Tally, other: Tally) -> Tally:
     """Add two tallies; the order does not matter."""
-    failures = dict(one.failures)
-    for group, failure in other.failures.items():
-        known = failures.get(group)
-        if known is None:
-            failures[group] = failure
-        else:
-            smaller = min(known, failure, key=lambda failure: failure.size)
-            failures[group] = smaller._replace(calls=known.calls + failure.calls)
+    failures = {**one.failures, **other.failures}
+    for group in one.failures.keys() & other.failures.keys():
+        both = one.failures[group], other.failures[group]
+        smaller = min(both, key=lambda failure: failure.size)
+        failures[group] = smaller._replace(calls=sum(failure.calls for failure in both))
     return Tally(
         one.calls + other.calls, _sum(one.meanings, other.meanings), _sum(one.verdicts, other.verdicts), failures
     )
