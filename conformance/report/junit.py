@@ -86,11 +86,6 @@ def _add_row(run: FinishedRun, suite: Element, result: RowResult) -> None:
         cause = run.conclusion.causes.get(row.id)
         what = f"{worst_severity(blames.values()) or result.worst}: {cause.title if cause else diagnosis}"
         failure = make(test, element, type=diagnosis, message=f"{what} ({', '.join(result.failing)})")
-        failure.text = _describe(run, result)
-
-
-def _describe(run: FinishedRun, result: RowResult) -> str:
-    row = result.row
-    rule, blames = run.plan.suite.spec.rules[row.case.rule], run.conclusion.blames.get(row.id)
-    text = format_failure(result, rule, run.commands(result), blames)
-    return text + "".join(f"\n{visible(line)}" for line in (result.result.case or "").rstrip().split("\n") if line)
+        text = format_failure(result, run.plan.suite.spec.rules[row.case.rule], run.commands(result), blames)
+        drawn = filter(None, (result.result.case or "").rstrip().split("\n"))
+        failure.text = "\n".join([text, *map(visible, drawn)])

@@ -97,7 +97,7 @@ def _entries(
     spec: Spec, document: Document, rows: Mapping[str, Sequence[Row]], failing: Failing
 ) -> Iterator[RuleEntry]:
     """Yield the rules that bind in a document: in the order of its lines, and then those that it does not state."""
-    binding = [rule for rule in spec.rules.values() if rule.standing(document.id) != "not bound"]
+    binding = [rule for rule in spec.rules.values() if document.id in rule.documents]
     findings_here, drawn = _findings_in(spec, document.id), set[str]()
     for rule in sorted(binding, key=lambda rule: next((at.line for at in rule.pointers_in(document.id)), _NO_LINE)):
         own = [row for row in rows.get(rule.id, ()) if document.id in row.documents]
@@ -186,10 +186,9 @@ def _count(spec: Spec, document: str, rows: Mapping[str, Sequence[Row]]) -> dict
     """Count the rules of a document, those that it states, what is not tested, and the findings about it."""
     binding = [rule for rule in spec.rules.values() if document in rule.documents]
     tested = {rule for rule, own in rows.items() if any(document in row.documents for row in own)}
-    bound = {rule.id for rule in spec.rules.values() if rule.standing(document) != "not bound"}
     return {
-        "rules": len(bound),
+        "rules": len(binding),
         "stated": sum(rule.level == "must" and rule.authority(document) != "our ruling" for rule in binding),
-        "untested": len(bound - tested),
+        "untested": sum(rule.id not in tested for rule in binding),
         **{weight: sum(each.weight == weight for each in _findings_in(spec, document)) for weight in WEIGHTS},
     }
