@@ -17,10 +17,11 @@ Counts = Mapping[Verdict, int]
 
 
 class RuleRow(NamedTuple):
-    """A rule, each document with its lines and the verdicts there, the cases of the rule, and all its tests."""
+    """A rule, where it fails, its cases, and all its tests."""
 
     rule: Rule
-    documents: list[tuple[str, str, Counts]]
+    failing: Mapping[tuple[tuple[Verdict, int], ...], tuple[str, ...]]
+    """The counts of documents in which a test fails, with these documents and their lines."""
     cases: str
     """Their number; empty if the rule has none."""
     counts: Counts
@@ -32,25 +33,18 @@ class RuleRow(NamedTuple):
             return "fails"
         return "passes" if self.counts.get("pass") else "open"
 
-    @property
-    def failing(self) -> Iterator[tuple[list[str], Counts]]:
-        """Yield the documents in which a test fails, with their lines, and their counts, which equal ones share."""
-        failing = (each for each in self.documents if fails(each[2]))
-        together = group_pairs((tuple(counts.items()), f"{name} ({lines})") for name, lines, counts in failing)
-        yield from ((list(names), dict(counts)) for counts, names in together.items())
-
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
-    """Collect every rule of the specification; a document that it does not bind only if a row failed there."""
+    """Collect every rule of the specification."""
     for rule_id, tests in run.tests.items():
         rule = run.plan.suite.spec.rules[rule_id]
-        documents: list[tuple[str, str, Counts]] = []
-        for document in run.plan.suite.spec.documents:
-            lines, counts = format_lines(rule, document), count_verdicts(tests.get(document, ()))
-            if lines != "not bound" or fails(counts):
-                documents.append((document, lines, counts))
+        failing = group_pairs(
+            (tuple(count_verdicts(tests[document]).items()), f"{document} ({format_lines(rule, document)})")
+            for document in run.plan.suite.spec.documents
+            if fails(tests.get(document, ()))
+        )
         cases = describe_cases(run.rules[rule_id]) if run.rules[rule_id] else ""
-        yield RuleRow(rule, documents, cases, count_verdicts(chain.from_iterable(tests.values())))
+        yield RuleRow(rule, failing, cases, count_verdicts(chain.from_iterable(tests.values())))
 
 
 Observations = Mapping[tuple[tuple[str, ...], str], Sequence[tuple[RowResult, tuple[str, ...]]]]
