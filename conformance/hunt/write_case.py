@@ -90,10 +90,10 @@ def _call(step: Step) -> dict[str, str]:
 
 def _form(case: Case) -> dict[str, str]:
     parts = {}
-    if case.declared is not None:
-        known = case.declared if isinstance(case.declared, tuple) else ()
-        entries = ", ".join("null" if length is None else str(length) for length in known)
-        parts["declared"] = f"[{entries}]" if isinstance(case.declared, tuple) else case.declared
+    if isinstance(case.declared, tuple):
+        parts["declared"] = f"[{', '.join('null' if length is None else str(length) for length in case.declared)}]"
+    elif case.declared is not None:
+        parts["declared"] = case.declared
     parts |= _plain_keys(case)
     if case.attributes:
         parts["attributes"] = _flow({name: _operand(value) for name, value in case.attributes.items()})

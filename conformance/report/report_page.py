@@ -165,10 +165,9 @@ def _details(run: FinishedRun, certified: bool) -> Iterator[tuple[str, str]]:
     header, footer = run.evidence.header, run.evidence.footer
     left_out = {"record", "milliseconds"} | ({"subject"} if certified else set())
     results = {key: value for key, value in footer.items() if key not in left_out}
-    for part in (header, {"results": results}):
-        for name, value in _flatten(part):
-            if name not in ("record", "format", "waivers"):
-                yield name, value
+    for name, value in _flatten({**header, "results": results}):
+        if name not in ("record", "format", "waivers"):
+            yield name, value
 
 
 def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
