@@ -111,7 +111,6 @@ class FailureGroup(NamedTuple):
 
     kind: Kind
     word: Verdict
-    rules: list[str]
     failures: FailureCounts
     cases: str
     """The number of cases, and of drawn rows."""
@@ -142,11 +141,9 @@ def collect_failures(run: FinishedRun, facets: Facets, in_full: InFull) -> Itera
         shown.update(kept)
         every = [result for rows in cases.values() for result in rows]
         word: Verdict = ERROR if all(result.worst == ERROR for result in every) else FAIL
-        rules = list(dict.fromkeys(result.row.case.rule for result in every))
         yield FailureGroup(
-            kind, word, rules, run.count_failures(every), describe_cases(every), full, short,
-            len(others) - len(short),
-        )  # fmt: skip
+            kind, word, run.count_failures(every), describe_cases(every), full, short, len(others) - len(short)
+        )
         left = max(0, left - len(others))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..model import LIMITS, NOT_RUN, WAIVED, Document, Verdict
@@ -11,7 +11,7 @@ from ..system.exit_codes import CONFORMS, VOIDS_CERTIFICATES
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..verdict.sentences import count_severities, describe_failures, label_of, name_limits
-from ..verdict.standing import Standing, count_tests
+from ..verdict.standing import count_tests
 from .finished_run import FinishedRun
 
 _FAMILIES: Mapping[str, str] = {
@@ -50,7 +50,6 @@ class DocumentState(NamedTuple):
     """The verdict with all its limits, as the conclusion words it."""
     counts: Mapping[Verdict, int]
     """Its tests by verdict."""
-    limits: tuple[str, ...]
     failures: str
     """How many tests fail, by what they do to a user and by what they break; empty if none fails."""
     numbers: tuple[int, ...]
@@ -80,22 +79,11 @@ def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
         label = label_of(standings, run.claims, code if code in VOIDS_CERTIFICATES else CONFORMS)
         if not standings and not run.claims.offers(document.operation):
             label = "not claimed"
-        counts, limits, severities = count_tests(standings), tuple(_limits(run, standings)), count_severities(standings)
+        severities = count_severities(standings)
         numbers = tuple(severities.get(each, 0) for each in SEVERITIES)
         failures = describe_failures(standings)
-        states.append(DocumentState(document, label, sentence, counts, limits, failures, numbers))
+        states.append(DocumentState(document, label, sentence, count_tests(standings), failures, numbers))
     return tuple(states)
-
-
-def _limits(run: FinishedRun, standings: Sequence[Standing]) -> Iterable[str]:
-    """Name the features that the backend does not claim in some standings, and what its adapter does for it."""
-    if not standings:
-        return
-    yield from map(name_facet, name_limits(standings, run.claims))
-    if run.claims.answers_special_zero:
-        yield "special_zero (answered by the adapter)"
-    if waived := count_tests(standings).get(WAIVED):
-        yield f"{count_noun(waived, 'test')} that {'is' if waived == 1 else 'are'} waived"
 
 
 def name_facet(facet: str) -> str:
@@ -111,8 +99,14 @@ def name_facet(facet: str) -> str:
 
 def list_limits(run: FinishedRun) -> list[str]:
     """List in plain words the operations and features that the backend does not claim, and what its adapter does."""
-    operations = run.plan.suite.spec.operations
-    return [*(each for each in operations if each not in run.claims.operations), *_limits(run, run.standings)]
+    names = [each for each in run.plan.suite.spec.operations if each not in run.claims.operations]
+    if run.standings:
+        names += map(name_facet, name_limits(run.standings, run.claims))
+        if run.claims.answers_special_zero:
+            names.append("special_zero (answered by the adapter)")
+        if waived := count_tests(run.standings).get(WAIVED):
+            names.append(f"{count_noun(waived, 'test')} that {'is' if waived == 1 else 'are'} waived")
+    return names
 
 
 def list_not_run(run: FinishedRun) -> list[str]:

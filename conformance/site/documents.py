@@ -34,7 +34,6 @@ Failing = Mapping[str, int]
 class RuleExample(NamedTuple):
     """A call of a case, what it means in a document, and its picture."""
 
-    case: str
     call: str
     want: str
     rules: tuple[str, ...]
@@ -131,7 +130,7 @@ def _example(rows: Sequence[Row], document: str) -> RuleExample | None:
     want = "it must be rejected" if meaning.kind == "illegal" else format_want(meaning, "T")
     call = plain_call(row)
     return RuleExample(
-        row.case.id, format_step(row.case, step), want, rules, _draw_example(row, row.contracts[document], meaning),
+        format_step(row.case, step), want, rules, _draw_example(row, row.contracts[document], meaning),
         call and f"../{link_to(call)}",
     )  # fmt: skip
 
