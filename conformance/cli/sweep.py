@@ -14,7 +14,7 @@ from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
-from ..model import FAIL, LAYOUTS, RIGHT, Spec
+from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Spec
 from ..run.contain import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import Lost, close_backend, context_of
@@ -160,7 +160,8 @@ def _show(results: SweepResults, code: int, why: str) -> None:
     total, who = results.total, results.header["backend"]
     say(paint("bold", f"{who['name']} {who['version']}"))
     say()
-    heads = ("document", *KINDS, *(verdict for verdict in sorted({v for c in total.verdicts.values() for v in c})))
+    given = {verdict for counts in total.verdicts.values() for verdict in counts}
+    heads = ("document", *KINDS, *(verdict for verdict in VERDICTS if verdict in given))
     rows = []
     for document, meanings in total.meanings.items():
         counts = {**meanings, **total.verdicts[document]}

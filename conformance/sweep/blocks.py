@@ -11,10 +11,10 @@ from ..isolate.process.launch import DEFAULT_LIMITS, Limits
 from ..meaning.domain import Domain, Lengths
 from ..model import Given, Layout, Spec
 
-_MAX_SHAPES = 1024
+_MAX_SHAPES = 256
 """The most shapes of a block; their nodes are kept while the sources pass by."""
-_CALLS_OF_BLOCK = 16384
-"""Calls of a block, about, for each way of making them."""
+_CALLS_OF_BLOCK = 1024
+"""Calls of a block, about, for each way of making them: a few seconds in a worker, which an interruption loses."""
 _MAX_PRODUCT = 1 << 62
 """No product of lengths in a domain may be larger: they are counted in 64 bits."""
 
