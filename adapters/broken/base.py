@@ -2,7 +2,7 @@
 
 A run goes through the seams in this order, each a method of `Broken` with a decorator:
 
-    read_graph → read_node → check → resolve (with agrees, for each node) → execute → move
+    read_graph → read_node → check → resolve and change (with agrees, for each node) → execute → move
 """
 
 from __future__ import annotations
@@ -198,7 +198,8 @@ class Broken(Reference):
         _HERE.position += 1
         entries = tuple([int(length) for length in shape])  # some backends do not check that they are integers
         try:
-            return self.resolve(PlantedCall(src, entries, get_flag(node), node, _HERE.position, self)), None
+            call = PlantedCall(src, entries, get_flag(node), node, _HERE.position, self)
+            return self.change(call, self.resolve(call)), None
         except Illegal as illegal:
             return None, illegal.args[0]
         except Unspecified as silence:
@@ -216,6 +217,10 @@ class Broken(Reference):
     @staticmethod
     def resolve(call: PlantedCall) -> Dims:
         return call.resolve()
+
+    @staticmethod
+    def change(call: PlantedCall, dst: Dims) -> Dims:
+        return dst
 
     @staticmethod
     def execute(run: Run) -> Answer:
@@ -265,6 +270,8 @@ read_node = Seam[Callable[[Node, str], Node]]("read_node")
 """Takes one node, with the type of src, and returns the node to check instead."""
 resolve_dims = Seam[Callable[[PlantedCall], Dims]]("resolve")
 """Takes the call of one node and returns the dims of dst; may raise Illegal."""
+change_dims = Seam[Callable[[PlantedCall, Dims], Dims]]("change")
+"""Takes the call of one node and the right dims of dst, and returns others; may raise Illegal."""
 accept_declared = Seam[Callable[[Declared, tuple[int | None, ...]], bool]]("agrees")
 """Takes what is declared of dst and its dims, and returns whether they agree."""
 execute_run = Seam[Callable[[Run], Any]]("execute")
@@ -299,3 +306,16 @@ def overlook(
             raise
 
     plant(name, breaks, classes, fault, resolve=resolve, **others)
+
+
+def reject_legal(
+    name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[PlantedCall, Dims], bool]
+) -> None:
+    """Plant a backend that rejects some legal calls with a message."""
+
+    def change(call: PlantedCall, dst: Dims) -> Dims:
+        if when(call, dst):
+            raise Illegal(message)
+        return dst
+
+    change_dims.plant(name, breaks, classes, fault, change)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from conformance.model import Graph, Node, Operand, Tensor
 from conformance.model.types import WIDTH
 
-from .base import Answer, Dims, PlantedCall, Run, execute_run, overlook, read_graph, resolve_dims
+from .base import Answer, Dims, PlantedCall, Run, change_dims, execute_run, overlook, read_graph, resolve_dims
 from .inference import infer_only_first
 
-resolve_dims.plant("chains-fused", "nodes-compose", "A", "Skips every node of a chain but the last.", lambda call:
-                   call.resolve() if call.position == len(call.program.graph.nodes) - 1 else call.src)  # fmt: skip
+
+def is_last(call: PlantedCall) -> bool:
+    return call.position == len(call.program.graph.nodes) - 1
+
+
+resolve_dims.plant("chains-fused", "nodes-compose", "A", "Skips every node of a chain but the last.",
+                   lambda call: call.resolve() if is_last(call) else call.src)  # fmt: skip
 resolve_dims.plant("later-nodes-may-infer-twice", "nodes-compose", "ME",
                    "Accepts several -1 in every node but the first; the first -1 is inferred and the others are 1.",
                    lambda call: call.resolve(shape=infer_only_first(call.shape)) if call.position else
@@ -34,20 +39,15 @@ def _(call: PlantedCall) -> Dims:
     )
 
 
-@resolve_dims("a-chain-of-three-loses-a-leading-one", breaks="nodes-compose", classes="J")
-def _(call: PlantedCall) -> Dims:
+@change_dims("a-chain-of-three-loses-a-leading-one", breaks="nodes-compose", classes="J")
+def _(call: PlantedCall, dst: Dims) -> Dims:
     """Drops a leading 1 of the last of three or more nodes."""
-    dst, last = call.resolve(), len(call.program.graph.nodes) - 1
-    return dst[1:] if call.position == last >= 2 and dst[:1] == (1,) and len(dst) > 1 else dst
+    return dst[1:] if is_last(call) and call.position >= 2 and len(dst) > 1 and dst[0] == 1 else dst
 
 
-@resolve_dims("ones-in-a-chain-become-one", breaks="nodes-compose", classes="J")
-def _(call: PlantedCall) -> Dims:
-    """Answers one dimension if a node after the first has only ones."""
-    dst = call.resolve()
-    return (1,) if call.position and len(dst) > 2 and set(dst) == {1} else dst
-
-
+change_dims.plant("ones-in-a-chain-become-one", "nodes-compose", "J",
+                  "Answers one dimension if a node after the first has only ones.",
+                  lambda call, dst: (1,) if call.position and len(dst) > 2 and set(dst) == {1} else dst)  # fmt: skip
 overlook("later-volumes-are-not-checked", "nodes-compose", "E", "Accepts any volume after the fourth node.",
          lambda call: call.position > 3 and min(call.shape, default=0) > 0, overlooked=("same-volume",),
          answer=lambda call: call.src)  # fmt: skip

@@ -18,11 +18,11 @@ from .base import (
     Run,
     accept_declared,
     always,
+    change_dims,
     move_elements,
     overlook,
     read_graph,
     read_node,
-    resolve_dims,
 )
 
 accept_declared.plant("declaration-not-read", "declared-output", "P", "Ignores the declared dims.", always)
@@ -59,19 +59,15 @@ def _(declared: Declared, dims: tuple[int | None, ...]) -> bool:
     return can_be_true(declared, dims) or math.prod(d or 0 for d in declared.dims or ()) == volume
 
 
-@resolve_dims("declaration-believed", breaks="declared-output", classes="P")
-def _(call: PlantedCall) -> Dims:
-    """Answers the declared dims instead of those of shape."""
-    dst, declared = call.resolve(), known_dims(call)
-    return dst if declared is None else declared
-
-
 def known_dims(call: PlantedCall) -> Dims | None:
     """The declared dims if all of them are known."""
     declared = call.node.result.dims if call.node.result is not None else None
     return None if declared is None or None in declared else tuple(d or 0 for d in declared)
 
 
+change_dims.plant("declaration-believed", "declared-output", "P",
+                  "Answers the declared dims instead of those of shape.",
+                  lambda call, dst: dst if (declared := known_dims(call)) is None else declared)  # fmt: skip
 overlook("declared-settles-zero-beside-infer", "zero-meets-infer", "P",
          "Accepts -1 beside a literal 0 if dims of an empty dst are declared.",
          lambda call: 0 in (known_dims(call) or ()), answer=lambda call: known_dims(call) or ())  # fmt: skip

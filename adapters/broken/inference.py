@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .base import Dims, PlantedCall, Unspecified, overlook, resolve_dims
+from .base import Dims, PlantedCall, Unspecified, change_dims, overlook, resolve_dims
 
 
 def infer_only_first(shape: Dims) -> Dims:
@@ -18,7 +18,7 @@ def infer_only_first(shape: Dims) -> Dims:
 def infer_from_known(call: PlantedCall, length: int) -> int:
     """The length that is inferred where lengths are left out that the graph does not declare."""
     declared = call.program.graph.src.dims or ()
-    if call.position or None not in declared:
+    if call.position or None not in declared or not call.constant:
         return length
     return math.prod(n for n in declared if n is not None) * length // (call.volume or 1)
 
@@ -26,16 +26,15 @@ def infer_from_known(call: PlantedCall, length: int) -> int:
 def change_inference(name: str, classes: str, fault: str, change: Callable[[PlantedCall, int], int]) -> None:
     """Plant a backend that changes the inferred length."""
 
-    def resolve(call: PlantedCall) -> Dims:
-        return tuple(change(call, n) if d == -1 else n for d, n in zip(call.shape, call.resolve(), strict=True))
-
-    resolve_dims.plant(name, "infer-keeps-count", classes, fault, resolve)
+    change_dims.plant(name, "infer-keeps-count", classes, fault, lambda call, dst: tuple(
+        change(call, length) if entry == -1 else length for entry, length in zip(call.shape, dst, strict=True)
+    ))  # fmt: skip
 
 
 change_inference("inferred-before-zeros-are-copied", "B", "Infers -1 without the lengths that are copied.",
                  lambda call, _: call.volume // math.prod(d for d in call.shape if d > 0))  # fmt: skip
 change_inference("unknown-lengths-count-as-one", "BI", "Infers -1 from the lengths that the graph declares of src.",
-                 lambda call, n: infer_from_known(call, n) if call.constant else n)  # fmt: skip
+                 infer_from_known)  # fmt: skip
 change_inference("inferred-at-least-one", "B", "Infers 1 instead of 0.", lambda _, length: max(length, 1))
 change_inference("inferred-in-f32", "D", "Rounds an inferred length to f32.", lambda _, n: int(np.float32(n)))
 change_inference("lengths-cut-to-bytes", "D", "Keeps an inferred length in a byte.", lambda _, length: length % 256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.model import Graph, Node, Operand
+from conformance.model import Node, Operand
 
 from .base import FALSE, TRUE, get_flag, read_graph, read_node
 
@@ -53,22 +53,15 @@ read_node.plant("flag-may-be-a-number", "special-zero-is-boolean", "", "Accepts 
 read_node.plant("flag-is-a-byte", "special-zero-is-boolean", "", "Accepts a special_zero of type u8 or s8.",
                 lambda node, _: read_flag(node) if node.special_zero and node.special_zero.type in ("u8", "s8")
                 else node)  # fmt: skip
-
-
-@read_node("missing-flag-beside-infer", breaks="attributes-required", classes="")
-def _(node: Node, src_type: str) -> Node:
-    """Reads a missing special_zero as false if a constant shape has a -1."""
-    return supply_flag(node) if node.shape is not None and -1 in (node.shape.values or ()) else node
-
-
-@read_graph("later-nodes-lack-what-they-like", breaks="attributes-required", classes="")
-def _(graph: Graph) -> Graph:
-    """Reads a missing special_zero as false in every node but the first."""
-    return graph._replace(nodes=(graph.nodes[0], *map(supply_flag, graph.nodes[1:])))
-
-
-@read_node("lengths-may-be-floats", breaks="shape-is-integer", classes="")
-def _(node: Node, src_type: str) -> Node:
-    """Accepts a shape of floats or booleans and drops the fractions."""
-    shape = node.shape
-    return node._replace(shape=shape._replace(type="s64")) if shape and shape.type[0] in "fb" else node
+read_node.plant("missing-flag-beside-infer", "attributes-required", "",
+                "Reads a missing special_zero as false if a constant shape has a -1.",
+                lambda node, _: supply_flag(node) if node.shape and -1 in (node.shape.values or ())
+                else node)  # fmt: skip
+read_graph.plant("later-nodes-lack-what-they-like", "attributes-required", "",
+                 "Reads a missing special_zero as false in every node but the first.",
+                 lambda graph: graph._replace(nodes=(graph.nodes[0], *map(supply_flag, graph.nodes[1:]))),
+                 )  # fmt: skip
+read_node.plant("lengths-may-be-floats", "shape-is-integer", "",
+                "Accepts a shape of floats or booleans and drops the fractions.",
+                lambda node, _: node._replace(shape=node.shape._replace(type="s64"))
+                if node.shape and node.shape.type[0] in "fb" else node)  # fmt: skip

@@ -10,7 +10,8 @@ import numpy as np
 from conformance.model.types import WIDTH
 
 from ..reference import dense, elements
-from .base import Answer, Dims, PlantedCall, Run, always, move_elements, overlook, resolve_dims
+from .base import Answer, Dims, PlantedCall, Run, always, change_dims, move_elements, overlook, resolve_dims
+from .inference import change_inference
 from .volume import has_strides
 
 
@@ -56,22 +57,21 @@ overlook("divides-in-f32", "same-volume", "DE", "Infers -1 if the quotient in f3
          has_whole_quotient_in_f32)  # fmt: skip
 overlook("src-counted-in-16-bits", "same-volume", "DE", "Counts the elements of src modulo 2^16.",
          lambda call: 0 < math.prod(call.fill()) == call.volume % (1 << 16))  # fmt: skip
-resolve_dims.plant("lengths-in-16-bits", "literal-lengths", "D", "Cuts the lengths of dst to 16 bits.",
-                   lambda call: tuple(d % (1 << 16) for d in call.resolve()))  # fmt: skip
+change_dims.plant("lengths-in-16-bits", "literal-lengths", "D", "Cuts the lengths of dst to 16 bits.",
+                  lambda _, dst: tuple(length % (1 << 16) for length in dst))  # fmt: skip
 resolve_dims.plant("lengths-in-32-bits", "same-volume", "D", "Cuts the entries of shape to 32 bits.", lambda call:
                    call.resolve(shape=tuple((d + (1 << 31)) % (1 << 32) - (1 << 31) for d in call.shape)))  # fmt: skip
 
 
-@resolve_dims("subtracts-logarithms", breaks="infer-keeps-count", classes="D")
-def _(call: PlantedCall) -> Dims:
-    """Infers -1 from logarithms in f32, and rounds, if src is of f16."""
-    dst = call.resolve()
-    if src_type(call) != "f16" or -1 not in call.shape or not call.volume:
-        return dst
-    others = call.volume // dst[call.shape.index(-1)]
-    quotient = np.exp(np.float32(math.log(call.volume)) - np.float32(math.log(others)))
-    return tuple(round(float(quotient)) if entry == -1 else length
-                 for entry, length in zip(call.shape, dst, strict=True))  # fmt: skip
+def infer_from_logarithms(call: PlantedCall, length: int) -> int:
+    if src_type(call) != "f16" or not call.volume:
+        return length
+    others = call.volume // length
+    return round(float(np.exp(np.float32(math.log(call.volume)) - np.float32(math.log(others)))))
+
+
+change_inference("subtracts-logarithms", "D", "Infers -1 from logarithms in f32, and rounds, if src is of f16.",
+                 infer_from_logarithms)  # fmt: skip
 
 
 @move_elements("elements-of-four-bytes-indexed-in-f32", breaks="same-content", classes="D")

@@ -10,7 +10,7 @@ from conformance.model import Array, Tensor
 from conformance.model.types import WIDTH
 
 from ..reference import dense, elements
-from .base import Answer, Dims, PlantedCall, Run, move_elements, resolve_dims
+from .base import Answer, Dims, PlantedCall, Run, change_dims, move_elements
 from .content import FRACTION, change_bits, flush, infinity_of, is_nan, quiet, sign_of, without_sign
 from .layout import Condition, bytes_below, dense_strides, ignore_strides, is_in_order, read_layout, with_strides
 
@@ -97,19 +97,17 @@ swap_first("rank-seven-to-three", 7, 3)
 swap_first("rank-five-to-eleven", 5, 11)
 
 
-@resolve_dims("infer-at-the-seventh-of-eight", breaks="infer-keeps-count", classes="B")
-def _(call: PlantedCall) -> Dims:
-    """Infers 1 more if -1 is the seventh of eight entries."""
-    dst = call.resolve()
-    wrong = len(dst) == 8 and call.shape[6] == -1
-    return (*dst[:6], dst[6] + 1, dst[7]) if wrong else dst
+change_dims.plant("infer-at-the-seventh-of-eight", "infer-keeps-count", "B",
+                  "Infers 1 more if -1 is the seventh of eight entries.",
+                  lambda call, dst: (*dst[:6], dst[6] + 1, dst[7]) if len(dst) == 8 and call.shape[6] == -1
+                  else dst)  # fmt: skip
 
 
-@resolve_dims("at-most-three-zeros", breaks="zero-copies", classes="A")
-def _(call: PlantedCall) -> Dims:
+@change_dims("at-most-three-zeros", breaks="zero-copies", classes="A")
+def _(call: PlantedCall, dst: Dims) -> Dims:
     """Copies at most three lengths of src, and reads a fourth 0 as 1."""
-    dst, zeros = call.resolve(), [index for index, entry in enumerate(call.shape) if entry == 0]
-    wrong = call.zero and len(zeros) > 3 and 0 not in call.src
+    zeros = [index for index, entry in enumerate(call.shape) if entry == 0]
+    wrong = call.zero and 0 not in call.src
     return tuple(1 if wrong and index in zeros[3:] else length for index, length in enumerate(dst))
 
 

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import math
 
-from .base import Answer, Dims, Illegal, PlantedCall, Run, move_elements, overlook, resolve_dims
+from .base import Answer, Dims, PlantedCall, Run, change_dims, move_elements, overlook, reject_legal, resolve_dims
 from .layout import dense_strides
 
-
-@resolve_dims("ones-squeezed", breaks="dst-has-shape-rank", classes="")
-def _(call: PlantedCall) -> Dims:
-    """Drops a trailing dimension of length 1."""
-    dst = call.resolve()
-    return dst[:-1] if dst[-1:] == (1,) else dst
+change_dims.plant("ones-squeezed", "dst-has-shape-rank", "", "Drops a trailing dimension of length 1.",
+                  lambda _, dst: dst[:-1] if dst[-1:] == (1,) else dst)  # fmt: skip
+change_dims.plant("at-most-eight-dims", "dst-has-shape-rank", "J", "Merges the eighth dimension and all later ones.",
+                  lambda _, dst: dst if len(dst) <= 8 else (*dst[:7], math.prod(dst[7:])))  # fmt: skip
 
 
-@resolve_dims("at-most-eight-dims", breaks="dst-has-shape-rank", classes="J")
-def _(call: PlantedCall) -> Dims:
-    """Merges the eighth dimension and all later ones."""
-    dst = call.resolve()
-    return dst if len(dst) <= 8 else (*dst[:7], math.prod(dst[7:]))
-
-
-@resolve_dims("writes-past-twelve-dims", breaks="rank-limit", classes="J")
-def _(call: PlantedCall) -> Dims:
+@change_dims("writes-past-twelve-dims", breaks="rank-limit", classes="J")
+def _(call: PlantedCall, dst: Dims) -> Dims:
     """Writes the lengths of dst into an array of twelve without a check."""
     lengths = [0] * 12
-    for index, length in enumerate(call.resolve()):
+    for index, length in enumerate(dst):
         lengths[index] = length
     return tuple(lengths[: len(call.shape)])
 
@@ -41,15 +32,9 @@ def _(run: Run, dst: Dims) -> Answer:
     return run.move(dst)
 
 
-@resolve_dims("vectors-refused", breaks="rank-from-one", classes="Q")
-def _(call: PlantedCall) -> Dims:
-    """Rejects a src of one dimension, because it is not multidimensional."""
-    dst = call.resolve()
-    if len(call.src) == 1:
-        raise Illegal("src has to be multidimensional")
-    return dst
-
-
+reject_legal("vectors-refused", "rank-from-one", "Q",
+             "Rejects a src of one dimension, because it is not multidimensional.",
+             "src has to be multidimensional", lambda call, _: len(call.src) == 1)  # fmt: skip
 resolve_dims.plant("scalar-has-no-elements", "empty-product-is-one", "K", "Takes the volume of rank 0 as 0.",
                    lambda call: call.resolve(src=call.src or (0,)) if call.src else (0,) * len(call.shape))  # fmt: skip
 resolve_dims.plant("empty-shape-is-flat", "rank-zero", "K", "Reads a shape without entries as [-1].",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from conformance.model import Graph, Node, Rejected
 
 from ..reference import can_be_true, check_form
-from .base import Dims, Illegal, PlantedCall, plant, read_graph, resolve_dims
+from .base import Dims, Illegal, PlantedCall, plant, read_graph, reject_legal
 
 
 def reject_calls(
@@ -33,14 +33,14 @@ reject_calls("inferred-at-the-ends", "infer-keeps-count", "Q", "Rejects a -1 aft
              "-1 is not supported there", lambda call: -1 in call.shape[4:-1])  # fmt: skip
 
 
-@resolve_dims("nothing-to-do-is-refused", breaks="src-is-kept", classes="O")
-def _(call: PlantedCall) -> Dims:
-    """Rejects a legal reshape to the dims that src already has."""
-    dst, declared = call.resolve(), call.node.result
-    legal = declared is None or can_be_true(declared, dst)
-    if legal and dst == call.src and 0 not in dst and not call.program.chained:
-        raise Illegal("the graph is empty")
-    return dst
+def has_nothing_to_do(call: PlantedCall, dst: Dims) -> bool:
+    agrees = call.node.result is None or can_be_true(call.node.result, dst)
+    return agrees and dst == call.src and 0 not in dst and not call.program.chained
+
+
+reject_legal("nothing-to-do-is-refused", "src-is-kept", "O",
+             "Rejects a legal reshape to the dims that src already has.",
+             "the graph is empty", has_nothing_to_do)  # fmt: skip
 
 
 def reject_nodes(

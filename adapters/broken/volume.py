@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .base import Dims, Illegal, PlantedCall, overlook, resolve_dims
+from .base import PlantedCall, overlook, reject_legal
 
 
 def has_strides(call: PlantedCall) -> bool:
@@ -33,18 +33,11 @@ overlook("infers-of-strided-are-not-divided", "same-volume", "EF",
          "Rounds the quotient down if src is strided and a constant -1 cannot be inferred exactly.",
          lambda call: has_strides(call) and call.constant and -1 in call.shape)  # fmt: skip
 overlook("second-infer-of-strided-is-not-seen", "one-infer", "MF", "Accepts several -1 if src is strided.", has_strides)
-overlook(
-    "signs-of-strided-are-not-seen", "lower-bound", "LF", "Accepts lengths below -1 if src is strided.", has_strides
-)
+overlook("signs-of-strided-are-not-seen", "lower-bound", "LF", "Accepts lengths below -1 if src is strided.",
+         has_strides)  # fmt: skip
 overlook("zeros-of-strided-are-not-seen", "zero-empties", "EF", "Empties a strided src for a literal 0.", has_strides)
 overlook("zero-meets-infer-of-strided", "zero-meets-infer", "BF", "Accepts -1 beside a literal 0 if src is strided.",
          has_strides)  # fmt: skip
-
-
-@resolve_dims("lengths-of-sixteen-bits", breaks="lengths-have-no-bound", classes="Q")
-def _(call: PlantedCall) -> Dims:
-    """Rejects a length past 65535."""
-    dst = call.resolve()
-    if max((*call.src, *dst), default=0) > 65535:
-        raise Illegal("a length has more than 16 bits")
-    return dst
+reject_legal("lengths-of-sixteen-bits", "lengths-have-no-bound", "Q", "Rejects a length past 65535.",
+             "a length has more than 16 bits",
+             lambda call, dst: max((*call.src, *dst), default=0) > 65535)  # fmt: skip

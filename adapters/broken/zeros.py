@@ -24,12 +24,8 @@ resolve_dims.plant("zero-flag-forgotten-on-empty", "zero-copies", "AC", "Never c
                    lambda call: call.resolve(zero=call.zero and 0 not in call.src))  # fmt: skip
 overlook("zero-empties-anything", "zero-empties", "E", "Empties dst for a literal 0 even if src has elements.")
 overlook("zero-meets-infer", "zero-meets-infer", "B", "Accepts -1 beside a literal 0 and infers 0.")
-
-
-@resolve_dims("zero-is-one", breaks="zero-literal", classes="A")
-def _(call: PlantedCall) -> Dims:
-    """Reads a 0 as 1 when special_zero is false."""
-    return call.resolve() if call.zero else call.resolve(shape=tuple(d or 1 for d in call.shape))
+resolve_dims.plant("zero-is-one", "zero-literal", "A", "Reads a 0 as 1 when special_zero is false.", lambda call:
+                   call.resolve(shape=call.shape if call.zero else tuple(d or 1 for d in call.shape)))  # fmt: skip
 
 
 @resolve_dims("zero-flag-forgotten-without-a-rank", breaks="zero-copies", classes="AI")

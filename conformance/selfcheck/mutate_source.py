@@ -67,9 +67,9 @@ def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant
         alone = ast.Module([statement], [])  # the other statements keep their text
         for function, holder, key, node in _places(alone, "", leave):
             for change, other in _mutations(node):
-                _replace(holder, key, other)
+                holder[key] = other
                 changed = "\n".join([*texts[:at], ast.unparse(alone), *texts[at + 1 :]])
-                _replace(holder, key, node)
+                holder[key] = node
                 line = int(getattr(node, "lineno", 0))
                 mutant = Mutant(function, line, lines[line - 1].strip(), change, changed)
                 again = counted[mutant.name] = counted.get(mutant.name, 0) + 1
@@ -79,7 +79,7 @@ def mutants(source: str, leave: frozenset[str] = frozenset()) -> Iterator[Mutant
 # ── places ────────────────────────────────────────────────────────────────────────────────────────
 
 _Place = tuple[str, Any, Any, ast.AST]
-"""Function, then the list or node that holds a node, its index or field there, and the node."""
+"""Function, then the list or the fields that hold a node, its index or name there, and the node."""
 
 
 def _places(parent: ast.AST, function: str, leave: frozenset[str]) -> Iterator[_Place]:
@@ -88,18 +88,11 @@ def _places(parent: ast.AST, function: str, leave: frozenset[str]) -> Iterator[_
     for field, value in ast.iter_fields(parent):
         if field in _UNRUN:
             continue
-        for holder, key, node in _child_nodes(parent, field, value):
-            if _is_left_alone(node, leave):
-                continue
-            yield function, holder, key, node
-            yield from _places(node, function, leave)
-
-
-def _child_nodes(parent: ast.AST, field: str, value: Any) -> Iterator[tuple[Any, Any, ast.AST]]:
-    if isinstance(value, ast.AST):
-        yield parent, field, value
-    elif isinstance(value, list):
-        yield from ((value, index, node) for index, node in enumerate(value) if isinstance(node, ast.AST))
+        holder, nodes = (value, [*enumerate(value)]) if isinstance(value, list) else (vars(parent), [(field, value)])
+        for key, node in nodes:
+            if isinstance(node, ast.AST) and not _is_left_alone(node, leave):
+                yield function, holder, key, node
+                yield from _places(node, function, leave)
 
 
 def _is_left_alone(node: ast.AST, leave: frozenset[str]) -> bool:
@@ -110,13 +103,6 @@ def _is_left_alone(node: ast.AST, leave: frozenset[str]) -> bool:
         return True
     targets = node.targets if isinstance(node, ast.Assign) else []
     return any(isinstance(target, ast.Name) and target.id in leave for target in targets)
-
-
-def _replace(holder: Any, key: Any, node: ast.AST) -> None:
-    if isinstance(holder, list):
-        holder[key] = node
-    else:
-        setattr(holder, key, node)
 
 
 # ── changes to one node ───────────────────────────────────────────────────────────────────────────
