@@ -57,17 +57,14 @@ def test_the_bare_baseline_computes_the_same() -> None:
         assert bench.bare_meaning(*call) == meaning(*call)[:2], call
 
 
-def test_a_measurement_is_added_by_decorating_it(
+def test_a_measurement_is_added_to_the_list(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench, "MEASUREMENTS", [])
-
-    monkeypatch.setattr(history, "last_ratios", lambda: {"nothing at all": 3.0})
-
-    @bench.measurement("nothing at all", budget=1.0, most=5)
     def nothing() -> Measured:
         return Measured(2.0, 0.5, "less than nothing")
 
+    monkeypatch.setattr(bench, "MEASUREMENTS", [bench.Measurement("nothing at all", nothing, budget=1.0, most=5)])
+    monkeypatch.setattr(history, "last_ratios", lambda: {"nothing at all": 3.0})
     assert bench.main(["--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [
         {

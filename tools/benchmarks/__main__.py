@@ -2,7 +2,7 @@
 
 Figures are CPU time, the least of several repeats, with the baseline measured in the same run: a slow or busy machine
 slows both. history.json holds the ratios of the last releases, and the table says where one has become worse. To add a
-measurement, write a function that returns a Measured, under `@measurement` or in the list below.
+measurement, write a function that returns a Measured, and add it to MEASUREMENTS.
 """
 
 from __future__ import annotations
@@ -35,28 +35,12 @@ class Measurement(NamedTuple):
     """The module without which it is left out."""
 
 
-MEASUREMENTS: list[Measurement] = []
-
-
-def measurement(
-    what: str, budget: float | None = None, most: float | None = None
-) -> Callable[[Callable[[], Measured]], Callable[[], Measured]]:
-    """Add a measurement to those that are taken."""
-
-    def add(take: Callable[[], Measured]) -> Callable[[], Measured]:
-        MEASUREMENTS.append(Measurement(what, take, budget, most))
-        return take
-
-    return add
-
-
 # ── what is measured ──────────────────────────────────────────────────────────────────────────────
 
 
 _IMPORTS = "import yaml; from conformance.meaning import contract; from conformance.load import spec as load"
 
 
-@measurement("load and check spec/", budget=0.3)
 def load_and_check() -> Measured:
     """Reading, schemas, cross-checks and compiling every rule, once and cold, beyond interpreter and imports."""
     import yaml
@@ -75,14 +59,12 @@ def load_and_check() -> Measured:
     return Measured(whole - imports, cpu(bare), f"yaml.load with {loader.__name__}")
 
 
-@measurement("`conformance check`, cases and all")
 def check_command() -> Measured:
     """The whole command in a new process, beside an interpreter that imports what it needs."""
     ours = cpu_of_command([sys.executable, "-m", "conformance", "check"])
     return Measured(ours, cpu_of_command([sys.executable, "-c", _IMPORTS]), "python -c 'import …'")
 
 
-@measurement("meaning of a call", budget=10e-6)
 def meaning_of_a_call() -> Measured:
     """A mix of calls, legal and not, in the strictest document."""
     from conformance.load.spec import load_spec
@@ -157,7 +139,6 @@ def _positive(lengths: Iterable[int]) -> int:
     return total
 
 
-@measurement("`conformance --help`", budget=0.1)
 def start_up() -> Measured:
     """The time before the first output."""
     ours = cpu_of_command([sys.executable, "-m", "conformance", "--help"])
@@ -202,7 +183,6 @@ def _small_rows() -> list[Any]:
     return [row for row in rows if len(row.steps[0].src.elements) < 4096][::12]
 
 
-@measurement("a small call through a worker, beyond one in this process", budget=100e-6)
 def call_through_a_worker() -> Measured:
     """Both sides of the border together; compile and run are one round trip."""
     rows = _small_rows()
@@ -210,7 +190,6 @@ def call_through_a_worker() -> Measured:
     return Measured(_through("reference", "worker", rows) - bare, bare, "the same call in this process")
 
 
-@measurement("a call in a new process, as isolation `case` has it")
 def call_in_its_own_process() -> Measured:
     """The cost of a new process for each call."""
     ours = cpu_of_command(
@@ -219,17 +198,7 @@ def call_in_its_own_process() -> Measured:
     return Measured(ours, _through("reference", "worker", _small_rows()), "the same call through a worker")
 
 
-@measurement("16 MiB through the pipe, each way", most=10)
-def large_through_the_pipe() -> Measured:
-    return _large(share=False)
-
-
-@measurement("16 MiB through shared memory, each way", most=1.2)
-def large_through_shared_memory() -> Measured:
-    return _large(share=True)
-
-
-def _large(share: bool) -> Measured:
+def large_through(share: bool) -> Measured:
     """A reshape of 16 MiB, both processes together, without what the backend's own copy takes."""
     from conformance.isolate.protocol.remote import worker
     from conformance.model import Declared, Graph, Node, Operand
@@ -262,7 +231,15 @@ def _large(share: bool) -> Measured:
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────
 
 
-MEASUREMENTS += [
+MEASUREMENTS = [
+    Measurement("load and check spec/", load_and_check, budget=0.3),
+    Measurement("`conformance check`, cases and all", check_command),
+    Measurement("meaning of a call", meaning_of_a_call, budget=10e-6),
+    Measurement("`conformance --help`", start_up, budget=0.1),
+    Measurement("a small call through a worker, beyond one in this process", call_through_a_worker, budget=100e-6),
+    Measurement("a call in a new process, as isolation `case` has it", call_in_its_own_process),
+    Measurement("16 MiB through the pipe, each way", lambda: large_through(share=False), most=10),
+    Measurement("16 MiB through shared memory, each way", lambda: large_through(share=True), most=1.2),
     Measurement("run of a row, in process", whole_runs.run_of_a_row),
     Measurement("the same without the reference's own work", whole_runs.engine_around_a_row, most=6),
     Measurement("`conformance run reference -k` of one case", whole_runs.start_up_of_a_run, budget=0.45, most=2.2),
