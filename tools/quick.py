@@ -24,11 +24,12 @@ from conformance.load.folders import cases_folder
 from conformance.meaning.contract import contracts
 from conformance.model import Graph, Suite
 from conformance.plan.quick import FILE
-from conformance.plan.rows import Row, drawn_number, has_many_elements, plan_of, rows_of
+from conformance.plan.rows import Row, drawn_number, has_many_elements, plan_of
 from conformance.run.row import run_row
-from conformance.selfcheck.check_cases import means_something_else, witnesses
+from conformance.selfcheck.check_cases import witnesses
 from conformance.selfcheck.mutants import (
     EQUIVALENTS,
+    MAX_SECONDS,
     broken_backends,
     drawn_rows,
     fails_on,
@@ -42,8 +43,6 @@ MAX_COMPILATIONS = 550
 """At 100 ms each they take 55 s, which leaves 5 s of a minute for everything else."""
 MAX_COMPILATIONS_OF_ROW = 200
 """A planted backend that only longer rows notice is left to a full run."""
-MAX_SECONDS = 20.0
-"""Time of this process that a mutant may take for all rows."""
 
 
 class CountingReference(Reference):  # type: ignore[misc]  # the module is found at run time
@@ -56,15 +55,11 @@ class CountingReference(Reference):  # type: ignore[misc]  # the module is found
         return super().compile(graph)
 
 
-def count_compilations(row: Row) -> int:
-    backend = CountingReference()
-    run_row(row, backend)
-    return backend.compilations
-
-
 def cost_of(row: Row) -> tuple[bool, bool, int]:
     """Rows with pauses or many calls, and large ones, are chosen only where no other row will do."""
-    return takes_long(row), has_many_elements(row.case), count_compilations(row)
+    backend = CountingReference()
+    run_row(row, backend)
+    return takes_long(row), has_many_elements(row.case), backend.compilations
 
 
 # ── rows of cases ─────────────────────────────────────────────────────────────────────────────────
@@ -87,11 +82,7 @@ def rows_with_each_rule(suite: Suite, rows: Mapping[str, Row]) -> Iterator[tuple
     whole = contracts(suite.spec)
     for rule in suite.spec.rules.values():
         if rule.has_contract and not rule.implied:
-            cases = list(witnesses(rule, suite, whole))
-            lacking = rows_of(cases, suite.spec, contracts(suite.spec, without=rule.id))
-            pairs = zip(rows_of(cases, suite.spec, whole), lacking, strict=True)
-            found = [row.id for row, without in pairs if means_something_else(row, without, rule)]
-            yield rule.id, [rows[name] for name in found if name in rows]
+            yield rule.id, [rows[row.id] for row in witnesses(rule, suite, whole) if row.id in rows]
 
 
 def cover(noticed_by: Mapping[str, list[Row]], costs: Mapping[Row, tuple[bool, bool, int]]) -> list[Row]:

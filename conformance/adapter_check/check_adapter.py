@@ -50,9 +50,10 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
     with use_backend(backend, isolation, limits) as adapter:
         checks = _Checks(adapter, plan, backend)
         yield from checks.description()
-        problem = checks.simple_call()
-        yield Check.of("answer", f"{checks.type}[2, 3] → [3, 2] comes back as a tensor", problem)
-        if checks.answers:  # the other checks would report the same fault
+        step, outcome = checks.call(checks.type, (2, 3), (3, 2))
+        sound = f"{checks.type}[2, 3] → [3, 2] comes back as a tensor"
+        yield Check.of("answer", sound, _problem(step, outcome, (3, 2)))
+        if outcome.kind == "tensor":  # the other checks would report the same fault
             if checks.claims.answers_special_zero:
                 sound = f"special_zero copies: {checks.type}[2, 3] by (0, 3) → [2, 3]"
                 yield Check.of("special_zero", sound, checks.copied_zero())
@@ -65,26 +66,16 @@ def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits
             yield from check_claims(adapter, checks.claims, plan)
         else:
             yield Check("note", "answer", "nothing further is called before that is mended")
-        problem = _describes_itself_otherwise(adapter, backend, isolation, limits)
-        yield Check.of("restart", "started again it describes itself the same", problem)
+        with use_backend(backend, isolation, limits) as other:
+            after, before = (other.identity, other.claims), (adapter.identity, adapter.claims)
+        problem = f"started again it says {after[0]}, {after[1]}, where it said {before[0]}, {before[1]}"
+        yield Check.of("restart", "started again it describes itself the same", None if after == before else problem)
     if isinstance(adapter, Remote):
         yield Check.of("stop", "ends when it is told to", adapter.bad_end)
 
 
-def _describes_itself_otherwise(adapter: Adapter, backend: str, isolation: Isolation, limits: Limits) -> str | None:
-    """Start the backend again, and say how its identity or its claims differ."""
-    with use_backend(backend, isolation, limits) as other:
-        after, before = (other.identity, other.claims), (adapter.identity, adapter.claims)
-    if after == before:
-        return None
-    return f"started again it says {after[0]}, {after[1]}, where it said {before[0]}, {before[1]}"
-
-
 class _Checks:
     """The checks of one running adapter. A method that returns a text names the problem, if there is one."""
-
-    answers = False
-    """It returns a tensor for a simple legal call."""
 
     def __init__(self, adapter: Adapter, plan: Plan, backend: str) -> None:
         self.adapter, self.spec, self.backend = adapter, plan.suite.spec, backend
@@ -119,11 +110,6 @@ class _Checks:
         operations, not_claimed = ", ".join(self.claims.operations), ", ".join(self.claims.not_claimed) or "nothing"
         problem = "no operation is claimed; name at least one of those it offers"
         yield Check.of("claims", f"{operations}; does not claim {not_claimed}", None if operations else problem)
-
-    def simple_call(self) -> str | None:
-        step, outcome = self.call(self.type, (2, 3), (3, 2))
-        self.answers = outcome.kind == "tensor"
-        return _problem(step, outcome, (3, 2))
 
     def copied_zero(self) -> str | None:
         """Check that an adapter does what it says by `answers_special_zero`; or its library would get the blame."""

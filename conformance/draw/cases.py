@@ -64,8 +64,8 @@ def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
 
     A case has calls of fixed ranks, which one program can take at run time, or of any.
     """
-    many = length > 500
-    new, kept = _new_call(draw, many), 400 if many else draw.choice((2, 5, 12, 40, 400, 400))
+    is_longest = length > 500
+    new, kept = _new_call(draw, is_longest), 400 if is_longest else draw.choice((2, 5, 12, 40, 400, 400))
     types = types if sometimes(draw, 1, 2) else [draw.choice(types)]
     plainly, calls = sometimes(draw, 1, 3), [new()]
     steps: list[Step] = []
@@ -75,7 +75,9 @@ def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
         latest, first = draw.choice((calls[-4:], calls[-kept:], calls[-kept:], calls)), calls[:6]
         call = draw.choice(first if sometimes(draw, 1, 12) else latest)
         if sometimes(draw, 1, 100):
-            call = _with_many_elements(draw, call)
+            many = draw.number(5_000, 30_000)
+            src, shape = (distribute(draw, many, len(lengths) or 1) for lengths in (call.src, call.shape))
+            call = call._replace(src=src, shape=shape)
         if 0 in call.src and 0 in call.shape:  # it has an answer under either reading, and another one
             call = call._replace(special_zero=sometimes(draw, 1, 2))
         if plainly:
@@ -83,12 +85,6 @@ def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
         else:
             steps.append(draw_step(draw, draw.choice(types), call))
     return _case_of(steps)
-
-
-def _with_many_elements(draw: Draw, call: DrawnCall) -> DrawnCall:
-    many = draw.number(5_000, 30_000)
-    ranks = len(call.src) or 1, len(call.shape) or 1
-    return DrawnCall(distribute(draw, many, ranks[0]), distribute(draw, many, ranks[1]), call.special_zero)
 
 
 def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], DrawnCall]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..load.folders import cases_folder
 from ..meaning.domain import Lengths
-from ..model import Case, Place, Step
+from ..model import Case, Place
 from ..model.types import WIDTH
 from ..plan.contents import default_words, edge_patterns
 from ..plan.memory import strides_of
@@ -74,9 +74,14 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
     """Return the case of a combination; its number varies what no factor says."""
     type_, place = chosen["type"], chosen["place"]
     steps = [
-        _step(each, chosen, _content(type_, chosen["content"], math.prod(each.src), number + at), place)
+        step_of(
+            type_, _nodes(each, place, chosen["time"] == "other-lengths"), layout=chosen["layout"],
+            in_place=chosen["in_place"] == "yes",
+            bits=_content(type_, chosen["content"], math.prod(each.src), number + at), shared_src=place == "fork",
+            shared_shape=place == "shared-shape", constant_nodes="first" if place == "mixed" else "none",
+        )
         for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"], number))
-    ]
+    ]  # fmt: skip
     dst = guess_answer(call)
     if place in ("first-of-2", "middle-of-3", "there-and-back"):  # as the last node of `_nodes` answers
         dst = call.src if place == "there-and-back" else call.src[::-1]
@@ -125,14 +130,6 @@ def _with_another_length(call: DrawnCall, number: int) -> DrawnCall:
     legal = [each for each in calls if "broken" not in factors_of_call(each)]
     among = legal or calls or [call]
     return among[number % len(among)]
-
-
-def _step(call: DrawnCall, chosen: Values, bits: str | None, place: str) -> Step:
-    return step_of(
-        chosen["type"], _nodes(call, place, chosen["time"] == "other-lengths"), layout=chosen["layout"],
-        in_place=chosen["in_place"] == "yes", bits=bits, shared_src=place == "fork",
-        shared_shape=place == "shared-shape", constant_nodes="first" if place == "mixed" else "none",
-    )  # fmt: skip
 
 
 def _nodes(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:

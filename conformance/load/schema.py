@@ -68,7 +68,9 @@ def check_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
     """Return a file's content, read strictly and checked against its JSON Schema, and every problem found."""
     content, problems = _read(path)
     if not problems:  # else the schema would only complain of what could not be read
-        problems = without_secrets(_schema_problems(content, schema, f"{path.parent.name}/{path.name}"), [path])
+        name, errors = f"{path.parent.name}/{path.name}", islice(_validator(schema).iter_errors(content), _MAX_ERRORS)
+        explained = dict.fromkeys(problem for error in errors for problem in _explain(error, content, name))
+        problems = without_secrets(sorted(explained)[:_MAX_ERRORS], [path])
     return content, problems
 
 
@@ -103,13 +105,6 @@ def explained_by_schema() -> Iterator[None]:
     except Exception:
         require(bundled_problems())
         raise
-
-
-def _schema_problems(content: Any, schema: str, name: str) -> list[Problem]:
-    problems: list[Problem] = []
-    for error in islice(_validator(schema).iter_errors(content), _MAX_ERRORS):
-        problems += _explain(error, content, name)
-    return sorted(dict.fromkeys(problems))[:_MAX_ERRORS]
 
 
 def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str = "") -> list[Problem]:

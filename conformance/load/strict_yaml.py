@@ -89,8 +89,8 @@ def parse(text: str, name: str, first_line: int = 1) -> tuple[Any, list[Problem]
     collecting = gc.isenabled()
     gc.disable()  # most of the parser's time would be the garbage collector's
     try:
-        reader = _Reader(name, first_line)
-        return reader.file(iter(_LOADER(text).get_event, None)), reader.problems
+        reader = _Reader(iter(_LOADER(text).get_event, None), name, first_line)
+        return reader.file(), reader.problems
     except Malformed as malformed:
         return None, [*malformed.problems]
     except yaml.MarkedYAMLError as error:
@@ -127,10 +127,9 @@ def _too_deep(text: str) -> int:
 class _Reader:
     """Walks the parser's events and collects every problem; Malformed, with all of them, ends the reading."""
 
-    def __init__(self, name: str, first_line: int) -> None:
-        self.name, self.first_line = name, first_line
+    def __init__(self, events: Iterator[Any], name: str, first_line: int) -> None:
+        self.events, self.name, self.first_line = events, name, first_line
         self.problems: list[Problem] = []
-        self.events: Iterator[Any] = iter(())
 
     def wrong(self, event: Any, what: str) -> None:
         if len(self.problems) >= _MAX_PROBLEMS:
@@ -141,15 +140,14 @@ class _Reader:
         place = Place(self.name, event.start_mark.line + self.first_line)
         raise Malformed((*self.problems, Problem(place, what)))
 
-    def file(self, events: Iterator[Any]) -> Any:
+    def file(self) -> Any:
         """Return the content of a file, which holds one YAML document."""
-        self.events = events
-        next(events)
-        if isinstance(start := next(events), yaml.StreamEndEvent):
+        next(self.events)
+        if isinstance(next(self.events), yaml.StreamEndEvent):
             raise Malformed((Problem(Place(self.name, 1), "the file is empty; fill it or delete it"),))
-        content = self.value(next(events), 0)
-        next(events)
-        if not isinstance(start := next(events), yaml.StreamEndEvent):
+        content = self.value(next(self.events), 0)
+        next(self.events)
+        if not isinstance(start := next(self.events), yaml.StreamEndEvent):
             self.give_up(start, "a second document begins here; keep one a file")
         return content
 

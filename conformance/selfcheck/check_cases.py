@@ -285,17 +285,15 @@ def _witnesses(suite: Suite) -> Iterator[Problem]:
             yield Problem(rule.place, f"rule {rule.id!r} {what}")
 
 
-def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> Iterator[Case]:
-    """Yield the cases that cite a rule and fail without it."""
+def witnesses(rule: Rule, suite: Suite, whole: Mapping[str, Contract]) -> Iterator[Row]:
+    """Yield the rows of cases that cite a rule, if a call of theirs means something else without it."""
     lacking = contracts(suite.spec, without=rule.id)
-    citing = (case for case in suite.cases.values() if case.rule == rule.id)
-    for case in citing:
-        both = zip(rows_of([case], suite.spec, whole), rows_of([case], suite.spec, lacking), strict=True)
-        if any(means_something_else(row, without, rule) for row, without in both):
-            yield case
+    citing = [case for case in suite.cases.values() if case.rule == rule.id]
+    both = zip(rows_of(citing, suite.spec, whole), rows_of(citing, suite.spec, lacking), strict=True)
+    return (row for row, without in both if _means_something_else(row, without, rule))
 
 
-def means_something_else(row: Row, without: Row, rule: Rule) -> bool:
+def _means_something_else(row: Row, without: Row, rule: Rule) -> bool:
     """Ask whether a call of a row means something else without a rule, in a document that the rule binds."""
     for step, other in zip(row.steps, without.steps, strict=True):
         before = {document: meaning for meaning, documents in step.meanings for document in documents}

@@ -21,7 +21,7 @@ from ..run.row import call_parts, conclude_row, run_row
 from .check_cases import reason_holds, witnesses
 from .mutate_source import Mutant, mutants
 
-_MAX_SECONDS = 20.0
+MAX_SECONDS = 20.0
 """Time of this process that a mutant may take for all rows."""
 
 _SAME_BYTES = (
@@ -180,7 +180,7 @@ def delete_rule(suite: Suite, rule_id: str) -> DeletedRule:
     rule = suite.spec.rules[rule_id]
     whole = contracts(suite.spec)
     if not rule.implied:
-        return DeletedRule(rule_id, tuple(case.id for case in witnesses(rule, suite, whole)), None)
+        return DeletedRule(rule_id, tuple(dict.fromkeys(row.case.id for row in witnesses(rule, suite, whole))), None)
     lacking = contracts(suite.spec, without=rule_id)
     for document in sorted(rule.documents):
         one, other = whole[document].meaning, lacking[document].meaning
@@ -242,7 +242,7 @@ class KillerSearch:
         except Exception as error:
             return MutantResult(mutant, f"{type(error).__name__} when it is imported", False, proof)
         at, wrong = 0, None
-        with time_limit(_MAX_SECONDS) as late:
+        with time_limit(MAX_SECONDS) as late:
             for at, row in enumerate(self.rows):  # noqa: B007 - at is the last
                 if wrong := find_wrong(row, backend):
                     break
