@@ -165,9 +165,6 @@ def look(answer):
     layouts=[layout for layout in LAYOUTS if layout != "reversed"],
     on_device="{src}.to({device})",
 )
-TORCH_MKLDNN = TORCH._replace(
-    src=f"{TORCH.src}.to_mkldnn()", empty=f"{TORCH.empty}.to_mkldnn()", answer="src.to_dense()"
-)
 TORCH_COMPILE = 'torch.set_grad_enabled(False)\n@torch.compile(fullgraph=True, dynamic=False, backend="{}")'
 JAX = ScriptTemplate(
     ("import jax", "import jax.numpy as jnp", "{numpy}"),
@@ -182,11 +179,6 @@ def look(answer):
     refusals="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)",
     on_device="jax.device_put({src}, jax.devices({device})[0])",
 )
-JAX_LAX = JAX._replace(
-    imports=("import math", *JAX.imports),
-    call="jax.lax.reshape(src, resolve_infer(src.shape, {shape}))",
-    before=JAX.before + source_of("shared", "resolve_infer"),
-)
 KERAS = ScriptTemplate(
     ("import os", 'os.environ["KERAS_BACKEND"] = "jax"', "import keras", "{numpy}", "import jax"),
     """
@@ -198,16 +190,9 @@ def look(answer):
     "keras.ops.convert_to_tensor({array})",
     "keras.ops.zeros({dims}, {type})",
     before=JAX.before,
-    refusals="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)",
+    refusals=JAX.refusals,
     types={name: python(theirs) for name, theirs in NAMES.items()},
 )
-KERAS_TENSORFLOW = KERAS._replace(
-    imports=(
-        "import os", 'os.environ["KERAS_BACKEND"] = "tensorflow"', "import keras", "{numpy}", "import tensorflow as tf",
-    ),
-    before="",
-    refusals="(ValueError, RuntimeError, OverflowError, tf.errors.OpError)",
-)  # fmt: skip
 TENSORFLOW = ScriptTemplate(
     ("import os", 'os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")', "{numpy}", "import tensorflow as tf"),
     """
@@ -220,8 +205,6 @@ def look(answer):
     refusals="(ValueError, RuntimeError, OverflowError, tf.errors.OpError)",
     shape_types={"s32": "tf.int32", "s64": "tf.int64"},
 )
-TENSORFLOW_ARRAY = TENSORFLOW._replace(call="tf.reshape(src, np.array({shape}, {shape_type}))", shape_types=NUMPY)
-TENSORFLOW_LIST = TENSORFLOW._replace(call="tf.reshape(src, list({shape}))", shape_types=None)
 TENSORFLOW_ANY_RANK = TENSORFLOW._replace(
     call="reshape(src, tf.constant({shape}, {shape_type}))",
     before="""
@@ -438,15 +421,26 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
     "torch-raw": TORCH._replace(copies_zeros=False),
     "torch-compile": TORCH._replace(decorator=TORCH_COMPILE.format("aot_eager")),
     "torch-inductor": TORCH._replace(decorator=TORCH_COMPILE.format("inductor")),
-    "torch-mkldnn": TORCH_MKLDNN,
+    "torch-mkldnn": TORCH._replace(
+        src=f"{TORCH.src}.to_mkldnn()", empty=f"{TORCH.empty}.to_mkldnn()", answer="src.to_dense()"
+    ),
     "jax": JAX,
     "jax-jit": JAX._replace(decorator="@jax.jit"),
-    "jax-lax": JAX_LAX,
+    "jax-lax": JAX._replace(
+        imports=("import math", *JAX.imports), call="jax.lax.reshape(src, resolve_infer(src.shape, {shape}))",
+        before=JAX.before + source_of("shared", "resolve_infer"),
+    ),
     "keras-jax": KERAS,
-    "keras-tensorflow": KERAS_TENSORFLOW,
+    "keras-tensorflow": KERAS._replace(
+        imports=("import os", 'os.environ["KERAS_BACKEND"] = "tensorflow"', "import keras", "{numpy}",
+                 "import tensorflow as tf"),
+        before="", refusals=TENSORFLOW.refusals,
+    ),
     "tensorflow": TENSORFLOW,
-    "tensorflow-array": TENSORFLOW_ARRAY,
-    "tensorflow-list": TENSORFLOW_LIST,
+    "tensorflow-array": TENSORFLOW._replace(
+        call="tf.reshape(src, np.array({shape}, {shape_type}))", shape_types=NUMPY
+    ),
+    "tensorflow-list": TENSORFLOW._replace(call="tf.reshape(src, list({shape}))", shape_types=None),
     "tensorflow-function": TENSORFLOW._replace(decorator="@tf.function(autograph=False)"),
     "tensorflow-xla": TENSORFLOW._replace(decorator="@tf.function(autograph=False, jit_compile=True)"),
     "mlx": MLX,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from textwrap import indent
-from typing import Any
 
 from conformance.graphs.onnx_model import TYPES as ONNX_TYPES
 from conformance.model import STRIDED, Declared, Graph, Operand, Unsupported
-from conformance.model.types import WIDTH
-from conformance.plan.memory import TensorSpec, volume_of
+from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
@@ -91,15 +88,16 @@ def write_script(row: Row, backend: str) -> Parts:
         own, refusals, run = CONSTANT[backend]
         bodies = [constant_step_code(step, names[step.graph], backend) for step in steps]
         return Parts([*imports, *own], refusals, LOOK, bodies, models + run)
-    bodies = [step_code(step, names[step.graph], level is not None) for step in steps]
     imports.insert(0, "from functools import cache")
     if level:
+        bodies = [session_step_code(step, names[step.graph]) for step in steps]
         own = ("from ctypes import string_at", "from math import prod", "import onnxruntime as ort",
                "from onnxruntime.capi import onnxruntime_pybind11_state as native")  # fmt: skip
         before = BYTES + models + SESSION.format(level=level)
         return Parts([*own, *imports], RUNTIME_REFUSALS, LOOK_RUNTIME, bodies, before)
     imports.append("from onnx.reference import ReferenceEvaluator")
     refusals = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
+    bodies = [evaluator_step_code(step, names[step.graph]) for step in steps]
     return Parts(imports, refusals, LOOK, bodies, models + EVALUATOR)
 
 
@@ -148,41 +146,33 @@ def constant_step_code(step: RowStep, name: str, backend: str) -> str:
     return body(step, numpy_array(step.source), (), f"run({name}, {', '.join(['src'] * most_inputs(step.graph))})")
 
 
-def step_code(step: RowStep, name: str, runtime: bool) -> str:
-    """A call of a session or of the evaluator."""
-    feeds = [("src", source_of(step.source, runtime))]
-    feeds += [(f"extra{k}", feeds[0][1]) for k in range(1, most_inputs(step.graph))]
-    for number, (type_, dims, values) in enumerate(step.shapes):
-        feeds.append((f"arriving{number}", f"np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)})"))
-    if not runtime:
-        told = ", ".join(f'"{each}": {code}' for each, code in feeds)
-        return f"{memory(step.source)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
+def feeds_of(step: RowStep, src: str) -> list[tuple[str, str, tuple[int, ...], str]]:
+    """The name, type, dims and NumPy code of each input."""
+    type_, dims, *_ = step.source
+    names = ("src", *(f"extra{k}" for k in range(1, most_inputs(step.graph))))
+    return [(name, type_, dims, src) for name in names] + [
+        (f"arriving{k}", type_, dims, f"np.array({python(list(values))}, {NUMPY[type_]}).reshape({python(dims)})")
+        for k, (type_, dims, values) in enumerate(step.shapes)
+    ]
+
+
+def evaluator_step_code(step: RowStep, name: str) -> str:
+    told = ", ".join(f'"{each}": {code}' for each, _, _, code in feeds_of(step, numpy_array(step.source)))
+    return f"{memory(step.source)}\nreturn words, evaluator({name}).run(None, {{{told}}})[0]"
+
+
+def session_step_code(step: RowStep, name: str) -> str:
+    """A call of a session, with inputs bound to memory that stays; of a dense src only the words are wanted."""
+    is_strided = step.source.layout in STRIDED
+    if is_strided and step.source.type == "bf16":
+        raise Unsupported(f"layout:{step.source.layout}")
+    src = numpy_array(step.source) if is_strided else "np.array(words)"
     lines = [memory(step.source), f"program = session({name})", "binding, held = program.io_binding(), []"]
-    for each, code in feeds:
-        lines += binding_lines(each, code, step)
+    for each, type_, dims, code in feeds_of(step, src):
+        if is_strided and volume_of(dims) and not each.startswith("arriving"):
+            lines.append(f'binding.bind_ortvalue_input("{each}", ort.OrtValue.ortvalue_from_numpy({code}))')
+        else:
+            given = f'"{each}", "cpu", 0, TensorProto.{TYPES[type_]}, {python(list(dims))}, held[-1].ctypes.data'
+            lines += [f"held.append({code})", f"binding.bind_input({given})"]
     lines += ['binding.bind_output("dst", "cpu")', "program.run_with_iobinding(binding)"]
     return "\n".join([*lines, "return words, binding.get_outputs()[0]"])
-
-
-def source_of(source: TensorSpec, runtime: bool) -> str:
-    """src as NumPy code; of the runtime's dense tensors only the words are wanted."""
-    if runtime and source.layout not in STRIDED:
-        return "np.array(words)"
-    if runtime and source.type == "bf16":
-        raise Unsupported(f"layout:{source.layout}")
-    return numpy_array(source)
-
-
-def binding_lines(name: str, code: str, step: RowStep) -> Iterator[Any]:
-    """The lines that bind an input to memory that stays."""
-    source = step.source
-    if not name.startswith("arriving") and source.layout in STRIDED and volume_of(source.dims):
-        yield f'binding.bind_ortvalue_input("{name}", ort.OrtValue.ortvalue_from_numpy({code}))'
-        return
-    type_, dims = (source.type, source.dims)
-    if name.startswith("arriving"):
-        type_, dims, _ = step.shapes[int(name.removeprefix("arriving"))]
-    assert WIDTH[type_]
-    yield f"held.append({code})"
-    given = f'"{name}", "cpu", 0, TensorProto.{TYPES[type_]}, {python(list(dims))}, held[-1].ctypes.data'
-    yield f"binding.bind_input({given})"

@@ -16,7 +16,7 @@ from conformance.plan.memory import EDGES, REPEATING, TensorSpec, patterns, reac
 from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
-from .plain import checked_steps, python
+from .plain import python
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The type codes of `array` for unsigned integers, by their bytes."""
@@ -216,7 +216,7 @@ def numpy_array(source: TensorSpec) -> str:
 
 
 def numpy_imports(row: Row) -> list[str]:
-    bf16 = any(step.source.type == "bf16" for step in checked_steps(row))
+    bf16 = any(step.source.type == "bf16" for step in row.steps)
     return [*(["import ml_dtypes"] if bf16 else []), "import numpy as np"]
 
 
