@@ -189,10 +189,6 @@ class Builder:
         meetings = Meetings(factors, design, map(dict, calls))
         self.open = np.concatenate([meetings.table(group).ravel() for group in design.groups])
 
-    def _pair(self, factor: int, value: int) -> tuple[str, str]:
-        name = self.names[factor]
-        return name, self.factors.values[name][value]
-
     def _allowed(self) -> dict[tuple[int, int], Any]:
         """Return for each two factors with limits which of their values go together."""
         tables: dict[tuple[int, int], Any] = {}
@@ -200,12 +196,11 @@ class Builder:
             if not {limit.factor, limit.other} <= {*self.names}:
                 continue
             a, b = self.names.index(limit.factor), self.names.index(limit.other)
-            for first, second in ((a, b), (b, a)):
-                table = tables.setdefault((first, second), np.ones((self.sizes[first], self.sizes[second]), bool))
-                for x in range(self.sizes[a]):
-                    for y in range(self.sizes[b]):
-                        if self._pair(a, x)[1] in limit.values and self._pair(b, y)[1] not in limit.allowed:
-                            table[(x, y) if first == a else (y, x)] = False
+            limited = [value in limit.values for value in self.factors.values[limit.factor]]
+            allowed = [value in limit.allowed for value in self.factors.values[limit.other]]
+            table = ~np.logical_and.outer(limited, np.logical_not(allowed))
+            tables[a, b] = tables.get((a, b), True) & table
+            tables[b, a] = tables[a, b].T
         return tables
 
     def fits(self, rows: Any) -> Any:
@@ -291,7 +286,8 @@ class Builder:
             row = self._choose({**dict(zip(self.of_call, map(int, core), strict=True)), **seed}, 0)
             if row is not None:
                 return np.array([row[at] for at in range(len(self.names))])
-        raise ValueError(f"{[self._pair(*each) for each in seed.items()]} cannot meet; say so in spec/factors.yaml")
+        values = {self.names[at]: self.factors.values[self.names[at]][value] for at, value in seed.items()}
+        raise ValueError(f"{[*values.items()]} cannot meet; say so in spec/factors.yaml")
 
     def _choose(self, row: dict[int, int], factor: int) -> dict[int, int] | None:
         while factor in row:

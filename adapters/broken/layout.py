@@ -37,7 +37,7 @@ def declared_strides(run: Run) -> Dims:
     return (declared.strides or ()) if declared is not None else ()
 
 
-def declare_strides(answer: Answer, run: Run, written: Callable[[Dims, Run], Dims] | None = None) -> Answer:
+def declare_strides(answer: Answer, run: Run, written: Callable[[Dims, Run], Dims] | None) -> Answer:
     """An answer that is said to have the strides declared of dst, and is written with others; with none, densely."""
     strides = declared_strides(run)
     if not strides or not isinstance(answer, np.ndarray):
@@ -66,10 +66,15 @@ def strides_of_src(strides: Dims, run: Run) -> Dims:
     return (*map(abs, run.src.strides), *strides)[: len(strides)]
 
 
-def write_dst(name: str, fault: str, written: Callable[[Dims, Run], Dims]) -> None:
-    """Plant a backend that writes dst with other strides than those that are declared."""
-    move_elements.plant(name, "layout-is-no-content", "F", fault,
-                        lambda run, dst: declare_strides(run.move(dst), run, written))  # fmt: skip
+def write_dst(
+    name: str, fault: str, written: Callable[[Dims, Run], Dims] | None = None, when: Condition = always
+) -> None:
+    """Plant a backend that writes dst with other strides than those that are declared; with none, densely."""
+
+    def move(run: Run, dst: Dims) -> Answer:
+        return declare_strides(run.move(dst), run, written) if when(run, dst) else run.move(dst)
+
+    move_elements.plant(name, "layout-is-no-content", "F", fault, move)
 
 
 write_dst("dst-strides-in-descending-order", "Sorts the strides that are declared of dst.",
@@ -78,29 +83,17 @@ write_dst("gaps-of-dst-closed", "Writes dst in the order that is declared, witho
 write_dst("dst-has-the-strides-of-src", "Writes dst with the strides of src.", strides_of_src)
 write_dst("dst-strides-in-other-units", "Writes dst with strides that are counted in bytes where elements are meant.",
           lambda strides, run: tuple(step // WIDTH[run.src.type] for step in strides))  # fmt: skip
-
-move_elements.plant("dst-is-dense-whatever-is-declared", "layout-is-no-content", "F",
-                    "Writes dst without gaps, and reads it with the strides that are declared.",
-                    lambda run, dst: declare_strides(run.move(dst), run))  # fmt: skip
-move_elements.plant(
-    "dst-strides-of-large-tensors-dropped",
-    "layout-is-no-content",
-    "F",
-    "Does so if dst has more than 1,000 elements.",
-    lambda run, dst: declare_strides(run.move(dst), run) if math.prod(dst) > 1000 else run.move(dst),
-)
+write_dst("dst-is-dense-whatever-is-declared",
+          "Writes dst without gaps, and reads it with the strides that are declared.")  # fmt: skip
+write_dst("dst-strides-of-large-tensors-dropped", "Does so if dst has more than 1,000 elements.",
+          when=lambda _, dst: math.prod(dst) > 1000)  # fmt: skip
 
 
-def read_shape_densely(run: Run) -> Answer:
-    """The answer if the entries of shape are read as if they lay side by side."""
+@execute_run("entries-of-shape-side-by-side", breaks="layout-is-no-content", classes="F")
+def _(run: Run) -> Answer:
+    """Reads the entries of a shape that arrives as if they lay side by side."""
     shapes = [Tensor(s.type, s.dims, dense_strides(s), s.memory, s.offset) for s in run.shapes]
     return run._replace(shapes=tuple(shapes)).answer()
-
-
-execute_run.plant(
-    "entries-of-shape-side-by-side", "layout-is-no-content", "F",
-    "Reads the entries of a shape that arrives as if they lay side by side.", read_shape_densely,
-)  # fmt: skip
 
 
 def dense_strides(src: Tensor) -> Dims:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from conformance.model.types import WIDTH
 from ..reference import dense, elements
 from .base import Answer, Dims, PlantedCall, Run, change_dims, move_elements
 from .content import FRACTION, change_bits, flush, infinity_of, is_nan, quiet, sign_of, without_sign
-from .layout import Condition, bytes_below, dense_strides, ignore_strides, is_in_order, read_layout, with_strides
+from .layout import Condition, dense_strides, drop_signs, ignore_strides, is_in_order, read_layout, with_strides
 
 # ── contents ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -52,18 +53,26 @@ def has_gaps(src: Tensor) -> bool:
 # ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def lose_last(name: str, fault: str, when: Condition, breaks: str = "same-content") -> None:
-    """Plant a backend that loses the last element in some runs."""
+def change_row(name: str, breaks: str, fault: str, change: Callable[[Array], None], when: Condition) -> None:
+    """Plant a backend that changes the row of elements, given as unsigned integers, in some runs."""
 
     def move(run: Run, dst: Dims) -> Answer:
         if 0 in dst or math.prod(dst) != math.prod(run.src.dims) or not when(run, dst):
             return run.move(dst)
-        row = bytearray(elements(run.src))
-        width = WIDTH[run.src.type]
-        row[-width:] = bytes(byte ^ 0xFF for byte in row[-width:])
-        return dense(run.src.type, dst, row)
+        words = np.frombuffer(elements(run.src), f"<u{WIDTH[run.src.type]}").copy()
+        change(words)
+        return dense(run.src.type, dst, bytearray(words.tobytes()))
 
     move_elements.plant(name, breaks, "", fault, move)
+
+
+def lose_last(name: str, fault: str, when: Condition, breaks: str = "same-content") -> None:
+    """Plant a backend that loses the last element in some runs."""
+
+    def change(words: Array) -> None:
+        words[-1] = ~words[-1]
+
+    change_row(name, breaks, fault, change, when)
 
 
 lose_last("a-thousand-lose-one", "Loses the last of exactly 1,000 elements.", lambda _, dst: math.prod(dst) == 1000)
@@ -82,15 +91,12 @@ lose_last("strided-tails-lost", "Loses the last element if a src with strides ha
 def swap_first(name: str, src_rank: int, dst_rank: int) -> None:
     """Plant a backend that swaps the first two elements for one pair of ranks."""
 
-    def move(run: Run, dst: Dims) -> Answer:
-        if (len(run.src.dims), len(dst)) != (src_rank, dst_rank) or 0 in dst or math.prod(dst) < 2:
-            return run.move(dst)
-        row = np.frombuffer(elements(run.src), f"<u{WIDTH[run.src.type]}").copy()
-        row[:2] = row[1::-1]
-        return dense(run.src.type, dst, bytearray(row.tobytes()))
+    def change(words: Array) -> None:
+        words[:2] = words[1::-1]
 
     fault = f"Swaps the first two elements from rank {src_rank} to rank {dst_rank}."
-    move_elements.plant(name, "dst-has-shape-rank", "", fault, move)
+    change_row(name, "dst-has-shape-rank", fault, change,
+               lambda run, dst: (len(run.src.dims), len(dst)) == (src_rank, dst_rank))  # fmt: skip
 
 
 swap_first("rank-seven-to-three", 7, 3)
@@ -115,10 +121,8 @@ def _(call: PlantedCall, dst: Dims) -> Dims:
 
 
 def drop_first_sign(src: Tensor) -> Tensor:
-    """src read without the sign of its first stride, from its lowest element on."""
-    turned = len(src.dims) > 1 and src.strides[0] < 0
-    return Tensor(src.type, src.dims, tuple(map(abs, src.strides)), src.memory, src.offset - bytes_below(src)) if (
-        turned) else src  # fmt: skip
+    """src read without the signs of its strides, if the first of several has one."""
+    return drop_signs(src) if len(src.dims) > 1 and src.strides[0] < 0 else src
 
 
 def sort_outer(src: Tensor) -> Tensor:

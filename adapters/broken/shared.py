@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -116,12 +117,7 @@ def _(run: Run) -> Answer:
     return move_through(program, answer)
 
 
-class _Buffer:
-    memory: bytes = b""
-    waits = False
-
-
-_BUFFERS, _NUMBERS = [_Buffer() for _ in range(8)], count()
+_BUFFERS, _NUMBERS = [SimpleNamespace(memory=b"", waits=False) for _ in range(8)], count()
 
 
 @execute_run("eight-buffers-for-all-threads", breaks="each-call-alone", classes="H")

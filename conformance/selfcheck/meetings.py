@@ -6,7 +6,7 @@ A call can be made if a line of the file or a case has it. So a new case that is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -89,18 +89,17 @@ def _count(factors: Factors, design: Design, rows: list[Values], known: list[Val
     places = {
         name: np.array([factors.values[name].index(row[name]) for row in rows], np.int64) for name in design.factors
     }
-    groups = tuple(_count_group(factors, possible, group, places) for group in design.groups)
-    return DesignCount(design, len(rows), groups)
-
-
-def _count_group(factors: Factors, possible: Meetings, group: Group, places: dict[str, Any]) -> GroupCount:
-    can = possible.table(group)
-    met = np.zeros(can.shape, bool)
-    met[tuple(places[name] for name in group)] = True
-    missing = [
-        tuple(factors.values[name][at] for name, at in zip(group, ats, strict=True)) for ats in np.argwhere(can & ~met)
-    ]
-    return GroupCount(group, int(met.sum()), tuple(missing))
+    groups = []
+    for group in design.groups:
+        can = possible.table(group)
+        met = np.zeros(can.shape, bool)
+        met[tuple(places[name] for name in group)] = True
+        missing = tuple(
+            tuple(factors.values[name][at] for name, at in zip(group, ats, strict=True))
+            for ats in np.argwhere(can & ~met)
+        )
+        groups.append(GroupCount(group, int(met.sum()), missing))
+    return DesignCount(design, len(rows), tuple(groups))
 
 
 def problems_with_meetings(counts: Iterable[DesignCount]) -> Iterator[Problem]:
