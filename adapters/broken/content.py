@@ -20,21 +20,26 @@ FRACTION = {"f32": 23, "bf16": 7, "f16": 10, "f64": 52}
 """Bits of the fraction of a floating-point type."""
 
 
-def change_bits(
-    name: str, fault: str, change: Change, when: Condition = always, breaks: str = "same-content", classes: str = "G"
-) -> None:
-    """Plant a backend that changes floating-point elements, in some runs."""
+def change_elements(name: str, breaks: str, classes: str, fault: str, change: Change, when: Condition) -> None:
+    """Plant a backend that changes elements, in some runs."""
 
     def move(run: Run, dst: Dims) -> Answer:
         src = run.src
-        floats = src.type in FRACTION and 0 not in dst and math.prod(dst) == math.prod(src.dims)
-        if not (floats and when(run, dst)):
+        if 0 in dst or math.prod(dst) != math.prod(src.dims) or not when(run, dst):
             return run.move(dst)
         words = np.frombuffer(elements(src), f"<u{WIDTH[src.type]}").copy()
         with np.errstate(all="ignore"):
             return dense(src.type, dst, bytearray(change(words, src.type).tobytes()))
 
     move_elements.plant(name, breaks, classes, fault, move)
+
+
+def change_bits(
+    name: str, fault: str, change: Change, when: Condition = always, breaks: str = "same-content", classes: str = "G"
+) -> None:
+    """Plant a backend that changes floating-point elements, in some runs."""
+    change_elements(name, breaks, classes, fault, change,
+                    lambda run, dst: run.src.type in FRACTION and when(run, dst))  # fmt: skip
 
 
 def sign_of(type_: str) -> int:

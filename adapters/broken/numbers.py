@@ -7,10 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from conformance.model.types import WIDTH
-
-from ..reference import dense, elements
 from .base import Answer, Dims, PlantedCall, Run, always, change_dims, move_elements, overlook, resolve_dims
+from .content import change_elements
 from .inference import change_inference
 from .volume import has_strides
 
@@ -83,10 +81,7 @@ def _(run: Run, dst: Dims) -> Answer:
     return answer
 
 
-@move_elements("indexed-in-20-bits", breaks="row-major-order", classes="D")
-def _(run: Run, dst: Dims) -> Answer:
-    """Indexes elements in 20 bits, and so repeats the first ones after 2^20."""
-    if math.prod(dst) <= 1 << 20:
-        return run.move(dst)
-    row = np.frombuffer(elements(run.src), f"V{WIDTH[run.src.type]}")
-    return dense(run.src.type, dst, bytearray(row[np.arange(math.prod(dst)) % (1 << 20)].tobytes()))
+change_elements("indexed-in-20-bits", "row-major-order", "D",
+                "Indexes elements in 20 bits, and so repeats the first ones after 2^20.",
+                lambda words, _: words[np.arange(words.size) % (1 << 20)],
+                lambda _, dst: math.prod(dst) > 1 << 20)  # fmt: skip

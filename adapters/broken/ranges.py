@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from conformance.model import Array, Tensor
 from conformance.model.types import WIDTH
 
-from ..reference import dense, elements
-from .base import Answer, Dims, PlantedCall, Run, change_dims, move_elements
-from .content import FRACTION, change_bits, flush, infinity_of, is_nan, quiet, sign_of, without_sign
+from .base import Dims, PlantedCall, change_dims
+from .content import FRACTION, change_bits, change_elements, flush, infinity_of, is_nan, quiet, sign_of, without_sign
 from .layout import Condition, dense_strides, drop_signs, ignore_strides, is_in_order, read_layout, with_strides
 
 # ── contents ──────────────────────────────────────────────────────────────────────────────────────
@@ -53,26 +51,9 @@ def has_gaps(src: Tensor) -> bool:
 # ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def change_row(name: str, breaks: str, fault: str, change: Callable[[Array], None], when: Condition) -> None:
-    """Plant a backend that changes the row of elements, given as unsigned integers, in some runs."""
-
-    def move(run: Run, dst: Dims) -> Answer:
-        if 0 in dst or math.prod(dst) != math.prod(run.src.dims) or not when(run, dst):
-            return run.move(dst)
-        words = np.frombuffer(elements(run.src), f"<u{WIDTH[run.src.type]}").copy()
-        change(words)
-        return dense(run.src.type, dst, bytearray(words.tobytes()))
-
-    move_elements.plant(name, breaks, "", fault, move)
-
-
 def lose_last(name: str, fault: str, when: Condition, breaks: str = "same-content") -> None:
     """Plant a backend that loses the last element in some runs."""
-
-    def change(words: Array) -> None:
-        words[-1] = ~words[-1]
-
-    change_row(name, breaks, fault, change, when)
+    change_elements(name, breaks, "", fault, lambda words, _: np.append(words[:-1], ~words[-1:]), when)
 
 
 lose_last("a-thousand-lose-one", "Loses the last of exactly 1,000 elements.", lambda _, dst: math.prod(dst) == 1000)
@@ -90,13 +71,10 @@ lose_last("strided-tails-lost", "Loses the last element if a src with strides ha
 
 def swap_first(name: str, src_rank: int, dst_rank: int) -> None:
     """Plant a backend that swaps the first two elements for one pair of ranks."""
-
-    def change(words: Array) -> None:
-        words[:2] = words[1::-1]
-
-    fault = f"Swaps the first two elements from rank {src_rank} to rank {dst_rank}."
-    change_row(name, "dst-has-shape-rank", fault, change,
-               lambda run, dst: (len(run.src.dims), len(dst)) == (src_rank, dst_rank))  # fmt: skip
+    change_elements(name, "dst-has-shape-rank", "",
+                    f"Swaps the first two elements from rank {src_rank} to rank {dst_rank}.",
+                    lambda words, _: np.append(words[1::-1], words[2:]),
+                    lambda run, dst: (len(run.src.dims), len(dst)) == (src_rank, dst_rank))  # fmt: skip
 
 
 swap_first("rank-seven-to-three", 7, 3)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from conformance.model import Node, Tensor
+from conformance.model import Array, Node
 from conformance.model.types import WIDTH
 
 from ..reference import dense, elements
@@ -91,49 +92,48 @@ def write_and_wait(maker: Any, value: Any) -> None:
     maker.waits = False
 
 
-def move_through(buffer: Any, answer: np.ndarray[Any, Any]) -> Answer:
+def move_through(buffer: Any, answer: Array) -> Answer:
     """The answer with the elements that are in a buffer once all threads have written theirs."""
     write_and_wait(buffer, answer.tobytes())
     return np.frombuffer(buffer.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
 
 
-@execute_run("one-buffer-for-all-threads", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
-    """Moves elements through a buffer that all programs share."""
-    answer, maker = run.answer(), run.program.maker
-    if isinstance(answer, Tensor) or not answer.nbytes or threading.current_thread() is threading.main_thread():
-        return answer
-    return move_through(maker, answer)
+def is_in_other_thread(_: Run) -> bool:
+    return threading.current_thread() is not threading.main_thread()
 
 
-@execute_run("one-buffer-for-the-threads-of-a-program", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
-    """Moves elements through a buffer of the program, if src is strided."""
-    answer, program = run.answer(), run.program
-    if isinstance(answer, Tensor) or threading.current_thread() is threading.main_thread():
-        return answer
-    if run.src.strides == dense_strides(run.src):
-        return answer
-    return move_through(program, answer)
+def mix_answers(
+    name: str, classes: str, fault: str, mix: Callable[[Run, Array], Answer],
+    when: Callable[[Run], bool] = is_in_other_thread,
+) -> None:  # fmt: skip
+    """Plant a backend that answers with what threads share, in some runs."""
 
+    def execute(run: Run) -> Answer:
+        answer = run.answer()
+        return mix(run, answer) if isinstance(answer, np.ndarray) and when(run) else answer
+
+    execute_run.plant(name, "each-call-alone", classes, fault, execute)
+
+
+mix_answers("one-buffer-for-all-threads", "H", "Moves elements through a buffer that all programs share.",
+            lambda run, answer: move_through(run.program.maker, answer))  # fmt: skip
+mix_answers("one-buffer-for-the-threads-of-a-program", "H",
+            "Moves elements through a buffer of the program, if src is strided.",
+            lambda run, answer: move_through(run.program, answer),
+            lambda run: is_in_other_thread(run) and run.src.strides != dense_strides(run.src))  # fmt: skip
 
 _BUFFERS, _NUMBERS = [SimpleNamespace(memory=b"", waits=False) for _ in range(8)], count()
-
-
-@execute_run("eight-buffers-for-all-threads", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
-    """Moves elements through one of eight buffers, also if more threads than eight run programs."""
-    answer = run.answer()
-    if isinstance(answer, Tensor) or threading.active_count() < 10:
-        return answer
-    return move_through(_BUFFERS[next(_NUMBERS) % 8], answer)
+mix_answers("eight-buffers-for-all-threads", "H",
+            "Moves elements through one of eight buffers, also if more threads than eight run programs.",
+            lambda _, answer: move_through(_BUFFERS[next(_NUMBERS) % 8], answer),
+            lambda _: threading.active_count() >= 10)  # fmt: skip
 
 
 @execute_run("one-src-for-all-threads", breaks="each-call-alone", classes="H")
 def _(run: Run) -> Answer:
     """Keeps the arguments of the latest call where the programs of all threads look for them."""
     maker = run.program.maker
-    if threading.current_thread() is threading.main_thread():
+    if not is_in_other_thread(run):
         return run.answer()
     write_and_wait(maker, run)
     latest: Run = maker.memory
@@ -148,11 +148,12 @@ def _(node: Node, src_type: str) -> Node:
     return node._replace(shape=shape._replace(dims=shape.dims[:1])) if shape and is_column else node
 
 
-@execute_run("one-type-for-all-threads", breaks="each-call-alone", classes="HG")
-def _(run: Run) -> Answer:
-    """Keeps the type of the latest src where the programs of all threads look for it."""
-    answer, maker = run.answer(), run.program.maker
-    if threading.current_thread() is threading.main_thread() or not isinstance(answer, np.ndarray):
-        return answer
+def give_latest_type(run: Run, answer: Array) -> Answer:
+    maker = run.program.maker
     write_and_wait(maker, (run.src.type,))
     return dense(maker.memory[0], answer.shape, bytearray(answer.tobytes().ljust(8 * answer.size, b"\0")))
+
+
+mix_answers("one-type-for-all-threads", "HG",
+            "Keeps the type of the latest src where the programs of all threads look for it.",
+            give_latest_type)  # fmt: skip

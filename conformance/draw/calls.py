@@ -175,9 +175,24 @@ def guess_answer(call: DrawnCall) -> Lengths:
 
 # ── changes: each does one thing to an entry of shape, chosen by two numbers ──────────────────────
 
+Change = Callable[[Lengths, list[int], int, int], None]
 
-def _infer(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    shape[at] = -1
+
+def _replace_entry(entries: Callable[[int, int], Sequence[int]]) -> Change:
+    """Return a change that puts other entries in the place of one, given that entry and the second number."""
+
+    def change(src: Lengths, shape: list[int], at: int, more: int) -> None:
+        shape[at : at + 1] = entries(shape[at], more)
+
+    return change
+
+
+_infer = _replace_entry(lambda entry, more: [-1])
+_negative = _replace_entry(lambda entry, more: [-entry if entry > 1 else (-2, -3, -(2**31), -(2**63))[more % 4]])
+_off_by_one = _replace_entry(lambda entry, more: [entry + (1, -1, 2)[more % 3]])
+_shorter = _replace_entry(lambda entry, more: [])
+_huge = _replace_entry(lambda entry, more: [_LENGTHS_AT_LIMITS[more % len(_LENGTHS_AT_LIMITS)]])
+_wraps_length = _replace_entry(lambda entry, more: [entry + 2 ** (32, 16, 8, 33)[more % 4]])
 
 
 def _zero(src: Lengths, shape: list[int], at: int, more: int) -> None:
@@ -193,33 +208,13 @@ def _copies(src: Lengths, shape: list[int], at: int, more: int) -> None:
         shape[-2:] = [math.prod(src[-2:])]
 
 
-def _negative(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    shape[at] = -shape[at] if shape[at] > 1 else (-2, -3, -(2**31), -(2**63))[more % 4]
-
-
 def _two_negatives(src: Lengths, shape: list[int], at: int, more: int) -> None:
     for place in {at, more % len(shape)}:
         shape[place] = -abs(shape[place])
 
 
-def _off_by_one(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    shape[at] += (1, -1, 2)[more % 3]
-
-
 def _longer(src: Lengths, shape: list[int], at: int, more: int) -> None:
     shape.insert(at, (1, 0, -1, 2, 1, 0, -1, -4)[more % 8])
-
-
-def _shorter(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    del shape[at]
-
-
-def _huge(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    shape[at] = _LENGTHS_AT_LIMITS[more % len(_LENGTHS_AT_LIMITS)]
-
-
-def _wraps_length(src: Lengths, shape: list[int], at: int, more: int) -> None:
-    shape[at] += 2 ** (32, 16, 8, 33)[more % 4]
 
 
 def _wraps_volume(src: Lengths, shape: list[int], at: int, more: int) -> None:
@@ -234,7 +229,7 @@ def _wraps_volume(src: Lengths, shape: list[int], at: int, more: int) -> None:
     shape[:] = [root, root]
 
 
-CHANGES: tuple[Callable[[Lengths, list[int], int, int], None], ...] = (
+CHANGES: tuple[Change, ...] = (
     _infer, _zero, _copies, _off_by_one, _negative, _longer, _two_negatives, _shorter,
     _huge, _wraps_length, _wraps_volume,
 )  # fmt: skip
