@@ -31,17 +31,12 @@ def read_layout(
     move_elements.plant(name, breaks, classes, fault, move)
 
 
-def declared_strides(run: Run) -> Dims:
-    """The strides declared of dst, in bytes; none if there is no declaration."""
-    declared = run.program.given.nodes[-1].result
-    return (declared.strides or ()) if declared is not None else ()
-
-
 def declare_strides(answer: Answer, run: Run, written: Callable[[Dims, Run], Dims] | None) -> Answer:
     """An answer that is said to have the strides declared of dst, and is written with others; with none, densely."""
-    strides = declared_strides(run)
-    if not strides or not isinstance(answer, np.ndarray):
+    declared = run.program.given.nodes[-1].result
+    if declared is None or not declared.strides or not isinstance(answer, np.ndarray):
         return answer
+    strides = declared.strides
     others = written(strides, run) if written else answer.strides
     size = int(np.dot(answer.shape, np.maximum(strides, np.abs(others)))) + answer.nbytes
     dst = Tensor(run.src.type, answer.shape, others, bytearray(size), -min(0, int(np.dot(answer.shape, others))))
@@ -61,11 +56,6 @@ def close_gaps(strides: Dims, run: Run) -> Dims:
     return tuple(closed)
 
 
-def strides_of_src(strides: Dims, run: Run) -> Dims:
-    """The strides of src, for as many dimensions as there are."""
-    return (*map(abs, run.src.strides), *strides)[: len(strides)]
-
-
 def write_dst(
     name: str, fault: str, written: Callable[[Dims, Run], Dims] | None = None, when: Condition = always
 ) -> None:
@@ -80,7 +70,8 @@ def write_dst(
 write_dst("dst-strides-in-descending-order", "Sorts the strides that are declared of dst.",
           lambda strides, _: tuple(sorted(strides, reverse=True)))  # fmt: skip
 write_dst("gaps-of-dst-closed", "Writes dst in the order that is declared, without gaps.", close_gaps)
-write_dst("dst-has-the-strides-of-src", "Writes dst with the strides of src.", strides_of_src)
+write_dst("dst-has-the-strides-of-src", "Writes dst with the strides of src.",
+          lambda strides, run: (*map(abs, run.src.strides), *strides)[: len(strides)])  # fmt: skip
 write_dst("dst-strides-in-other-units", "Writes dst with strides that are counted in bytes where elements are meant.",
           lambda strides, run: tuple(step // WIDTH[run.src.type] for step in strides))  # fmt: skip
 write_dst("dst-is-dense-whatever-is-declared",

@@ -137,14 +137,12 @@ def _cover(
         else:
             kinds[at].add(claim.kind)
     uncovered = [statement for statement, pointing in zip(cut, kinds, strict=True) if not pointing]
-    problems += [
-        model.Problem(
-            document.place,
-            f"{document.id}: line {statement.line}, {_opening(statement)!r}: nothing points at this statement: "
-            "point a rule or a finding at it, or list it under prose with a reason",
-        )
-        for statement in uncovered
-    ]
+    for statement in uncovered:
+        words = statement.text.split()
+        opening = " ".join(words[:6]) + (" …" if len(words) > 6 else "")
+        what = f"{document.id}: line {statement.line}, {opening!r}: nothing points at this statement: "
+        hint = "point a rule or a finding at it, or list it under prose with a reason"
+        problems.append(model.Problem(document.place, what + hint))
     counts = Counter(itertools.chain(*kinds))
     return DocumentCoverage(len(cut), counts["rule"], counts["finding"], counts["prose"], len(uncovered)), problems
 
@@ -183,8 +181,3 @@ def _elsewhere(lines: list[str], pointer: model.Pointer) -> str:
     if not numbers:
         return "nor on any other, so read the document again"
     return f"it is on line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
-
-
-def _opening(statement: Statement) -> str:
-    words = statement.text.split()
-    return " ".join(words[:6]) + (" …" if len(words) > 6 else "")

@@ -42,7 +42,8 @@ def states(lab: LabFile, reports: Path, suite: str, days: int) -> Iterator[State
             wanted.add(folder)
             path = find_published_results(reports / folder)
             if path is None:
-                yield State(environment.name, backend, folder, UNTRIED, ", ".join(map(_describe, environment.needs)))
+                needs = ", ".join(f"needs {need.replace(':', ' ')}" for need in environment.needs)
+                yield State(environment.name, backend, folder, UNTRIED, needs)
             elif reasons := "; ".join(_stale(path, environment.specifier_of(backend), suite, days)):
                 yield State(environment.name, backend, folder, STALE, reasons)
             else:
@@ -57,10 +58,6 @@ def folder_of(environment: Environment, backend: str) -> str:
     name, device = name_and_device(backend)
     own = name if device is None else f"{name}-{device.partition(':')[0]}"
     return name_of(own, environment.version_of(backend) or "")
-
-
-def _describe(need: str) -> str:
-    return f"needs {need.replace(':', ' ')}"
 
 
 def _stale(path: Path, backend: str, suite: str, days: int) -> Iterator[str]:
