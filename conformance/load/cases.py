@@ -231,7 +231,7 @@ class _CaseReader:
         for key in ("src", "shape", "special_zero", "expect"):
             if key not in whole:
                 self.wrong(key, f"missing key {key!r}; add it to the case or to the step", entry)
-        src_type, src = self.read_tensor(whole, "src", entry)
+        src_type, src = self.read_src(whole, entry)
         chain = whole.get("chain", [])
         shapes = [whole.get("shape", []), *(link["shape"] for link in chain)]
         zeros = [whole.get("special_zero", False), *(link["special_zero"] for link in chain)]
@@ -244,21 +244,20 @@ class _CaseReader:
             **{key.name: whole[key.name] for key in STEP_KEYS if key.name in whole},
         )
 
-    def read_tensor(self, whole: Mapping[str, Any], key: str, entry: Map) -> tuple[str, tuple[int, ...]]:
-        text = whole.get(key, "T[]")
+    def read_src(self, whole: Mapping[str, Any], entry: Map) -> _Tensor:
+        text = whole.get("src", "T[]")
         tensor = _as_tensor(text)
         if tensor is None or (tensor[0] != "T" and tensor[0] not in WIDTH):
-            self.wrong(
-                key, f"{quote(_text(text))} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]", entry
-            )
+            what = f"{quote(_text(text))} is no tensor; write a type and lengths, such as T[2, 3] or f32[0]"
+            self.wrong("src", what, entry)
             return "T", ()
-        place = entry if key in entry else self.entry
+        place = entry if "src" in entry else self.entry
         if len(tensor[1]) > _MAX_DIMS:
-            self.wrong(key, f"{key} has {len(tensor[1]):,} dims; at most {_MAX_DIMS:,} are tried", place)
+            self.wrong("src", f"src has {len(tensor[1]):,} dims; at most {_MAX_DIMS:,} are tried", place)
             return "T", ()
         if (volume := math.prod(tensor[1])) > _MAX_ELEMENTS and not self.entry.get("large", False):
             what = f"{volume:,}" if volume < 1 << 64 else "more than 2^64"
-            self.wrong(key, f"{key} has {what} elements; write `large: true`, or fewer", place)
+            self.wrong("src", f"src has {what} elements; write `large: true`, or fewer", place)
         return tensor
 
     def read_expectations(self, value: Any, entry: Map, src_type: str) -> dict[str, Expected]:

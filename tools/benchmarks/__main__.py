@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from conformance.model import Adapter
 from conformance.system.terminal import say, say_raw
 
 from . import history, others, sweeps, whole_runs
-from .clock import REPEATS, Measured, cpu, cpu_of_command
+from .clock import Measured, cpu, cpu_of_command
 from .table import MeasuredRow, table
 
 
@@ -151,27 +152,23 @@ def start_up() -> Measured:
 def _through(backend: str, isolation: str, rows: Sequence[Any]) -> float:
     """CPU seconds that a row takes on both sides of the process border."""
     from conformance.isolate.backend import run_rows, use_backend
-    from conformance.isolate.protocol.remote import Remote
 
     with use_backend(backend, isolation) as adapter:  # type: ignore[arg-type]
 
-        def clock() -> float:
-            theirs = _clock_of(adapter.session().process.pid) if isinstance(adapter, Remote) else 0.0
-            return time.process_time() + theirs
-
-        def once() -> float:
-            began = clock()
+        def call_all() -> None:
             for _ in run_rows(rows, adapter, adapter.claims, isolation):  # type: ignore[arg-type]
                 pass
-            return clock() - began
 
-        once()
-        return min(once() for _ in range(REPEATS)) / len(rows)
+        return cpu(call_all, clock=lambda: _clock_of_both(adapter)) / len(rows)
 
 
-def _clock_of(pid: int) -> float:
-    """CPU seconds of a process; Linux makes the number of its clock from its own."""
-    return time.clock_gettime((~pid << 3) | 2) if sys.platform == "linux" else 0.0
+def _clock_of_both(adapter: Adapter) -> float:
+    """CPU seconds of this process and of a worker; Linux makes the number of its clock from that of the process."""
+    from conformance.isolate.protocol.remote import Remote
+
+    if not isinstance(adapter, Remote) or sys.platform != "linux":
+        return time.process_time()
+    return time.process_time() + time.clock_gettime((~adapter.session().process.pid << 3) | 2)
 
 
 def _small_rows() -> list[Any]:
@@ -215,15 +212,8 @@ def large_through(share: bool) -> Measured:
     remote = worker("reference", share=share)
     try:
         bare = cpu(copy)
-
-        def once() -> float:
-            pid = remote.session().process.pid
-            began = time.process_time() + _clock_of(pid)
-            remote.compile(graph).run(buffer.tensor, (), False)
-            return time.process_time() + _clock_of(pid) - began
-
-        once()
-        return Measured((min(once() for _ in range(REPEATS)) - bare) / 2, bare, "a copy of 16 MiB")
+        whole = cpu(lambda: remote.compile(graph).run(buffer.tensor, (), False), clock=lambda: _clock_of_both(remote))
+        return Measured((whole - bare) / 2, bare, "a copy of 16 MiB")
     finally:
         remote.close()
 

@@ -24,16 +24,16 @@ class Measured(NamedTuple):
     """`s` for seconds of CPU time, `s elapsed`, `B` for bytes."""
 
 
-def cpu(work: Callable[[], object], repeats: int = REPEATS) -> float:
+def cpu(work: Callable[[], object], repeats: int = REPEATS, clock: Callable[[], float] = time.process_time) -> float:
     """CPU seconds of this process, the least of several runs; one more before them warms caches."""
-    work()
-    return min(_once(work) for _ in range(repeats))
 
+    def once() -> float:
+        start = clock()
+        work()
+        return clock() - start
 
-def _once(work: Callable[[], object]) -> float:
-    start = time.process_time()
     work()
-    return time.process_time() - start
+    return min(once() for _ in range(repeats))
 
 
 def cpu_of_command(command: Sequence[str], repeats: int = REPEATS) -> float:
@@ -53,10 +53,12 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, found))}
 
 
-def once(command: Sequence[str], exit_codes: Collection[int] = (0, 1, 4, 5)) -> tuple[float, float]:
-    """CPU seconds and elapsed seconds of a command and of what it starts, in one run."""
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+def once(
+    command: Sequence[str], exit_codes: Collection[int] = (0, 1, 4, 5), folder: Path | None = None, **variables: str
+) -> tuple[float, float]:
+    """CPU seconds and elapsed seconds of a command and of what it starts, in one run; it may have further variables."""
+    began, known = time.perf_counter(), {**environment(), **variables}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, env=known)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in exit_codes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import warnings
@@ -100,15 +99,8 @@ def _array_api(examples: int) -> float:
     folder = Path(spec.origin).parents[1]
     test = f"{folder}/array_api_tests/test_manipulation_functions.py::test_reshape"
     quiet = ["-q", "-p", "no:cacheprovider", "--rootdir", str(folder), "-c", str(folder / "pytest.ini")]
-    here = os.getcwd()
-    try:
-        os.chdir(folder)
-        os.environ["ARRAY_API_TESTS_MODULE"] = "numpy"
-        words = [sys.executable, "-m", "pytest", test, *quiet, "--max-examples", str(examples)]
-        return min(once(words)[0] for _ in range(3))
-    finally:
-        os.chdir(here)
-        del os.environ["ARRAY_API_TESTS_MODULE"]
+    words = [sys.executable, "-m", "pytest", test, *quiet, "--max-examples", str(examples)]
+    return min(once(words, folder=folder, ARRAY_API_TESTS_MODULE="numpy")[0] for _ in range(3))
 
 
 def row_beside_array_api_tests() -> Measured:

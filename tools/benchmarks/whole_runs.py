@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import tempfile
 import time
@@ -287,12 +286,7 @@ def item_of_pytest() -> Measured:
 
         def cost(*words: str) -> float:
             quiet = ["-q", "-p", "no:cacheprovider", "--rootdir", name, *words]
-            here = os.getcwd()
-            try:
-                os.chdir(name)
-                return min(once([PYTHON, "-m", "pytest", *quiet])[0] for _ in range(2))
-            finally:
-                os.chdir(here)
+            return min(once([PYTHON, "-m", "pytest", *quiet], folder=folder)[0] for _ in range(2))
 
         ours = cost(*plugin, "cases") - cost(*plugin, rows[0].node_id)  # by name, or the empty ones are run as well
         bare = cost(f"{name}/test_1500.py") - cost(f"{name}/test_1.py")
