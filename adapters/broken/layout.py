@@ -107,6 +107,10 @@ def is_in_order(src: Tensor) -> bool:
     return list(src.strides) == sorted(src.strides, reverse=True)
 
 
+def has_gaps(src: Tensor) -> bool:
+    return src.strides != dense_strides(src) and is_in_order(src) and min(src.strides, default=0) > 0
+
+
 def ignore_strides(src: Tensor) -> Tensor:
     """src read as if it were dense."""
     return src if src.strides == dense_strides(src) else with_strides(src, dense_strides(src))
@@ -137,8 +141,7 @@ read_layout("strides-ignored", "Reads src as dense.", ignore_strides)
 read_layout("stride-zero-is-unset", "Reads src as dense if one of its strides is 0.",
             lambda src: ignore_strides(src) if 0 in src.strides else src)  # fmt: skip
 read_layout("padding-is-content", "Reads src as dense if its strides are positive and in row-major order.",
-            lambda src: ignore_strides(src) if is_in_order(src) and min(src.strides, default=0) > 0 else src,
-            )  # fmt: skip
+            lambda src: ignore_strides(src) if has_gaps(src) else src)  # fmt: skip
 read_layout("five-ways-to-lie", "Reads src as dense unless it is transposed, padded, broadcast or reversed.",
             lambda src: src if lies(src, "transposed", "padded", "broadcast", "reversed") else ignore_strides(src),
             )  # fmt: skip

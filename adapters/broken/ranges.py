@@ -11,7 +11,7 @@ from conformance.model.types import WIDTH
 
 from .base import Dims, PlantedCall, change_dims
 from .content import FRACTION, change_bits, change_elements, flush, infinity_of, is_nan, quiet, sign_of, without_sign
-from .layout import Condition, dense_strides, drop_signs, ignore_strides, is_in_order, read_layout, with_strides
+from .layout import Condition, dense_strides, drop_signs, has_gaps, ignore_strides, read_layout, with_strides
 
 # ── contents ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -42,10 +42,6 @@ change_bits("flushes-from-nine-dims", "Replaces subnormal numbers by 0 if src ha
 change_bits("signs-of-nans-lost-in-reverse", "Drops the sign of a NaN if a src of rank three runs backwards.",
             lambda words, type_: np.where(is_nan(words, type_), without_sign(words, type_), words),
             lambda run, _: len(run.src.dims) == 3 and min(run.src.strides) < 0, "layout-is-no-content")  # fmt: skip
-
-
-def has_gaps(src: Tensor) -> bool:
-    return src.strides != dense_strides(src) and is_in_order(src) and min(src.strides, default=0) > 0
 
 
 # ── sizes ─────────────────────────────────────────────────────────────────────────────────────────

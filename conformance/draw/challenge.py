@@ -13,7 +13,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import count
 
 from ..meaning.contract import Contract, contracts, documents_by_contract
@@ -56,17 +56,12 @@ def _start(nonce: str, case: str) -> int:
 
 
 class _NonceDraw(Draw):
-    """Draws by SHA-256 in counter mode, which never changes."""
+    """Draws by SHA-256 in counter mode, which never changes; 53 bits for each number."""
 
     def __init__(self, nonce: str) -> None:
-        self._random = partial(next, _fractions(nonce))
-
-
-def _fractions(nonce: str) -> Iterator[float]:
-    """Yield numbers from 0 up to 1, 53 bits each."""
-    for number in count():
-        for word in struct.unpack(">4Q", hashlib.sha256(f"{nonce} {number}".encode()).digest()):
-            yield (word >> 11) / 2**53
+        digests = (hashlib.sha256(f"{nonce} {number}".encode()).digest() for number in count())
+        words = (word for digest in digests for word in struct.unpack(">4Q", digest))
+        self._random = lambda: (next(words) >> 11) / 2**53
 
 
 def fresh_cases(suite: Suite, compiled: Mapping[str, Contract], nonce: str) -> Iterator[Case]:
