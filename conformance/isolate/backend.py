@@ -7,8 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from ..adapter import CannotStart, find_bundled, is_own, load_adapter, name_and_device
@@ -133,34 +132,31 @@ def run_rows(
             yield from run([row], adapter, claims, hangs)
     else:
         called = _until_given_up(rest, remote, policy.budget)
-        if remote and hangs and isinstance(rows, Sequence):
-            called = _send_ahead(called, rows, remote, claims, hangs)
+        if remote and isinstance(rows, Sequence):
+            called = _announce_next_calls(called, rows, remote, claims)
         yield from run(called, adapter, claims, hangs)
     for row in rest:
         yield result_without_call(row, NOT_RUN)
 
 
-def _send_ahead(
-    called: Iterable[Row], rows: Sequence[Row], remote: Remote, claims: Claims, hangs: HangCounter
-) -> Iterator[Row]:
-    """Yield the rows of `called`, the first of `rows`; send the calls of neighbouring rows together."""
+def _announce_next_calls(called: Iterable[Row], rows: Sequence[Row], remote: Remote, claims: Claims) -> Iterator[Row]:
+    """Yield the rows of `called`, the first of `rows`; let the calls of neighbouring rows be sent together."""
     for place, row in enumerate(called):
-        if not remote.ahead and not hangs.is_enough(row):
-            calls = [*takewhile(bool, map(partial(_small_call, claims), islice(rows, place, place + _MAX_CALLS_AHEAD)))]
-            if len(calls) > 1:
-                remote.send_ahead([call for call in calls if call])
+        remote.next_calls = _small_calls(islice(rows, place, place + _MAX_CALLS_AHEAD), claims)
         yield row
 
 
-def _small_call(claims: Claims, row: Row) -> SmallCall | None:
-    """Return the call of a row if it has a single small one, which no earlier call can change; otherwise None."""
-    if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.offers(row.operation):
-        return None
-    (step,) = row.steps
-    src, shapes, may_overwrite = arguments_of(step)
-    tensors = (src, *shapes)
-    is_small = sum([len(each.memory) for each in tensors]) <= _MAX_BYTES_AHEAD
-    return (step.graph, tensors, may_overwrite) if is_small else None
+def _small_calls(rows: Iterable[Row], claims: Claims) -> Iterator[SmallCall]:
+    """Yield the calls of rows, up to a row without a single small call that no earlier call can change."""
+    for row in rows:
+        if len(row.case.steps) > 1 or row.case.large or row.case.generated or not claims.offers(row.operation):
+            return
+        (step,) = row.steps
+        src, shapes, may_overwrite = arguments_of(step)
+        tensors = (src, *shapes)
+        if sum([len(each.memory) for each in tensors]) > _MAX_BYTES_AHEAD:
+            return
+        yield step.graph, tensors, may_overwrite
 
 
 def _until_given_up(rows: Iterator[Row], remote: Remote | None, budget: float) -> Iterator[Row]:

@@ -47,9 +47,14 @@ class WatchedMemory(NamedTuple):
     tensor: Tensor
 
 
-class SentCall(NamedTuple):
-    """A request to run a program."""
+class UnreportedChange(Exception):
+    """Memory of a call that was sent ahead changed, and no reply says so. A later call may have changed it."""
 
+
+class SentCall(NamedTuple):
+    """A request to run a program, and what is needed to read its replies."""
+
+    program: CompiledGraph
     id: int
     """The id of the request."""
     tensors: Sequence[Tensor]
@@ -57,20 +62,11 @@ class SentCall(NamedTuple):
     room: int
     """Bytes of shared memory that the tensors take; as many behind them are for the answer."""
     may_overwrite: bool
-
-
-class UnreportedChange(Exception):
-    """Memory of a call that was sent ahead changed, and no reply says so. A later call may have changed it."""
-
-
-class PendingReply(NamedTuple):
-    """A call that was sent, and what is needed to read its replies."""
-
-    program: CompiledGraph
-    call: SentCall
-    closes: Sequence[int]
+    closes: Sequence[int] = ()
     """The ids of the requests to close programs that were sent with it."""
-    compiling: int
+    compiling: int = 0
     """The id of the request to compile; 0 if the program was compiled before."""
-    behind: int | None = None
-    """The number of calls that were sent together behind it; None if it was sent alone."""
+    is_last: bool = True
+    """Whether no other call was sent behind it in the same write."""
+    is_one_of_many: bool = False
+    """Whether calls that wait for their turn were sent with it."""

@@ -7,12 +7,12 @@ import shlex
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from ...adapter import CannotStart, path_of_workers
-from ...model import AnswerNotRead, Claims, Crashed, Graph, Identity, RemoteError, Tensor, TimedOut, Unsupported
+from ...model import AnswerNotRead, Claims, Graph, Identity, RemoteError, Tensor, TimedOut
 from ...run.at_once import ProgramRun
 from ...run.call import AnswerOrError, attempt
 from ...system.exit_codes import USAGE
@@ -20,7 +20,7 @@ from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
 from ..process.memory import MMAP, TRIM, SharedMemory
 from ..process.own_command import Terminated
 from ..process.usage import ProcessEnd, Sample, growth_of
-from .calls import CompiledGraph, PendingReply, UnreportedChange
+from .calls import CompiledGraph, SentCall, UnreportedChange
 from .messages import Fault
 from .opened import BEGIN, OpenedFiles
 from .piped_process import PipedProcess
@@ -55,9 +55,10 @@ class Remote:
         self._next_is_fresh, self._is_fresh = True, False
         self._shared = SharedMemory() if share else None
         self._session: Session | None = None
-        self.ahead = deque[tuple[RemoteProgram, Tensor, PendingReply]]()
-        """Calls that were sent before their turn, with their programs and sources."""
-        self._ahead_error: Exception | None = None
+        self.next_calls: Iterator[tuple[Graph, tuple[Tensor, ...], bool]] = iter(())
+        """The calls that come next, if they are small; read only where a process takes calls before their turn."""
+        self.ahead = deque[tuple[RemoteProgram, Tensor, SentCall]]()
+        """Calls that were sent and not read, with their programs and sources; those that come next among them."""
         self.calls_alone = False
         """Whether no call is sent before its turn."""
         self.identity, self.claims = self._start_session().description
@@ -68,46 +69,39 @@ class Remote:
             return self.ahead[0][0]
         return RemoteProgram(self, graph)
 
-    def send_ahead(self, calls: Sequence[tuple[Graph, tuple[Tensor, ...], bool]]) -> None:
-        """Send the next calls in one write, where the process takes that.
-
-        Each is compiled and run in its turn as if it had been sent then, and nothing is read of it before.
-        """
+    def read_answer(self, program: RemoteProgram, src: Tensor) -> Tensor | None:
+        """Read the answer to a call if it is the next that was sent; None if it has to be sent, perhaps once more."""
         session = self._session
-        if session is None or session.process.ended or not session.can_send_ahead or self.calls_alone:
-            return
-        programs = [RemoteProgram(self, graph) for graph, _, _ in calls]
-        for program in programs:
-            program.join(session)
-        requests = [(program, call[1], call[2]) for program, call in zip(programs, calls, strict=True)]
-        try:
-            sources = [tensors[0] for _, tensors, _ in calls]
-            self.ahead.extend(zip(programs, sources, session.send_ahead(requests), strict=False))
-        except Unsupported:  # each call is then made alone, and raises this
-            return
-        except (Fault, Crashed, TimedOut, MemoryError) as error:
-            self._ahead_error = error
-
-    def take_ahead(self, program: RemoteProgram, src: Tensor) -> Tensor | None:
-        """Read the answer to a call if it was sent ahead; None if it has to be made."""
-        if self._ahead_error is not None:
-            error, self._ahead_error = self._ahead_error, None
-            raise error
-        if not self.ahead:
+        if not self.ahead or session is None or session.process.ended:
             return None
-        session, (expected, source, sent) = self._session, self.ahead.popleft()
-        if session is None or program is not expected or src is not source:
-            self.renew()
+        expected, source, sent = self.ahead[0]
+        if program is not expected or src is not source:
             return None
+        self.ahead.popleft()
         try:
-            return session.read_ahead(sent)
+            return session.read(sent)
         except UnreportedChange:  # made one by one, it is certain which call changes what
             self.calls_alone = True
             self.renew()
             return None
-        finally:
-            if session.process.ended:
-                self.ahead.clear()
+
+    def send(
+        self, session: Session, program: RemoteProgram, tensors: tuple[Tensor, ...], may_overwrite: bool,
+        often: tuple[int, float] | None,
+    ) -> None:  # fmt: skip
+        """Send a call, and in the same write those that come next, where the process takes that.
+
+        Each of them is compiled and run in its turn as if it had been sent then, and nothing is read of it before.
+        """
+        calls = [(program, tensors, may_overwrite)]
+        if session.can_send_ahead and not self.calls_alone:
+            this = next(self.next_calls, None)
+            if this and this[1][0] is tensors[0]:
+                calls += [(RemoteProgram(self, graph), its, may) for graph, its, may in self.next_calls]
+        for each, *_ in calls:
+            each.join(session)
+        sent = session.send(calls, often)
+        self.ahead.extend((each, its[0], later) for (each, its, _), later in zip(calls, sent, strict=False))
 
     def run_at_once(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]:
         """Run programs at the same time, those that compile. If the process ends, all of them end with it."""
@@ -230,18 +224,16 @@ class RemoteProgram(CompiledGraph):
     ) -> Tensor:
         began, remote = time.monotonic(), self.remote
         try:
-            answer = remote.take_ahead(self, src)
-            if answer is None:
+            while (answer := remote.read_answer(self, src)) is None:
                 session = remote.session()
-                self.join(session)
                 began = time.monotonic()
-                answer = session.run(self, (src, *shapes), may_overwrite, often)
+                remote.send(session, self, (src, *shapes), may_overwrite, often)
         except TimedOut:
             remote.seconds_late += time.monotonic() - began
             raise
         except OSError as error:
             raise suite_failed(error) from None
-        fork_server = self.remote.fork_server
+        fork_server = remote.fork_server
         if fork_server is not None and fork_server.example is None and not may_overwrite:
             fork_server.keep_example(self.graph, (src, *shapes), answer)
         return answer

@@ -15,7 +15,7 @@ from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
 from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, Sample
 from . import messages
-from .calls import CompiledGraph, PendingReply, SentCall, UnreportedChange, WatchedMemory
+from .calls import CompiledGraph, SentCall, UnreportedChange, WatchedMemory
 from .messages import Fault, Place, addressed_tensors, kind_of_reply, listed_objects, result_of, type_and_dims
 from .piped_process import Bytes, PipedProcess
 
@@ -120,38 +120,52 @@ class Session:
 
         `often`: the times that the process may run it, and the seconds that this may take.
         """
-        self._until = self._deadline()
-        sent, parts = self._request(program, tensors, may_overwrite, often=often)
-        self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
-        return self._read_replies(sent)
+        (sent,) = self.send([(program, tensors, may_overwrite)], often)
+        return self.read(sent)
 
-    def send_ahead(self, calls: Sequence[Run]) -> list[PendingReply]:
-        """Send small calls in one write, to be read one after another with `read_ahead`.
+    def send(self, calls: Sequence[Run], often: tuple[int, float] | None = None) -> list[SentCall]:
+        """Send calls in one write, whose answers are to be read in their order. Of several, each is small.
 
         Only the first of them are sent if the pipe has no room for all: writing must not wait for what is called.
         """
-        parts, sent = bytearray(), list[PendingReply]()
-        for behind, (program, tensors, may_overwrite) in zip(reversed(range(len(calls))), calls, strict=True):
-            call, more = self._request(program, tensors, may_overwrite, behind)
-            request = b"".join(more)
-            if sent and len(parts) + len(request) > self.process.room:
-                sent[-1] = sent[-1]._replace(behind=0)
+        self._until = self._deadline()
+        parts, size, sent = list[Bytes](), 0, list[SentCall]()
+        for number, call in enumerate(calls, 1):
+            try:
+                next_sent, request = self._request(*call, len(calls) - number if len(calls) > 1 else None, often)
+            except Unsupported:
+                if not sent:
+                    raise
+                break  # it is made in its turn, and raises this then
+            size += sum(map(len, request))
+            if sent and size > self.process.room:
                 break
             parts += request
-            sent.append(call)
-        self.process.send([parts], self._deadline(), "run")
+            sent.append(next_sent)
+        if len(sent) < len(calls):
+            sent[-1] = sent[-1]._replace(is_last=True)
+        self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
         return sent
 
-    def read_ahead(self, sent: PendingReply) -> Tensor:
-        """Read the answer to the next call that was sent ahead; UnreportedChange if it has to be made again."""
-        self._until = self._deadline()
-        return self._read_replies(sent)
+    def read(self, sent: SentCall) -> Tensor:
+        """Read the answer to a call; UnreportedChange if it was sent with others and has to be made again."""
+        if sent.is_one_of_many:
+            self._until = self._deadline()
+        for number in sent.closes:
+            self.process.read_reply(number, self._until, "close")
+        if sent.compiling:
+            self._check_compile_reply(self.process.read_reply(sent.compiling, self._until, "compile"), sent)
+        answer = sent.program.answers[sent.id] = self._read_answer(sent)
+        return answer
 
     def _request(
-        self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None = None,
-        often: tuple[int, float] | None = None,
-    ) -> tuple[PendingReply, list[Bytes]]:  # fmt: skip
-        """Return a call, and the parts of the requests that it takes."""
+        self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None,
+        often: tuple[int, float] | None,
+    ) -> tuple[SentCall, list[Bytes]]:  # fmt: skip
+        """Return a call, and the parts of the requests that it takes.
+
+        `behind`: the number of calls that are to be sent behind it; None if it is sent alone.
+        """
         new_id = self.process.new_id
         parts, closes, compiling = list[Bytes](), list[int](), 0
         if len(self.closing) >= _CLOSE_AT_ONCE or (self._large and self.closing):
@@ -167,35 +181,26 @@ class Session:
         if compiling and self.takes_edge:  # at each call it would make a run 5 % slower
             places = [_edge_of(each) if at is None else at for each, at in zip(tensors, places, strict=True)]
             tensors = [_cut_at(*each) for each in zip(tensors, places, strict=True)]
-        call = SentCall(new_id(), tensors, places, room, may_overwrite)
+        call = SentCall(
+            program, new_id(), tensors, places, room, may_overwrite, closes, compiling, not behind, behind is not None
+        )
         more: dict[str, Any] = {} if behind is None else {"behind": behind}
         if often is not None:
             more |= {"times": often[0], "seconds": min(often[1], self.process.limits.seconds / 2)}
         self._calls += 1
         if not self._large and self._calls >= self._measured_at + CALLS_APART:
             more["measure"], self._measured_at = True, self._calls
-        parts += self._run_request(program, call, more)
-        return PendingReply(program, call, closes, compiling, behind), parts
+        return call, parts + self._run_request(call, more)
 
-    def _run_request(self, program: CompiledGraph, call: SentCall, more: Mapping[str, Any]) -> list[Bytes]:
-        program.sources[call.id] = call.tensors[0]
+    def _run_request(self, call: SentCall, more: Mapping[str, Any]) -> list[Bytes]:
+        call.program.sources[call.id] = call.tensors[0]
         line = messages.run_line(
-            call.id, program.number, call.may_overwrite, call.tensors, call.places, call.room, more
+            call.id, call.program.number, call.may_overwrite, call.tensors, call.places, call.room, more
         )
         return [
             line,
             *(tensor.memory for tensor, at in zip(call.tensors, call.places, strict=True) if not isinstance(at, int)),
         ]
-
-    def _read_replies(self, sent: PendingReply) -> Tensor:
-        program, call, closes, compiling, behind = sent
-        for number in closes:
-            self.process.read_reply(number, self._until, "close")
-        if compiling:
-            reply = self.process.read_reply(compiling, self._until, "compile")
-            self._check_compile_reply(program, reply, call, bool(behind))
-        answer = program.answers[call.id] = self._read_answer(program, call, bool(behind), behind is not None)
-        return answer
 
     def _compile_line(self, number: int, program: CompiledGraph) -> bytes:
         """Encode the request to compile a program; Unsupported if the process would read a fork as a chain."""
@@ -213,26 +218,28 @@ class Session:
         calls, parts, self._until = list[SentCall](), list[Bytes](), self._deadline()
         self._large = False  # the tensors go through the pipe
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
-            calls.append(SentCall(self.process.new_id(), tensors, [None] * len(tensors), 0, may_overwrite))
-            parts += self._run_request(program, calls[-1], {"with_next": True} if number < len(runs) else {})
+            places, is_last = [None] * len(tensors), number == len(runs)
+            call = SentCall(program, self.process.new_id(), tensors, places, 0, may_overwrite, is_last=is_last)
+            parts += self._run_request(call, {} if is_last else {"with_next": True})
+            calls.append(call)
         self.process.send(parts, self._until, "run")
-        for number, ((program, _, _), call) in enumerate(zip(runs, calls, strict=True), 1):
-            yield partial(self._read_answer, program, call, number < len(runs))
+        for call in calls:
+            yield partial(self._read_answer, call)
 
     def _deadline(self) -> float:
         return self.process.start_clock(self.process.limits.start_seconds if self._patient else None)
 
-    def _check_compile_reply(self, program: CompiledGraph, reply: Reply, call: SentCall, with_next: bool) -> None:
+    def _check_compile_reply(self, reply: Reply, call: SentCall) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
         try:
             self._result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
             if "result" in self.process.read_reply(call.id, self._until, "run"):
                 raise self.process.make_fault("run: a result, although the program was not compiled") from None
-            if not with_next:
+            if call.is_last:
                 self.process.expect_no_more("run")
             raise
-        program.session = self
+        call.program.session = self
 
     def _place(self, tensors: Sequence[Tensor]) -> tuple[list[int | None], int]:
         """Copy tensors to shared memory if one is large; return their places there, or None, and the bytes they take.
@@ -253,7 +260,7 @@ class Session:
                     room[at : at + size] = tensor.memory
         return places, end
 
-    def _read_answer(self, program: CompiledGraph, call: SentCall, with_next: bool, sent_ahead: bool = False) -> Tensor:
+    def _read_answer(self, call: SentCall) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
         reply = self.process.read_reply(call.id, self._until, "run")
         try:
@@ -262,18 +269,18 @@ class Session:
                 self._copy_back(call)
             if "usage" in reply:
                 self._keep_sample(reply["usage"])
-            program.calls = reply.get("calls", 1)
-            if type(program.calls) is not int or not 1 <= program.calls < 1 << 31:
-                raise Fault(f"'calls' is {quote(program.calls)}, but should be the number of calls")
+            call.program.calls = made = reply.get("calls", 1)
+            if type(made) is not int or not 1 <= made < 1 << 31:
+                raise Fault(f"'calls' is {quote(made)}, but should be the number of calls")
             if any(map(reply.__contains__, _CHANGES)):
-                self._apply_changes(program, reply, call)
-            if self._reader and sent_ahead:
+                self._apply_changes(reply, call)
+            if self._reader and call.is_one_of_many:
                 self._expect_no_unreported_change(self._reader, reply, call)
             elif self._reader and not call.room:
-                self._find_unreported_changes(self._reader, program, reply, call, answer)
+                self._find_unreported_changes(self._reader, reply, call, answer)
         except Fault as fault:
             raise self.process.make_fault(f"run: {fault}") from None
-        if not with_next:
+        if call.is_last:
             self.process.expect_no_more("run")
         if self.shared and self._large:
             self.shared.forget()
@@ -296,12 +303,12 @@ class Session:
         if not self.samples or self.samples[-1].calls < self._measured_at:  # some send it with each reply
             self.samples.append(Sample(self._measured_at, *usage))
 
-    def _apply_changes(self, program: CompiledGraph, reply: Reply, call: SentCall) -> None:
+    def _apply_changes(self, reply: Reply, call: SentCall) -> None:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
                 raise Fault(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")
             self._replace(call.tensors[index].memory, wrote)
-        for key, tensors in (("changed", program.answers), ("overwrote", program.sources)):
+        for key, tensors in (("changed", call.program.answers), ("overwrote", call.program.sources)):
             for number, changed in listed_objects(reply, key, "call"):
                 earlier = tensors.get(number) if type(number) is int else None
                 if earlier is None:
@@ -315,13 +322,12 @@ class Session:
         if contents and any(map(ne, contents, [tensor.memory for _, tensor in addressed])):
             raise UnreportedChange
 
-    def _find_unreported_changes(
-        self, reader: MemoryReader, program: CompiledGraph, reply: Reply, call: SentCall, answer: object
-    ) -> None:
+    def _find_unreported_changes(self, reader: MemoryReader, reply: Reply, call: SentCall, answer: object) -> None:
         """Find changes that the worker did not report: read src, shapes and the tensors of earlier calls in its memory.
 
         A change that the worker reports is kept as reported: it may be of memory that was cut off or moved.
         """
+        program = call.program
         if not (addressed := addressed_tensors(reply, call.tensors)):
             return
         spans = [(at, len(tensor.memory)) for at, tensor in addressed] + [memory[:2] for memory in program.watched]
