@@ -118,13 +118,13 @@ def test_the_second_call_comes_after_a_pause() -> None:
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The requests to run a program."""
-    made, run = list[object](), Session.run
+    made, read = list[object](), Session.read
 
     def counted(*arguments: Any) -> Tensor:
         made.append(arguments)
-        return run(*arguments)
+        return read(*arguments)
 
-    monkeypatch.setattr(Session, "run", counted)
+    monkeypatch.setattr(Session, "read", counted)
     return made
 
 

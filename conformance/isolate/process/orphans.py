@@ -9,10 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
-
-from ...system.groups import group_pairs
 
 _PR_SET_CHILD_SUBREAPER = 36
 _ROUNDS = 40
@@ -131,39 +129,31 @@ def _find_orphans(now: _Processes, sessions: tuple[int, int], mark: str) -> set[
 
 
 def find_descendants(pids: set[int], now: _Processes | None = None) -> set[ProcessEntry]:
-    children = group_pairs((entry.parent, entry) for entry in (_processes() if now is None else now).values())
+    entries = (_processes() if now is None else now).values()
     descendants: set[ProcessEntry] = set()
-    waiting = list(pids)
-    while waiting:
-        for entry in children.get(waiting.pop(), ()):
-            if entry not in descendants:
-                descendants.add(entry)
-                waiting.append(entry.pid)
+    while children := {entry for entry in entries if entry.parent in pids} - descendants:
+        descendants |= children
+        pids = {entry.pid for entry in children}
     return descendants
 
 
 def _processes() -> _Processes:
     """Return every process by its pid; none unless this is Linux."""
     processes = {}
-    for pid in _pids():
-        with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/stat", "rb") as file:
-            state, parent, _, session, *rest = file.read().rpartition(b")")[2].split()
-            over = state in (b"Z", b"X")
-            processes[pid] = ProcessEntry(pid, int(parent), int(session), rest[15].decode(), over)
+    for pid, stat in _read_each("stat"):
+        state, parent, _, session, *rest = stat.rpartition(b")")[2].split()
+        processes[pid] = ProcessEntry(pid, int(parent), int(session), rest[15].decode(), state in (b"Z", b"X"))
     return processes
 
 
 def find_marked_pids(mark: str) -> list[int]:
     """Return the pids of our processes that were started with the mark; none unless this is Linux."""
-    pids = []
-    for pid in _pids():
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
-            if mark.encode() in file.read():
-                pids.append(pid)
-    return pids
+    return [pid for pid, environ in _read_each("environ") if mark.encode() in environ]
 
 
-def _pids() -> list[int]:
-    with contextlib.suppress(OSError):
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return []
+def _read_each(name: str) -> Iterator[tuple[int, bytes]]:
+    """Read a file of each process that /proc shows and lets us read; of none where there is no /proc."""
+    pids = [entry for entry in os.listdir("/proc") if entry.isdigit()] if os.path.isdir("/proc") else []
+    for pid in pids:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "rb") as file:
+            yield int(pid), file.read()

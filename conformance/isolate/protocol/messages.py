@@ -115,30 +115,26 @@ def _tensor_record(tensor: Tensor, place: Place) -> dict[str, Any]:
 
 
 def graph_record(graph: Graph) -> dict[str, Any]:
-    return {"src": _declared_record(graph.src), "nodes": [_node_record(node) for node in graph.nodes]}
+    return {"src": _record_of(graph.src), "nodes": [_node_record(node) for node in graph.nodes]}
 
 
 def _integers(values: Sequence[Any] | None) -> list[Any] | None:
     return None if values is None else [encode_integer(value) if type(value) is int else value for value in values]
 
 
-def _declared_record(declared: Declared | None) -> dict[str, Any] | None:
-    if declared is None:
+def _record_of(part: Declared | Operand | None) -> dict[str, Any] | None:
+    """Encode a type and two lists of numbers, under the names of the fields."""
+    if part is None:
         return None
-    return {"type": declared.type, "dims": _integers(declared.dims), "strides": _integers(declared.strides)}
-
-
-def _operand_record(operand: Operand | None) -> dict[str, Any] | None:
-    if operand is None:
-        return None
-    return {"type": operand.type, "dims": _integers(operand.dims), "values": _integers(operand.values)}
+    type_, first, second = part
+    return dict(zip(part._fields, (type_, _integers(first), _integers(second)), strict=True))
 
 
 def _node_record(node: Node) -> dict[str, Any]:
     record = {
-        "operation": node.operation, "shape": _operand_record(node.shape),
-        "special_zero": _operand_record(node.special_zero), "result": _declared_record(node.result),
-        "attributes": {name: _operand_record(operand) for name, operand in node.attributes},
+        "operation": node.operation, "shape": _record_of(node.shape), "special_zero": _record_of(node.special_zero),
+        "result": _record_of(node.result),
+        "attributes": {name: _record_of(operand) for name, operand in node.attributes},
         "inputs": node.inputs, "outputs": node.outputs,
     }  # fmt: skip
     return record | {key: True for key in ("takes_src", "shares_shape") if getattr(node, key)}
@@ -150,19 +146,17 @@ def graph_of(record: Mapping[str, Any]) -> Graph:
     return Graph(src, tuple([_node_of(node) for node in record["nodes"]]))
 
 
-def dims_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Read lengths, entries or strides as they were received."""
+def dims_of(values: Any) -> Any:
+    """Read lengths, entries or strides as they were received; None if there are none."""
+    if values is None:
+        return None
     if str in map(type, values):
         return tuple([parse_integer(value) if type(value) is str else value for value in values])
     return tuple(values)
 
 
-def _dims_of(values: Any) -> Any:
-    return None if values is None else dims_of(values)
-
-
 def _declared_of(record: Any) -> Declared | None:
-    return record and Declared(record["type"], _dims_of(record["dims"]), _dims_of(record["strides"]))
+    return record and Declared(record["type"], dims_of(record["dims"]), dims_of(record["strides"]))
 
 
 def _operand_of(record: Any) -> Operand | None:
@@ -171,7 +165,7 @@ def _operand_of(record: Any) -> Operand | None:
     type_, values = record["type"], record["values"]
     if values is not None:
         values = dims_of(values) if type_[0] in "su" and type_ != "string" else tuple(values)
-    return Operand(type_, _dims_of(record["dims"]), values)
+    return Operand(type_, dims_of(record["dims"]), values)
 
 
 def _node_of(record: Mapping[str, Any]) -> Node:

@@ -283,7 +283,7 @@ class ForkServer:
             if prefork is None:
                 prefork = self._preforks[fresh] = Prefork(self._commands[fresh], self.limits, self.env)
                 if self.example is not None and not fresh:
-                    self._check_copy(prefork, shared, *self.example)
+                    self._check_example(self._start_copy(prefork, shared, description), *self.example)
             return self._start_copy(prefork, shared, description)
         except (CannotStart, *FAILURES):  # failures that only forking may cause: a fresh process is tried
             if fresh in self._preforks:
@@ -296,22 +296,20 @@ class ForkServer:
             self._preforks.pop(True).close()
 
     def _start_copy(
-        self, prefork: Prefork, shared: SharedMemory | None, description: tuple[Identity, Claims] | None = None
+        self, prefork: Prefork, shared: SharedMemory | None, description: tuple[Identity, Claims]
     ) -> Session:
         handle = prefork.copy()
         if handle is None:
             raise CannotStart("it cannot be copied")
         session = Session(PipedProcess(handle, self.limits), shared)
-        if description is not None and session.description != description:
+        if session.description != description:
             raise session.process.make_fault("a copy describes itself differently")
         return session
 
-    def _check_copy(
-        self, prefork: Prefork, shared: SharedMemory | None, graph: Graph, tensors: Sequence[Tensor], due: Tensor
-    ) -> None:
-        session = self._start_copy(prefork, shared)
+    def _check_example(self, session: Session, graph: Graph, tensors: Sequence[Tensor], due: Tensor) -> None:
         try:
-            dst = session.run(CompiledGraph(graph, session.new_program()), tensors, False)
+            (sent,) = session.send([(CompiledGraph(graph, session.new_program()), tensors, False)])
+            dst = session.read(sent)
         finally:
             session.process.end()
         if vars(dst) != vars(due):

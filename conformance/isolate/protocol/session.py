@@ -112,21 +112,12 @@ class Session:
 
     # ── a call ──
 
-    def run(
-        self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool,
-        often: tuple[int, float] | None = None,
-    ) -> Tensor:  # fmt: skip
-        """Run a program. One write sends all that this needs: programs to close, one to compile, one to run.
-
-        `often`: the times that the process may run it, and the seconds that this may take.
-        """
-        (sent,) = self.send([(program, tensors, may_overwrite)], often)
-        return self.read(sent)
-
     def send(self, calls: Sequence[Run], often: tuple[int, float] | None = None) -> list[SentCall]:
-        """Send calls in one write, whose answers are to be read in their order. Of several, each is small.
+        """Send calls, whose answers are to be read in their order. Of several, each must be small.
 
-        Only the first of them are sent if the pipe has no room for all: writing must not wait for what is called.
+        One write sends all that they need: programs to close, to compile and to run. Only the first of them are sent if
+        the pipe has no room for all: writing must not wait for what is called. `often`: the times that the process may
+        run a program, and the seconds that this may take.
         """
         self._until = self._deadline()
         parts, size, sent = list[Bytes](), 0, list[SentCall]()
