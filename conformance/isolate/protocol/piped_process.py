@@ -129,41 +129,17 @@ class PipedProcess:
         return record
 
     def read_payload(self, size: int, deadline: float, what: str) -> bytearray:
-        """Read the bytes that a header announces."""
+        """Read the bytes that a header announces. Memory is allocated as they arrive, not as they are announced."""
         unread = self._unread
-        if len(unread) >= size:
+        try:
+            while len(unread) < size:
+                progress = f"{len(unread)} of the {size} bytes of its payload arrived"
+                self._wait(deadline, f"{what}, {progress}", self._reading)
             content = unread[:size]
-            del unread[:size]
-            return content
-        content = unread[:]
-        unread.clear()
-        try:
-            self._fill(content, size, deadline, what)
-        except (MemoryError, OverflowError):
+        except MemoryError:
             raise self.make_fault(f"{what}: a payload of {size} bytes, for which there is no memory") from None
+        del unread[:size]
         return content
-
-    def _fill(self, content: bytearray, size: int, deadline: float, what: str) -> None:
-        """Read until there are so many bytes. Memory is allocated as bytes arrive, not as they are announced."""
-        unread = self._unread
-        with memoryview(bytearray(min(size - len(content), _PIPE_BYTES))) as room:
-            while (left := size - len(content)) > 0:
-                if more := self._read(room[:left], what):
-                    content += room[:more]
-                else:
-                    progress = f"{len(content)} of the {size} bytes of its payload arrived"
-                    self._wait(deadline, f"{what}, {progress}", self._reading)
-                    content += unread[:left]  # read while waiting
-                    del unread[:left]
-
-    def _read(self, into: memoryview, what: str) -> int:
-        try:
-            count = os.readv(self._out, [into])
-        except BlockingIOError:
-            return 0
-        if not count:
-            raise Crashed(self._describe_end(what))
-        return count
 
     def expect_no_more(self, what: str) -> None:
         if self._unread:

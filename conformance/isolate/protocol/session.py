@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from operator import ne
 from typing import Any
 
@@ -232,23 +233,19 @@ class Session:
             raise
         call.program.session = self
 
-    def _place(self, tensors: Sequence[Tensor]) -> tuple[list[int | None], int]:
+    def _place(self, tensors: Sequence[Tensor]) -> tuple[Sequence[int | None], int]:
         """Copy tensors to shared memory if one is large; return their places there, or None, and the bytes they take.
 
         A shape then lies where the one of the last such call lay, so that who keeps what was there is found.
         """
         sizes = [len(tensor.memory) for tensor in tensors]
         self._large = max(sizes) >= SHARED_FROM
-        places: list[int | None] = [None] * len(sizes)
-        end = 0
-        if self.shared and self._large:
-            for index, size in enumerate(sizes):
-                places[index] = end
-                end += -(-size // _PAGE) * _PAGE
-            room = self.shared.room(2 * end)
-            for at, size, tensor in zip(places, sizes, tensors, strict=True):
-                if at is not None:
-                    room[at : at + size] = tensor.memory
+        if self.shared is None or not self._large:
+            return [None] * len(sizes), 0
+        *places, end = accumulate((-(-size // _PAGE) * _PAGE for size in sizes), initial=0)
+        room = self.shared.room(2 * end)
+        for at, size, tensor in zip(places, sizes, tensors, strict=True):
+            room[at : at + size] = tensor.memory
         return places, end
 
     def _read_answer(self, call: SentCall) -> Tensor:
@@ -265,9 +262,7 @@ class Session:
                 raise Fault(f"'calls' is {quote(made)}, but should be the number of calls")
             if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(reply, call)
-            if self._reader and call.is_one_of_many:
-                self._expect_no_unreported_change(self._reader, reply, call)
-            elif self._reader and not call.room:
+            if self._reader and not call.room:
                 self._find_unreported_changes(self._reader, reply, call, answer)
         except Fault as fault:
             raise self.process.make_fault(f"run: {fault}") from None
@@ -306,23 +301,21 @@ class Session:
                     raise Fault(f"{key!r} names the call {quote(number)}, which is not one of this program")
                 self._replace(earlier.memory, changed)
 
-    def _expect_no_unreported_change(self, reader: MemoryReader, reply: Reply, call: SentCall) -> None:
-        """Raise UnreportedChange if src or a shape of a call sent ahead is not in the worker's memory as in ours."""
-        addressed = addressed_tensors(reply, call.tensors)
-        contents = reader.read([(at, len(tensor.memory)) for at, tensor in addressed]) if addressed else None
-        if contents and any(map(ne, contents, [tensor.memory for _, tensor in addressed])):
-            raise UnreportedChange
-
     def _find_unreported_changes(self, reader: MemoryReader, reply: Reply, call: SentCall, answer: object) -> None:
         """Find changes that the worker did not report: read src, shapes and the tensors of earlier calls in its memory.
 
-        A change that the worker reports is kept as reported: it may be of memory that was cut off or moved.
+        A change that the worker reports is kept as reported: it may be of memory that was cut off or moved. Of a call
+        that was sent with others, any difference is an UnreportedChange: a later call may have made it.
         """
         program = call.program
         if not (addressed := addressed_tensors(reply, call.tensors)):
             return
         spans = [(at, len(tensor.memory)) for at, tensor in addressed] + [memory[:2] for memory in program.watched]
         if (contents := reader.read(spans)) is None:
+            return
+        if call.is_one_of_many:
+            if any(map(ne, contents, [tensor.memory for _, tensor in addressed])):
+                raise UnreportedChange
             return
         wrote = {index for index, _ in listed_objects(reply, "wrote", "tensor")} if "wrote" in reply else ()
         for index, ((_, tensor), content) in enumerate(zip(addressed, contents, strict=False)):
