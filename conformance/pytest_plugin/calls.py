@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
-from typing import cast
 
 from ..isolate.backend import open_backend, run_in_parallel, run_rows
 from ..model import Adapter, Claims, Result
@@ -28,10 +27,9 @@ class RowCalls:
         request, rows = self._request, list(rows)
         if request.jobs > 1 and rows:
             open_another = partial(open_backend, request.backend, request.isolation, request.limits)
-            results = run_in_parallel(
+            self._ahead = run_in_parallel(
                 rows, self._adapter, open_another, self._claims, request.isolation, request.jobs, request.hangs
             )
-            self._ahead = cast("Generator[Result]", results)
 
     def call(self, row: Row) -> Result:
         """Return the result of a row. A row that was called ahead and is asked for again is called again."""

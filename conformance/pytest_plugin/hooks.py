@@ -29,18 +29,17 @@ from ..evidence.folder import clear
 from ..isolate.backend import close_backend, open_backend, process_notes
 from ..load.cases import load_suite
 from ..load.folders import cases_folder, find_folders, layers
-from ..model import NOT_RUN, Adapter, Claims, Malformed, Result, Verdict, worst
+from ..model import NOT_RUN, Adapter, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline
 from ..report.rows import RowResult
 from ..run.confirm import AFTER_HANGS
 from ..run.contain import quiet_backend
-from ..runner.run_suite import BackendSetup, RunRequest, check_backend, load_waivers
+from ..runner.run_suite import BackendSetup, RunRequest, check_backend, chosen_rows, load_waivers
 from ..system.exit_codes import CommandError
 from ..system.files import lock_folder
 from ..system.groups import group_pairs
 from ..system.terminal import plain
-from ..verdict.standing import in_target
 from . import selection
 from .calls import RowCalls
 from .conclusion import SessionConclusion, keep_warning_filters_out
@@ -110,12 +109,7 @@ class ConformanceSession:
         self.folder = os.getcwd()
         self.calls = RowCalls(request, adapter, setup.claims)
         self.rows = {row.id: row for row in self.plan.rows}
-        everything = Claims(tuple(self.plan.suite.spec.operations))
-        self.wanted = [
-            row
-            for row in self.plan.rows
-            if any(in_target(row, document, self.target, everything) for document in row.documents)
-        ]
+        self.wanted = chosen_rows(request)
         self.conclusion = SessionConclusion(config, request, adapter, setup, self.wanted, named is not None)
 
     def describe_backend(self) -> str:

@@ -273,14 +273,12 @@ def rows_in_order(plan: Plan) -> list[Row]:
 
 def chosen_rows(request: RunRequest) -> list[Row]:
     """Return the rows of the plan that a request runs."""
-    return [row for number, row in enumerate(request.plan.rows) if _is_chosen(request, number, row)]
-
-
-def _is_chosen(request: RunRequest, number: int, row: Row) -> bool:
-    if not request.target.has_in_shard(number):
-        return False
-    every = Claims((row.operation,))
-    return request.chosen(row) and any(in_target(row, document, request.target, every) for document in row.documents)
+    every = Claims(tuple(request.plan.suite.spec.operations))
+    return [
+        row for number, row in enumerate(request.plan.rows)
+        if request.target.has_in_shard(number) and request.chosen(row)
+        and any(in_target(row, document, request.target, every) for document in row.documents)
+    ]  # fmt: skip
 
 
 def describe_difference(pinned: Claims, claims: Claims) -> str:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from contextlib import ExitStack
 from typing import IO
 
 from ...adapter import import_adapter
@@ -41,29 +41,21 @@ class Prefork:
 
     def copy(self) -> ProcessHandle | None:
         """Return a copy, once the one before has ended; None if there can be none, now and later."""
-        try:
-            (stdin, stdin_end), (stdout_end, stdout), (stderr_end, stderr), (lifeline, lifeline_end) = _pipes(4)
-        except OSError:  # there are too many open files
-            self.close()
-            return None
-        of_copy = stdin, stdout, stderr, lifeline
-        streams = os.fdopen(stdin_end, "wb", 0), os.fdopen(stdout_end, "rb", 0), os.fdopen(stderr_end, "rb", 0)
-        try:
-            pid = self._fork(of_copy) if self._can_fork() else None
-        except OSError:
-            pid = None
-        finally:
-            for descriptor in of_copy:
-                os.close(descriptor)
-        if pid is None:
-            for stream in streams:
-                stream.close()
-            os.close(lifeline_end)
-            self.close()
-            return None
-        orphans.register(pid, self._parent.mark)
-        self._copy = ForkedWorker(pid, self._control, streams)
-        return self._parent._replace(child=self._copy, lifeline=lifeline_end, parent=self._parent.child.pid)
+        with ExitStack() as of_copy, ExitStack() as ours:
+            ours.callback(self.close)
+            try:
+                ends = [_open_pipe(of_copy, ours, copy_reads) for copy_reads in (True, False, False, True)]
+                pid = self._fork([copy_end for copy_end, _ in ends]) if self._can_fork() else None
+            except OSError:  # the parent has ended, or there are too many open files
+                return None
+            if pid is None:
+                return None
+            orphans.register(pid, self._parent.mark)
+            stdin, stdout, stderr, lifeline = (our_end for _, our_end in ends)
+            streams = os.fdopen(stdin, "wb", 0), os.fdopen(stdout, "rb", 0), os.fdopen(stderr, "rb", 0)
+            self._copy = ForkedWorker(pid, self._control, streams)
+            ours.pop_all()
+            return self._parent._replace(child=self._copy, lifeline=lifeline, parent=self._parent.child.pid)
 
     def _can_fork(self) -> bool:
         if not self._finalizer.alive:
@@ -90,16 +82,13 @@ def _end(parent: ProcessHandle, control: socket.socket) -> None:
     control.close()
 
 
-def _pipes(count: int) -> list[tuple[int, int]]:
-    """Open so many pipes, or none."""
-    pipes: list[tuple[int, int]] = []
-    try:
-        pipes.extend(os.pipe() for _ in range(count))
-    except OSError:
-        for end in chain.from_iterable(pipes):
-            os.close(end)
-        raise
-    return pipes
+def _open_pipe(of_copy: ExitStack, ours: ExitStack, copy_reads: bool) -> tuple[int, int]:
+    """Open a pipe, and return the copy's end and ours. Each is closed with its stack."""
+    reading, writing = os.pipe()
+    copy_end, our_end = (reading, writing) if copy_reads else (writing, reading)
+    of_copy.callback(os.close, copy_end)
+    ours.callback(os.close, our_end)
+    return copy_end, our_end
 
 
 class ForkedWorker:
