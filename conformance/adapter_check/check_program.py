@@ -28,20 +28,17 @@ class Talk:
         self.plan = plan
         self.process = PipedProcess(start(shlex.split(command_line), limits), limits)
 
-    def hear(self, number: int, what: str) -> dict[str, Any]:
-        return self.process.read_reply(number, self.process.start_clock(), what)
-
     def ask(self, request: Mapping[str, Any], payload: bytes = b"") -> dict[str, Any]:
         number, what = self.process.new_id(), str(request["do"])
-        self.process.send([messages.encode_line({"id": number, **request}) + payload], self.process.start_clock(), what)
-        return self.hear(number, what)
+        self.process.send([messages.encode_line({"id": number, **request}) + payload], what)
+        return self.process.read_reply(number, what)
 
     def ask_in_pieces(self, number: int, request: bytes, what: str) -> dict[str, Any]:
         size = -(-len(request) // _PIECES)
         for at in range(0, len(request), size):
-            self.process.send([request[at : at + size]], self.process.start_clock(), what)
+            self.process.send([request[at : at + size]], what)
             time.sleep(0.002)
-        return self.hear(number, what)
+        return self.process.read_reply(number, what)
 
 
 def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
@@ -85,9 +82,9 @@ def _close_unknown(talk: Talk) -> str | None:
 def _two_at_once(talk: Talk) -> str | None:
     first, second = talk.process.new_id(), talk.process.new_id()
     lines = [messages.encode_line({"id": number, "do": "describe"}) for number in (first, second)]
-    talk.process.send([b"".join(lines)], talk.process.start_clock(), "describe")
-    talk.hear(first, "describe")
-    talk.hear(second, "describe")
+    talk.process.send([b"".join(lines)], "describe")
+    talk.process.read_reply(first, "describe")
+    talk.process.read_reply(second, "describe")
     return None
 
 
@@ -104,7 +101,7 @@ def _in_pieces(talk: Talk) -> str | None:
     reply = talk.ask_in_pieces(number, request + b"".join(bytes(tensor.memory) for tensor in tensors), "run")
     if wrong := _lacks("result", reply):
         return f"run in pieces: {wrong}"
-    talk.process.read_payload(reply["result"]["bytes"], talk.process.start_clock(), "run")
+    talk.process.read_payload(reply["result"]["bytes"], "run")
     return _stopped_answering(talk)
 
 

@@ -23,9 +23,9 @@ def write_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """The number of writes to processes, by request."""
     writes, send = Counter[str](), PipedProcess.send
 
-    def count(self: PipedProcess, parts: Sequence[bytes], deadline: float, what: str) -> None:
+    def count(self: PipedProcess, parts: Sequence[bytes], what: str, seconds: float | None = None) -> None:
         writes[what] += 1
-        send(self, parts, deadline, what)
+        send(self, parts, what, seconds)
 
     monkeypatch.setattr(PipedProcess, "send", count)
     return writes

@@ -47,7 +47,7 @@ class PipedProcess:
     def __init__(self, handle: ProcessHandle, limits: Limits) -> None:
         self.name, self.limits, self.ended = handle.name, limits, False
         self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
-        self._allowed = limits.seconds
+        self.start_clock()
         self.exit: str | None = None
         """How it ended when it was asked to: `exit code 0`, `SIGSEGV`, or `killed`; None if it was not asked."""
         self._child = handle.child
@@ -73,32 +73,33 @@ class PipedProcess:
 
     # ── requests and replies ──
 
-    def start_clock(self, seconds: float | None = None) -> float:
-        """Return the time by which the next requests must be answered."""
+    def start_clock(self, seconds: float | None = None) -> None:
+        """Set the time by which the next replies must have come."""
         self._allowed = self.limits.seconds if seconds is None else seconds
-        return time.monotonic() + self._allowed
+        self._deadline = time.monotonic() + self._allowed
 
     def new_id(self) -> int:
         """Return an id for a request; it is random, so that nothing sent unasked can pass for a reply."""
         self._id += 1 + random.getrandbits(16)
         return self._id
 
-    def send(self, parts: Sequence[Bytes], deadline: float, what: str) -> None:
-        """Write a request, and read meanwhile: the process may be blocked on a full pipe."""
+    def send(self, parts: Sequence[Bytes], what: str, seconds: float | None = None) -> None:
+        """Write a request, and read meanwhile: the process may be blocked on a full pipe. This starts the clock."""
+        self.start_clock(seconds)
         if self._unread:
             raise self.make_fault(f"it sent {quote(bytes(self._unread[:80]))} before the request {what}")
         try:
             for part in parts:
                 count = self._write(part)
                 if count < len(part):
-                    self._send_rest(memoryview(part)[count:], deadline, what)
+                    self._send_rest(memoryview(part)[count:], what)
         except KeyboardInterrupt:  # the process may be busy already, and would not hear a request to stop
             self.end()
             raise
 
-    def _send_rest(self, view: memoryview, deadline: float, what: str) -> None:
+    def _send_rest(self, view: memoryview, what: str) -> None:
         while view:
-            self._wait(deadline, what, self._writing)
+            self._wait(what, self._writing)
             if len(self._unread) > _MAX_AHEAD_BYTES:
                 raise self.make_fault(
                     f"{what}: it sent {len(self._unread)} bytes before it read the call: "
@@ -114,9 +115,9 @@ class PipedProcess:
         except BrokenPipeError:  # it has ended; read_reply then returns its last line, or raises how it ended
             return len(view)
 
-    def read_reply(self, expected: int, deadline: float, what: str) -> dict[str, Any]:
+    def read_reply(self, expected: int, what: str) -> dict[str, Any]:
         """Read the next header, which must answer the request with that id."""
-        text = self._read_line(deadline, what)
+        text = self._read_line(what)
         try:
             record = messages.parse_line(text)
         except Fault as fault:
@@ -128,13 +129,13 @@ class PipedProcess:
             raise self.make_fault(f"{what}: {_describe_wrong_id(record.get('id'), expected, self._id)}")
         return record
 
-    def read_payload(self, size: int, deadline: float, what: str) -> bytearray:
+    def read_payload(self, size: int, what: str) -> bytearray:
         """Read the bytes that a header announces. Memory is allocated as they arrive, not as they are announced."""
         unread = self._unread
         try:
             while len(unread) < size:
                 progress = f"{len(unread)} of the {size} bytes of its payload arrived"
-                self._wait(deadline, f"{what}, {progress}", self._reading)
+                self._wait(f"{what}, {progress}", self._reading)
             content = unread[:size]
         except MemoryError:
             raise self.make_fault(f"{what}: a payload of {size} bytes, for which there is no memory") from None
@@ -155,7 +156,7 @@ class PipedProcess:
         self.end()
         return Fault(what + tail)
 
-    def _read_line(self, deadline: float, what: str) -> bytes:
+    def _read_line(self, what: str) -> bytes:
         start, unread = 0, self._unread
         while (end := unread.find(b"\n", start)) < 0:
             if len(unread) > messages.MAX_LINE_BYTES:
@@ -164,15 +165,15 @@ class PipedProcess:
                 )
             start = len(unread)
             partial = f"{what}, the line {quote(bytes(unread[:80]))} has no end" if start else what
-            self._wait(deadline, partial, self._reading)
+            self._wait(partial, self._reading)
         text = bytes(unread[:end])
         del unread[: end + 1]
         return text
 
-    def _wait(self, deadline: float, what: str, poll: select.poll) -> None:
+    def _wait(self, what: str, poll: select.poll) -> None:
         """Wait until there is something to read, or room to write if `poll` asks for it; keep the end of stderr."""
         while True:
-            left = deadline - time.monotonic()
+            left = self._deadline - time.monotonic()
             try:
                 ready = poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1000)
             except KeyboardInterrupt:  # the process is busy, and would not hear a request to stop
@@ -239,13 +240,12 @@ class PipedProcess:
         """Ask the process to end, and kill it if it does not; return what went wrong."""
         if self.ended:
             return None
-        deadline = self.start_clock(self.limits.stop_seconds)
         self.exit = "killed"
         try:
             number = self.new_id()
-            self.send([messages.encode_line({"id": number, "do": "stop"})], deadline, "stop")
-            self.read_reply(number, deadline, "stop")
-            code = self._child.wait(max(0.05, deadline - time.monotonic()))
+            self.send([messages.encode_line({"id": number, "do": "stop"})], "stop", self.limits.stop_seconds)
+            self.read_reply(number, "stop")
+            code = self._child.wait(max(0.05, self._deadline - time.monotonic()))
             self.exit = describe_exit(code)
             return None if code == 0 else f"stop: it ended with {self.exit}"
         except subprocess.TimeoutExpired:

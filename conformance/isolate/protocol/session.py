@@ -54,8 +54,6 @@ class Session:
         """What the process held after some of its calls."""
         self._calls, self._measured_at = 0, 0
         self._programs, self._large = 0, False
-        self._until = 0.0
-        """The time by which the replies that are being read must have come."""
         self._reader: MemoryReader | None = None
         try:
             self.description = self._begin(shared)
@@ -70,6 +68,11 @@ class Session:
     @property
     def can_send_ahead(self) -> bool:
         return self._takes_ahead and not self._patient  # the first calls of a backend are made alone
+
+    @property
+    def _seconds(self) -> float | None:
+        """Seconds that the next call may take; None for the usual limit."""
+        return self.process.limits.start_seconds if self._patient else None
 
     def new_program(self) -> int:
         self._programs += 1
@@ -101,13 +104,12 @@ class Session:
 
     def _ask(self, request: Mapping[str, Any], what: str) -> dict[str, Any]:
         """Send a request without payloads, and return the result in its reply."""
-        number = self.process.new_id()
-        deadline = self.process.start_clock(self.process.limits.start_seconds)
-        return self._exchange(number, messages.encode_line({"id": number, **request}), deadline, what)
+        number, seconds = self.process.new_id(), self.process.limits.start_seconds
+        return self._exchange(number, messages.encode_line({"id": number, **request}), what, seconds)
 
-    def _exchange(self, number: int, line: bytes, deadline: float, what: str) -> dict[str, Any]:
-        self.process.send([line], deadline, what)
-        reply = self.process.read_reply(number, deadline, what)
+    def _exchange(self, number: int, line: bytes, what: str, seconds: float | None) -> dict[str, Any]:
+        self.process.send([line], what, seconds)
+        reply = self.process.read_reply(number, what)
         self.process.expect_no_more(what)
         return self._result(reply, what)
 
@@ -120,7 +122,6 @@ class Session:
         the pipe has no room for all: writing must not wait for what is called. `often`: the times that the process may
         run a program, and the seconds that this may take.
         """
-        self._until = self._deadline()
         parts, size, sent = list[Bytes](), 0, list[SentCall]()
         for number, call in enumerate(calls, 1):
             try:
@@ -136,17 +137,17 @@ class Session:
             sent.append(next_sent)
         if len(sent) < len(calls):
             sent[-1] = sent[-1]._replace(is_last=True)
-        self.process.send(parts if self._large else [b"".join(parts)], self._until, "run")
+        self.process.send(parts if self._large else [b"".join(parts)], "run", self._seconds)
         return sent
 
     def read(self, sent: SentCall) -> Tensor:
         """Read the answer to a call; UnreportedChange if it was sent with others and has to be made again."""
         if sent.is_one_of_many:
-            self._until = self._deadline()
+            self.process.start_clock(self._seconds)
         for number in sent.closes:
-            self.process.read_reply(number, self._until, "close")
+            self.process.read_reply(number, "close")
         if sent.compiling:
-            self._check_compile_reply(self.process.read_reply(sent.compiling, self._until, "compile"), sent)
+            self._check_compile_reply(self.process.read_reply(sent.compiling, "compile"), sent)
         answer = sent.program.answers[sent.id] = self._read_answer(sent)
         return answer
 
@@ -201,32 +202,29 @@ class Session:
         return messages.compile_line(number, program.number, program.graph)
 
     def compile(self, program: CompiledGraph) -> None:
-        number, deadline = self.process.new_id(), self._deadline()
-        self._exchange(number, self._compile_line(number, program), deadline, "compile")
+        number = self.process.new_id()
+        self._exchange(number, self._compile_line(number, program), "compile", self._seconds)
         program.session = self
 
     def run_at_once(self, runs: Sequence[Run]) -> Iterator[Callable[[], Tensor]]:
         """Run compiled programs at the same time. Call what is yielded to read each answer, in this order."""
-        calls, parts, self._until = list[SentCall](), list[Bytes](), self._deadline()
+        calls, parts = list[SentCall](), list[Bytes]()
         self._large = False  # the tensors go through the pipe
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
             places, is_last = [None] * len(tensors), number == len(runs)
             call = SentCall(program, self.process.new_id(), tensors, places, 0, may_overwrite, is_last=is_last)
             parts += self._run_request(call, {} if is_last else {"with_next": True})
             calls.append(call)
-        self.process.send(parts, self._until, "run")
+        self.process.send(parts, "run", self._seconds)
         for call in calls:
             yield partial(self._read_answer, call)
-
-    def _deadline(self) -> float:
-        return self.process.start_clock(self.process.limits.start_seconds if self._patient else None)
 
     def _check_compile_reply(self, reply: Reply, call: SentCall) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
         try:
             self._result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
-            if "result" in self.process.read_reply(call.id, self._until, "run"):
+            if "result" in self.process.read_reply(call.id, "run"):
                 raise self.process.make_fault("run: a result, although the program was not compiled") from None
             if call.is_last:
                 self.process.expect_no_more("run")
@@ -250,7 +248,7 @@ class Session:
 
     def _read_answer(self, call: SentCall) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
-        reply = self.process.read_reply(call.id, self._until, "run")
+        reply = self.process.read_reply(call.id, "run")
         try:
             answer = self._read_tensor(reply["result"], call) if kind_of_reply(reply) == "result" else None
             if call.room:
@@ -349,10 +347,7 @@ class Session:
             self._check_size(announced, size, call)
         if limit and size > limit:
             raise _bad_size(size)
-        if at is None:
-            memory = self.process.read_payload(size, self._until, "run")
-        else:
-            memory = self._read_shared_memory(at, size, call)
+        memory = self.process.read_payload(size, "run") if at is None else self._read_shared_memory(at, size, call)
         if isinstance(announced, RemoteError):
             return announced
         type_, dims = announced
@@ -389,7 +384,7 @@ class Session:
     def _replace(self, memory: Any, change: Mapping[str, Any]) -> None:
         if change.get("bytes") != len(memory):
             raise Fault(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {len(memory)}")
-        memory[:] = self.process.read_payload(len(memory), self._until, "run")
+        memory[:] = self.process.read_payload(len(memory), "run")
 
     def _result(self, reply: Reply, what: str) -> dict[str, Any]:
         try:
