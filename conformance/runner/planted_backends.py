@@ -33,7 +33,11 @@ def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool =
     does it if one passes them all.
     """
     chosen = planted_in(isolation)
-    by_rule = _group_by_rule(_rows_about(plan, {rule for planted in chosen for rule in planted.rules}, few))
+    rows = _rows_about(plan, {rule for planted in chosen for rule in planted.rules}, few)
+    by_rule = group_pairs(
+        (row.case.rule, row) for row in rows
+        if row.type == "f32" and "large" not in row.facets and not row.case.generated
+    )  # fmt: skip
     most = _FEW_ROWS if few else _ROWS
     counts: dict[str, int] = {}
     for planted in chosen:
@@ -68,9 +72,3 @@ def _run_planted_backend(
     part = Plan(plan.suite, rows)
     conclusion = conclude(part, {result.row: result for result in evidence.results}, claims, target)
     return conclusion.counts.get(FAIL, 0) if conclusion.exit_code == FAILS else 0
-
-
-def _group_by_rule(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
-    """Group the rows that a planted backend may be called with by their rule."""
-    fitting = (row for row in rows if row.type == "f32" and "large" not in row.facets and not row.case.generated)
-    return group_pairs((row.case.rule, row) for row in fitting)

@@ -72,28 +72,24 @@ class SharedMemory:
     def __init__(self) -> None:
         self.path: str | None = None
         self._map: mmap.mmap | None = None
-        self._size = 0
         if hasattr(os, "memfd_create"):
             self._file = os.memfd_create("reshape-conformance", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            fcntl.fcntl(
-                self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK
-            )  # else a worker that shrinks it could crash us
+            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)  # a worker that shrinks it could crash us
             self.path = f"/proc/{os.getpid()}/fd/{self._file}"
             weakref.finalize(self, os.close, self._file)
 
     def room(self, size: int) -> mmap.mmap:
         """Return the memory, enlarged to at least so many bytes."""
-        if self._map is None or self._size < size:
+        if self._map is None or len(self._map) < size:
             keep_memory()
             size = -(-size // _BLOCK) * _BLOCK
             os.ftruncate(self._file, max(size, os.fstat(self._file).st_size))
             self._map = mmap.mmap(self._file, size)
-            self._size = size
         return self._map
 
     def forget(self) -> None:
         """Give the memory back to the system; its content is lost."""
-        if self._map is not None and self._size >= _KEEP_BELOW:
+        if self._map is not None and len(self._map) >= _KEEP_BELOW:
             self._map.madvise(mmap.MADV_REMOVE)
 
 

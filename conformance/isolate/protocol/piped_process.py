@@ -50,7 +50,7 @@ class PipedProcess:
         self.start_clock()
         self.exit: str | None = None
         """How it ended when it was asked to: `exit code 0`, `SIGSEGV`, or `killed`; None if it was not asked."""
-        self._child = handle.child
+        self._child, self.pid = handle.child, handle.child.pid
         streams = self._child.stdin, self._child.stdout, self._child.stderr
         self._in, self._out, self._err = (stream.fileno() for stream in streams if stream is not None)
         self._finalizer = weakref.finalize(self, kill_tree, handle)
@@ -66,10 +66,6 @@ class PipedProcess:
             poll.register(self._out, select.POLLIN)
             poll.register(self._err, select.POLLIN)
         self._writing.register(self._in, select.POLLOUT)
-
-    @property
-    def pid(self) -> int:
-        return self._child.pid
 
     # ── requests and replies ──
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import IO
 
-from ...adapter import import_adapter
+from ...adapter import CannotStart, import_adapter
 from ..process import orphans
 from ..process.launch import Limits, ProcessHandle, kill_tree, start
 from ..process.orphans import find_marked_pids
@@ -39,17 +39,16 @@ class Prefork:
         self._copy: ForkedWorker | None = None
         self._finalizer = weakref.finalize(self, _end, self._parent, self._control)
 
-    def copy(self) -> ProcessHandle | None:
-        """Return a copy, once the one before has ended; None if there can be none, now and later."""
+    def copy(self) -> ProcessHandle:
+        """Return a copy, once the one before has ended; CannotStart if there can be none, now and later."""
         with ExitStack() as of_copy, ExitStack() as ours:
-            ours.callback(self.close)
             try:
                 ends = [_open_pipe(of_copy, ours, copy_reads) for copy_reads in (True, False, False, True)]
                 pid = self._fork([copy_end for copy_end, _ in ends]) if self._can_fork() else None
             except OSError:  # the parent has ended, or there are too many open files
-                return None
+                pid = None
             if pid is None:
-                return None
+                raise CannotStart("it cannot be copied")
             orphans.register(pid, self._parent.mark)
             stdin, stdout, stderr, lifeline = (our_end for _, our_end in ends)
             streams = os.fdopen(stdin, "wb", 0), os.fdopen(stdout, "rb", 0), os.fdopen(stderr, "rb", 0)

@@ -298,10 +298,7 @@ class ForkServer:
     def _start_copy(
         self, prefork: Prefork, shared: SharedMemory | None, description: tuple[Identity, Claims]
     ) -> Session:
-        handle = prefork.copy()
-        if handle is None:
-            raise CannotStart("it cannot be copied")
-        session = Session(PipedProcess(handle, self.limits), shared)
+        session = Session(PipedProcess(prefork.copy(), self.limits), shared)
         if session.description != description:
             raise session.process.make_fault("a copy describes itself differently")
         return session
