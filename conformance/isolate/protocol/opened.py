@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 _FOLDER = "RESHAPE_CONFORMANCE_OPENED"
 BEGIN = "import site, conformance.isolate.protocol.opened as opened; opened.note(); site.main(); import ml_dtypes; "
@@ -48,10 +48,10 @@ class OpenedFiles(NamedTuple):
             entries = os.fsdecode((self.folder / _LOG).read_bytes()).split("\0")
         except OSError:
             entries = []
-        found: dict[How, set[Path]] = {"read": set(), "made": set(), "started": set()}
-        for how, files in found.items():
-            files |= {Path(entry[len(how) + 1 :]) for entry in entries if entry.startswith(f"{how} ")}
-        return found
+        return {
+            how: {Path(entry.removeprefix(f"{how} ")) for entry in entries if entry.startswith(f"{how} ")}
+            for how in get_args(How)
+        }
 
 
 # ── in the worker ──

@@ -135,9 +135,8 @@ class Remote:
             ended[number] = None, error
             if session.process.ended:
                 raise error
-        answers = session.run_at_once([*ready.values()])
-        for number, read in zip(ready, answers, strict=True):
-            ended[number] = _, error = attempt(read)
+        for number, sent in zip(ready, session.send_at_once([*ready.values()]), strict=True):
+            ended[number] = _, error = attempt(partial(session.read, sent))
             if error and session.process.ended:
                 raise error
 

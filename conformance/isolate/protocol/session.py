@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from operator import ne
 from typing import Any
@@ -206,8 +205,8 @@ class Session:
         self._exchange(number, self._compile_line(number, program), "compile", self._seconds)
         program.session = self
 
-    def run_at_once(self, runs: Sequence[Run]) -> Iterator[Callable[[], Tensor]]:
-        """Run compiled programs at the same time. Call what is yielded to read each answer, in this order."""
+    def send_at_once(self, runs: Sequence[Run]) -> list[SentCall]:
+        """Send calls of compiled programs, to be made at the same time; their answers are to be read in this order."""
         calls, parts = list[SentCall](), list[Bytes]()
         self._large = False  # the tensors go through the pipe
         for number, (program, tensors, may_overwrite) in enumerate(runs, 1):
@@ -216,8 +215,7 @@ class Session:
             parts += self._run_request(call, {} if is_last else {"with_next": True})
             calls.append(call)
         self.process.send(parts, "run", self._seconds)
-        for call in calls:
-            yield partial(self._read_answer, call)
+        return calls
 
     def _check_compile_reply(self, reply: Reply, call: SentCall) -> None:
         """Check the reply to compile. If compilation failed, the run sent with it must fail too; raise the former."""
