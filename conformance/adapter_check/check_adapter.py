@@ -28,6 +28,7 @@ from ..plan.rows import Plan
 from ..plan.steps import RowStep
 from ..run.call import make_call
 from ..run.diagnose import diagnose_elements
+from ..run.row import has_changed
 from .check_claims import Check, check_claims
 
 _ILLEGAL: tuple[tuple[int, ...], ...] = ((7,), (5, 2), (-1, -1), (4, -1), (0, -1), (0, 1 << 40))
@@ -173,11 +174,13 @@ class _Checks:
             return f"{what}; keep nothing from one call to the next"
         programs: dict[Graph, Program] = {}
         steps = [self.step(self.type, (2, 3), (3, 2)), self.step(self.type, (2, 3), (6,), start=7)]
-        outcomes = [make_call(self.adapter, each, programs)[0] for each in (*steps, *steps)]
-        if [o[:4] for o in outcomes[:2]] != [o[:4] for o in outcomes[2:]]:
+        calls = [make_call(self.adapter, each, programs) for each in (*steps, *steps)]
+        if [outcome[:4] for outcome, _ in calls[:2]] != [outcome[:4] for outcome, _ in calls[2:]]:
             return (
                 "of two programs that live at once, one is taken for the other; keep what was compiled with its program"
             )
+        if any(has_changed(*call) for call in calls):
+            return "an answer changed when a later call was made; return a copy of it"
         return None
 
     def round_trips(self) -> Iterator[Check]:

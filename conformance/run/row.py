@@ -230,13 +230,17 @@ def _call_again(
 def _with_late_change(step: RowStep, call: tuple[Outcome, Any]) -> Outcome:
     """Return the outcome of an earlier call, with a fault if its answer changed and may not be overwritten."""
     outcome, answer = call
-    if outcome.data is None or step.may_overwrite:
+    if step.may_overwrite or not has_changed(outcome, answer):
         return outcome
+    return outcome._replace(faults=(*outcome.faults, "answer changed later"))
+
+
+def has_changed(outcome: Outcome, answer: Any) -> bool:
+    """Ask whether an answer is another now than when its outcome was recorded; False for what was not answered."""
     try:
-        is_unchanged = are_equal(elements_of(answer), outcome.data)
+        return outcome.data is not None and not are_equal(elements_of(answer), outcome.data)
     except (TypeError, ValueError):  # it is no answer any more
-        is_unchanged = False
-    return outcome if is_unchanged else outcome._replace(faults=(*outcome.faults, "answer changed later"))
+        return True
 
 
 def _restore_overwritten(earlier: Sequence[RowStep], step: RowStep) -> bool:

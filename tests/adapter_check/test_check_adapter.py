@@ -158,6 +158,13 @@ BROKEN = {
         "        return out if was is None or was.shape != out.shape else was\n",
         "state: ",
     ),
+    "answers in one memory": (
+        "    kept = None\n    def reshape(self, src, shape, special_zero):\n"
+        "        if Mine.kept is None or Mine.kept.nbytes != src.nbytes: Mine.kept = np.empty(src.nbytes, np.uint8)\n"
+        "        Mine.kept[...] = src.reshape(-1).view(np.uint8)\n"
+        "        return Mine.kept.view(src.dtype).reshape(shape)\n",
+        "state: an answer changed when a later call was made; return a copy of it",
+    ),
     "quiets NaNs": (
         "    def reshape(self, src, shape, special_zero):\n"
         "        out = src.reshape(shape).copy(); out[np.isnan(out)] = np.nan; return out\n",
