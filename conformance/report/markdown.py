@@ -98,7 +98,9 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     more = f", and {count_noun(len(rows) - 1, 'more row')} of this case" if len(rows) > 1 else ""
     yield f"- {code(first.row.id)}{more}"
     yield f"  - rule {code(rule.id)} ({format_clauses(rule, failing)})"
-    yield f"  - call {code(format_step(first.row.case, first.row.case.steps[first.step]))}"
+    steps = first.row.case.steps
+    at = f"step {first.step + 1} of {len(steps):,}: " if len(steps) > 1 else ""
+    yield f"  - {at}call {code(format_step(first.row.case, steps[first.step]))}"
     by_operation = {result.row.operation: result.row for result in rows}
     for want, documents in collect_wants(by_operation.values(), first.step).items():
         if there := [document for document in failing if document in documents]:
