@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
+from conformance.adapter.function import check_rank_in_numpy
 from conformance.model import Node, Unsupported
 from conformance.model.types import WIDTH
 from conformance.plan.contents import SPREAD, edge_patterns, scramble_of
@@ -206,8 +207,7 @@ NUMPY = {
 
 def numpy_array(source: TensorSpec) -> str:
     """src as NumPy code, the words being there."""
-    if len(source.dims) > 64:
-        raise Unsupported(f"rank:{len(source.dims)}")
+    check_rank_in_numpy(source.dims)
     type_, width = NUMPY[source.type], WIDTH[source.type]
     if at := memory_layout(source):
         strides = tuple(step * width for step in at.strides)
@@ -234,19 +234,12 @@ def function_calls(step: RowStep, mapped: bool = True) -> Iterator[tuple[str, st
             raise Unsupported("form")
         if node.result is not None:
             raise Unsupported("declared")
-        shape = entries(node, arriving)
+        assert node.shape is not None
+        shape = node.shape.values if node.shape.values is not None else next(arriving)[2]
         zeros = mapped and flag(node)
         lengths = [f"src.shape[{i}]" if zeros and n == 0 and i < rank else python(n) for i, n in enumerate(shape)]
         rank = len(shape)
-        assert node.shape is not None
         yield f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})", node.shape.type
-
-
-def entries(node: Node, arriving: Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> tuple[int, ...]:
-    """The entries of a node's shape, its own or those that arrive."""
-    if node.shape is not None and node.shape.values is not None:
-        return tuple(node.shape.values)
-    return next(arriving)[2]
 
 
 def flag(node: Node) -> bool:
