@@ -97,7 +97,10 @@ def read_summary(text: str) -> ShownNumbers:
     shown.tests["sum"], shown.verdicts["sum"] = number(total[0]), _read_sum(total[1])
     kinds = re.findall(r"^## ✗ .*: ([\d,]+) tests?\b", text, re.MULTILINE)
     shown.failing["kinds"] = sum(map(number, kinds))
-    lines = [line.split(" | ") for line in text.splitlines() if re.match(r"\| \S+ \| ", line) and " | ---" not in line]
+    counts = text[text.index("\n## Counts\n") :]
+    lines = [
+        line.split(" | ") for line in counts.splitlines() if re.match(r"\| \S+ \| ", line) and " | ---" not in line
+    ]
     cells = [line for line in lines if line[0] != "| document"]
     shown.tests["table"] = sum(number(line[3]) for line in cells)
     shown.verdicts["table"] = sum((_read_sum(line[4]) for line in cells), Counter())
@@ -133,7 +136,7 @@ def read_first_failures(html: str, summary: str, terminal: str) -> dict[str, str
     terminal = terminal.partition("\nfailures")[2]
     rows = {
         "page": re.search(r"conformance run [^<]* -k (?:&#39;)?([^&\s]+)", card),
-        "summary.md": re.search(r"^- `([^`]+)`", summary, re.MULTILINE),
+        "summary.md": re.search(r"^## ✗ .*\n(?:.*\n)*?- `([^`]+)`", summary, re.MULTILINE),
         "terminal": re.search(
             r" -k '?([^'\s]+)", terminal.partition("\n  and ")[0].partition("conformance explain")[0]
         ),
