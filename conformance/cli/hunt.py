@@ -77,12 +77,11 @@ def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> No
     say(paint("bold", name))
     for note in notes:
         say(paint("yellow", f"note: {note}"))
+    tried = f"{count_noun(result.examples, 'example')} of seed {seed}"
     if failure is None:
-        tried = f"{count_noun(result.examples, 'example')} of seed {seed}"
         say(f"exit 0: nothing failed in {tried}" if result.right else f"exit 4: the backend claims nothing of {tried}")
         return
-    tried = count_noun(result.examples, "example")
-    say(f"{paint('red', 'failed')} after {tried} of seed {seed}; the smallest such call:")
+    say(f"{paint('red', 'failed')} after {tried}; the smallest such call:")
     say()
     say(lines(failure.text.rstrip().split("\n")))
     say()

@@ -18,10 +18,10 @@ from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from ..verdict.blame import Blamed, describe_blames, heaviest, worst_severity
+from ..verdict.blame import Blamed, worst_severity
 from ..verdict.cause import Cause
 from ..verdict.conclude import Conclusion
-from ..verdict.failure_kinds import sort_failures
+from ..verdict.failure_kinds import describe_blames_of, sort_failures
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
 from .rows import RowResult, pair_rows
@@ -55,7 +55,7 @@ class Kind(NamedTuple):
     cause: Cause | None
     severity: Severity | None
     """The worst of them. None for an error of the adapter, or if the failures count for no document."""
-    blame: str | None
+    blame: str
     """What its tests break; if the cause is known, they may break different things."""
     diagnosis: str
     """If the cause is known, that of the first row."""
@@ -119,19 +119,16 @@ class FinishedRun:
         alike = group_pairs((kind.cause or kind, result) for kind, result in kinds)
         groups = [(self._kind_of(*same), [*same]) for same in alike.values()]
         if len(groups) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
-            rest = Kind(None, None, None, f"{len(groups) - MAX_KINDS} more kinds")
+            rest = Kind(None, None, "", f"{len(groups) - MAX_KINDS} more kinds")
             groups[MAX_KINDS:] = [(rest, [result for _, rows in groups[MAX_KINDS:] for result in rows])]
         return {kind: group_pairs((result.row.case.id, result) for result in rows) for kind, rows in groups}
 
     def _kind_of(self, first: RowResult, *others: RowResult) -> Kind:
         """Return the kind of a row, or of several with the same cause or kind, the worst in front."""
-        blamed = self.conclusion.blames.get(first.row.id, {}).values()
-        cause, worst = self.conclusion.causes.get(first.row.id), heaviest(blamed)
-        blame: str | None = worst and worst.blame
-        if cause:
-            rows = (first.row.id, *(each.row.id for each in others))
-            blame = describe_blames(each for row in rows for each in self.conclusion.blames.get(row, {}).values())
-        return Kind(cause, worst_severity(blamed), blame, first.diagnosis or "no diagnosis")
+        row, blames = first.row.id, self.conclusion.blames
+        said = describe_blames_of([row, *(each.row.id for each in others)], self.conclusion)
+        severity = worst_severity(blames.get(row, {}).values())
+        return Kind(self.conclusion.causes.get(row), severity, said, first.diagnosis or "no diagnosis")
 
     @cached_property
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:
@@ -197,9 +194,7 @@ class FinishedRun:
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
         """The conclusion's standings; nothing is shown under an exit code that voids all verdicts."""
-        if self.conclusion.exit_code not in VOIDS_VERDICTS:
-            return self.conclusion.standings
-        return tuple(replace(standing, word="nothing shown") for standing in self.conclusion.standings)
+        return self.conclusion.shown_standings
 
     @cached_property
     def documents(self) -> Mapping[str, tuple[str, str]]:

@@ -64,6 +64,13 @@ class Conclusion:
     """By document, what was not claimed, not asked for or not run."""
 
     @property
+    def shown_standings(self) -> tuple[Standing, ...]:
+        """The standings; nothing is shown under an exit code that voids all verdicts."""
+        if self.exit_code not in VOIDS_VERDICTS:
+            return self.standings
+        return tuple(replace(standing, word="nothing shown") for standing in self.standings)
+
+    @property
     def counts(self) -> Mapping[Verdict, int]:
         """The tests of the whole run by verdict."""
         return count_tests(self.standings)
@@ -207,7 +214,10 @@ def conclude(
         document: tuple(sentences.describe_limits(group, claims, target, not_run))
         for document, group in of_documents.items()
     }
-    said = tuple(sentences.write_sentences(standings, target, scope, limited))
+    said = tuple(
+        sentences.write_sentence(document, group, target, scope, limited[document])
+        for document, group in of_documents.items()
+    )
     notes = (
         *(remark for remark in (deaths, waived) if remark and remark not in why),
         *sentences.note_unclaimed_operations(plan.suite.spec.operations, claims, target),

@@ -31,6 +31,8 @@ class DocumentTable(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
     limits: tuple[str, ...]
     """Why something is incomplete, and what was not claimed, not asked for or not run."""
+    first_number: int
+    """The first column of numbers."""
 
 
 def tabulate_documents(conclusion: Conclusion) -> DocumentTable:
@@ -38,28 +40,27 @@ def tabulate_documents(conclusion: Conclusion) -> DocumentTable:
 
     Nothing is said under an exit code that voids all verdicts.
     """
-    is_void = conclusion.exit_code in VOIDS_VERDICTS
-    groups = group_pairs((standing.document, standing) for standing in conclusion.standings)
+    groups = group_pairs((standing.document, standing) for standing in conclusion.shown_standings)
     types = tuple(dict.fromkeys(standing.type for standing in conclusion.standings))
     numbers = {document: _count(group) for document, group in groups.items()}
     columns = [name for name in _count(()) if any(each[name] for each in numbers.values())]
-    columns = columns[:1] if is_void else columns
+    columns = columns[:1] if conclusion.exit_code in VOIDS_VERDICTS else columns
     rows = []
     for document, group in groups.items():
-        words = {standing.type: "nothing shown" if is_void else standing.word for standing in group}
-        cells = (_CELLS.get(word, word) for word in (words.get(type_, "not claimed") for type_ in types))
+        words = {standing.type: _CELLS.get(standing.word, standing.word) for standing in group}
+        cells = (words.get(type_, "not claimed") for type_ in types)
         rows.append((document, *cells, *(f"{numbers[document][name]:,}" for name in columns)))
     limits = group_pairs((limit, name) for name, group in groups.items() for limit in _limits(conclusion, group))
     of_some = (f"{join_names(names)}: {text}" for text, names in limits.items() if len(names) < len(groups))
     of_all = (text for text, names in limits.items() if len(names) == len(groups))
-    return DocumentTable(("conforms to", *types, *columns), tuple(rows), (*of_some, *of_all))
+    return DocumentTable(("conforms to", *types, *columns), tuple(rows), (*of_some, *of_all), 1 + len(types))
 
 
 def lay_out_documents(conclusion: Conclusion) -> Iterator[str]:
     """Yield the table for a terminal, and each limit below it; nothing if no document was in the target."""
     said = tabulate_documents(conclusion)
     if said.rows:
-        numbers = range(1 + len({standing.type for standing in conclusion.standings}), len(said.header))
+        numbers = range(said.first_number, len(said.header))
         rows = [(f"  {name}", *map(_paint, cells)) for name, *cells in said.rows]
         yield table(rows, (f"  {said.header[0]}", *said.header[1:]), numbers)
     for limit in said.limits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from ..evidence.drawn import plan_of_run
@@ -135,6 +135,14 @@ def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
     return not single, drawn, size == 0, size, sum(len(shape) for step in steps for shape in step.shapes)
 
 
+def describe_blames_of(rows: Sequence[str], conclusion: Conclusion) -> str:
+    """Say what rows of one kind break: all of them if their cause is known, else what the first breaks most heavily."""
+    if rows[0] in conclusion.causes:
+        return describe_blames(each for row in rows for each in conclusion.blames.get(row, {}).values())
+    worst = heaviest(conclusion.blames.get(rows[0], {}).values())
+    return worst.blame if worst else ""
+
+
 def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Failures:
     """Group the rows that failed in the target. Rows that are waived are left out if any other failed.
 
@@ -182,8 +190,7 @@ def _kinds(
         row, result = members[0]  # the worst of them
         severity, blamed = _worst_of(blames, row)
         cause, tests = conclusion.causes.get(row.id), sum(numbers[row.id] for row, _ in members)
-        broken = (each for row, _ in members for each in blames.get(row.id, {}).values())
-        said = describe_blames(broken) if cause else blamed.blame if blamed else ""
+        said = describe_blames_of([row.id for row, _ in members], conclusion)
         yield FailureKind(
             cause, severity, result.diagnosis or "", blamed, tuple(members), tests, sum(numbers.values()), said
         )

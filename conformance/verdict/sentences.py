@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from importlib import import_module
 
 from ..evidence.results import Target
@@ -21,12 +21,9 @@ _MIN_REJECTED = 10
 LARGE_TENSORS = "tensors of more than 2^31 elements"
 
 
-def write_sentences(
-    standings: Iterable[Standing], target: Target, scope: str, limits: Mapping[str, Sequence[str]]
-) -> Iterator[str]:
-    """Write one sentence a document: the verdict and its limits; `scope` follows the verdict."""
-    for document, group in group_pairs((standing.document, standing) for standing in standings).items():
-        yield "; ".join([f"{_verdict(document, group, target)}{scope}", *limits[document]])
+def write_sentence(document: str, group: Sequence[Standing], target: Target, scope: str, limits: Sequence[str]) -> str:
+    """Write the sentence of a document: the verdict and its limits; `scope` follows the verdict."""
+    return "; ".join([f"{_verdict(document, group, target)}{scope}", *limits])
 
 
 def _verdict(document: str, group: Sequence[Standing], target: Target) -> str:

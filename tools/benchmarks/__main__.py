@@ -227,7 +227,7 @@ MEASUREMENTS = [
     Measurement("meaning of a call", meaning_of_a_call, budget=10e-6),
     Measurement("`conformance --help`", start_up, budget=0.1),
     Measurement("a small call through a worker, beyond one in this process", call_through_a_worker, budget=100e-6),
-    Measurement("a call in a new process, as isolation `case` has it", call_in_its_own_process),
+    Measurement("a call in a new process, as isolation `row` has it", call_in_its_own_process),
     Measurement("16 MiB through the pipe, each way", lambda: large_through(share=False), most=10),
     Measurement("16 MiB through shared memory, each way", lambda: large_through(share=True), most=1.2),
     Measurement("run of a row, in process", whole_runs.run_of_a_row),

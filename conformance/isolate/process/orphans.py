@@ -141,8 +141,9 @@ def _processes() -> _Processes:
     """Return every process by its pid; none unless this is Linux."""
     processes = {}
     for pid, stat in _read_each("stat"):
-        state, parent, _, session, *rest = stat.rpartition(b")")[2].split()
-        processes[pid] = ProcessEntry(pid, int(parent), int(session), rest[15].decode(), state in (b"Z", b"X"))
+        with contextlib.suppress(ValueError):
+            state, parent, _, session, *rest = stat.rpartition(b")")[2].split()
+            processes[pid] = ProcessEntry(pid, int(parent), int(session), rest[15].decode(), state in (b"Z", b"X"))
     return processes
 
 
@@ -153,7 +154,7 @@ def find_marked_pids(mark: str) -> list[int]:
 
 def _read_each(name: str) -> Iterator[tuple[int, bytes]]:
     """Read a file of each process that /proc shows and lets us read; of none where there is no /proc."""
-    pids = [entry for entry in os.listdir("/proc") if entry.isdigit()] if os.path.isdir("/proc") else []
-    for pid in pids:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "rb") as file:
-            yield int(pid), file.read()
+    with contextlib.suppress(OSError):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "rb") as file:
+                yield int(pid), file.read()

@@ -115,7 +115,7 @@ class Session:
     # ── a call ──
 
     def send(self, calls: Sequence[Run], often: tuple[int, float] | None = None) -> list[SentCall]:
-        """Send calls, whose answers are to be read in their order. Of several, each must be small.
+        """Send calls; `read` returns their answers, in this order. If there are several, each must be small.
 
         One write sends all that they need: programs to close, to compile and to run. Only the first of them are sent if
         the pipe has no room for all: writing must not wait for what is called. `often`: the times that the process may
@@ -300,8 +300,8 @@ class Session:
     def _find_unreported_changes(self, reader: MemoryReader, reply: Reply, call: SentCall, answer: object) -> None:
         """Find changes that the worker did not report: read src, shapes and the tensors of earlier calls in its memory.
 
-        A change that the worker reports is kept as reported: it may be of memory that was cut off or moved. Of a call
-        that was sent with others, any difference is an UnreportedChange: a later call may have made it.
+        A change that the worker reports is kept as reported, because it may concern memory that was cut off or moved.
+        If the call was sent with others, any difference is an UnreportedChange: a later call may have made it.
         """
         program = call.program
         if not (addressed := addressed_tensors(reply, call.tensors)):
