@@ -22,7 +22,7 @@ class Dask(ArrayLibrary):
     name, version = "dask", metadata.version("dask")
     detail = (("numpy", np.__version__),)
     # The last two come from its arithmetic: a 0 beside a -1, and a float that is no length.
-    refusals = (*ArrayLibrary.refusals, ZeroDivisionError, IndexError)
+    rejections = (*ArrayLibrary.rejections, ZeroDivisionError, IndexError)
 
     def import_src(self, src: Tensor) -> Any:
         return da.from_array(array_of(src), chunks=-1)

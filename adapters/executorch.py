@@ -53,9 +53,9 @@ class ExecuTorch(ArrayLibrary):
         try:
             code = getattr(schema.ScalarType, TYPES[NAMES[src.dtype]])
             content = program(code, tuple(src.shape), shape, src.element_size())
-        except TypeError as refusal:
-            if "bad number" in str(refusal):  # a program has lengths of 32 bits
-                raise Unsupported("length:2^31") from refusal
+        except TypeError as error:
+            if "bad number" in str(error):  # a program has lengths of 32 bits
+                raise Unsupported("length:2^31") from error
             raise
         (dst,) = self.runtime.load_program(content).load_method("forward").execute([src])
         return dst

@@ -25,7 +25,7 @@ class Hidet(ArrayLibrary):
     detail = (("torch", str(torch.__version__)),)
     not_claimed = (*ArrayLibrary.not_claimed, *STRIDED_FACETS, "threads")  # it cannot compile in two threads at once
     answers_special_zero = False
-    refusals = (*ArrayLibrary.refusals, AssertionError, ZeroDivisionError)
+    rejections = (*ArrayLibrary.rejections, AssertionError, ZeroDivisionError)
 
     def import_src(self, src: Tensor) -> Any:
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these

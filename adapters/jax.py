@@ -16,7 +16,7 @@ from conformance.model.types import dtype_of, name_of
 
 from .shared import ArrayLibrary, NodeCalls, read_answer, resolve_infer
 
-_REFUSED = re.compile("cannot reshape array|can only specify one unknown axis|new_sizes must all be positive")
+_REJECTED = re.compile("cannot reshape array|can only specify one unknown axis|new_sizes must all be positive")
 
 
 class Jax(ArrayLibrary):
@@ -25,7 +25,7 @@ class Jax(ArrayLibrary):
     name, version = "jax", jax.__version__
     operations = ("StaticReshape", "Reshape-1")
     not_claimed = (*ArrayLibrary.not_claimed, "runtime-shape")
-    refusals = (*ArrayLibrary.refusals, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
+    rejections = (*ArrayLibrary.rejections, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
 
     def __init__(self, device: str = "cpu") -> None:
         jax.config.update("jax_enable_x64", True)  # or f64 would be narrowed
@@ -46,11 +46,11 @@ class Jax(ArrayLibrary):
     def reshape(self, src: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         try:
             return self.call(src, shape)
-        except TypeError as refusal:
-            if max(shape, default=0) >> 63:  # how the binding of XLA refuses integers past 64 bits
-                raise OverflowError(str(refusal)) from refusal
-            if _REFUSED.search(str(refusal)):  # the message for lengths that do not fit
-                raise ValueError(str(refusal)) from refusal
+        except TypeError as error:
+            if max(shape, default=0) >> 63:  # how the binding of XLA rejects integers past 64 bits
+                raise OverflowError(str(error)) from error
+            if _REJECTED.search(str(error)):  # the message for lengths that do not fit
+                raise ValueError(str(error)) from error
             raise
 
     def call(self, src: jax.Array, shape: tuple[int, ...]) -> jax.Array:

@@ -63,7 +63,7 @@ class LiteRtXnnpack(LiteRt):
 
     name = "litert-xnnpack"
     resolver = litert.OpResolverType.BUILTIN
-    refusals = (*LiteRt.refusals, IndexError)  # the last: XNNPACK's std::out_of_range, past six dims
+    rejections = (*LiteRt.rejections, IndexError)  # the last: XNNPACK's std::out_of_range, past six dims
 
 
 def part(kind: str, **fields: Any) -> Any:

@@ -36,9 +36,9 @@ class Mlx(ArrayLibrary):
     def reshape(self, src: Any, shape: tuple[int, ...]) -> Any:
         try:
             return mx.reshape(src, shape)
-        except TypeError as refusal:
-            if max(map(abs, shape), default=0) >> 31:  # how the binding refuses integers past 64 or, in 0.29, 32 bits
-                raise OverflowError(str(refusal)) from refusal
+        except TypeError as error:
+            if max(map(abs, shape), default=0) >> 31:  # how the binding rejects integers past 64 or, in 0.29, 32 bits
+                raise OverflowError(str(error)) from error
             raise
 
     def run_chain(self, src: Any, calls: NodeCalls) -> Any:

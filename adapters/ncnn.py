@@ -58,8 +58,8 @@ class Ncnn(ArrayLibrary):
 def blob(src: Any) -> Any:
     try:
         return ncnn.Mat(src)
-    except TypeError as refusal:  # how the binding refuses an array of rank 0
-        raise ValueError(str(refusal)) from refusal
+    except TypeError as error:  # how the binding rejects an array of rank 0
+        raise ValueError(str(error)) from error
 
 
 def text_of(shapes: Sequence[tuple[int, ...]]) -> str:

@@ -20,7 +20,7 @@ class Ndonnx(ArrayLibrary):
     detail = (("onnxruntime", onnxruntime.__version__),)
     operations = ("StaticReshape", "Reshape-1")
     not_claimed = (*ArrayLibrary.not_claimed, "runtime-shape", "type:bf16")
-    refusals = (*ArrayLibrary.refusals, shape_inference.InferenceError)
+    rejections = (*ArrayLibrary.rejections, shape_inference.InferenceError)
 
     def import_src(self, src: Tensor) -> Any:
         return ndx.asarray(array_of(src))

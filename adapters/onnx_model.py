@@ -65,7 +65,7 @@ class OnnxLibrary:
     identity: Identity
     claims: Claims
     opset = OPSET
-    refusals: tuple[type[Exception], ...]
+    rejections: tuple[type[Exception], ...]
     """The exceptions by which the library rejects a model or a call."""
 
     def load(self, proto: Any) -> Any:
@@ -81,16 +81,16 @@ class OnnxLibrary:
         array: Array = answer
         return array
 
-    def rejection(self, stage: str, refusal: Exception) -> Rejected:
-        return rejection(stage, refusal)
+    def rejection(self, stage: str, error: Exception) -> Rejected:
+        return rejection(stage, error)
 
     def compile(self, graph: Graph) -> OnnxProgram:
         check_facets(graph, self.claims.not_claimed)
         proto = model(graph, self.opset)
         try:
             return OnnxProgram(self, graph, self.load(proto))
-        except self.refusals as refusal:
-            raise self.rejection("compile", refusal) from refusal
+        except self.rejections as error:
+            raise self.rejection("compile", error) from error
 
 
 class OnnxProgram:
@@ -102,6 +102,6 @@ class OnnxProgram:
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Tensor | Array:
         try:
             answer = self.library.run(self.loaded, dict(arguments(self.graph, src, shapes)))
-        except self.library.refusals as refusal:
-            raise self.library.rejection("run", refusal) from refusal
+        except self.library.rejections as error:
+            raise self.library.rejection("run", error) from error
         return self.library.export_dst(answer)

@@ -22,7 +22,7 @@ class OnnxReference(OnnxLibrary):
     identity = Identity("onnx-reference", onnx.__version__)
     claims = Claims(EVERY, ("form:attributes", "rank:65"))
     # NumPy's, and the evaluator's TypeError for operands or attributes that do not fit the operator.
-    refusals = (ValueError, IndexError, RuntimeError, OverflowError, TypeError)
+    rejections = (ValueError, IndexError, RuntimeError, OverflowError, TypeError)
 
     def load(self, proto: Any) -> ReferenceEvaluator:
         return ReferenceEvaluator(proto)

@@ -35,7 +35,7 @@ class OnnxRuntime(OnnxLibrary):
     name: ClassVar[str] = "onnxruntime"
     level: ClassVar[Any] = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     claims = Claims(EVERY, ("form:attributes", *STRIDED_FACETS))
-    refusals = (*ERRORS, RuntimeError, ValueError, OverflowError)
+    rejections = (*ERRORS, RuntimeError, ValueError, OverflowError)
 
     def __init__(self) -> None:
         build = ort.get_build_info().removeprefix("ORT Build Info: ")

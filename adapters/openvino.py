@@ -33,7 +33,7 @@ TYPES = {
 }  # fmt: skip
 NAMES = {repr(type_): name for name, type_ in TYPES.items()}
 PROPERTIES = ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")
-REFUSALS = (RuntimeError, ValueError, OverflowError, OVError)
+REJECTIONS = (RuntimeError, ValueError, OverflowError, OVError)
 VERSION = str(ov.get_version())
 MOST_MODELS = 256
 """Compiled models that are kept, those used last; equal graphs share one, since compiling takes twenty milliseconds.
@@ -71,8 +71,8 @@ class OpenVino:
             if len(self.models) > MOST_MODELS:
                 del self.models[next(iter(self.models))]
             return Request(self, graph, compiled.create_infer_request())
-        except REFUSALS as refusal:
-            raise rejection("compile", refusal) from refusal
+        except REJECTIONS as error:
+            raise rejection("compile", error) from error
 
     def forget(self, graph: Graph) -> None:
         """Drop a compiled model that rejected a call: it answers the same call when it is repeated."""
@@ -106,9 +106,9 @@ class Request:
                 self.request.set_input_tensor(index, argument)
             self.request.infer()
             return copy_answer(self.request.get_output_tensor(0))
-        except REFUSALS as refusal:
+        except REJECTIONS as error:
             self.plugin.forget(self.graph)
-            raise rejection("run", refusal) from refusal
+            raise rejection("run", error) from error
 
 
 class OpenVinoReference:
@@ -123,8 +123,8 @@ class OpenVinoReference:
     def compile(self, graph: Graph) -> Evaluation:
         try:
             return Evaluation(graph, model(graph_of_model(graph)))
-        except REFUSALS as refusal:
-            raise rejection("compile", refusal) from refusal
+        except REJECTIONS as error:
+            raise rejection("compile", error) from error
 
 
 class Evaluation:
@@ -138,8 +138,8 @@ class Evaluation:
         answers = [ov.Tensor(TYPES[src.type], ov.Shape([0]))]
         try:
             succeeded = self.model.evaluate(answers, arguments)
-        except REFUSALS as refusal:
-            raise rejection("run", refusal) from refusal
+        except REJECTIONS as error:
+            raise rejection("run", error) from error
         if not succeeded:
             raise Rejected("run", "evaluate returned false")
         return copy_answer(answers[0])

@@ -25,7 +25,7 @@ class Paddle(ArrayLibrary):
     detail = (("build", paddle.version.commit),)
     not_claimed = (*ArrayLibrary.not_claimed, *types_except(TYPES), *(f"shape-type:{name}" for name in LACKING))
     answers_special_zero = False
-    refusals = (*ArrayLibrary.refusals, OSError)  # the last: its "Unimplemented error", past ten dims for one
+    rejections = (*ArrayLibrary.rejections, OSError)  # the last: its "Unimplemented error", past ten dims for one
 
     def import_src(self, src: Tensor) -> Any:
         if 0 in src.dims:  # no bytes to take over, and NumPy lacks some of these
@@ -47,9 +47,9 @@ class Paddle(ArrayLibrary):
     def reshape(self, src: Any, shape: Any) -> Any:
         try:
             return paddle.reshape(src, shape)
-        except SystemError as refusal:
-            if isinstance(refusal.__cause__, OverflowError):  # how the binding refuses integers past 64 bits
-                raise refusal.__cause__ from None
+        except SystemError as error:
+            if isinstance(error.__cause__, OverflowError):  # how the binding rejects integers past 64 bits
+                raise error.__cause__ from None
             raise
 
     def export_dst(self, dst: Any) -> Tensor | Array:

@@ -31,7 +31,7 @@ class PyTensor(ArrayLibrary):
     not_claimed = (
         *ArrayLibrary.not_claimed, "type:bf16", "threads:one-program", *(f"shape-type:{name}" for name in UNSIGNED)
     )  # fmt: skip
-    refusals = (*ArrayLibrary.refusals, AssertionError)  # the last: a constant length below -1
+    rejections = (*ArrayLibrary.rejections, AssertionError)  # the last: a constant length below -1
     mode = "CVM"
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class PyTensor(ArrayLibrary):
             with COMPILING:
                 compiled = function(src.dtype.name, dims, known, self.mode)
             dst: Array = compiled(src, *arriving)
-        except SystemError as refusal:
-            if isinstance(refusal.__cause__, ValueError):  # how Numba's code refuses what is too large for an array
-                raise refusal.__cause__ from None
+        except SystemError as error:
+            if isinstance(error.__cause__, ValueError):  # how Numba's code rejects what is too large for an array
+                raise error.__cause__ from None
             raise
         return dst
 

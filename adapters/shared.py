@@ -196,7 +196,7 @@ class ArrayLibrary:
     not_claimed: tuple[str, ...] = ("declared", "form", "rank:65")
     """Facets that a function of NumPy arrays cannot express; add what the library lacks."""
     answers_special_zero: bool = True
-    refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
+    rejections: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
 
     def import_src(self, src: Tensor) -> Any:
         return array_of(src)
@@ -243,6 +243,6 @@ class ArrayProgram:
             dst = self.library.run_chain(given, first)
             for calls in others:
                 dst = self.library.run_chain(given, calls)
-        except self.library.refusals as refusal:
-            raise rejection("run", refusal) from refusal
+        except self.library.rejections as error:
+            raise rejection("run", error) from error
         return self.library.export_dst(dst)

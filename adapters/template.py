@@ -14,7 +14,7 @@ class Template(FunctionAdapter):
     version = np.__version__  # CHANGE: your library's own version
     not_claimed = ("declared", "form", "rank:65")  # facets that the library does not support; fewer is better
     answers_special_zero = True  # this file answers it because the library cannot; else leave the line out
-    refusals = (ValueError,)  # the exceptions by which the library rejects a call; never Exception or TypeError
+    rejections = (ValueError,)  # the exceptions by which the library rejects a call; never Exception or TypeError
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
         """src may have any strides; the answer is a new array of src's type."""

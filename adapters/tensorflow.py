@@ -29,7 +29,7 @@ class TensorFlow(ArrayLibrary):
 
     name, version = "tensorflow", tf.__version__
     not_claimed = (*ArrayLibrary.not_claimed, *OTHERS)
-    refusals = (*ArrayLibrary.refusals, tf.errors.OpError)
+    rejections = (*ArrayLibrary.rejections, tf.errors.OpError)
 
     def __init__(self, device: str = "cpu") -> None:
         devices = [logical.name for logical in tf.config.list_logical_devices()]

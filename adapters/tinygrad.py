@@ -28,7 +28,7 @@ class TinyGrad(ArrayLibrary):
     name, version = "tinygrad", metadata.version("tinygrad")
     operations = ("StaticReshape", "Reshape-1")
     not_claimed = (*ArrayLibrary.not_claimed, "runtime-shape", "threads")
-    refusals = (*ArrayLibrary.refusals, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
+    rejections = (*ArrayLibrary.rejections, ZeroDivisionError)  # the last: what it raises where a 0 meets a -1
 
     def __init__(self) -> None:
         compiler = os.environ.get("CC", "clang")
@@ -59,7 +59,7 @@ class TinyGrad(ArrayLibrary):
 
 
 class OneAtATime(ArrayProgram):
-    """A program that refuses to run beside another: all threads share tinygrad's settings, and would spoil them."""
+    """A program that rejects to run beside another: all threads share tinygrad's settings, and would spoil them."""
 
     running = Lock()
 

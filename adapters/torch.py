@@ -50,9 +50,9 @@ class Torch(ArrayLibrary):
     def reshape(self, src: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
         try:
             return torch.reshape(src, shape)
-        except TypeError as refusal:
-            if "Overflow when unpacking" in str(refusal):  # how the binding refuses integers past 64 bits
-                raise OverflowError(str(refusal)) from refusal
+        except TypeError as error:
+            if "Overflow when unpacking" in str(error):  # how the binding rejects integers past 64 bits
+                raise OverflowError(str(error)) from error
             raise
 
     def export_dst(self, dst: torch.Tensor) -> Tensor:

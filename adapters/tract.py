@@ -34,7 +34,7 @@ class Tract(OnnxLibrary):
         ("StaticReshape", "Reshape-1"),
         ("runtime-shape", "unknown-src", "form:attributes", "rank:65", *types_except(TYPES.values())),
     )
-    refusals = (tract.TractError,)
+    rejections = (tract.TractError,)
 
     def load(self, proto: Any) -> Any:
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:  # it loads from a path only
@@ -48,9 +48,9 @@ class Tract(OnnxLibrary):
         answer, *_ = loaded.run([*map(array_of, inputs.values())])  # dst is first; a fork gives other outputs too
         return copy_answer(*(read_old(answer) if OLD else answer._parts()))
 
-    def rejection(self, stage: str, refusal: Exception) -> Rejected:
+    def rejection(self, stage: str, error: Exception) -> Rejected:
         """Leave out the library's stack trace, which is different each time."""
-        return Rejected(stage, str(refusal).partition("\n\nStack backtrace")[0])
+        return Rejected(stage, str(error).partition("\n\nStack backtrace")[0])
 
 
 def read_old(answer: Any) -> tuple[None, list[int], c_void_p]:

@@ -24,7 +24,7 @@ class Tvm(OnnxLibrary):
     # Relax wants a Shape, which no tensor is, for a shape that arrives; a module of several outputs answers a tuple.
     claims = Claims(("StaticReshape", "Reshape-1"), UNCLAIMED)
     # The last three: a 0 that copies past the rank of src, and operands or outputs that the importer does not take.
-    refusals = (ValueError, RuntimeError, OverflowError, IndexError, TypeError, AssertionError)
+    rejections = (ValueError, RuntimeError, OverflowError, IndexError, TypeError, AssertionError)
 
     def load(self, proto: Any) -> Any:
         return machine(StructuralKey(from_onnx(proto)))

@@ -22,7 +22,7 @@ class Warp(ArrayLibrary):
     detail = (("device", "cpu"),)
     not_claimed = ("declared", "form", "rank:5", "length:2^31")
     # The last two come from its arithmetic: a 0 beside a -1, and an array without axes.
-    refusals = (*ArrayLibrary.refusals, ZeroDivisionError, IndexError)
+    rejections = (*ArrayLibrary.rejections, ZeroDivisionError, IndexError)
 
     def import_src(self, src: Tensor) -> Any:
         if 0 in src.dims or not src.dims:  # no bytes to take over, or warp.array would make a length of 1

@@ -147,7 +147,7 @@ class Failure:
     cause: str | None
     """The known fault that explains it, as adapters/faults.yaml names it."""
     repeat: str | None
-    """The command that repeats it; None for a drawn row that went right alone."""
+    """The command that repeats it; None for a row that went right alone."""
 
 
 class Run:

@@ -19,7 +19,7 @@ class Plain(FunctionAdapter):
     """Right in everything that a plain function can express."""
 
     name, version = "plain", "1.4"
-    refusals = (*FunctionAdapter.refusals, Illegal, Unspecified)
+    rejections = (*FunctionAdapter.rejections, Illegal, Unspecified)
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
         return src.reshape(resolve(src.shape, shape, special_zero))

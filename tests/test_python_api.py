@@ -114,7 +114,7 @@ WRONG: list[tuple[Any, Any, tuple[int, ...], str]] = [
     (None, X, (2, 3), "the answer is None; is a return missing?"),
     (-X, X, (2, 3), "sign"),
     (X, X, (7,), "answered f32[2, 3], though the call breaks same-volume"),
-    (ValueError("no"), X, (6,), "refused at run: no"),
+    (ValueError("no"), X, (6,), "rejected at run: no"),
 ]
 
 

@@ -28,7 +28,7 @@ from .base import (
 accept_declared.plant("declaration-not-read", "declared-output", "P", "Ignores the declared dims.", always)
 accept_declared.plant("declared-rank-is-enough", "declared-output", "P", "Accepts any declared dims of the right rank.",
                       lambda said, dims: said.dims is None or len(said.dims) == len(dims))  # fmt: skip
-accept_declared.plant("declared-in-full-or-refused", "declared-output", "P", "Rejects an unknown length.",
+accept_declared.plant("declared-in-full-or-rejected", "declared-output", "P", "Rejects an unknown length.",
                       lambda said, dims: said.dims is None or said.dims == dims)  # fmt: skip
 accept_declared.plant("unknown-rank-is-rank-zero", "declared-output", "PK", "Reads an unknown rank as rank 0.",
                       lambda said, dims: can_be_true(said._replace(dims=said.dims or ()), dims))  # fmt: skip

@@ -8,13 +8,13 @@ from ..reference import check_form, dense, elements
 from .base import Answer, Run, always, execute_run, read_graph
 
 
-@read_graph("refuses-everything", breaks="literal-lengths", classes="R")
+@read_graph("rejects-everything", breaks="literal-lengths", classes="R")
 def _(graph: Graph) -> Graph:
     """Rejects every call."""
     raise Rejected("compile", "not supported")
 
 
-@execute_run("accepts-everything", breaks="refuse-illegal-calls", classes="R", check=always, settles_late=True)
+@execute_run("accepts-everything", breaks="reject-illegal-calls", classes="R", check=always, settles_late=True)
 def _(run: Run) -> Answer:
     """Answers src for every call that it should reject."""
     src = run.src

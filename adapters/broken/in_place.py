@@ -75,7 +75,7 @@ def _(call: PlantedCall) -> Dims:
     return call.src if is_in_place(call) and equal else call.resolve()
 
 
-overlook("smaller-fits-in-place", "refuse-illegal-calls", "EH",
+overlook("smaller-fits-in-place", "reject-illegal-calls", "EH",
          "Accepts a dst with fewer elements than src if src may be overwritten.",
          lambda call: is_in_place(call) and -1 not in call.shape and 0 < math.prod(call.fill()) < call.volume,
          overlooked=("same-volume",), settles_late=True)  # fmt: skip

@@ -71,7 +71,7 @@ def _(call: PlantedCall) -> Dims:
         return call.shape
 
 
-@resolve_dims("divides-by-zero", breaks="refuse-illegal-calls", classes="CB")
+@resolve_dims("divides-by-zero", breaks="reject-illegal-calls", classes="CB")
 def _(call: PlantedCall) -> Dims:
     """Divides by the lengths beside a -1 even if one of them is 0."""
     if call.shape.count(-1) == 1:
@@ -80,7 +80,7 @@ def _(call: PlantedCall) -> Dims:
     return call.resolve()
 
 
-@resolve_dims("divides-by-a-product-that-wraps", breaks="refuse-illegal-calls", classes="CD")
+@resolve_dims("divides-by-a-product-that-wraps", breaks="reject-illegal-calls", classes="CD")
 def _(call: PlantedCall) -> Dims:
     """Divides by the product of the positive lengths modulo 2^64 if shape has a -1 and a 0."""
     if 0 in call.shape and call.shape.count(-1) == 1:

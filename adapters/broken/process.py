@@ -13,10 +13,10 @@ from ..reference import lay_out
 from .base import Answer, Broken
 
 
-class DiesRatherThanRefuse(Broken):
+class DiesRatherThanReject(Broken):
     """Aborts its process for every call that it should reject."""
 
-    breaks, classes = "refuse-illegal-calls", "C"
+    breaks, classes = "reject-illegal-calls", "C"
 
     def compile(self, graph: Graph) -> Program:
         try:

@@ -32,7 +32,7 @@ def _(run: Run, dst: Dims) -> Answer:
     return run.move(dst)
 
 
-reject_legal("vectors-refused", "rank-from-one", "Q",
+reject_legal("vectors-rejected", "rank-from-one", "Q",
              "Rejects a src of one dimension, because it is not multidimensional.",
              "src has to be multidimensional", lambda call, _: len(call.src) == 1)  # fmt: skip
 resolve_dims.plant("scalar-has-no-elements", "empty-product-is-one", "K", "Takes the volume of rank 0 as 0.",

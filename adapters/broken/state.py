@@ -214,7 +214,7 @@ def _(run: Run) -> Answer:
     return run._replace(src=with_strides(src, strides)).answer() if usable else run.answer()
 
 
-@execute_run("never-again-after-a-refusal", breaks="each-call-alone", classes="I")
+@execute_run("never-again-after-a-rejection", breaks="each-call-alone", classes="I")
 def _(run: Run) -> Answer:
     """Rejects every call after the first that it rejected."""
     if run.program.memory:
@@ -226,7 +226,7 @@ def _(run: Run) -> Answer:
         raise
 
 
-@execute_run("refuses-only-once", breaks="each-call-alone", classes="IE")
+@execute_run("rejects-only-once", breaks="each-call-alone", classes="IE")
 def _(run: Run) -> Answer:
     """Answers src if it rejects a second call with the same src dims."""
     src, program = run.src, run.program

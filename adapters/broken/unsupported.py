@@ -38,7 +38,7 @@ def has_nothing_to_do(call: PlantedCall, dst: Dims) -> bool:
     return agrees and dst == call.src and 0 not in dst and not call.program.chained
 
 
-reject_legal("nothing-to-do-is-refused", "src-is-kept", "O",
+reject_legal("nothing-to-do-is-rejected", "src-is-kept", "O",
              "Rejects a legal reshape to the dims that src already has.",
              "the graph is empty", has_nothing_to_do)  # fmt: skip
 
@@ -62,7 +62,7 @@ def takes_shape_at_run(node: Node, _: str) -> bool:
 
 reject_nodes("half-precision-not-supported", "types-offered", "Q", "Rejects f16.",
              "f16 is not supported", lambda _, src_type: src_type == "f16")  # fmt: skip
-reject_nodes("reshape-of-wide-shapes-refused", "types-demanded-of-reshape", "Q", "Rejects shapes of s64 in Reshape-1.",
+reject_nodes("reshape-of-wide-shapes-rejected", "types-demanded-of-reshape", "Q", "Rejects shapes of s64 in Reshape-1.",
              "shapes of s64 are not supported",
              lambda node, _: node.operation == "Reshape-1" and node.shape is not None and node.shape.type == "s64",
              )  # fmt: skip

@@ -24,10 +24,10 @@ overlook("smaller-is-enough", "same-volume", "E", "Accepts a dst with fewer elem
          lambda call: 0 < math.prod(call.fill()) < call.volume)  # fmt: skip
 overlook("larger-is-padded", "same-volume", "E", "Accepts a dst with more elements than src, and repeats the first.",
          lambda call: call.volume < math.prod(call.fill()) < 1 << 16)  # fmt: skip
-overlook("reversed-is-not-checked", "refuse-illegal-calls", "EF",
+overlook("reversed-is-not-checked", "reject-illegal-calls", "EF",
          "Does not compare volumes if src has a negative stride.",
          lambda call: min(call.strides or (0,)) < 0, overlooked=("same-volume",))  # fmt: skip
-overlook("transposed-is-not-checked", "refuse-illegal-calls", "EF", "Does not compare volumes if src is strided.",
+overlook("transposed-is-not-checked", "reject-illegal-calls", "EF", "Does not compare volumes if src is strided.",
          has_strides, overlooked=("same-volume",))  # fmt: skip
 overlook("infers-of-strided-are-not-divided", "same-volume", "EF",
          "Rounds the quotient down if src is strided and a constant -1 cannot be inferred exactly.",

@@ -21,7 +21,7 @@ export class Rejected extends Error {}
 export class Unsupported extends Error {} // the message is a facet
 
 // CHANGE: the classes of errors by which the library rejects a call; never Error or TypeError.
-const REFUSALS = [Rejected];
+const REJECTIONS = [Rejected];
 
 // The number of bytes of an element.
 export const widthOf = (type) => (type === "bool" ? 1 : Number(type.match(/\d+/)[0]) / 8);
@@ -164,7 +164,7 @@ async function perform(request, served) {
   } catch (error) {
     if (error instanceof Unsupported) return { unsupported: { feature: error.message } };
     const stage = request.do === "compile" ? "compile" : "run";
-    if (REFUSALS.some((refusal) => error instanceof refusal)) return { rejected: { stage, message: error.message } };
+    if (REJECTIONS.some((kind) => error instanceof kind)) return { rejected: { stage, message: error.message } };
     return { error: { message: String(error) } };
   }
 }

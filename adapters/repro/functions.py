@@ -43,7 +43,7 @@ class ScriptTemplate(NamedTuple):
     """src of bf16, if it is made in another way."""
     answer: str = "src"
     before: str = ""
-    refusals: str = "(ValueError, RuntimeError, OverflowError)"
+    rejections: str = "(ValueError, RuntimeError, OverflowError)"
     types: Mapping[str, str] = NUMPY
     """The library's names of element types that it takes."""
     shape_types: Mapping[str, str] | None = None
@@ -79,7 +79,7 @@ def write_script(row: Row, backend: str) -> Parts:
         shape_type=(template.shape_types or {}).get(row.shape_type, ""),
     )  # fmt: skip
     imports = [_fill(line, numpy="\n".join(numpy_imports(row))) for line in template.imports]
-    return Parts(imports, template.refusals, template.look, bodies, before)
+    return Parts(imports, template.rejections, template.look, bodies, before)
 
 
 def _fill(text: str, **values: str) -> str:
@@ -146,7 +146,7 @@ def look(answer):
     return answer.dtype, answer.shape, answer.tobytes()
 """,
     "np.reshape(src, {shape})",
-    refusals="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, IndexError)",
+    rejections="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, IndexError)",
     copies_zeros=False,
 )
 ARRAYS = NUMPY_FUNCTION._replace(copies_zeros=True)
@@ -160,7 +160,7 @@ def look(answer):
     "torch.reshape(src, {shape})",
     "torch.as_strided(torch.frombuffer({memory}, dtype={type}), {dims}, {strides}, {offset})",
     "torch.empty({dims}, dtype={type})",
-    refusals="(ValueError, RuntimeError, OverflowError, TypeError)",
+    rejections="(ValueError, RuntimeError, OverflowError, TypeError)",
     types={name: f"torch.{theirs}" for name, theirs in NAMES.items()},
     layouts=[layout for layout in LAYOUTS if layout != "reversed"],
     on_device="{src}.to({device})",
@@ -176,7 +176,7 @@ def look(answer):
     "jnp.asarray({array})",
     "jnp.zeros({dims}, {type})",
     before='\njax.config.update("jax_enable_x64", True)\n',
-    refusals="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)",
+    rejections="(ValueError, RuntimeError, OverflowError, ZeroDivisionError, TypeError)",
     on_device="jax.device_put({src}, jax.devices({device})[0])",
 )
 KERAS = ScriptTemplate(
@@ -190,7 +190,7 @@ def look(answer):
     "keras.ops.convert_to_tensor({array})",
     "keras.ops.zeros({dims}, {type})",
     before=JAX.before,
-    refusals=JAX.refusals,
+    rejections=JAX.rejections,
     types={name: python(theirs) for name, theirs in NAMES.items()},
 )
 TENSORFLOW = ScriptTemplate(
@@ -202,7 +202,7 @@ def look(answer):
     "tf.reshape(src, tf.constant({shape}, {shape_type}))",
     "tf.convert_to_tensor({array})",
     "tf.zeros({dims}, {type})",
-    refusals="(ValueError, RuntimeError, OverflowError, tf.errors.OpError)",
+    rejections="(ValueError, RuntimeError, OverflowError, tf.errors.OpError)",
     shape_types={"s32": "tf.int32", "s64": "tf.int64"},
 )
 TENSORFLOW_ANY_RANK = TENSORFLOW._replace(
@@ -227,7 +227,7 @@ def look(answer):
     "mx.reshape(src, {shape})",
     "mx.array({array})",
     "mx.zeros({dims}, mx.{type})",
-    refusals="(ValueError, RuntimeError, OverflowError, TypeError)",
+    rejections="(ValueError, RuntimeError, OverflowError, TypeError)",
     types={name: theirs for name, theirs in {**NAMES, "bool": "bool_"}.items() if name != "f64"},
     layouts=TORCH.layouts,
 )
@@ -243,7 +243,7 @@ def look(answer):
     "paddle.to_tensor(np.array({array}))",
     'paddle.zeros({dims}, "{type}")',
     'paddle.to_tensor(np.array({array}).view(np.int16)).view("bfloat16")',
-    refusals="(ValueError, RuntimeError, OverflowError, OSError, SystemError)",
+    rejections="(ValueError, RuntimeError, OverflowError, OSError, SystemError)",
     types={name: theirs for name, theirs in NAMES.items() if name not in ("u16", "u32", "u64")},
     shape_types={name: code for name, code in NUMPY.items() if name not in ("u16", "u32", "u64")},
     copies_zeros=False,
@@ -298,7 +298,7 @@ def reshape(src, *shapes):
         raise ValueError(f"extract: {status}, of {dst.dims} axes")
     return dst, src.size
 """,
-    refusals="(ValueError, RuntimeError, TypeError)",
+    rejections="(ValueError, RuntimeError, TypeError)",
     types={"f32": ""},
     layouts=[layout for layout in LAYOUTS if layout not in STRIDED],
     max_rank=12,
@@ -334,7 +334,7 @@ def reshape(src, shape, node):
     program.invoke()
     return program.get_tensor(2)
 """,
-    refusals="(ValueError, RuntimeError, OverflowError, IndexError)",
+    rejections="(ValueError, RuntimeError, OverflowError, IndexError)",
     types={name: theirs.upper() for name, theirs in NAMES.items()},
 )  # fmt: skip
 TOSA = ScriptTemplate(
@@ -355,7 +355,7 @@ def reshape(src, shape, code):
         raise ValueError(status)
     return answer.view(src.dtype)
 """,
-    refusals="(ValueError, RuntimeError, TypeError)",
+    rejections="(ValueError, RuntimeError, TypeError)",
     types={
         "f16": "FP16", "bf16": "BF16", "f32": "FP32", "bool": "BOOL", "s8": "INT8", "s16": "INT16", "s32": "INT32",
         "s64": "INT64",
@@ -380,7 +380,7 @@ def reshape(src, shape, code):
     content = program(code, tuple(src.shape), shape, src.element_size())
     return Runtime.get().load_program(content).load_method("forward").execute([src])[0]
 """,
-    refusals="(ValueError, RuntimeError, TypeError)",
+    rejections="(ValueError, RuntimeError, TypeError)",
     types={
         "f16": "HALF", "bf16": "BFLOAT16", "f32": "FLOAT", "f64": "DOUBLE", "bool": "BOOL", "s8": "CHAR", "u8": "BYTE",
         "s16": "SHORT", "s32": "INT", "s64": "LONG",
@@ -403,7 +403,7 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
     "ndonnx": ARRAYS._replace(
         imports=("{numpy}", "import ndonnx as ndx", "from onnx import shape_inference"), src="ndx.asarray({array})",
         call="ndx.reshape(src, {shape})", answer="src.unwrap_numpy()", types=WITHOUT_BF16,
-        refusals=f"{ARRAYS.refusals[:-1]}, shape_inference.InferenceError)",
+        rejections=f"{ARRAYS.rejections[:-1]}, shape_inference.InferenceError)",
     ),
     "tinygrad": ARRAYS._replace(
         imports=("{numpy}", "from tinygrad import Tensor"), src="Tensor({array}, device='CPU')",
@@ -434,7 +434,7 @@ CONSTANT: Mapping[str, ScriptTemplate] = {
     "keras-tensorflow": KERAS._replace(
         imports=("import os", 'os.environ["KERAS_BACKEND"] = "tensorflow"', "import keras", "{numpy}",
                  "import tensorflow as tf"),
-        before="", refusals=TENSORFLOW.refusals,
+        before="", rejections=TENSORFLOW.rejections,
     ),
     "tensorflow": TENSORFLOW,
     "tensorflow-array": TENSORFLOW._replace(

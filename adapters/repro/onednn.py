@@ -24,7 +24,7 @@ class LogicalTensor(c.Structure):
                 ("property", c.c_int), ("layout_type", c.c_int), ("strides", c.c_int64 * 12)]
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A status that is not success."""
 
 
@@ -32,7 +32,7 @@ def call(name, *arguments):
     arguments = [c.c_size_t(each) if isinstance(each, int) else each for each in arguments]
     status = getattr(dnnl, f"dnnl_{name}")(*arguments)
     if status:
-        raise Refused(f"{dnnl.dnnl_status2str(status).decode()} at dnnl_{name}")
+        raise Rejected(f"{dnnl.dnnl_status2str(status).decode()} at dnnl_{name}")
 
 
 def new(name, *arguments):
@@ -100,7 +100,7 @@ def compiled(known, *ops):
     for each in sorted(handles, key=lambda handle: min(ports(handle, "output"), default=0)):
         call("graph_partition_is_supported", each, c.byref(supported))
         if not supported:
-            raise Refused("not supported, says dnnl_graph_partition_is_supported")
+            raise Rejected("not supported, says dnnl_graph_partition_is_supported")
         inputs, outputs = ([known[id_] for id_ in ports(each, side)] for side in ("input", "output"))
         part = new("graph_compiled_partition_create", each)
         given = (len(inputs), pointers(inputs), len(outputs), pointers(outputs))
@@ -165,7 +165,7 @@ def write_script(row: Row, backend: str) -> Parts:
             graphs[key] = f"graph_{len(graphs) + 1}"
             functions.append(graph_code(plan, graphs[key]))
         steps.append(step_code(step, plan, graphs[key]))
-    return Parts(IMPORTS, "Refused", "", steps, "".join(functions), f"CannotStart = SystemExit\n{LOAD}{API}{LOOK}")
+    return Parts(IMPORTS, "Rejected", "", steps, "".join(functions), f"CannotStart = SystemExit\n{LOAD}{API}{LOOK}")
 
 
 def graph_code(plan: Blueprint, name: str) -> str:

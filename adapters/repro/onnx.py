@@ -26,7 +26,7 @@ BYTES = {
     "tensor(int32)": 4, "tensor(int64)": 8, "tensor(uint8)": 1, "tensor(uint64)": 8,
 }
 """
-RUNTIME_REFUSALS = """(
+RUNTIME_REJECTIONS = """(
     ValueError, RuntimeError, OverflowError,
     *(each for each in vars(native).values() if isinstance(each, type) and issubclass(each, Exception)),
 )"""
@@ -67,7 +67,7 @@ def run(model, *given):
 """,
     ),
 }
-"""Libraries that take constant shapes only: imports, refusals, and how a model is run."""
+"""Libraries that take constant shapes only: imports, rejections, and how a model is run."""
 LEVELS = {
     "onnxruntime": "ORT_ENABLE_ALL",
     "onnxruntime-plain": "ORT_DISABLE_ALL",
@@ -85,20 +85,20 @@ def write_script(row: Row, backend: str) -> Parts:
     if backend in CONSTANT:
         if row.given == "runtime":
             raise Unsupported("runtime-shape")
-        own, refusals, run = CONSTANT[backend]
+        own, rejections, run = CONSTANT[backend]
         bodies = [constant_step_code(step, names[step.graph], backend) for step in steps]
-        return Parts([*imports, *own], refusals, LOOK, bodies, models + run)
+        return Parts([*imports, *own], rejections, LOOK, bodies, models + run)
     imports.insert(0, "from functools import cache")
     if level:
         bodies = [session_step_code(step, names[step.graph]) for step in steps]
         own = ("from ctypes import string_at", "from math import prod", "import onnxruntime as ort",
                "from onnxruntime.capi import onnxruntime_pybind11_state as native")  # fmt: skip
         before = BYTES + models + SESSION.format(level=level)
-        return Parts([*own, *imports], RUNTIME_REFUSALS, LOOK_RUNTIME, bodies, before)
+        return Parts([*own, *imports], RUNTIME_REJECTIONS, LOOK_RUNTIME, bodies, before)
     imports.append("from onnx.reference import ReferenceEvaluator")
-    refusals = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
+    rejections = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
     bodies = [evaluator_step_code(step, names[step.graph]) for step in steps]
-    return Parts(imports, refusals, LOOK, bodies, models + EVALUATOR)
+    return Parts(imports, rejections, LOOK, bodies, models + EVALUATOR)
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────

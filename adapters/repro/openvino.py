@@ -25,7 +25,7 @@ def look(answer):
     data = answer.data if answer.get_size() else np.empty(0)
     return answer.element_type.get_type_name(), answer.shape, data.tobytes()
 """
-REFUSALS = "(RuntimeError, ValueError, OverflowError, OVError)"
+REJECTIONS = "(RuntimeError, ValueError, OverflowError, OVError)"
 
 
 def write_script(row: Row, backend: str) -> Parts:
@@ -37,7 +37,7 @@ def write_script(row: Row, backend: str) -> Parts:
     steps = [step_code(step, names[graph], threads is not None) for step, graph in zip(checked, graphs, strict=True)]
     imports = ["from functools import cache", *numpy_imports(row), "import openvino as ov"]
     imports += ["from openvino.exceptions import OVError", "from openvino.utils.node_factory import NodeFactory"]
-    return Parts(imports, REFUSALS, LOOK, steps, models)
+    return Parts(imports, REJECTIONS, LOOK, steps, models)
 
 
 def model(graph: Graph, name: str, threads: int | None) -> str:

@@ -37,13 +37,13 @@ def laid_out(words, dims, strides, offset, size):
     return memory
 '''
 _TELL = '''
-def tell(number, step, look, refusals):
+def tell(number, step, look, rejections):
     """What a step came to, in a line."""
     print(f"step {number}:", end=" ", flush=True)
     try:
         words, answer = step()
-    except refusals as refusal:
-        return print(f"refused: {type(refusal).__name__}: {refusal}")
+    except rejections as error:
+        return print(f"rejected: {type(error).__name__}: {error}")
     type_, dims, data = look(answer)
     got = array(words.typecode, data)
     changed = [k for k, (want, have) in enumerate(zip(words, got)) if want != have] if data != words.tobytes() else []
@@ -72,8 +72,8 @@ class Parts(NamedTuple):
     """The parts of the script of a row."""
 
     imports: Sequence[str]
-    refusals: str
-    """The exceptions by which it refuses, as Python."""
+    rejections: str
+    """The exceptions by which it rejects, as Python."""
     look: str
     """The function that tells an answer's type, dims and bytes."""
     steps: Sequence[str]
@@ -88,7 +88,7 @@ def script(rows: Mapping[str, Parts]) -> str:
     """Return the script of a row, or of several by name, each in a separate process; without the head."""
     every = list(rows.values())
     imports = ["from array import array", *chain(*(parts.imports for parts in every))]
-    frames = {name: f"{parts.before}\n{parts.look}\nREFUSALS = {parts.refusals}\n" for name, parts in rows.items()}
+    frames = {name: f"{parts.before}\n{parts.look}\nREJECTIONS = {parts.rejections}\n" for name, parts in rows.items()}
     shared = next(iter(frames.values())) if len(set(frames.values())) == 1 else ""
     codes = {name: ("" if shared else frames[name]) + _steps_of(parts) for name, parts in rows.items()}
     if len(rows) > 1:
@@ -106,7 +106,7 @@ def script(rows: Mapping[str, Parts]) -> str:
 
 def _steps_of(parts: Parts) -> str:
     steps = [f"\n\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
-    calls = "".join(f"tell({number}, step_{number}, look, REFUSALS)\n" for number in range(1, len(steps) + 1))
+    calls = "".join(f"tell({number}, step_{number}, look, REJECTIONS)\n" for number in range(1, len(steps) + 1))
     return "".join([*steps, f"\n\n{calls}"])
 
 

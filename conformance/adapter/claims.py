@@ -63,14 +63,14 @@ def _find_problems(adapter: Any) -> Iterator[str]:
     yield from _find_problems_of_claims(adapter.claims)
     if not isinstance(adapter, FunctionAdapter):
         return
-    refusals: Any = adapter.refusals
-    if not isinstance(refusals, tuple):
-        yield "`refusals` is no tuple; write (ValueError,), with the comma"
-    for refusal in refusals:
-        if not (isinstance(refusal, type) and issubclass(refusal, BaseException)):
-            yield f"`refusals` holds {quote(refusal)}, which is no exception class"
-        if refusal in (BaseException, Exception, TypeError, AttributeError):
-            yield f"`refusals` names {refusal.__name__}, by which bugs speak too; name the library's own"
+    rejections: Any = adapter.rejections
+    if not isinstance(rejections, tuple):
+        yield "`rejections` is no tuple; write (ValueError,), with the comma"
+    for kind in rejections:
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            yield f"`rejections` holds {quote(kind)}, which is no exception class"
+        if kind in (BaseException, Exception, TypeError, AttributeError):
+            yield f"`rejections` names {kind.__name__}, by which bugs speak too; name the library's own"
 
 
 _MAX_NAME_CHARACTERS, _MAX_DETAIL_CHARACTERS = 200, 2000
@@ -130,8 +130,8 @@ def _nearest_facets(facet: str) -> list[str]:
     return find_near(facet, FACETS)
 
 
-OLDER_WORDS = {"leaves_out": "not_claimed", "mapped": "answers_special_zero"}
-"""Words for claims before the first release, which would be overlooked."""
+OLDER_WORDS = {"leaves_out": "not_claimed", "mapped": "answers_special_zero", "refusals": "rejections"}
+"""Words of adapters before the first release, which would be overlooked."""
 MAX_CASE_RANK = 65
 """The highest rank of a bundled case."""
 FAMILIES = (

@@ -19,7 +19,7 @@ class FunctionAdapter:
     """Facets that a function of NumPy arrays cannot express; add what the library lacks, such as `layout:reversed`."""
     answers_special_zero: bool = False
     """`reshape` answers special_zero itself, because the library has no such flag."""
-    refusals: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
+    rejections: tuple[type[Exception], ...] = (ValueError, RuntimeError, OverflowError)
     """The exceptions by which the library rejects a call; never Exception, TypeError or AttributeError."""
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
@@ -56,8 +56,8 @@ class FunctionProgram:
         try:
             for call in calls:
                 array = self.adapter.reshape(given if call.takes_src else array, call.shape, call.special_zero)
-        except self.adapter.refusals as refusal:
-            raise rejection("run", refusal) from refusal
+        except self.adapter.rejections as error:
+            raise rejection("run", error) from error
         return array
 
 
@@ -94,9 +94,9 @@ def node_calls(nodes: Iterable[Node], shapes: Iterable[Tensor]) -> Iterator[Node
         yield NodeCall(tuple(values), bool(node.special_zero.values[0]), node.shape.type, runtime, node.takes_src)
 
 
-def rejection(stage: str, refusal: Exception) -> Rejected:
+def rejection(stage: str, error: Exception) -> Rejected:
     """Return the rejection of a call that a library rejects by an exception."""
-    return Rejected(stage, f"{type(refusal).__name__}: {refusal}")
+    return Rejected(stage, f"{type(error).__name__}: {error}")
 
 
 def array_of(src: Tensor) -> Array:
@@ -104,8 +104,8 @@ def array_of(src: Tensor) -> Array:
     check_rank_in_numpy(src.dims)
     try:
         return src.array()
-    except ValueError as refusal:
-        raise Rejected("run", f"src cannot be a NumPy array: {refusal}") from refusal
+    except ValueError as error:
+        raise Rejected("run", f"src cannot be a NumPy array: {error}") from error
 
 
 def check_rank_in_numpy(dims: Sequence[int]) -> None:

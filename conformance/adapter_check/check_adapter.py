@@ -208,7 +208,8 @@ class _Checks:
 
 
 _HOW_TO_REJECT = (
-    "name the library's exception in `refusals`, or raise Rejected(stage, message); over the protocol, reply `rejected`"
+    "name the library's exception in `rejections`, or raise Rejected(stage, message); "
+    "over the protocol, reply `rejected`"
 )
 
 

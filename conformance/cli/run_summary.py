@@ -15,7 +15,7 @@ from ..evidence.folder import PAGE, RESULTS
 from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
 from ..model.verdicts import LABELS, TABLE
-from ..plan.rows import Plan
+from ..plan.rows import Plan, drawn_number
 from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
 from ..system.text import tell_error
 from ..verdict.conclude import Conclusion
@@ -204,7 +204,7 @@ def _kind(
             yield lines([verbatim(f"      {line}") for line in shown_lines(result.case, every_row)])
         if not result.went_right_alone:
             yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), *row_words(row)])}"))
-        if result.case is None:
+        if drawn_number(row.id) is None:
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
 
 

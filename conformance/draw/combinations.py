@@ -15,7 +15,7 @@ from ..meaning.domain import Lengths
 from ..model import Case, Place
 from ..model.types import WIDTH
 from ..plan.contents import default_words, edge_patterns
-from ..plan.memory import strides_of
+from ..plan.memory import strides_of, volume_of
 from .calls import WORDS, DrawnCall, guess_answer, step_of
 from .factors import Factors, Values, factors_of_call
 
@@ -78,13 +78,15 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
             type_, _nodes(each, place, chosen["time"] == "other-lengths"), layout=chosen["layout"],
             in_place=chosen["in_place"] == "yes",
             bits=_content(type_, chosen["content"], math.prod(each.src), number + at), shared_src=place == "fork",
-            shared_shape=place == "shared-shape", constant_nodes="first" if place == "mixed" else "none",
+            shared_shape=place == "shared-shape",
+            constant_nodes={"mixed": "first", "mixed-second": "second"}.get(place, "none"),
         )
         for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"], number))
     ]  # fmt: skip
-    dst = guess_answer(call)
-    if place in ("first-of-2", "middle-of-3", "there-and-back"):  # as the last node of `_nodes` answers
-        dst = call.src if place == "there-and-back" else call.src[::-1]
+    dst, in_node = guess_answer(call), chosen["declared_in"]
+    if in_node == "last":  # the node that `_nodes` has there
+        after = ("first-of-2", "middle-of-3", "mixed", "mixed-second")
+        dst = call.src if place == "there-and-back" else call.src[::-1] if place in after else dst
     declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
     if chosen["declared"] == "partly":
         declared = tuple(None if (axis + number) % 2 else length for axis, length in enumerate(dst))
@@ -93,7 +95,7 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
         strides = " ".join(map(str, strides_of(dst, chosen["dst_layout"], 1)))  # type: ignore[arg-type]
     return Case(
         name, FILE, "same-volume", tuple(steps), Place(FILE, 1),
-        declared=declared, dst_strides=strides, shape_step=int(chosen["shape_step"]),
+        declared=declared, dst_strides=strides, in_node=in_node, shape_step=int(chosen["shape_step"]),  # type: ignore[arg-type]
         known="all" if is_rank_unknown else chosen["known"], unknown_rank=is_rank_unknown,  # type: ignore[arg-type]
         concurrent=_THREADS if chosen["threads"] != "one" else 1, one_program=chosen["threads"] == "one-program",
     )  # fmt: skip
@@ -142,6 +144,8 @@ def _nodes(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
     whole = (volume,)
     if of_any_length:
         before, after, whole = DrawnCall(src, (0,) * len(src), True), DrawnCall((), (-1,), False), (-1,)
+    infer = next((at for at in range(len(src)) if volume_of((*src[:at], *src[at + 1 :]))), None)
+    inferred = tuple(-1 if at == infer else length for at, length in enumerate(src))
     flat = [DrawnCall(src[::-1], shape, False) for shape in ((volume,), (1, volume), (volume, 1))]
     return {
         "single": [call],
@@ -150,6 +154,8 @@ def _nodes(call: DrawnCall, place: str, of_any_length: bool) -> list[DrawnCall]:
         "there-and-back": [call, DrawnCall((), src, False)],
         "middle-of-3": [before, call, after],
         "mixed": [before, call, after],
+        "mixed-second": [before, call, after],
+        "behind-infer": [before._replace(shape=inferred), call],
         "last-of-5": [*flat, before, call],
         "fork": [DrawnCall(src, whole, False), call],
         "shared-shape": [call, call],

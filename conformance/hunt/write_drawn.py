@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..model import Adapter, Case, Claims, Isolated, Result
 from ..plan.rows import Row, is_expressible, row_of
-from ..run.confirm import DIED
+from ..run.confirm import DIED, tell_right_alone
 from ..run.row import run
 from .shrink import shrink
 from .write_case import case_text, rule_against
@@ -41,10 +41,7 @@ def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, q
         smallest = shrink(one_call[0].case, smaller.find, one_call)
         return write_as_drawn(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
     if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
-        reason = "the calls before it, which the same run makes again"
-        if row.case.concurrent > 1:
-            reason = "which thread comes first, or on calls before it"
-        return f"# went right alone in a fresh process: it depends on {reason}\n{write_as_drawn(row, result)}"
+        return tell_right_alone(row) + write_as_drawn(row, result)
     return write_as_drawn(*smaller.search_sequence())
 
 

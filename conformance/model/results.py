@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
         if self.kind == "tensor":
             text = f"{type_ or self.type}{format_dims(self.dims or ())}"
         else:
-            names = {"none": "not called", "rejected": f"refused at {self.stage}", "error": "adapter error"}
+            names = {"none": "not called", "rejected": f"rejected at {self.stage}", "error": "adapter error"}
             text = names.get(self.kind, self.kind)
             text += f": {self.message}" if with_message and self.message else ""
         return ", ".join([text, *self.faults])
@@ -102,7 +102,8 @@ class Result(NamedTuple):
     resumed: bool = False
     """Whether the result is from an earlier run that was interrupted."""
     case: str | None = None
-    """For a drawn row that failed, as YAML: the smallest case found that fails in the same way, or the row as drawn."""
+    """For a drawn row that failed, as YAML: the smallest case found that fails in the same way, or the row as drawn.
+    A first line with `#` says that a row, drawn or not, went right alone in a fresh process."""
     differing: Differing | None = None
     """For an answer with the right type and dims: the elements that differ; None if none does."""
     milliseconds: int = 0
@@ -119,7 +120,7 @@ class Result(NamedTuple):
 
     @property
     def went_right_alone(self) -> bool:
-        """Ask whether the case of a drawn row went right in a fresh process, as its first line says then."""
+        """Ask whether a failing row went right alone in a fresh process: it depends on the calls before it."""
         return (self.case or "").startswith("#")
 
     def outcome_of(self, step: int) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
@@ -9,6 +10,7 @@ from functools import partial
 from ..isolate.backend import open_backend, run_in_parallel, run_rows
 from ..model import Adapter, Claims, Result
 from ..plan.rows import Row
+from ..runner.fresh_calls import FreshCalls
 from ..runner.run_suite import RunRequest
 
 
@@ -21,14 +23,15 @@ class RowCalls:
         self._running = self._run_next()
         self._ahead: Generator[Result] | None = None
         self._done: dict[str, Result] = {}
+        self._open_another = partial(open_backend, request.backend, request.isolation, request.limits)
+        self._fresh = FreshCalls(adapter, self._open_another, claims, warnings.warn)
 
     def call_ahead(self, rows: Iterable[Row]) -> None:
         """With several jobs: call these rows in their order, from the first `call` on."""
         request, rows = self._request, list(rows)
         if request.jobs > 1 and rows:
-            open_another = partial(open_backend, request.backend, request.isolation, request.limits)
             self._ahead = run_in_parallel(
-                rows, self._adapter, open_another, self._claims, request.isolation, request.jobs, request.hangs
+                rows, self._adapter, self._open_another, self._claims, request.isolation, request.jobs, request.hangs
             )
 
     def call(self, row: Row) -> Result:
@@ -39,7 +42,8 @@ class RowCalls:
                 self._ahead = None
             else:
                 self._done[result.row] = result
-        return self._done.pop(row.id, None) or self._call_now(row)
+        result = self._done.pop(row.id, None) or self._call_now(row)
+        return self._fresh.note_right_alone(row, result)
 
     def _call_now(self, row: Row) -> Result:
         self._next.append(row)
@@ -56,6 +60,7 @@ class RowCalls:
 
     def close(self) -> None:
         """Call no further row ahead, and end the processes that did."""
+        self._fresh.close()
         if self._ahead is not None:
             self._ahead.close()
             self._ahead = None

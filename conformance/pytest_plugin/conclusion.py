@@ -22,6 +22,7 @@ from ..run.contain import quiet_backend, remove_places
 from ..run.row import result_without_call
 from ..runner import planted_backends
 from ..runner.drawn_run import DrawnRun
+from ..runner.fresh_calls import FreshCalls
 from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs, note_fewer_calls
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
@@ -106,8 +107,11 @@ class SessionConclusion:
         drawn = DrawnRun(request.plan, self.setup, request.drawn_rows if whole else 0, target)
         open_another = partial(open_backend, request.backend, request.isolation, request.limits)
         isolation, jobs, hangs = request.isolation, request.jobs, request.hangs
-        with use_jobs(self.adapter, open_another, self.setup.claims, isolation, jobs, hangs) as call:
-            for row, result in drawn.run(call, open_another):
+        with (
+            use_jobs(self.adapter, open_another, self.setup.claims, isolation, jobs, hangs) as call,
+            contextlib.closing(FreshCalls(self.adapter, open_another, self.setup.claims, drawn.notes.append)) as fresh,
+        ):
+            for row, result in drawn.run(call, fresh):
                 if result is not None:
                     self.results[row.id] = result
         return drawn

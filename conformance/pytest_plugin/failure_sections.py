@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ..plan.rows import Row
+from ..plan.rows import Row, drawn_number
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, Failures, shown_lines
 
 _USUAL = "fE"
@@ -30,13 +30,12 @@ def write_failures(
     for kind in failures.kinds if every_row else failures.kinds[:MAX_KINDS_SHOWN]:
         write(f"  {kind.title} · {kind.about}", red=True)
         for row, result in kind.members if every_row else kind.members[:1]:
-            if result.case is None:
-                write(f"      {row.case.place}: {row.id}: {result.detail}")
+            is_drawn = drawn_number(row.id) is not None
+            write(f"      {'a drawn row failed' if is_drawn else row.case.place}: {row.id}: {result.detail}")
+            for line in shown_lines(result.case, every_row) if result.case else ():
+                write(f"        {line}")
+            if not is_drawn and not result.went_right_alone:
                 write(f"      {repeat_command(row)}")
-            else:
-                write(f"      a drawn row failed: {row.id}: {result.detail}")
-                for line in shown_lines(result.case, every_row):
-                    write(f"        {line}")
     if len(failures.kinds) > MAX_KINDS_SHOWN and not every_row:
         write(f"  and {len(failures.kinds) - MAX_KINDS_SHOWN} more kinds; -v shows all")
 

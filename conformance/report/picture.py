@@ -23,7 +23,7 @@ _WORDS: Mapping[Kind, str] = {
     "illegal": "no length",
     "differs": "✗ differs",
 }
-_OUTCOMES: Mapping[str, str] = {"rejected": "a refusal", "none": "not called"}
+_OUTCOMES: Mapping[str, str] = {"rejected": "a rejection", "none": "not called"}
 
 
 class Box(NamedTuple):
@@ -141,7 +141,7 @@ def _describe(entries: Sequence[Box], lengths: Dims) -> str:
 
 def _draw_want(meaning: Meaning) -> tuple[Box, ...]:
     if meaning.kind == "illegal":
-        return (Box("a refusal", "words"),)
+        return (Box("a rejection", "words"),)
     if meaning.dst is None:
         return (Box("unspecified", "words"),)
     return _draw_lengths(meaning.dst)

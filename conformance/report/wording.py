@@ -49,7 +49,7 @@ def format_want(meaning: Meaning, type_: str) -> str:
     if meaning.kind == "legal":
         return f"{type_}{format_dims(meaning.dst or ())}"
     if meaning.kind == "illegal":
-        return f"a refusal: breaks {', '.join(meaning.rules)}"
+        return f"a rejection: breaks {', '.join(meaning.rules)}"
     known = f", but {type_}{format_dims(meaning.dst)}" if meaning.dst else ""
     return f"unspecified by {', '.join(meaning.rules)}{known}"
 

@@ -1,4 +1,4 @@
-"""Try crashes and timeouts again in a fresh process, and stop calling rows of a case that always hangs."""
+"""Try failures again in a fresh process, and stop calling rows of a case that always hangs."""
 
 from __future__ import annotations
 
@@ -77,6 +77,14 @@ def confirm(
             note = f"(flaky: not alone in a fresh process; {after})"
             worse.append(first._replace(message=message_text(f"{first.message} {note}")))
     return worse
+
+
+def tell_right_alone(row: Row) -> str:
+    """Write the line that marks a row that failed, and went right alone in a fresh process."""
+    reason = "the calls before it, which the same run makes again"
+    if row.case.concurrent > 1:
+        reason = "which thread comes first, or on calls before it"
+    return f"# went right alone in a fresh process: it depends on {reason}\n"
 
 
 def _had_fresh_process(row: Row, outcome: Outcome, previous: Result) -> bool:

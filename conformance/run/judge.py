@@ -38,7 +38,7 @@ TABLE: dict[OutcomeKind, dict[Column, Cell]] = {
         "no room": (OBSERVED, ""),
     },
     "rejected": {
-        "legal": (FAIL, "refused a legal call"), "illegal": (PASS, ""), "unspecified": (OBSERVED, ""),
+        "legal": (FAIL, "rejected a legal call"), "illegal": (PASS, ""), "unspecified": (OBSERVED, ""),
         "capacity": (OBSERVED, ""), "no room": (OBSERVED, ""),
     },
     "unsupported": dict.fromkeys(COLUMNS, (FAIL, "unsupported")),
@@ -124,7 +124,7 @@ def _describe(word: str, outcome: Outcome, meaning: Meaning) -> str:
     if outcome.kind == "tensor":
         return f"answered {outcome.type}{list(outcome.dims or ())}, though the call breaks {', '.join(meaning.rules)}"
     if outcome.kind == "rejected":
-        return f"refused at {outcome.stage}: {outcome.message}"
+        return f"rejected at {outcome.stage}: {outcome.message}"
     return f"{word}: {outcome.message}" if outcome.message else word
 
 

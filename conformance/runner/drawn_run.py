@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
-from functools import cache
+from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ..evidence.results import DrawnCounts, Target
-from ..isolate.backend import CallRows, close_backend
-from ..model import Adapter, Result
+from ..isolate.backend import CallRows
+from ..model import Result
 from ..plan.rows import SEED, Plan, Row, find_drawn, name_in
 from ..system.late import go_on
 from ..verdict.drawn_calls import failure_kind_of
+from .fresh_calls import FreshCalls
 
 if TYPE_CHECKING:
     from .run_suite import BackendSetup
@@ -46,20 +46,13 @@ class DrawnRun:
         counts = DrawnCounts(self.calls, self.failures, self.left_out, self.waived)
         return counts if self.drawn.calls else None
 
-    def run(self, call: CallRows, open_another: Callable[[], Adapter]) -> Iterator[tuple[Row, Result | None]]:
+    def run(self, call: CallRows, fresh: FreshCalls) -> Iterator[tuple[Row, Result | None]]:
         """Call the rows; yield each in their order, and the first failure of each kind, waived or not, with its case.
 
         The row that -k names comes with its result in any case.
-        After many kinds of failures, or a call that hung, no more are called. Another backend finds the small cases, as
-        those that call rows may be busy.
+        After many kinds of failures, or a call that hung, no more are called.
         """
-        kinds, failing, sent, stack = set(), 0, deque[Row](), ExitStack()
-
-        @cache
-        def another() -> Adapter:
-            adapter = open_another()
-            stack.callback(close_backend, adapter)
-            return adapter
+        kinds, failing, sent = set(), 0, deque[Row]()
 
         def lists() -> Iterator[list[Row]]:
             for row in self._rows:
@@ -69,7 +62,7 @@ class DrawnRun:
                     sent.append(row)
                     yield [row]
 
-        with stack, closing(call(lists())) as results:
+        with closing(call(lists())) as results:
             for called in results:
                 if called.outcome.kind == "none":  # the backend was given up
                     return
@@ -83,14 +76,14 @@ class DrawnRun:
                 if (is_bad or is_waived) and kind not in kinds:
                     kinds.add(kind)
                     failing += is_bad
-                    yield row, self._with_case(row, result, another)
+                    yield row, self._with_case(row, result, fresh)
                 else:
                     yield row, result if self._name else None
                 if failing == _MAX_KINDS or result.outcome.kind == "timeout":
                     return
         self.left_out = self.drawn.calls - self.calls
 
-    def _with_case(self, row: Row, result: Result, another: Callable[[], Adapter]) -> Result:
+    def _with_case(self, row: Row, result: Result, fresh: FreshCalls) -> Result:
         """Return a result with the smallest case that could be written; if waived, the case as drawn.
 
         If writing fails, a note says so.
@@ -101,5 +94,5 @@ class DrawnRun:
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             text = write_as_drawn(row, result)
             if can_be_smaller(result) and result.waiver is None:
-                text = write_smallest(row, result, another(), self._setup.claims, self.drawn.is_quick)
+                text = write_smallest(row, result, fresh.adapter, self._setup.claims, self.drawn.is_quick)
         return result._replace(case=text)

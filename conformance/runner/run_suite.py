@@ -7,7 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -45,6 +45,7 @@ from ..verdict.rejudge import refuse_contradictions
 from ..verdict.standing import in_target, judged_documents
 from . import planted_backends
 from .drawn_run import DrawnRun
+from .fresh_calls import FreshCalls
 
 if TYPE_CHECKING:
     from ..isolate.protocol.opened import OpenedFiles
@@ -116,7 +117,7 @@ def run_suite(
                 remove_reports(folder)
             writer = Writer(path, header)
             began = time.perf_counter()
-            in_order = _run_in_order(request, adapter, setup, done, drawn)
+            in_order = _run_in_order(request, adapter, setup, done, drawn, notes.append)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
             for row, result in in_order:
@@ -233,7 +234,12 @@ def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:
 
 
 def _run_in_order(
-    request: RunRequest, adapter: Adapter, setup: BackendSetup, done: list[Result], drawn: DrawnRun | None
+    request: RunRequest,
+    adapter: Adapter,
+    setup: BackendSetup,
+    done: list[Result],
+    drawn: DrawnRun | None,
+    tell: Callable[[str], object],
 ) -> Generator[tuple[Row, Result | None]]:
     """Yield a result for each row, in the order of a run: done before, called now, or not called.
 
@@ -254,14 +260,17 @@ def _run_in_order(
         results = call([waiting] if one_by_one else split_rows(waiting))
         for row in rows[begin:end]:
             if row.id in called:
-                yield row, next(results)
+                yield row, fresh.note_right_alone(row, next(results))
             else:
                 yield row, waived.get(row.id) or result_without_call(row, NOT_RUN)
 
-    with use_jobs(adapter, another, claims, request.isolation, request.jobs, request.hangs) as call:
+    with (
+        use_jobs(adapter, another, claims, request.isolation, request.jobs, request.hangs) as call,
+        closing(FreshCalls(adapter, another, claims, tell)) as fresh,
+    ):
         yield from run_part(0, first_slow)
         if drawn:
-            yield from drawn.run(call, another)
+            yield from drawn.run(call, fresh)
         yield from run_part(first_slow, len(rows))
 
 

@@ -32,7 +32,7 @@ _NOTHING_THERE = "where there are no elements, strides and offset lead nowhere"
 _MOVED = "if len(src.dims) <= MOST_DIMS and len(dst) <= MOST_DIMS:"
 _EMPTY = "return Tensor(src.type, dst, (0,) * len(dst), bytearray(), 0)"
 _EARLY = 'return ReferenceProgram(self, graph, self.settle("compile", nodes, dims, ()) if early else None)'
-_BOTH_OBSERVED = "under strides of dst that overlap, an answer of the reference is observed as its refusal is"
+_BOTH_OBSERVED = "under strides of dst that overlap, an answer of the reference is observed as its rejection is"
 EQUIVALENTS: Mapping[str, str] = {
     "MOST_DIMS = 32 · 32 became 33": _SAME_BYTES,
     "MOST_DIMS = 32 · 32 became 31": _SAME_BYTES,

@@ -339,5 +339,5 @@ def _summarize_case(rows: Sequence[RowResult]) -> CaseOutcome:
 def _format_without_message(result: RowResult) -> str:
     """Write an answer without its message, which is every backend's own."""
     if result.worst == PASS and result.outcome.kind == "rejected":
-        return "refused"  # as was due; the stage is a matter of how a backend is built
+        return "rejected"  # as was due; the stage is a matter of how a backend is built
     return format_answer(result, generic=True, with_message=False)

@@ -13,14 +13,6 @@ _ERRORS = re.compile(
     re.MULTILINE,
 )
 """Lines with the message of an error, as Python, C++ and Rust print it."""
-_RENAMED = {
-    "static-2022": "static-oneapi",
-    "static-2021": "static-graph-v0.9",
-    "static-2020": "static-spec-v0.9",
-    "dynamic-2021": "dynamic-spec-v0.9",
-    "reshape-2020": "reshape-spec-v0.7",
-}
-"""Documents by the names that they had in development versions; by spelling alone, another document is nearer."""
 
 
 def shorten(text: str, most: int = 80) -> str:
@@ -61,8 +53,6 @@ def find_near(name: str, names: Iterable[str], most: int = 1, cutoff: float = 0.
     import difflib  # slow to import, and only for what is misspelt
 
     known = {each.lower(): each for each in names}
-    if (now := _RENAMED.get(name.lower())) in known:
-        return [now]
     longer = [each for each in known if name and each.startswith(name.lower())]
     if len(longer) == 1:
         return [known[longer[0]]]

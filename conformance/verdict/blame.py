@@ -6,15 +6,20 @@ entry of shape, and what obliges a backend to take such a call (its type, rank, 
 weakest premise decides, unless the backend meets another one in no call at all: then that one is the cause. A premise
 "as we read it" is as weak as a ruling, so that nobody can deny "breaks the text". A call that a document forbids in
 words that we had to read is still one that the text forbids.
+
+No document speaks of earlier calls: a call that goes right alone, or in whose way no single call fails, breaks no more
+than a ruling. What the smallest case of a drawn row lacks, such as a layout, is not needed to fail.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule
+from ..model.cases import given_keys
 from ..model.verdicts import SEVERITIES, Severity, say_severity
 from ..plan.memory import volume_of
 from ..plan.rows import Row
@@ -25,11 +30,13 @@ from .needs import ALONE, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
-MUST_REJECT, _EMPTY_PRODUCT, _NODES = "refuse-illegal-calls", "empty-product-is-one", "nodes-compose"
+MUST_REJECT, _EMPTY_PRODUCT, _NODES = "reject-illegal-calls", "empty-product-is-one", "nodes-compose"
 _NO_NEGATIVE = "no-length-below-zero"
 _LAYOUT = "layout-is-no-content"
 _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
 """Diagnoses of an answer if its elements were not compared."""
+_KEYS = re.compile(r"(?:^ +|[{,] )([a-z_]+): ", re.MULTILINE)
+"""The keys of a case as YAML."""
 
 
 class Premise(NamedTuple):
@@ -59,7 +66,11 @@ class Blamer:
     ) -> None:
         """`rows` and `results` of the whole run show which calls the backend accepts at all."""
         self.rules = rules
+        rows, results = list(rows), results or {}
         self.needs = Needs(rules.values(), rows, results)
+        single = [(row, results[row.id]) for row in rows if len(row.case.steps) == 1 and row.id in results]
+        self._called_alone = {row.operation for row, result in single if result.outcome.kind != "none"}
+        self._failing_alone = {_way_of_failing(row, result) for row, result in single if result.is_failure}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
@@ -73,16 +84,19 @@ class Blamer:
         return Blamed(*self._blame(row, at, result, document), severity_of(outcome, meaning.kind))
 
     def _blame(self, row: Row, at: int, result: Result, document: str) -> Broken:
-        if row.case.concurrent > 1:  # no document speaks of programs that run at the same time
+        conditions = _conditions_of(row, at, result)
+        if "concurrent" in conditions:  # no document speaks of programs that run at the same time
             return _ruling(ALONE)
         outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
         diagnosis = _diagnosis_in(row, at, result, meaning)
         if diagnosis and diagnosis.endswith(UNCLAIMED):  # nothing obliges the backend to take the call
             return _ruling(MUST_REJECT)
+        if result.went_right_alone or ("steps" in conditions and self._goes_right_alone(row, result)):
+            return _ruling(ALONE)
         if outcome.faults or outcome.kind == "tensor":
             if meaning.kind == "illegal" and not outcome.faults:
                 return self._blame_illegal_answer(row, at, document, outcome, meaning)
-            return self._blame_answer(row, at, document, outcome, meaning, diagnosis)
+            return self._blame_answer(row, at, document, outcome, meaning, diagnosis, conditions)
         if meaning.kind == "legal" and not meaning.rules:
             return self._blame_no_answer(row, at, document)
         unmet = [] if meaning.kind == "illegal" else self._never_met(row, at, document)
@@ -103,8 +117,6 @@ class Blamer:
 
     def _blame_illegal_answer(self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
-        if _is_of_earlier_step(row, at, document, outcome):
-            return _ruling(ALONE)
         copies_another_index = self._copies_another_index(row, at, document, outcome.dims or ())
         broken = self._strongest([SAME_INDEX] if copies_another_index else meaning.rules, document)
         if broken.authority == "our ruling":
@@ -118,17 +130,18 @@ class Blamer:
         return _FORBIDDEN, broken
 
     def _blame_answer(
-        self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning, diagnosis: str | None
-    ) -> Broken:
+        self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning, diagnosis: str | None,
+        conditions: Set[str],
+    ) -> Broken:  # fmt: skip
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
         broken = self._strongest(self._broken(row, at, document, outcome, diagnosis), document)
         if meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
             return _RULING, broken
-        needed, case = [], row.case
+        needed = []
         if diagnosis not in _OF_FORM:  # layouts and earlier nodes decide which elements are due
-            needed += [_LAYOUT] * (row.step(at).source.layout != "dense" or case.dst_strides is not None)
-            needed += [_NODES] * (len(case.steps[at].shapes) > 1)
-        needed += [_LAYOUT] * (case.shape_step != 1 and diagnosis != "wrong type")
+            needed += [_LAYOUT] * (not conditions.isdisjoint(("layout", "dst_strides")))
+            needed += [_NODES] * ("chain" in conditions)
+        needed += [_LAYOUT] * ("shape_step" in conditions and diagnosis != "wrong type")
         return _weakest([broken, *self._premises(needed, document)])
 
     def _blame_no_answer(self, row: Row, at: int, document: str) -> Broken:
@@ -140,6 +153,12 @@ class Blamer:
         needs = self._never_met(row, at, document) or self.needs.of_call(row, at, document)
         least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(row.operation, need))
         return _weakest(self._premises([need.rule for need in least_met_first], document))
+
+    def _goes_right_alone(self, row: Row, result: Result) -> bool:
+        """Ask whether no single call of the operation fails in the way of a row; without any, the case says it."""
+        if row.operation not in self._called_alone:
+            return row.case.rule == ALONE
+        return _way_of_failing(row, result) not in self._failing_alone
 
     def _never_met(self, row: Row, at: int, document: str) -> list[Need]:
         """Return the needs of a call that bind in the document, and that the backend meets in no call at all."""
@@ -265,6 +284,19 @@ def failing_step(row: Row, result: Result, document: str) -> int:
 
     others = range(len(result.outcomes)) if len(result.outcomes) > 1 else ()
     return next((at for at in (result.step, *others) if may_fail(at)), result.step)
+
+
+def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
+    return row.operation, result.diagnosis, row.steps[result.step].meanings[0].meaning.rules
+
+
+def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
+    """Return the keys of the smallest known case that fails like a row; `steps` if it takes earlier calls."""
+    if result.case and not result.went_right_alone:
+        return {*_KEYS.findall(result.case)}
+    step = row.case.steps[at]
+    keys = {key.name for part in (row.case, step) for key, _ in given_keys(part)}
+    return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0))
 
 
 def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | None:

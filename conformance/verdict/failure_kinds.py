@@ -23,7 +23,7 @@ MAX_KINDS_SHOWN = 12
 """Kinds of failures on the terminal; the report has all."""
 _MAX_CASE_LINES = 24
 """Lines of a drawn case on the terminal."""
-_SAYS_NO_MORE = ("answered an illegal call", "refused a legal call")
+_SAYS_NO_MORE = ("answered an illegal call", "rejected a legal call")
 """Diagnoses that repeat a severity in other words."""
 Failed = tuple[Row, Result]
 

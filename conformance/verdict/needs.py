@@ -50,6 +50,7 @@ class Needs:
         self._of_facets: dict[str, list[tuple[int, Need]]] = {}
         self._met: Counter[tuple[str, Need]] = Counter()
         self._unmet: Counter[tuple[str, Need]] = Counter()
+        self._answered: set[str] = set()
         for row in rows:
             result, document = (results or {}).get(row.id), row.documents[0]
             if result is None or result.step >= len(row.case.steps):
@@ -57,6 +58,7 @@ class Needs:
             verdict = result.verdicts.get(document)
             if verdict == PASS and result.outcome.kind == "tensor":
                 counts = self._met
+                self._answered.add(row.operation)
             elif verdict == FAIL and result.outcome.kind in NO_ANSWER:
                 counts = self._unmet
             else:
@@ -103,12 +105,12 @@ class Needs:
         return self._of_facets[facet]
 
     def is_never_met(self, operation: str, need: Need) -> bool:
-        """Ask whether the backend answered no call with a need."""
-        return not self._met[operation, need]
+        """Ask whether the backend answered calls of the operation, and none with a need."""
+        return operation in self._answered and not self._met[operation, need]
 
     def copies_no_zero(self, operation: str) -> bool:
-        """Ask whether the backend answered calls, and none in which a copied length differs from a length of 0."""
-        return bool(self._met) and self.is_never_met(operation, Need(COPIES))
+        """Ask whether the backend answered calls of the operation, and none in which a 0 copies another length."""
+        return self.is_never_met(operation, Need(COPIES))
 
     def share_unmet(self, operation: str, need: Need) -> float:
         met, unmet = self._met[operation, need], self._unmet[operation, need]

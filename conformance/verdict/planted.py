@@ -27,10 +27,10 @@ class PlantedBackend(NamedTuple):
 
 PLANTED = (
     PlantedBackend(f"{_MODULE}:AcceptsEverything", ("one-infer", "same-volume"), "accepts-everything"),
-    PlantedBackend(f"{_MODULE}:RefusesEverything", ("literal-lengths", "one-infer"), "refuses-everything"),
+    PlantedBackend(f"{_MODULE}:RejectsEverything", ("literal-lengths", "one-infer"), "rejects-everything"),
     PlantedBackend(f"{_MODULE}:FlushesSubnormals", ("same-content", "literal-lengths")),
     PlantedBackend("broken:zero-flag-ignored", sweep="zero-flag-ignored"),
-    PlantedBackend(f"{_MODULE}.process:DiesRatherThanRefuse", ("literal-lengths", "one-infer"), ends_process=True),
+    PlantedBackend(f"{_MODULE}.process:DiesRatherThanReject", ("literal-lengths", "one-infer"), ends_process=True),
 )
 SWEPT = tuple(planted.sweep for planted in PLANTED if planted.sweep)
 """The names of the planted backends of a sweep, in its footer and after `broken:`."""

@@ -149,7 +149,7 @@ def note_adapter_errors(results: Iterable[Result]) -> Iterator[str]:
     for name, number in raised.most_common():
         if name.isidentifier() and name != "Fault":  # which is the suite's own, about the protocol
             rows = f"{number:,} rows" if number > 1 else "one row"
-            yield f"the adapter raised {name} in {rows}; if the library rejects calls so, add it to `refusals`"
+            yield f"the adapter raised {name} in {rows}; if the library rejects calls so, add it to `rejections`"
 
 
 def note_resumed(results: Collection[Result]) -> Iterator[str]:

@@ -9,7 +9,7 @@ class AcmeReshape(FunctionAdapter):
     name, version = "acme-reshape", "2026"
     operations = ("AcmeReshape-1",)
     answers_special_zero = True
-    refusals = (ValueError,)
+    rejections = (ValueError,)
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
         if min(shape, default=0) < -1:

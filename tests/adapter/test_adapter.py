@@ -167,9 +167,9 @@ WRITTEN = {
     "a member of what has none": (
         "class It(Right):\n not_claimed = ('chain:long',)", "'chain:long', which is no facet; did you mean 'chain'?"),
     "mapped, the older word": ("class It(Right):\n mapped = ('special_zero',)", "is now `answers_special_zero`"),
-    "a bug for a refusal": ("class It(Right):\n refusals = (TypeError,)", "`refusals` names TypeError"),
-    "another bug": ("class It(Right):\n refusals = (ValueError, AttributeError)", "`refusals` names AttributeError"),
-    "more than everything": ("class It(Right):\n refusals = (BaseException,)", "`refusals` names BaseException"),
+    "a bug for a refusal": ("class It(Right):\n rejections = (TypeError,)", "`rejections` names TypeError"),
+    "another bug": ("class It(Right):\n rejections = (ValueError, AttributeError)", "names AttributeError"),
+    "more than everything": ("class It(Right):\n rejections = (BaseException,)", "`rejections` names BaseException"),
     "not_claimed without a comma": (
         "class It(Right):\n not_claimed = ('declared')",
         "`not_claimed` is 'declared'; write ('declared',), with the comma"),
@@ -177,12 +177,12 @@ WRITTEN = {
         "class It(Right):\n not_claimed = None",
         "`not_claimed` is None; write a tuple of names, or leave the line out"),
     "leaves_out, the older word": ("class It(Right):\n leaves_out = ('form',)", "`leaves_out` is now `not_claimed`"),
-    "a refusal without a comma": ("class It(Right):\n refusals = ValueError", "write (ValueError,), with the comma"),
+    "a refusal without a comma": ("class It(Right):\n rejections = ValueError", "write (ValueError,), with the comma"),
     "the text of a refusal": (
-        "class It(Right):\n refusals = ('ValueError',)", "`refusals` holds 'ValueError', which is no exception class"),
+        "class It(Right):\n rejections = ('ValueError',)", "holds 'ValueError', which is no exception class"),
     "an exception for a class": (
-        "class It(Right):\n refusals = (ValueError(),)", "`refusals` holds ValueError(), which is no exception class"),
-    "everything for a refusal": ("class It(Right):\n refusals = (Exception,)", "`refusals` names Exception"),
+        "class It(Right):\n rejections = (ValueError(),)", "holds ValueError(), which is no exception class"),
+    "everything for a refusal": ("class It(Right):\n rejections = (Exception,)", "`rejections` names Exception"),
 }  # fmt: skip
 
 

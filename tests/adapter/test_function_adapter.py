@@ -69,8 +69,8 @@ def test_a_library_may_name_its_own_refusal() -> None:
     class LibraryError(Exception):
         """An exception of a library."""
 
-    adapter = function(refusals=(LibraryError,), reshape=raising(LibraryError))
-    assert adapter.refusals == (LibraryError,)
+    adapter = function(rejections=(LibraryError,), reshape=raising(LibraryError))
+    assert adapter.rejections == (LibraryError,)
 
 
 # ── what a backend does to its surroundings ───────────────────────────────────────────────────────
@@ -123,7 +123,7 @@ def test_a_working_directory_that_is_gone_is_left(here: Path, tmp_path: Path) ->
 
 def test_a_right_file_works_by_its_path(command: Command, backend: Any) -> None:
     text = "from conformance.adapters.broken.base import Illegal, Unspecified, resolve\n"
-    text += "class It(Right):\n refusals = Illegal, Unspecified\n"
+    text += "class It(Right):\n rejections = Illegal, Unspecified\n"
     text += " def reshape(self, src, shape, special_zero):\n"
     text += "  return src.reshape(resolve(src.shape, shape, special_zero, True))"
     said = command.run(backend(text), "--operation", "Reshape-1").expect(0)

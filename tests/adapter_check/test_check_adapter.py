@@ -123,7 +123,7 @@ def test_a_product_of_32_bits_is_noted(tmp_path: Path, cli: Cli, answer: str) ->
 BROKEN = {
     "no version": ("    version = ''\n", "identity: mine has no version"),
     "nothing claimed": ("    operations = ()\n", "claims: no operation is claimed"),
-    "refusals not named": ("    refusals = (OSError,)\n", "rejection: [2, 3] → [7] is illegal, and came back as error"),
+    "rejections not named": ("    rejections = (OSError,)\n", "[2, 3] → [7] is illegal, and came back as error"),
     "divides by a 0 in shape": (
         "    def reshape(self, src, shape, special_zero):\n"
         "        6 % int(-np.prod(shape)) if -1 in shape else 0\n        return src.reshape(shape)\n",

@@ -116,7 +116,7 @@ def test_the_head_says_what_is_due_and_how_to_run_it(cli: Cli) -> None:
     script = cli("explain", "volume-too-small", "--backend", "torch").expect(0).out
     head = ast.get_docstring(ast.parse(script)) or ""
     assert "volume-too-small[StaticReshape-f32] on torch" in head
-    assert "a refusal: breaks same-volume" in head
+    assert "a rejection: breaks same-volume" in head
     assert "pip install torch" in head
 
 

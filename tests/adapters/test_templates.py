@@ -221,7 +221,7 @@ def test_javascript_may_be_async_and_names_its_refusals(plan: Plan, workshop: Wo
             ("function reshape(", "async function reshape("),
             (JS_ANSWER, f"  await new Promise(setImmediate);\n{JS_ANSWER}"),
             ("class Rejected extends Error", "class Rejected extends RangeError"),
-            ("REFUSALS = [Rejected]", "REFUSALS = [RangeError]"),
+            ("REJECTIONS = [Rejected]", "REJECTIONS = [RangeError]"),
         ),
     )  # fmt: skip
     rows = [*chosen(plan, "zero-copies", 5), *chosen(plan, "same-volume", 5)]

@@ -45,7 +45,6 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "wrong-filter": (["list", "rules", "defect"], "it filters findings"),
     "unknown-level": (["list", "rules", "shall"], "unknown document or level 'shall'"),
     "unknown-document": (["list", "rules", "staticoneapi"], "did you mean 'static-oneapi'"),
-    "document-of-development": (["explain", "static-2022"], "did you mean 'static-oneapi'?"),
     "explain-nothing": (["explain"], "say what to explain"),
     "explain-empty": (["explain", ""], "say what to explain"),
     "explain-unknown": (["explain", "one-infre"], "did you mean 'one-infer'"),

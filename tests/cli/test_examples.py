@@ -124,14 +124,14 @@ def test_the_reference_conforms_to_all_but_the_dialect(
     standings = cli(*words).expect(1).data["standings"]
     assert {s["document"] for s in standings if s["verdict"] != "conforms"} == {"acme-2026"}
     rows = {result.row: result for result in read(tmp_path / "results.jsonl").results}
-    assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["acme-2026"] == "fail"
-    assert rows["acme-refuses-seven-entries[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "pass"
+    assert rows["acme-rejects-seven-entries[StaticReshape-f32]"].verdicts["acme-2026"] == "fail"
+    assert rows["acme-rejects-seven-entries[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "pass"
 
 
 @pytest.mark.usefixtures("no_reports")
 def test_the_command_that_repeats_a_failure_names_the_folders(tmp_path: Path, cli: Cli) -> None:
     said = cli(
-        "run", "reference", "--suite", DIALECT, "-k", "acme-refuses-seven-entries", "--drawn-rows", 0, "--out", tmp_path
+        "run", "reference", "--suite", DIALECT, "-k", "acme-rejects-seven-entries", "--drawn-rows", 0, "--out", tmp_path
     )
     said.expect(1, out=f"conformance run reference --suite {DIALECT} -k")
 
@@ -176,16 +176,16 @@ def test_check_locks_a_case_past_a_largest_length(dialect: Path, cli: Cli) -> No
     add_longest(dialect)
     append(
         dialect / "cases" / "acme.yaml",
-        "  - id: acme-refuses-a-length-of-65536\n    rule: acme-longest\n    src: T[65536]\n    shape: [-1]\n"
+        "  - id: acme-rejects-a-length-of-65536\n    rule: acme-longest\n    src: T[65536]\n    shape: [-1]\n"
         '    special_zero: false\n    expect: {acme-2026: reject, "*": "T[65536]"}\n',
     )
     cli("check", "--suite", dialect, "--lock").expect(0)
 
 
 def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
-    said = cli("explain", "acme-refuses-seven-entries", "--suite", DIALECT).expect(0)
-    assert f"conformance run BACKEND --suite {DIALECT} -k acme-refuses-seven-entries" in said.out
-    assert f"pytest --adapter BACKEND --conformance-suite {DIALECT} -k acme-refuses" in said.out
+    said = cli("explain", "acme-rejects-seven-entries", "--suite", DIALECT).expect(0)
+    assert f"conformance run BACKEND --suite {DIALECT} -k acme-rejects-seven-entries" in said.out
+    assert f"pytest --adapter BACKEND --conformance-suite {DIALECT} -k acme-rejects" in said.out
     finding = cli("explain", "zero-past-the-rank", "--suite", DIALECT).expect(0)
     assert f" --suite {DIALECT}\n" in finding.out
 

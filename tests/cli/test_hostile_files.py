@@ -238,7 +238,7 @@ def test_a_message_of_a_backend_adds_no_case_to_what_is_shown(
     (tmp_path / "mine.py").write_text(PASTED, encoding="utf-8")
     command, *options = words.split()
     out = cli(command, "mine.py:Mine", "--isolation", "none", *options).expect(1).out
-    assert "  - id: refused-a-legal-call" in out
+    assert "  - id: rejected-a-legal-call" in out
     assert not re.search(r"^ *- id: pasted", out, re.MULTILINE)
 
 

@@ -106,7 +106,7 @@ def test_errors_of_the_adapter_are_counted_by_exception(command: Command) -> Non
     assert not any(number for standing in said.data["standings"] for number in standing["blames"].values())
     assert number
     (note,) = [note for note in said.data["notes"] if "KeyError" in note]
-    assert re.fullmatch(r"the adapter raised KeyError in [0-9]+ rows; .* `refusals`", note)
+    assert re.fullmatch(r"the adapter raised KeyError in [0-9]+ rows; .* `rejections`", note)
 
 
 def test_errors_of_the_adapter_do_not_say_that_a_backend_fails(command: Command) -> None:

@@ -75,7 +75,7 @@ ODD: dict[str, Callable[[Records], object]] = {
     "half of a character": lambda records: next(
         record for record in records if "diagnosis" in record
     ).update(diagnosis="\ud800 | b\n<!-- /counts -->"),
-    "a planted backend forgotten": lambda records: records[-1]["planted"].pop("DiesRatherThanRefuse"),
+    "a planted backend forgotten": lambda records: records[-1]["planted"].pop("DiesRatherThanReject"),
 }  # fmt: skip
 
 

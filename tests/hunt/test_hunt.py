@@ -266,7 +266,7 @@ def test_steps_with_chains_shrink_together() -> None:
 def test_the_command_prints_the_case_and_its_meaning(cli: Cli) -> None:
     words = ["hunt", "broken:last-infer-wins", "--examples", "2000", "--operation", "StaticReshape"]
     parts = (
-        "  - id: answered-an-illegal-call-one-infer\n    rule: one-infer\n    src: f16[]\n    shape: [-1, -1]\n",
+        "  - id: answered-an-illegal-call-one-infer\n    rule: one-infer\n    src: f32[]\n    shape: [-1, -1]\n",
         "static-graph-v0.9: illegal: one-infer",
         "one-infer: At most one entry of shape is -1.",
     )

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from conformance import FunctionAdapter
 class Bad(FunctionAdapter):
-    name, version, refusals = "bad", "1", (ValueError,)
+    name, version, rejections = "bad", "1", (ValueError,)
     def reshape(self, src, shape, special_zero):
         if src.shape == shape == ():
             child = subprocess.Popen(["sleep", "60"])

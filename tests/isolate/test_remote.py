@@ -20,14 +20,14 @@ AGAIN = "again alone in a fresh process", "alone in a fresh process, like the ro
 SOMETIMES = """
 import os
 from pathlib import Path
-from conformance.adapters.broken.process import DiesRatherThanRefuse
+from conformance.adapters.broken.process import DiesRatherThanReject
 
-class Sometimes(DiesRatherThanRefuse):
+class Sometimes(DiesRatherThanReject):
     def compile(self, graph):
         state = Path({state!r})
         calls = len(state.read_text()) if state.exists() else 0
         state.write_text("." * (calls + 1))
-        return super(DiesRatherThanRefuse, self).compile(graph) if calls == 1 else super().compile(graph)
+        return super(DiesRatherThanReject, self).compile(graph) if calls == 1 else super().compile(graph)
 """
 """Its second call is rejected, which is right. All others end the process."""
 BY_ADDRESS = '''
@@ -126,7 +126,7 @@ def test_a_program_outlives_its_process() -> None:
 
 
 def test_rows_of_a_case_that_die_alike(plan: Plan, fresh: Fresh) -> None:
-    dying = "conformance.adapters.broken.process:DiesRatherThanRefuse"
+    dying = "conformance.adapters.broken.process:DiesRatherThanReject"
     first, other = "two-infers", "two-infers-around-a-length"
     asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"][:5]
     assert [row.case.id for row in asked] == [first] * 3 + [other] * 2

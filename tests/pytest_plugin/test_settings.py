@@ -27,7 +27,7 @@ class Keeps(FunctionAdapter):
         if any(entry < -1 for entry in shape):
             raise ValueError('a negative length')
         return src.reshape(shape).copy()
-    refusals = (ValueError, IndexError)
+    rejections = (ValueError, IndexError)
 class Hangs(Keeps):
     name = 'hangs'
     def reshape(self, src, shape, special_zero):
@@ -219,8 +219,8 @@ def test_a_repeated_row_with_jobs(here: Path) -> None:
 def test_a_drawn_row_that_fails(here: Path) -> None:
     options = (*HERE, "--conformance-suite", ".", "-vv", "--conformance-out", "out", "--drawn-rows", "60")
     done = Done(here, *options, adapter="broken:zero-flag-ignored")
-    done.says("a drawn row failed: drawn-0-", "refused at run: zero-empties")
-    done.says("- id: refused-a-legal-call-zero-copies", "- id: wrong-dims-zero-copies")
+    done.says("a drawn row failed: drawn-0-", "rejected at run: zero-empties")
+    done.says("- id: rejected-a-legal-call-zero-copies", "- id: wrong-dims-zero-copies")
     assert done.code != 0
     evidence = read(here / "out" / "results.jsonl")
     assert evidence.header["drawn"] == {"seed": 0, "calls": 60}

@@ -276,7 +276,7 @@ def test_each_cause_and_each_direction_is_explained() -> None:
 def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> None:
     right, wrong = command.folder / "right", command.folder / "wrong"
     command.run("reference", out=right).expect(0)
-    command.run("broken:refuses-everything", out=wrong).expect(1)
+    command.run("broken:rejects-everything", out=wrong).expect(1)
     few = ("--suite", command.folder)
     command("diff", right, wrong, *few).expect(1, out="✗ worse")
     command("diff", wrong, right, *few).expect(0)

@@ -15,7 +15,6 @@ from conformance.cli.main import main
 from conformance.cli.run_summary import data_of, show
 from conformance.model import BLAMES, Array, KnownFault
 from conformance.model.verdicts import SEVERITIES, say_severity
-from conformance.plan.rows import Plan
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FinishedRun
@@ -23,7 +22,7 @@ from conformance.report.values import ShownElements, format_number, show_element
 from conformance.verdict.cause import Cause
 from conformance.verdict.failure_kinds import group_failures, sort_failures
 
-from ..builders import Right, Wrong, finish_run, plan_as_bundled, write_suite
+from ..builders import FOUR_CASES, Right, Wrong, finish_run, plan_as_bundled, write_suite
 from .page import Page
 from .shown_numbers import read_first_failures
 
@@ -233,19 +232,29 @@ def test_bits_are_decoded(type_: str, bits: int, number: str) -> None:
     assert format_number(type_, bits) == number
 
 
-class RefusesAll(Right):
+class RejectsAll(Right):
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
         raise ValueError("no")
 
 
-def test_kinds_with_one_title_differ_in_the_summary(plan: Plan, tmp_path: Path) -> None:
-    """Without a known cause, refused legal calls that the text decides are apart from those of our rulings."""
-    run = finish_run(plan, RefusesAll(), tmp_path)
+REVERSED = """  - id: reversed
+    rule: layout-is-no-content
+    src: T[2, 3]
+    shape: [6]
+    special_zero: false
+    layout: reversed
+    expect: T[6]
+"""
+
+
+def test_kinds_with_one_title_differ_in_the_summary(tmp_path: Path) -> None:
+    """Without a known cause, rejected legal calls that the text decides are apart from those of our rulings."""
+    run = finish_run(plan_as_bundled(tmp_path / "suite", FOUR_CASES + REVERSED), RejectsAll(), tmp_path)
     summary = markdown.render(replace(run, conclusion=replace(run.conclusion, causes={})))
-    titles = ["refused a legal call (breaks the text)", "refused a legal call (breaks only our ruling)"]
+    titles = ["rejected a legal call (breaks the text)", "rejected a legal call (breaks only our ruling)"]
     for start, end in (("- ", ", "), ("## ✗ ", ": ")):
         assert re.findall(rf"^{start}rejects a legal call: (.*){end}\d+ tests", summary, re.MULTILINE) == titles
     to_fix = report_page.render(run).partition("What to fix")[2].partition("</ul>")[0]
-    assert re.findall(r"refused a legal call</bdi></a>: .*?<span class=sub>(breaks [\w ]+)</span>", to_fix) == [
+    assert re.findall(r"rejected a legal call</bdi></a>: .*?<span class=sub>(breaks [\w ]+)</span>", to_fix) == [
         "breaks the text", "breaks only our ruling",
     ]  # fmt: skip

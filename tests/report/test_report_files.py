@@ -257,7 +257,7 @@ def test_some_failures_are_told_in_full_the_rest_in_a_line() -> None:
     rejected = Outcome("rejected", stage="run", message="no")
     rows = tuple(row for row in plan_of(suite).rows if row.type == "f32" and row.operation == "StaticReshape")
     plan = Plan(suite, rows)
-    more: Any = ((rejected,), 0, "refused a legal call", "no")
+    more: Any = ((rejected,), 0, "rejected a legal call", "no")
     results = tuple(Result(row.id, dict.fromkeys(row.documents, "fail"), *more) for row in rows)
     claims = AnswersZero().claims
     header = header_of(plan.suite, AnswersZero().identity, claims, Target(), "reference")
@@ -273,7 +273,7 @@ def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
     html = WRITERS["page"](*answers)
     label = re.search(r'<svg class=pic[^>]*aria-label="([^"]*)"', html)
     assert label is not None
-    assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a refusal; got 0, 3"
+    assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a rejection; got 0, 3"
 
 
 def test_a_failure_against_our_ruling_says_why_we_ruled_so(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_sharing_memory_with_src_is_no_fault() -> None:
     ("outcome", "kind", "name", "words"),
     [
         (OUTCOMES["tensor"], "illegal", "answered an illegal call", "f32[6], though the call breaks one-infer"),
-        (OUTCOMES["rejected"], "legal", "refused a legal call", "refused at run: no"),
+        (OUTCOMES["rejected"], "legal", "rejected a legal call", "rejected at run: no"),
         (OUTCOMES["unsupported"], "legal", "unsupported", "chain"),
         (OUTCOMES["crash"], "illegal", "crash", "SIGSEGV"),
         (OUTCOMES["timeout"], "unspecified", "timeout", "20 s"),

@@ -51,12 +51,12 @@ def refuse(answer: Any, call: int, _: float) -> Any:
 
 
 @pytest.mark.parametrize(("act", "said"), [
-    (refuse, "refused at run: 0 calls, at call 65,536"),
+    (refuse, "rejected at run: 0 calls, at call 65,536"),
     (lambda answer, call, _: answer if call < 700 else 0 * abs(answer), "all zero: 6 of 6 elements differ"),
     (lambda answer, call, _: answer if call != 2 else 0 * abs(answer), "all zero: 6 of 6 elements differ"),
     (lambda answer, call, _: answer if call % 2 else 0 * abs(answer), "all zero: 6 of 6 elements differ"),
-    (lambda answer, call, _: refuse(answer, 65536 if call == 2 else 1, 0), "refused at run: 0 calls, at call 2"),
-    (lambda answer, call, _: refuse(answer, 65536 if call > 1 else 1, 0), "refused at run: 0 calls, at call 2"),
+    (lambda answer, call, _: refuse(answer, 65536 if call == 2 else 1, 0), "rejected at run: 0 calls, at call 2"),
+    (lambda answer, call, _: refuse(answer, 65536 if call > 1 else 1, 0), "rejected at run: 0 calls, at call 2"),
     (lambda answer, call, _: answer[:5] if call == 1 else answer, "answered [5], due is [6], at call 1"),
 ])  # fmt: skip
 def test_the_first_call_that_differs_is_judged(act: Callable[[Any, int, float], Any], said: str) -> None:
@@ -129,8 +129,8 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.mark.parametrize(("backend", "calls", "detail"), [
-    ("Bent", 65600, None), ("Tires", 5000, "refused at run: enough, at call 5,000"),
-    ("StumblesOnce", 2, "refused at run: busy, at call 2"),
+    ("Bent", 65600, None), ("Tires", 5000, "rejected at run: enough, at call 5,000"),
+    ("StumblesOnce", 2, "rejected at run: busy, at call 2"),
     ("LosesOnce", 2, f"all zero: {FIRST_LOST}, at call 2"),
 ])  # fmt: skip
 def test_a_worker_makes_many_calls_for_one_request(

@@ -30,6 +30,7 @@ from conformance.plan.rows import Plan, Row, drawn_number, has_many_elements, pl
 from conformance.report.verify import verify
 from conformance.run.row import run
 from conformance.runner.drawn_run import DrawnRun
+from conformance.runner.fresh_calls import FreshCalls
 from conformance.runner.run_suite import RunRequest, check_backend, run_suite
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge
@@ -59,7 +60,7 @@ def many() -> list[Row]:
     """Rows of combinations, and random ones."""
     drawer = Drawer(SUITE.spec, EVERYTHING)
     whole = count_drawn_rows()
-    numbers = sorted({*range(0, whole, 5), *range(FIRST_SEQUENCE, whole, SEQUENCE_EVERY), *range(whole, whole + 300)})
+    numbers = sorted({*range(0, whole, 4), *range(FIRST_SEQUENCE, whole, SEQUENCE_EVERY), *range(whole, whole + 300)})
     return [row for number in numbers if (row := drawer.row(0, number))]
 
 
@@ -263,7 +264,8 @@ def test_one_more_backend_finds_the_small_cases_of_a_run(select: str | None) -> 
         opened.append(FailsAlways())
         return opened[-1]
 
-    written = [result.case for _, result in drawn.run(call, open_another) if result]
+    fresh = FreshCalls(adapter, open_another, EVERYTHING, drawn.notes.append)
+    written = [result.case for _, result in drawn.run(call, fresh) if result]
     assert len(written) > 1
     assert all(written)
     assert len(opened) == 1

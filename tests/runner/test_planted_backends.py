@@ -68,7 +68,7 @@ def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
     """Each is caught by the rule that it breaks: what it may pass, it passes."""
     plan = builders.plan_of_cases(tmp_path)
     caught = planted_backends.count_failures(plan, "worker", Limits())
-    assert list(caught) == [*NAMES, "DiesRatherThanRefuse"]
+    assert list(caught) == [*NAMES, "DiesRatherThanReject"]
     assert all(caught.values())
     assert planted.find_uncaught((), caught) == ()
     caught = planted_backends.count_failures(plan, "none", Limits())

@@ -116,7 +116,7 @@ def test_a_rule_names_the_backends_that_fail_it_worst_first(runs: Runs) -> None:
 
 def test_what_documents_leave_open_is_shown_for_each_backend(runs: Runs) -> None:
     line = lines(render(runs), "observed")["copies-past-rank"]
-    assert "refused at run" in line
+    assert "rejected at run" in line
     assert "zero-past-rank" in line
     assert 'data-s="disagreements' in line
 

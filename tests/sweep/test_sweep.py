@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter import node_calls
-from conformance.adapters.broken import LastInferWins, RefusesEverything, StridesIgnored
+from conformance.adapters.broken import LastInferWins, RejectsEverything, StridesIgnored
 from conformance.adapters.reference import Reference
 from conformance.hunt.write_case import call_case, case_text
 from conformance.load.cases import with_cases
@@ -147,7 +147,7 @@ def test_nothing_of_a_type_that_is_left_out_is_claimed(spec: Spec) -> None:
 
 
 def test_a_shape_that_arrives_has_a_rank_of_its_own(spec: Spec) -> None:
-    adapter = RefusesEverything()
+    adapter = RejectsEverything()
     adapter.claims = Claims(("DynamicReshape-1",), ("rank:1",))
     verdicts = swept(spec, adapter, Domain(0, 1, 0, -2, 1), operations=["DynamicReshape-1"]).verdicts
     assert {verdict for counts in verdicts.values() for verdict, number in counts.items() if number} == {"not claimed"}

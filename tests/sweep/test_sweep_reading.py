@@ -46,7 +46,7 @@ WRONG = [
     (-2, ("failures", 0, "size", 2), 1),
     (-2, ("failures", 0, "calls"), None),
     (-2, ("failures", 0, "verdicts"), {"static-graph-v0.9": []}),
-    (-1, ("planted", "refuses-everything"), -3),
+    (-1, ("planted", "rejects-everything"), -3),
     (-1, ("planted",), None),
     (-1, ("seconds",), float("nan")),
     (-1, ("seconds",), "1"),

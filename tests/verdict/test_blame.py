@@ -28,7 +28,7 @@ def test_a_rejection_on_a_premise_of_ours(name: str, rule: str) -> None:
     results = {row.id: Result(row.id, dict.fromkeys(row.documents, PASS), (Outcome("tensor"),)) for row in rows}
     (row,) = (row for row in bundled_plan().rows if row.id == name)
     outcomes = tuple(Outcome("rejected", stage="run") for _ in row.case.steps)
-    result = Result(name, dict.fromkeys(row.documents, FAIL), outcomes, 0, "refused a legal call")
+    result = Result(name, dict.fromkeys(row.documents, FAIL), outcomes, 0, "rejected a legal call")
     blamer = Blamer(bundled_plan().suite.spec.rules, [*rows, row], {**results, name: result})
     for document in row.documents:
         blamed = blamer.blame(row, result, document)
@@ -59,7 +59,7 @@ def test_a_crash_on_an_illegal_call_breaks_the_same_ruling_alone() -> None:
     (result,) = run([row], FAULTS["crashes on two -1"]())
     blamer = Blamer(bundled_plan().suite.spec.rules, [row], {row.id: result})
     blamed = [blamer.blame(row, result, document) for document in row.documents]
-    assert {each and each.premise.rule for each in blamed} == {"refuse-illegal-calls"}
+    assert {each and each.premise.rule for each in blamed} == {"reject-illegal-calls"}
 
 
 @pytest.mark.parametrize(

@@ -179,8 +179,8 @@ EXPECTED: Mapping[str, Expected] = {
     # Illegal calls that are answered: whoever forbids the call in any words forbids it.
     "first-infer-wins": everywhere(FORBIDDEN, "one-infer"),
     # That no call ends the process is our ruling.
-    "crashes on two -1": everywhere(RULING, "refuse-illegal-calls"),
-    "crashes on another volume": everywhere(RULING, "refuse-illegal-calls"),
+    "crashes on two -1": everywhere(RULING, "reject-illegal-calls"),
+    "crashes on another volume": everywhere(RULING, "reject-illegal-calls"),
     "any-negative-infers": everywhere(FORBIDDEN, "lower-bound") | {ONEAPI: due(RULING, "lower-bound")},
     "answers a literal 0 beside -1": only((GRAPH, SPEC), FORBIDDEN, "zero-meets-infer"),
     # Where the pair is not forbidden, the length of the 0 is settled all the same.

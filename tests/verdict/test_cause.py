@@ -14,7 +14,7 @@ from ..builders import Command, mini
 BACKEND = "broken:zero-flag-ignored"
 """It takes a 0 as a length even where it should copy. Its version is 1."""
 COPIES = "special_zero and any(n == 0 and i < len(src) and src[i] != 0 for i, n in enumerate(shape))"
-REFUSED = "refused a legal call"
+REFUSED = "rejected a legal call"
 
 
 def fault(
