@@ -58,6 +58,28 @@ class Blamed(NamedTuple):
 Broken = tuple[Blame, Premise]
 
 
+class _Failing(NamedTuple):
+    """A step of a row that fails in one document."""
+
+    row: Row
+    at: int
+    document: str
+    result: Result
+    outcome: Outcome
+    meaning: Meaning
+    diagnosis: str | None
+    conditions: Set[str]
+    """The keys of the smallest known case that fails so; `steps` if it takes earlier calls."""
+
+    @property
+    def place(self) -> tuple[Row, int, str]:
+        return self.row, self.at, self.document
+
+    @property
+    def answers_illegal_call(self) -> bool:
+        return self.meaning.kind == "illegal" and self.outcome.kind == "tensor" and not self.outcome.faults
+
+
 class Blamer:
     """Blames failures under the rules of a specification."""
 
@@ -77,51 +99,52 @@ class Blamer:
         """Return the sentence that a failure breaks; None if nothing fails there, or only the adapter does."""
         if result.verdicts.get(document) not in BAD:
             return None
-        at = failing_step(row, result, document)
-        outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
-        if outcome.kind in ("error", "none"):
+        failing = _failing(row, result, document)
+        if failing.outcome.kind in ("error", "none"):
             return None
-        return Blamed(*self._blame(row, at, result, document), severity_of(outcome, meaning.kind))
+        return Blamed(*self._blame(failing), severity_of(failing.outcome, failing.meaning.kind))
 
-    def _blame(self, row: Row, at: int, result: Result, document: str) -> Broken:
-        conditions = _conditions_of(row, at, result)
-        if "concurrent" in conditions:  # no document speaks of programs that run at the same time
+    def _blame(self, failing: _Failing) -> Broken:
+        outcome, kind = failing.outcome, failing.meaning.kind
+        if "concurrent" in failing.conditions:  # no document speaks of programs that run at the same time
             return _ruling(ALONE)
-        outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
-        diagnosis = _diagnosis_in(row, at, result, meaning)
-        if diagnosis and diagnosis.endswith(UNCLAIMED):  # nothing obliges the backend to take the call
-            return _ruling(MUST_REJECT)
-        if result.went_right_alone or ("steps" in conditions and self._goes_right_alone(row, result)):
+        if failing.diagnosis and failing.diagnosis.endswith(UNCLAIMED):
+            return _ruling(MUST_REJECT)  # nothing obliges the backend to take the call
+        if self._goes_right_alone(failing):
             return _ruling(ALONE)
+        if failing.answers_illegal_call:
+            return self._blame_illegal_answer(failing)
         if outcome.faults or outcome.kind == "tensor":
-            if meaning.kind == "illegal" and not outcome.faults:
-                return self._blame_illegal_answer(row, at, document, outcome, meaning)
-            return self._blame_answer(row, at, document, outcome, meaning, diagnosis, conditions)
-        if meaning.kind == "legal" and not meaning.rules:
-            return self._blame_no_answer(row, at, document)
-        unmet = [] if meaning.kind == "illegal" else self._never_met(row, at, document)
+            return self._blame_answer(failing)
+        if kind == "legal" and not failing.meaning.rules:
+            return self._blame_no_answer(failing)
+        unmet = [] if kind == "illegal" else self._never_met(failing)
         return _ruling(unmet[0].rule if unmet else MUST_REJECT)
 
     def broken_rules(self, row: Row, result: Result) -> frozenset[str]:
         """Return the rules that a result breaks in every document in which it fails, waived or not."""
         by_document = []
         for document in (document for document, verdict in result.verdicts.items() if verdict in (FAIL, WAIVED)):
-            at = failing_step(row, result, document)
-            outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
-            if meaning.kind == "illegal" and outcome.kind == "tensor" and not outcome.faults:
-                by_document.append(frozenset(meaning.rules))
-            else:
-                diagnosis = _diagnosis_in(row, at, result, meaning)
-                by_document.append(frozenset(self._broken(row, at, document, outcome, diagnosis)))
+            failing = _failing(row, result, document)
+            rules = failing.meaning.rules if failing.answers_illegal_call else self._broken(failing)
+            by_document.append(frozenset(rules))
         return frozenset.intersection(*by_document) if by_document else frozenset()
 
-    def _blame_illegal_answer(self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning) -> Broken:
+    def _goes_right_alone(self, failing: _Failing) -> bool:
+        """Ask whether the failure takes earlier calls; where no single call was tried, the case says it."""
+        if failing.result.went_right_alone or "steps" not in failing.conditions:
+            return failing.result.went_right_alone
+        if failing.row.operation not in self._called_alone:
+            return failing.row.case.rule == ALONE
+        return _way_of_failing(failing.row, failing.result) not in self._failing_alone
+
+    def _blame_illegal_answer(self, failing: _Failing) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
-        copies_another_index = self._copies_another_index(row, at, document, outcome.dims or ())
-        broken = self._strongest([SAME_INDEX] if copies_another_index else meaning.rules, document)
+        names = [SAME_INDEX] if self._copies_another_index(failing) else failing.meaning.rules
+        broken = self._strongest(names, failing.document)
         if broken.authority == "our ruling":
             return _RULING, broken
-        step = row.case.steps[at]
+        step = failing.row.case.steps[failing.at]
         if self.rules[broken.rule].ensures:  # it is about a volume
             if not (step.src and all(step.shapes)):
                 return _ruling(_EMPTY_PRODUCT)  # only our ruling gives a tensor without dimensions a volume
@@ -129,61 +152,50 @@ class Blamer:
                 return _ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
         return _FORBIDDEN, broken
 
-    def _blame_answer(
-        self, row: Row, at: int, document: str, outcome: Outcome, meaning: Meaning, diagnosis: str | None,
-        conditions: Set[str],
-    ) -> Broken:  # fmt: skip
+    def _blame_answer(self, failing: _Failing) -> Broken:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
-        broken = self._strongest(self._broken(row, at, document, outcome, diagnosis), document)
-        if meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
+        broken = self._strongest(self._broken(failing), failing.document)
+        if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
             return _RULING, broken
-        needed = []
+        needed, conditions, diagnosis = [], failing.conditions, failing.diagnosis
         if diagnosis not in _OF_FORM:  # layouts and earlier nodes decide which elements are due
             needed += [_LAYOUT] * (not conditions.isdisjoint(("layout", "dst_strides")))
             needed += [_NODES] * ("chain" in conditions)
         needed += [_LAYOUT] * ("shape_step" in conditions and diagnosis != "wrong type")
-        return _weakest([broken, *self._premises(needed, document)])
+        return _weakest([broken, *self._premises(needed, failing.document)])
 
-    def _blame_no_answer(self, row: Row, at: int, document: str) -> Broken:
+    def _blame_no_answer(self, failing: _Failing) -> Broken:
         """Blame a legal call without an answer.
 
         If the backend meets a need of the call in no call at all, that is its fault, whatever else the call needs.
         Otherwise the weakest premise decides; among equals, the need that the backend meets least.
         """
-        needs = self._never_met(row, at, document) or self.needs.of_call(row, at, document)
-        least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(row.operation, need))
-        return _weakest(self._premises([need.rule for need in least_met_first], document))
+        operation = failing.row.operation
+        needs = self._never_met(failing) or self.needs.of_call(*failing.place)
+        least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(operation, need))
+        return _weakest(self._premises([need.rule for need in least_met_first], failing.document))
 
-    def _goes_right_alone(self, row: Row, result: Result) -> bool:
-        """Ask whether no single call of the operation fails in the way of a row; without any, the case says it."""
-        if row.operation not in self._called_alone:
-            return row.case.rule == ALONE
-        return _way_of_failing(row, result) not in self._failing_alone
-
-    def _never_met(self, row: Row, at: int, document: str) -> list[Need]:
+    def _never_met(self, failing: _Failing) -> list[Need]:
         """Return the needs of a call that bind in the document, and that the backend meets in no call at all."""
-        needs = (need for need in self.needs.of_call(row, at, document) if self._premises([need.rule], document))
-        return [need for need in needs if self.needs.is_never_met(row.operation, need)]
+        needs = (n for n in self.needs.of_call(*failing.place) if self._premises([n.rule], failing.document))
+        return [need for need in needs if self.needs.is_never_met(failing.row.operation, need)]
 
-    def _broken(self, row: Row, at: int, document: str, outcome: Outcome, diagnosis: str | None) -> list[str]:
+    def _broken(self, failing: _Failing) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""
-        due = meaning_in(row, at, document).dst
-        if diagnosis == "wrong dims" and outcome.dims is not None and due is not None:
-            if _is_of_earlier_step(row, at, document, outcome):
-                return [ALONE]
-            return list(self._rules_of_dims(row, at, document, outcome.dims, due))
+        outcome, diagnosis = failing.outcome, failing.diagnosis
+        if diagnosis == "wrong dims" and outcome.dims is not None and failing.meaning.dst is not None:
+            return [ALONE] if _is_of_earlier_step(failing) else [*self._rules_of_dims(failing, outcome.dims)]
         if outcome.kind in NO_ANSWER and not outcome.faults:
-            return list(dict.fromkeys(entry.rule for entry in entries_of(row, at, document)[1] if entry.rule))
+            return list(dict.fromkeys(entry.rule for entry in entries_of(*failing.place)[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))
         rules = [rule for name in names for rule in self.broken_by.get(name, ())]
         # no rule lists every way in which elements are wrong, such as memory around src that was read
         return rules or (list(self.broken_by["wrong elements"]) if diagnosis and outcome.kind == "tensor" else [])
 
-    def _rules_of_dims(
-        self, row: Row, at: int, document: str, got: Sequence[int], due: Sequence[int | None]
-    ) -> Iterator[str]:
+    def _rules_of_dims(self, failing: _Failing, got: Sequence[int]) -> Iterator[str]:
         """Yield the rules that say what the wrong lengths of an answer should be."""
-        src, entries = entries_of(row, at, document)
+        due = failing.meaning.dst or ()
+        src, entries = entries_of(*failing.place)
         if len(got) != len(due) or len(entries) != len(got):
             yield SAME_RANK
             return
@@ -193,10 +205,12 @@ class Blamer:
         for k in fixed if fixed and keeps_volume else wrong:  # an inferred length follows others
             if entries[k].source is None:
                 yield entries[k].rule or SAME_RANK
-            elif len(row.case.steps[at].shapes) > 1:
+            elif "chain" in failing.conditions:
                 yield _NODES  # it is copied from a tensor that no document speaks of
+            elif self._is_of_another_index(failing.row, k, got[k], src):
+                yield SAME_INDEX
             else:
-                yield SAME_INDEX if self._is_of_another_index(row, k, got[k], src) else entries[k].rule or SAME_RANK
+                yield entries[k].rule or SAME_RANK
         if not wrong and min(got, default=0) < 0:
             yield _NO_NEGATIVE
 
@@ -206,9 +220,10 @@ class Blamer:
             return False
         return length in (*src[:k], *src[k + 1 :]) and length not in src[k : k + 1]
 
-    def _copies_another_index(self, row: Row, at: int, document: str, got: Sequence[int]) -> bool:
+    def _copies_another_index(self, failing: _Failing) -> bool:
         """Ask whether an answer is right, except that zeros copy dimensions of another index than their own."""
-        src, entries = entries_of(row, at, document)
+        row, got = failing.row, failing.outcome.dims or ()
+        src, entries = entries_of(*failing.place)
         if len(got) != len(entries) or volume_of(tuple(got)) != volume_of(src):
             return False
         copied = [k for k, entry in enumerate(entries) if entry.source is not None]
@@ -286,12 +301,18 @@ def failing_step(row: Row, result: Result, document: str) -> int:
     return next((at for at in (result.step, *others) if may_fail(at)), result.step)
 
 
+def _failing(row: Row, result: Result, document: str) -> _Failing:
+    at = failing_step(row, result, document)
+    outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
+    diagnosis = _diagnosis_in(row, at, result, meaning)
+    return _Failing(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
+
+
 def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
     return row.operation, result.diagnosis, row.steps[result.step].meanings[0].meaning.rules
 
 
 def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
-    """Return the keys of the smallest known case that fails like a row; `steps` if it takes earlier calls."""
     if result.case and not result.went_right_alone:
         return {*_KEYS.findall(result.case)}
     step = row.case.steps[at]
@@ -312,8 +333,9 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
     return wrong.name if wrong else diagnosis
 
 
-def _is_of_earlier_step(row: Row, at: int, document: str, outcome: Outcome) -> bool:
+def _is_of_earlier_step(failing: _Failing) -> bool:
     """Ask whether an answer has the dims due for an earlier step of the same program, or for its shape and this src."""
+    (row, at, document), outcome = failing.place, failing.outcome
     earlier = earlier_steps(row, at)
     if any(meaning_in(row, k, document).dst == outcome.dims for k in earlier):
         return True

@@ -237,19 +237,12 @@ class RejectsAll(Right):
         raise ValueError("no")
 
 
-REVERSED = """  - id: reversed
-    rule: layout-is-no-content
-    src: T[2, 3]
-    shape: [6]
-    special_zero: false
-    layout: reversed
-    expect: T[6]
-"""
+REVERSED = FOUR_CASES.replace("{id: turns, ", "{id: turns, layout: reversed, ")
 
 
 def test_kinds_with_one_title_differ_in_the_summary(tmp_path: Path) -> None:
     """Without a known cause, rejected legal calls that the text decides are apart from those of our rulings."""
-    run = finish_run(plan_as_bundled(tmp_path / "suite", FOUR_CASES + REVERSED), RejectsAll(), tmp_path)
+    run = finish_run(plan_as_bundled(tmp_path / "suite", REVERSED), RejectsAll(), tmp_path)
     summary = markdown.render(replace(run, conclusion=replace(run.conclusion, causes={})))
     titles = ["rejected a legal call (breaks the text)", "rejected a legal call (breaks only our ruling)"]
     for start, end in (("- ", ", "), ("## ✗ ", ": ")):

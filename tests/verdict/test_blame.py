@@ -81,6 +81,38 @@ def test_wrong_elements_of_any_kind_break_the_content(diagnosis: str) -> None:
     assert blamer.broken_rules(row, wrong) == {"same-content"}
 
 
+SMALLER = """  - id: wrong-dims-zero-copies
+    rule: zero-copies
+    src: f32[2, 3]
+    shape: [0, 3]
+    special_zero: true
+    expect: f32[2, 3]
+"""
+NEEDS_LAYOUT = SMALLER.replace("    expect", "    layout: transposed\n    expect")
+
+
+@pytest.mark.parametrize(("case", "rule"), [(SMALLER, "same-content"), (NEEDS_LAYOUT, "layout-is-no-content")])
+def test_what_the_smallest_case_lacks_excuses_no_failure(case: str, rule: str) -> None:
+    """A drawn row has a layout by chance; only if its smallest case has one, too, is it needed to fail."""
+    (row,) = (each for each in bundled_plan().rows if each.id == "transposed-src-regroups[StaticReshape-f32]")
+    dst = row.case.steps[0].shapes[0]
+    outcome = Outcome("tensor", "f32", dst)
+    wrong = Result(row.id, dict.fromkeys(row.documents, FAIL), (outcome,), 0, "wrong elements", case=case)
+    blamed = Blamer(bundled_plan().suite.spec.rules).blame(row, wrong, "static-spec-v0.9")
+    assert blamed
+    assert blamed.premise.rule == rule
+
+
+def test_a_rejection_in_a_run_of_few_rows_is_about_its_call() -> None:
+    """A run that answers nothing shows no more of a type than of any other property of its calls."""
+    (row,) = (each for each in bundled_plan().rows if each.id == "swaps-two-lengths[StaticReshape-f16]")
+    outcome = Outcome("rejected", stage="run")
+    wrong = Result(row.id, dict.fromkeys(row.documents, FAIL), (outcome,), 0, "rejected a legal call")
+    blamed = Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong}).blame(row, wrong, "static-spec-v0.9")
+    assert blamed
+    assert blamed.premise.rule == "literal-lengths"
+
+
 def test_of_several_broken_rules_the_strongest_is_blamed() -> None:
     """One sentence that forbids a call is enough, whatever our rulings say of it too."""
     (row,) = (each for each in bundled_plan().rows if each.id == "an-open-node-excuses-no-volume[StaticReshape-f32]")
