@@ -91,7 +91,7 @@ class Blamer:
         rows, results = list(rows), results or {}
         self.needs = Needs(rules.values(), rows, results)
         single = [(row, results[row.id]) for row in rows if len(row.case.steps) == 1 and row.id in results]
-        self._called_alone = {row.operation for row, result in single if result.outcome.kind != "none"}
+        self._called_alone = any(result.outcome.kind != "none" for _, result in single)
         self._failing_alone = {_way_of_failing(row, result) for row, result in single if result.is_failure}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
@@ -134,7 +134,7 @@ class Blamer:
         """Ask whether the failure takes earlier calls; where no single call was tried, the case says it."""
         if failing.result.went_right_alone or "steps" not in failing.conditions:
             return failing.result.went_right_alone
-        if failing.row.operation not in self._called_alone:
+        if not self._called_alone:
             return failing.row.case.rule == ALONE
         return _way_of_failing(failing.row, failing.result) not in self._failing_alone
 
@@ -309,7 +309,7 @@ def _failing(row: Row, result: Result, document: str) -> _Failing:
 
 
 def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
-    return row.operation, result.diagnosis, row.steps[result.step].meanings[0].meaning.rules
+    return result.diagnosis, row.steps[result.step].meanings[0].meaning.rules
 
 
 def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
