@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from conformance.model import BLAMES, FAIL, PASS, Outcome, Result
+from conformance.model import BLAMES, FAIL, PASS, Outcome, OutcomeKind, Result
 from conformance.run.row import run
 from conformance.selfcheck.mutants import broken_backends
 from conformance.verdict.blame import Blamer
@@ -99,6 +99,28 @@ def test_what_the_smallest_case_lacks_excuses_no_failure(case: str, rule: str) -
     outcome = Outcome("tensor", "f32", dst)
     wrong = Result(row.id, dict.fromkeys(row.documents, FAIL), (outcome,), 0, "wrong elements", case=case)
     blamed = Blamer(bundled_plan().suite.spec.rules).blame(row, wrong, "static-spec-v0.9")
+    assert blamed
+    assert blamed.premise.rule == rule
+
+
+@pytest.mark.parametrize(("alone", "rule"), [("tensor", "lower-bound"), ("rejected", "each-call-alone")])
+def test_what_a_single_call_does_too_takes_no_earlier_call(alone: OutcomeKind, rule: str) -> None:
+    """-2 taken for -1 where -1 was called before: a library may do so without any call before it."""
+    names = (
+        "minus-two-where-minus-one-was-is-rejected[DynamicReshape-1-f32-s32]",
+        "minus-two-on-one-element[StaticReshape-f32]",
+    )
+    later, single = (next(row for row in bundled_plan().rows if row.id == name) for name in names)
+    answer, wrong = Outcome("tensor", "f32", (2, 3)), "answered an illegal call"
+    results = {
+        later.id: Result(later.id, dict.fromkeys(later.documents, FAIL), (answer,) * len(later.steps), 1, wrong),
+        single.id: Result(single.id, dict.fromkeys(single.documents, PASS), (Outcome("rejected", stage="run"),)),
+    }
+    if alone == "tensor":
+        verdicts = dict.fromkeys(single.documents, FAIL)
+        results[single.id] = Result(single.id, verdicts, (Outcome("tensor", "f32", (4,)),), 0, wrong)
+    blamer = Blamer(bundled_plan().suite.spec.rules, [later, single], results)
+    blamed = blamer.blame(later, results[later.id], later.documents[0])
     assert blamed
     assert blamed.premise.rule == rule
 
