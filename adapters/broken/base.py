@@ -110,7 +110,7 @@ class PlantedCall(NamedTuple):
         return self.program.graph.src.strides
 
 
-class Run(NamedTuple):
+class ProgramRun(NamedTuple):
     """One run of a program."""
 
     program: Broken
@@ -188,7 +188,7 @@ class Broken(Reference):
 
     def run(self, src: Tensor, shapes: tuple[Tensor, ...], may_overwrite: bool) -> Answer:
         self.in_place = may_overwrite
-        return self.execute(Run(self, src, shapes, may_overwrite))
+        return self.execute(ProgramRun(self, src, shapes, may_overwrite))
 
     def settle(self, stage: str, nodes: tuple[Node, ...], dims: Dims, shapes: tuple[Tensor, ...]) -> Dims:
         _HERE.first, _HERE.position = dims, -1
@@ -223,11 +223,11 @@ class Broken(Reference):
         return dst
 
     @staticmethod
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         return run.answer()
 
     @staticmethod
-    def move(run: Run, dst: Dims) -> Answer:
+    def move(run: ProgramRun, dst: Dims) -> Answer:
         return run.move(dst)
 
 
@@ -274,9 +274,9 @@ change_dims = Seam[Callable[[PlantedCall, Dims], Dims]]("change")
 """Takes the call of one node and the right dims of dst, and returns others; may raise Illegal."""
 accept_declared = Seam[Callable[[Declared, tuple[int | None, ...]], bool]]("agrees")
 """Takes what is declared of dst and its dims, and returns whether they agree."""
-execute_run = Seam[Callable[[Run], Any]]("execute")
+execute_run = Seam[Callable[[ProgramRun], Any]]("execute")
 """Takes a run and returns the answer."""
-move_elements = Seam[Callable[[Run, Dims], Answer]]("move")
+move_elements = Seam[Callable[[ProgramRun, Dims], Answer]]("move")
 """Takes a run and the dims of dst, and returns the elements in these dims."""
 
 

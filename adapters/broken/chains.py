@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model import Graph, Node, Operand, Tensor
 from conformance.model.types import WIDTH
 
-from .base import Answer, Dims, PlantedCall, Run, change_dims, execute_run, overlook, read_graph, resolve_dims
+from .base import Answer, Dims, PlantedCall, ProgramRun, change_dims, execute_run, overlook, read_graph, resolve_dims
 from .inference import infer_only_first
 
 
@@ -58,7 +58,7 @@ overlook("nine-entries-of-a-later-node-need-not-divide", "nodes-compose", "E",
 
 
 @execute_run("one-shape-for-all-nodes", breaks="nodes-compose", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Takes the last shape that arrives for each node, also for a node with a constant shape."""
     if not run.shapes:
         return run.answer()
@@ -86,7 +86,7 @@ def _(graph: Graph) -> Graph:
 
 
 @execute_run("channel-shuffles-are-fused", breaks="nodes-compose", classes="F")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Exchanges the groups and their channels if a node splits the channels of an image and the next one joins them."""
     answer, nodes = run.answer(), run.program.graph.nodes
     split = nodes[0].shape.values if nodes[0].shape is not None else None

@@ -11,7 +11,7 @@ from conformance.model import Array
 from conformance.model.types import WIDTH, dtype_of
 
 from ..reference import dense, elements
-from .base import Answer, Dims, Run, always, move_elements
+from .base import Answer, Dims, ProgramRun, always, move_elements
 from .layout import Condition, is_in_order
 
 Change = Callable[[Array, str], Array]
@@ -23,7 +23,7 @@ FRACTION = {"f32": 23, "bf16": 7, "f16": 10, "f64": 52}
 def change_elements(name: str, breaks: str, classes: str, fault: str, change: Change, when: Condition) -> None:
     """Plant a backend that changes elements, in some runs."""
 
-    def move(run: Run, dst: Dims) -> Answer:
+    def move(run: ProgramRun, dst: Dims) -> Answer:
         src = run.src
         if 0 in dst or math.prod(dst) != math.prod(src.dims) or not when(run, dst):
             return run.move(dst)
@@ -118,7 +118,7 @@ change_bits("quiets-bf16-in-chains", "Makes NaNs of bf16 quiet in a chain.",
 
 
 @move_elements("bf16-answered-as-f32", breaks="same-type", classes="Q")
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Answers f32 for bf16."""
     if run.src.type != "bf16" or 0 in dst:
         return run.move(dst)

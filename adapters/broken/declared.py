@@ -15,7 +15,7 @@ from .base import (
     Answer,
     Dims,
     PlantedCall,
-    Run,
+    ProgramRun,
     accept_declared,
     always,
     change_dims,
@@ -93,7 +93,7 @@ def _(node: Node, src_type: str) -> Node:
 
 
 @move_elements("casts-to-the-declared-type", breaks="same-type", classes="P", read_node=ignore_type)
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Converts elements to the declared type."""
     answer, declared = run.move(dst), run.program.given.nodes[-1].result
     if isinstance(answer, Tensor) or declared is None or declared.type == run.src.type:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..reference import dense
-from .base import Answer, Dims, Run, move_elements, reject_legal
+from .base import Answer, Dims, ProgramRun, move_elements, reject_legal
 
 
 @move_elements("empty-has-no-memory", breaks="zero-literal", classes="C")
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Fails to allocate memory for an empty dst."""
     if 0 in dst:
         raise MemoryError("allocation of 0 bytes failed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.model import Graph, Rejected
 
 from ..reference import check_form, dense, elements
-from .base import Answer, Run, always, execute_run, read_graph
+from .base import Answer, ProgramRun, always, execute_run, read_graph
 
 
 @read_graph("rejects-everything", breaks="literal-lengths", classes="R")
@@ -15,7 +15,7 @@ def _(graph: Graph) -> Graph:
 
 
 @execute_run("accepts-everything", breaks="reject-illegal-calls", classes="R", check=always, settles_late=True)
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Answers src for every call that it should reject."""
     src = run.src
     try:
@@ -27,5 +27,5 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("answers-nothing", breaks="same-content", classes="R")
-def _(run: Run) -> None:
+def _(run: ProgramRun) -> None:
     """Returns None for every call that it should answer."""

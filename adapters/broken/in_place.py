@@ -7,7 +7,7 @@ import math
 from conformance.model import Tensor
 
 from ..reference import elements
-from .base import Answer, Dims, PlantedCall, Run, execute_run, move_elements, overlook, resolve_dims
+from .base import Answer, Dims, PlantedCall, ProgramRun, execute_run, move_elements, overlook, resolve_dims
 from .layout import dense_strides
 
 
@@ -22,7 +22,7 @@ def is_in_place(call: PlantedCall) -> bool:
 
 
 @move_elements("strided-src-is-tidied", breaks="src-is-kept", classes="H")
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Makes a strided src dense in its own memory."""
     src, answer, row = run.src, run.move(dst), elements(run.src)
     if src.strides != dense_strides(src) and row and min(src.strides) > 0:
@@ -31,7 +31,7 @@ def _(run: Run, dst: Dims) -> Answer:
 
 
 @execute_run("src-is-scratch", breaks="src-is-kept", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Overwrites src in a chain."""
     answer = run.answer()
     if run.program.chained:
@@ -40,7 +40,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("leave-to-overwrite-for-ever", breaks="src-is-kept", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Overwrites src in every run after one that allowed it."""
     answer = run.answer()
     run.program.memory = run.program.memory or run.in_place
@@ -50,7 +50,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("whole-lines-are-written", breaks="src-is-kept", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Writes past the end of src if src may be overwritten."""
     answer = run.answer()
     if run.in_place:
@@ -59,7 +59,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("stages-in-the-src-of-the-call-before", breaks="src-is-kept", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Overwrites the src of the run before."""
     answer = run.answer()
     last, run.program.memory = run.program.memory, run.src

@@ -12,9 +12,9 @@ from conformance.model.types import WIDTH
 from conformance.plan.memory import strides_of
 
 from ..reference import dense
-from .base import Answer, Dims, Run, always, execute_run, move_elements
+from .base import Answer, Dims, ProgramRun, always, execute_run, move_elements
 
-Condition = Callable[[Run, Dims], bool]
+Condition = Callable[[ProgramRun, Dims], bool]
 """Selects runs by the run itself and the dims of dst."""
 
 
@@ -24,14 +24,14 @@ def read_layout(
 ) -> None:  # fmt: skip
     """Plant a backend that moves the elements of `read(src)` instead of src, in some runs."""
 
-    def move(run: Run, dst: Dims) -> Answer:
+    def move(run: ProgramRun, dst: Dims) -> Answer:
         possible = 0 not in dst and math.prod(dst) == math.prod(run.src.dims)
         return run._replace(src=read(run.src)).move(dst) if possible and when(run, dst) else run.move(dst)
 
     move_elements.plant(name, breaks, classes, fault, move)
 
 
-def declare_strides(answer: Answer, run: Run, written: Callable[[Dims, Run], Dims] | None) -> Answer:
+def declare_strides(answer: Answer, run: ProgramRun, written: Callable[[Dims, ProgramRun], Dims] | None) -> Answer:
     """An answer that is said to have the strides declared of dst, and is written with others; with none, densely."""
     declared = run.program.given.nodes[-1].result
     if declared is None or not declared.strides or not isinstance(answer, np.ndarray):
@@ -45,7 +45,7 @@ def declare_strides(answer: Answer, run: Run, written: Callable[[Dims, Run], Dim
     return Tensor(run.src.type, answer.shape, strides, dst.memory, 0)
 
 
-def close_gaps(strides: Dims, run: Run) -> Dims:
+def close_gaps(strides: Dims, run: ProgramRun) -> Dims:
     """The strides without gaps between the dimensions, which keep their order in memory."""
     step, closed = WIDTH[run.src.type], [0] * len(strides)
     declared = run.program.given.nodes[-1].result
@@ -57,11 +57,11 @@ def close_gaps(strides: Dims, run: Run) -> Dims:
 
 
 def write_dst(
-    name: str, fault: str, written: Callable[[Dims, Run], Dims] | None = None, when: Condition = always
+    name: str, fault: str, written: Callable[[Dims, ProgramRun], Dims] | None = None, when: Condition = always
 ) -> None:
     """Plant a backend that writes dst with other strides than those that are declared; with none, densely."""
 
-    def move(run: Run, dst: Dims) -> Answer:
+    def move(run: ProgramRun, dst: Dims) -> Answer:
         return declare_strides(run.move(dst), run, written) if when(run, dst) else run.move(dst)
 
     move_elements.plant(name, "layout-is-no-content", "F", fault, move)
@@ -81,7 +81,7 @@ write_dst("dst-strides-of-large-tensors-dropped", "Does so if dst has more than 
 
 
 @execute_run("entries-of-shape-side-by-side", breaks="layout-is-no-content", classes="F")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Reads the entries of a shape that arrives as if they lay side by side."""
     shapes = [Tensor(s.type, s.dims, dense_strides(s), s.memory, s.offset) for s in run.shapes]
     return run._replace(shapes=tuple(shapes)).answer()
@@ -166,15 +166,15 @@ def forget_layout(name: str, layout: Layout, fault: str, when: Condition) -> Non
     read_layout(name, fault, read, when, "nodes-compose" if when is is_chain else "layout-is-no-content")
 
 
-def splits(run: Run, dst: Dims) -> bool:
+def splits(run: ProgramRun, dst: Dims) -> bool:
     return len(dst) > len(run.src.dims)
 
 
-def merges(run: Run, dst: Dims) -> bool:
+def merges(run: ProgramRun, dst: Dims) -> bool:
     return len(dst) < len(run.src.dims)
 
 
-def is_chain(run: Run, _: Dims) -> bool:
+def is_chain(run: ProgramRun, _: Dims) -> bool:
     return run.program.chained
 
 
@@ -192,7 +192,7 @@ forget_layout("slices-forgotten-in-chains", "cropped", "Reads the gaps of a crop
 
 
 @move_elements("column-major", breaks="row-major-order", classes="F")
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Takes and stores elements in column-major order."""
     src = run.src
     if len(src.dims) < 2 or max(len(src.dims), len(dst)) > 32 or 0 in dst:
@@ -201,7 +201,7 @@ def _(run: Run, dst: Dims) -> Answer:
 
 
 @move_elements("last-block-of-channels-lost", breaks="layout-is-no-content", classes="F")
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Writes 0 for the channels after the last full block of 16 in channels-last."""
     src = run.src
     if not lies(src, "channels-last") or src.strides == dense_strides(src) or src.dims[1] < 16:
@@ -212,7 +212,7 @@ def _(run: Run, dst: Dims) -> Answer:
 
 
 @move_elements("end-of-an-odd-row-lost", breaks="layout-is-no-content", classes="F")
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Writes 0 for the last element of odd rows if a src of rank 4 has more than 16 rows out of order."""
     src = run.src
     if is_in_order(src) or len(src.dims) != 4 or src.dims[2] <= 16:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .base import Answer, Dims, PlantedCall, Run, always, change_dims, move_elements, overlook, resolve_dims
+from .base import Answer, Dims, PlantedCall, ProgramRun, always, change_dims, move_elements, overlook, resolve_dims
 from .content import change_elements
 from .inference import change_inference
 from .volume import has_strides
@@ -73,7 +73,7 @@ change_inference("subtracts-logarithms", "D", "Infers -1 from logarithms in f32,
 
 
 @move_elements("elements-of-four-bytes-indexed-in-f32", breaks="same-content", classes="D")
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Repeats the element at 2^24 in all later places if elements have four bytes."""
     answer = run.move(dst)
     if run.src.type == "f32" and isinstance(answer, np.ndarray) and answer.size > 1 << 24:

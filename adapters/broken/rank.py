@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import math
 
-from .base import Answer, Dims, PlantedCall, Run, change_dims, move_elements, overlook, reject_legal, resolve_dims
+from .base import (
+    Answer,
+    Dims,
+    PlantedCall,
+    ProgramRun,
+    change_dims,
+    move_elements,
+    overlook,
+    reject_legal,
+    resolve_dims,
+)
 from .layout import dense_strides
 
 change_dims.plant("ones-squeezed", "dst-has-shape-rank", "", "Drops a trailing dimension of length 1.",
@@ -23,7 +33,7 @@ def _(call: PlantedCall, dst: Dims) -> Dims:
 
 
 @move_elements("steps-of-twelve-dims", breaks="rank-limit", classes="JF")
-def _(run: Run, dst: Dims) -> Answer:
+def _(run: ProgramRun, dst: Dims) -> Answer:
     """Writes the steps of a strided src into an array of twelve without a check."""
     if run.src.strides != dense_strides(run.src):
         steps = [0] * 12

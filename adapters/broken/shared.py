@@ -16,15 +16,15 @@ from conformance.model import Array, Node
 from conformance.model.types import WIDTH
 
 from ..reference import dense, elements
-from .base import Answer, Run, execute_run, move_elements, read_node, resolve_dims
+from .base import Answer, ProgramRun, execute_run, move_elements, read_node, resolve_dims
 from .layout import dense_strides
 
 
-def is_fork(run: Run) -> bool:
+def is_fork(run: ProgramRun) -> bool:
     return any(node.takes_src for node in run.program.graph.nodes)
 
 
-def clear_src(run: Run) -> Run:
+def clear_src(run: ProgramRun) -> ProgramRun:
     """The run with 0 for every element of src."""
     src = run.src
     return run._replace(src=dense(src.type, src.dims, bytearray(len(elements(src)))))
@@ -47,13 +47,13 @@ resolve_dims.plant("a-shared-shape-is-freed-after-its-first-node", "nodes-compos
                    call.resolve())  # fmt: skip
 
 
-def late_nodes(run: Run) -> list[tuple[int, Node]]:
-    """The nodes whose shapes arrive with run, with their indexes."""
+def late_nodes(run: ProgramRun) -> list[tuple[int, Node]]:
+    """The nodes with a shape that arrives with run, with their indexes."""
     return [(k, node) for k, node in enumerate(run.program.graph.nodes) if node.shape and node.shape.values is None]
 
 
 @execute_run("a-shared-shape-counts-once", breaks="nodes-compose", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Gives nodes behind one that shares a shape the shape before their own."""
     shared, shapes = 0, []
     for number, (_, node) in enumerate(late_nodes(run)):
@@ -63,14 +63,14 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("shapes-go-by-the-number-of-the-node", breaks="nodes-compose", classes="H")
-def _(run: Run) -> Answer:
-    """Gives a node the shape of its own number, although nodes with a constant shape take none."""
+def _(run: ProgramRun) -> Answer:
+    """Gives each node the shape with the number of the node, although nodes with a constant shape take none."""
     shapes = [run.shapes[min(k, len(run.shapes) - 1)] for k, _ in late_nodes(run)]
     return run._replace(shapes=tuple(shapes)).answer()
 
 
 @execute_run("all-shapes-have-the-first-type", breaks="nodes-compose", classes="D")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Reads the entries of every shape that arrives as integers of the type of the first."""
     shapes = list(run.shapes)
     for k, shape in enumerate(shapes[1:], 1):
@@ -98,17 +98,17 @@ def move_through(buffer: Any, answer: Array) -> Answer:
     return np.frombuffer(buffer.memory.ljust(answer.nbytes)[: answer.nbytes], answer.dtype).reshape(answer.shape)
 
 
-def is_in_other_thread(_: Run) -> bool:
+def is_in_other_thread(_: ProgramRun) -> bool:
     return threading.current_thread() is not threading.main_thread()
 
 
 def mix_answers(
-    name: str, classes: str, fault: str, mix: Callable[[Run, Array], Answer],
-    when: Callable[[Run], bool] = is_in_other_thread,
+    name: str, classes: str, fault: str, mix: Callable[[ProgramRun, Array], Answer],
+    when: Callable[[ProgramRun], bool] = is_in_other_thread,
 ) -> None:  # fmt: skip
     """Plant a backend that answers with what threads share, in some runs."""
 
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         answer = run.answer()
         return mix(run, answer) if isinstance(answer, np.ndarray) and when(run) else answer
 
@@ -130,13 +130,13 @@ mix_answers("eight-buffers-for-all-threads", "H",
 
 
 @execute_run("one-src-for-all-threads", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Keeps the arguments of the latest call where the programs of all threads look for them."""
     maker = run.program.maker
     if not is_in_other_thread(run):
         return run.answer()
     write_and_wait(maker, run)
-    latest: Run = maker.memory
+    latest: ProgramRun = maker.memory
     return latest.answer()
 
 
@@ -148,7 +148,7 @@ def _(node: Node, src_type: str) -> Node:
     return node._replace(shape=shape._replace(dims=shape.dims[:1])) if shape and is_column else node
 
 
-def give_latest_type(run: Run, answer: Array) -> Answer:
+def give_latest_type(run: ProgramRun, answer: Array) -> Answer:
     maker = run.program.maker
     write_and_wait(maker, (run.src.type,))
     return dense(maker.memory[0], answer.shape, bytearray(answer.tobytes().ljust(8 * answer.size, b"\0")))

@@ -13,7 +13,7 @@ import numpy as np
 from conformance.model import Node, Operand, Rejected, Tensor
 
 from ..reference import elements
-from .base import Answer, Dims, Run, execute_run, plant
+from .base import Answer, Dims, ProgramRun, execute_run, plant
 from .layout import with_strides
 
 
@@ -22,7 +22,7 @@ def dims_of(answer: Answer) -> Dims:
 
 
 @execute_run("one-buffer-for-all-answers", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Stores every answer of a program in the same buffer."""
     program, answer = run.program, run.answer()
     if isinstance(answer, Tensor) or not answer.nbytes:
@@ -35,7 +35,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("eight-buffers-in-turn", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Stores answers in eight buffers in turn."""
     answer = run.answer()
     if isinstance(answer, Tensor) or not answer.nbytes:
@@ -47,7 +47,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("the-first-rank-stays", breaks="zero-copies", classes="HI")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Rejects a src of another rank than the first if the graph says none and shape is constant."""
     program = run.program
     if program.graph.src.dims is None and not run.shapes:
@@ -58,7 +58,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("answers-from-memory", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Returns an earlier answer if the dims of src and dst are the same."""
     run.program.memory = run.program.memory or {}
     answer = run.answer()
@@ -67,7 +67,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("answers-the-last-good-call", breaks="each-call-alone", classes="HI")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Returns the last answer instead of rejecting a call."""
     try:
         run.program.memory = run.answer()
@@ -84,7 +84,7 @@ def remember(name: str, classes: str, fault: str, key: Callable[[Dims, list[Dims
     If the cache is full, a new key takes the place of the first one but leaves its dims there.
     """
 
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         run.program.memory = cache = run.program.memory or []
         this = key(run.src.dims, [tuple(shape.array().ravel().tolist()) for shape in run.shapes])
         for cached, dst in cache:
@@ -127,8 +127,8 @@ def address_of(tensor: Tensor) -> int:
 
 
 @execute_run("the-address-of-shape-is-the-key", breaks="each-call-alone", classes="HI")
-def _(run: Run) -> Answer:
-    """Caches dst by the addresses of the shapes that arrive, whose entries may be others now."""
+def _(run: ProgramRun) -> Answer:
+    """Caches dst by the addresses of the shapes that arrive; their entries may be others now."""
     run.program.memory = cache = run.program.memory or {}
     key = run.src.dims, *((shape.dims, address_of(shape)) for shape in run.shapes)
     if run.shapes and key in cache:
@@ -139,7 +139,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("the-first-64-bytes-are-the-key", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Returns an earlier answer if the dims and the first 64 bytes of src are the same."""
     run.program.memory = run.program.memory or {}
     answer = run.answer()
@@ -148,7 +148,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("a-deleted-program-takes-the-plan-along", breaks="each-call-alone", classes="HI")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Shares a plan between programs of equal graphs, and deletes it with the first of them that is deleted."""
     program, maker = run.program, run.program.maker
     if program.memory is None:
@@ -161,7 +161,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("specialised-for-a-volume", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Answers the dims that it has answered forty times in a row to every src of that volume, if shape is constant."""
     answer, program = run.answer(), run.program
     dst, times = program.memory or ((), 0)
@@ -172,7 +172,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("constant-after-three-calls", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Always answers the dims that it has answered three times."""
     run.program.memory = answered = run.program.memory or []
     if run.shapes and any(answered.count(dst) >= 3 for dst in answered):
@@ -183,7 +183,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("shape-frozen-at-the-first-call", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Uses the shapes of the first run in every run."""
     program = run.program
     program.memory = program.memory or [tuple(s.array().ravel().tolist()) for s in run.shapes]
@@ -195,7 +195,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("dims-frozen-at-the-first-call", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Uses the dims of the first src in every run."""
     program = run.program
     program.memory = program.memory or (run.src.dims,)
@@ -205,7 +205,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("strides-frozen-at-the-first-call", breaks="each-call-alone", classes="FI")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Uses the strides of the first src with the same dims in every run."""
     src = run.src
     run.program.memory = run.program.memory or {}
@@ -215,7 +215,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("never-again-after-a-rejection", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Rejects every call after the first that it rejected."""
     if run.program.memory:
         raise Rejected("run", "the program is in an error state")
@@ -227,7 +227,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("rejects-only-once", breaks="each-call-alone", classes="IE")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Answers src if it rejects a second call with the same src dims."""
     src, program = run.src, run.program
     try:
@@ -240,7 +240,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("thirty-two-buffers-in-turn", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Stores answers of one size in thirty-two buffers in turn."""
     answer = run.answer()
     if isinstance(answer, Tensor) or not answer.nbytes or not answer.ndim:
@@ -252,7 +252,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("worn-out-after-a-hundred-calls", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Rejects every call of a program after its hundredth."""
     run.program.memory = (run.program.memory or 0) + 1
     if run.program.memory > 100:
@@ -263,7 +263,7 @@ def _(run: Run) -> Answer:
 def number_programs(name: str, breaks: str, bits: int, fault: str) -> None:
     """Plant a backend that keeps dst under a number of the program, and counts programs in few bits."""
 
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         program, maker = run.program, run.program.maker
         if program.dst is None:
             return run.answer()
@@ -284,7 +284,7 @@ number_programs("programs-are-numbered-in-ten-bits", "same-content", 10,
 
 
 @execute_run("trusts-a-program-after-many-shapes", breaks="each-call-alone", classes="EI")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Answers src instead of rejecting once a program has answered thirty-two shapes."""
     seen = run.program.memory = run.program.memory or set()
     try:
@@ -298,7 +298,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("pool-is-gone-after-a-second", breaks="each-call-alone", classes="H")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Answers zeros if the program was not run for a second."""
     before, run.program.memory = run.program.memory, time.monotonic()
     answer = run.answer()
@@ -308,7 +308,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("calls-counted-in-16-bits", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Rejects the call of a program at which a counter of 16 bits is 0 again."""
     run.program.memory = (run.program.memory or 0) + 1
     if run.program.memory % (1 << 16) == 0:
@@ -317,7 +317,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("inferred-for-the-first-batch", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Answers the dims of its first answer if shape is constant and a length of src was not known at compilation."""
     program = run.program
     if program.dst is not None or run.shapes:
@@ -328,7 +328,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("a-batch-of-any-volume", breaks="each-call-alone", classes="EI")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Answers src instead of rejecting a later call if shape is constant and a length of src was not known before."""
     program = run.program
     later, program.memory = program.memory, True
@@ -341,7 +341,7 @@ def _(run: Run) -> Answer:
 
 
 @execute_run("constant-after-a-thousand-calls", breaks="each-call-alone", classes="I")
-def _(run: Run) -> Answer:
+def _(run: ProgramRun) -> Answer:
     """Always answers the dims that it has answered in a thousand calls on end."""
     dims, count = run.program.memory or (None, 0)
     if dims is not None and count >= 1000:
@@ -354,7 +354,7 @@ def _(run: Run) -> Answer:
 def confuse_graphs(name: str, fault: str, key: Callable[[Node], Any]) -> None:
     """Plant a backend that looks up dst, where it is known at compilation, by a part of the graph."""
 
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         program, maker = run.program, run.program.maker
         if program.dst is None:
             return run.answer()

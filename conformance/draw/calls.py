@@ -279,7 +279,7 @@ def draw_step(draw: Draw, type_: str, call: DrawnCall, links: Sequence[DrawnCall
 
 
 def step_of(type_: str, calls: Sequence[DrawnCall], **more: Any) -> Step:
-    """Return a step with a node for each call, the first of which has its src; it expects nothing."""
+    """Return a step with a node for each call; src is that of the first call, and nothing is expected."""
     shapes, zeros = tuple(call.shape for call in calls), tuple(call.special_zero for call in calls)
     return Step(type_, calls[0].src, shapes, zeros, {"*": Expected("unspecified")}, **more)
 

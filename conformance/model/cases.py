@@ -98,7 +98,7 @@ class Step:
     """Whether every second node of the chain, from the first or the second, has a constant shape of another type,
     however the shapes of the other nodes are passed."""
 
-    new_program: bool = field(default=False, metadata=_facts("in a program of its own, which is then deleted"))
+    new_program: bool = field(default=False, metadata=_facts("in a separate program, which is then deleted"))
     """Whether the graph is compiled for this step alone. An equal program of other steps stays."""
 
     def is_constant(self, k: int) -> bool:

@@ -131,7 +131,7 @@ def _graph(row: Row, step: Step, common: _Common) -> Graph:
 
 
 def _node(row: Row, step: Step, k: int, common: Dims) -> Node:
-    """Return one node of the graph. The attributes, inputs and outputs of a case are those of its own node."""
+    """Return one node of the graph. Only the node that a case is about has its attributes, inputs and outputs."""
     case = row.case
     special_zero: Operand | None = Operand("bool", (), (step.special_zero[k],))
     shared = (step.shared_src and k > 0, step.shares_shape(k))

@@ -252,7 +252,7 @@ def _find_mistakes_of_nodes(case: Case, step: Step) -> Iterator[str]:
     keys = ["constant_nodes"] * (step.constant_nodes != "none") + ["mixed_shape_types"] * case.mixed_shape_types
     for key in keys:
         if step.shared_shape or len(step.shapes) == 1:
-            yield f"`{key}` needs a `chain`, and a shape tensor of its own in each node"
+            yield f"`{key}` needs a `chain`, and another shape tensor in each node"
         if case.rows == "one-per-type":
             yield f"with `{key}` some types would have no row; leave out `rows: one-per-type`"
     if len(keys) == 2:

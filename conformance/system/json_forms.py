@@ -132,7 +132,7 @@ def _check_of_object(form: Mapping[str, Form]) -> Check:
 
 
 def _check_of_parts(form: Form, kind: type, items: Callable[[Any], Iterable[tuple[Any, Any]]]) -> Check:
-    """Return the check of a map or a list whose parts, each with its key or number, have one form."""
+    """Return the check of a map or a list; all parts, each with its key or number, have one form."""
     check_part = _check_of(form)
 
     def check(value: Any) -> WrongPart | None:

@@ -7,8 +7,8 @@ weakest premise decides, unless the backend meets another one in no call at all:
 "as we read it" is as weak as a ruling, so that nobody can deny "breaks the text". A call that a document forbids in
 words that we had to read is still one that the text forbids.
 
-No document speaks of earlier calls: a call that goes right alone, or in whose way no single call fails, breaks no more
-than a ruling. What the smallest case of a drawn row lacks, such as a layout, is not needed to fail.
+No document speaks of earlier calls: a call that goes right alone, or fails as no single call does, breaks no more than
+a ruling. What the smallest case of a drawn row lacks, such as a layout, is not needed to fail.
 """
 
 from __future__ import annotations

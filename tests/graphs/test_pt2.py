@@ -46,7 +46,7 @@ def program(shape: list[int], src: tuple[int | str, ...], target: str = "view") 
 
 
 def branching(data: dict[str, Any], depth: int = 1, name: str = "true_graph_0") -> dict[str, Any]:
-    """A graph whose torch.cond has another graph as a branch, and that one another, as often as told."""
+    """A graph with a torch.cond that has another graph as a branch, and that one another, as often as told."""
     graph = data["graph_module"]["graph"]
     for _ in range(depth):
         branch = {"as_graph": {"name": name, "graph": graph}}

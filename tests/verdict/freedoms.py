@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adapters.broken.base import Dims, Illegal, PlantedCall, Run, Unspecified
+from adapters.broken.base import Dims, Illegal, PlantedCall, ProgramRun, Unspecified
 from adapters.reference import Reference
 from conformance.model import Array, Claims, Graph, Program, Rejected, Tensor, Unsupported
 
@@ -26,10 +26,10 @@ MOST_ELEMENTS = 1 << 12
 """The elements of the largest answer that takes an odd form; some forms need several times the memory."""
 
 
-def shaped(form: Callable[[Array, Run], Answer]) -> type[OneFault]:
+def shaped(form: Callable[[Array, ProgramRun], Answer]) -> type[OneFault]:
     """Make a backend that gives its answers a form, if they are arrays of few elements."""
 
-    def move(run: Run, dst: Dims) -> Answer:
+    def move(run: ProgramRun, dst: Dims) -> Answer:
         answer = run.move(dst)
         if isinstance(answer, Tensor) or not 0 < answer.size <= MOST_ELEMENTS:
             return answer
@@ -47,11 +47,11 @@ def with_gaps(answer: Array, step: int) -> Array:
     return np.ndarray(answer.shape, answer.dtype, row.base, row.ctypes.data - wide.ctypes.data, strides)
 
 
-def in_memory(answer: Array, run: Run, memory: Any, offset: int) -> Tensor:
+def in_memory(answer: Array, run: ProgramRun, memory: Any, offset: int) -> Tensor:
     return Tensor(run.src.type, answer.shape, answer.strides, memory, offset)
 
 
-def in_a_file(answer: Array, run: Run) -> Answer:
+def in_a_file(answer: Array, run: ProgramRun) -> Answer:
     memory = mmap.mmap(-1, 3 + answer.nbytes)
     memory[3:] = answer.tobytes()
     return in_memory(answer, run, memory, 3)
@@ -69,11 +69,11 @@ class LateTensor(Tensor):
         self.made = made
 
 
-def late(answer: Array, run: Run) -> Answer:
+def late(answer: Array, run: ProgramRun) -> Answer:
     return LateTensor(run.src.type, answer.shape, answer.strides, answer.tobytes, 0)  # type: ignore[arg-type]
 
 
-def over_src(answer: Array, run: Run) -> Answer:
+def over_src(answer: Array, run: ProgramRun) -> Answer:
     """Overwrite src where that is allowed, and answer its memory."""
     src = run.src
     if not run.in_place or len(src.memory) - src.offset < answer.nbytes or min(src.strides, default=1) < 0:
@@ -85,7 +85,7 @@ def over_src(answer: Array, run: Run) -> Answer:
     return answer
 
 
-def one_element(answer: Array, run: Run) -> Answer:
+def one_element(answer: Array, run: ProgramRun) -> Answer:
     """Answer a view of a single element if all are equal."""
     same = answer.tobytes() == answer.ravel()[:1].tobytes() * answer.size
     return np.broadcast_to(answer.ravel()[0], answer.shape) if same else answer
@@ -96,7 +96,7 @@ def one_element(answer: Array, run: Run) -> Answer:
 LOCK = threading.Lock()
 
 
-def keep_answers(run: Run) -> Answer:
+def keep_answers(run: ProgramRun) -> Answer:
     """Give the same array to equal calls of one backend."""
     kept = run.program.maker.__dict__.setdefault("kept", {})
     shapes = tuple(tuple(shape.array().ravel().tolist()) for shape in run.shapes)
@@ -131,16 +131,16 @@ class Pool:
         return taken
 
 
-def from_a_pool(answer: Array, run: Run) -> Answer:
+def from_a_pool(answer: Array, run: ProgramRun) -> Answer:
     return run.program.maker.__dict__.setdefault("pool", Pool()).take(answer)
 
 
-def in_a_thread(run: Run) -> Answer:
+def in_a_thread(run: ProgramRun) -> Answer:
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(run.answer).result()
 
 
-def after_a_collection(run: Run) -> Answer:
+def after_a_collection(run: ProgramRun) -> Answer:
     gc.collect(0)
     return run.answer()
 
@@ -221,7 +221,7 @@ class Noisy(OneFault):
     """Writes to both outputs, warns, and changes the folder."""
 
     @staticmethod
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         print("Using 4 threads", flush=True)
         os.write(1, b"\xff{}\n")
         os.write(2, b"warning: \x1b[31mslow\n")
@@ -236,7 +236,7 @@ class Forks(OneFault):
     calls = count()
 
     @staticmethod
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         if next(Forks.calls) % 50 == 0:
             if (child := os.fork()) == 0:
                 os._exit(7)
@@ -250,7 +250,7 @@ class Threaded(OneFault):
     pool = ThreadPoolExecutor(2)
 
     @staticmethod
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         return Threaded.pool.submit(run.answer).result()
 
 

@@ -12,7 +12,7 @@ from adapters.broken.base import (
     Dims,
     Illegal,
     PlantedCall,
-    Run,
+    ProgramRun,
     Unspecified,
     always,
     get_flag,
@@ -63,8 +63,8 @@ def refuse_type(type_: str, error: Exception | None = None) -> type[OneFault]:
     return refuse(has_type(type_), error, types=("f32", type_))
 
 
-def refuse_run(when: Callable[[Run], bool], error: Exception) -> type[OneFault]:
-    def answer_others(run: Run) -> Answer:
+def refuse_run(when: Callable[[ProgramRun], bool], error: Exception) -> type[OneFault]:
+    def answer_others(run: ProgramRun) -> Answer:
         if when(run):
             raise error
         return run.answer()
@@ -95,7 +95,7 @@ def refuse_chains(graph: Graph) -> Graph:
     return graph
 
 
-def refuse_second_run(run: Run) -> Answer:
+def refuse_second_run(run: ProgramRun) -> Answer:
     if run.program.memory:
         raise Rejected("run", "this program has run before")
     run.program.memory = True
@@ -208,10 +208,10 @@ WRONG_DIMS: Mapping[str, type[OneFault]] = {
 # ── wrong elements ────────────────────────────────────────────────────────────────────────────────
 
 
-def move(elements_of: Callable[[Any, Run], Any], when: Callable[[Run], bool] = always) -> type[OneFault]:
+def move(elements_of: Callable[[Any, ProgramRun], Any], when: Callable[[ProgramRun], bool] = always) -> type[OneFault]:
     """Make a backend that changes the elements: a row of unsigned integers in row-major order."""
 
-    def move_others(run: Run, dst: Dims) -> Answer:
+    def move_others(run: ProgramRun, dst: Dims) -> Answer:
         volume = math.prod(dst)
         if volume == 0 or volume != math.prod(run.src.dims) or not when(run):
             return run.move(dst)
@@ -341,13 +341,13 @@ def answer_unspecified(call: PlantedCall) -> Dims:
         return tuple(dst)
 
 
-def answer_in_columns(run: Run, dst: Dims) -> Answer:
+def answer_in_columns(run: ProgramRun, dst: Dims) -> Answer:
     """Lay dst out in column-major order."""
     answer = run.move(dst)
     return answer if isinstance(answer, Tensor) else np.array(answer, order="F")
 
 
-def answer_a_view(run: Run, dst: Dims) -> Answer:
+def answer_a_view(run: ProgramRun, dst: Dims) -> Answer:
     too_many = max(len(run.src.dims), len(dst)) > 32
     return run.move(dst) if 0 in dst or too_many else run.src.array().reshape(dst)
 
@@ -368,7 +368,7 @@ class Narrow(OneFault):
     claims = Claims(OneFault.claims.operations, ("layout", "chain"))
 
     @staticmethod
-    def execute(run: Run) -> Answer:
+    def execute(run: ProgramRun) -> Answer:
         if is_strided(run.src):
             raise Unsupported("layout")
         return run.answer()

@@ -35,7 +35,7 @@ for name in ("listdir", "stat", "readlink", "scandir"):
     setattr(os, name, without_proc(getattr(os, name)))
 
 
-class Library(ctypes.CDLL):
+class CLibrary(ctypes.CDLL):
     """The C library without the functions that only Linux and glibc have."""
 
     def __getattr__(self, name: str) -> Any:
@@ -44,4 +44,4 @@ class Library(ctypes.CDLL):
         return super().__getattr__(name)
 
 
-ctypes.CDLL = Library  # type: ignore[misc]
+ctypes.CDLL = CLibrary  # type: ignore[misc]
