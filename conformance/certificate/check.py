@@ -106,10 +106,10 @@ class Certificate:
         return replace(self, content=replace(self.content, lines=b""))
 
 
-def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = True) -> Certificate:
+def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = True, pages: bool = True) -> Certificate:
     """Return the certificate in a folder; InvalidEvidence, with the check that failed, if it cannot be relied on.
 
-    `audited`: also check the audit, if there is one, and the page.
+    `audited`: also check the audit, if there is one, and the page. `pages`: not if the page will be written again.
     """
     statement = read_record(folder / STATEMENT, STATEMENT_FORM)
     audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
@@ -122,7 +122,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     _check_subject(evidence, trust)
     issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
     level = level_of(evidence.footer, own["challenge"], issuer is not None and rows >= called_rows(evidence))
-    if audited:
+    if audited and pages:
         run = report.finish(plan, evidence, conclusion)
         _check_pages(folder, dict(render_pages(statement, audit, run, content.path.name)))
     return Certificate(statement, audit, evidence, conclusion, content, level, signer, issuer, rows)

@@ -12,7 +12,15 @@ from ..evidence.folder import results_path
 from ..model import ERROR, FAIL, NOT_RUN, OBSERVED, PASS, WAIVED, Verdict
 from ..report.finished_run import FinishedRun
 from ..site.playground import PLAYGROUND
-from ..site.publish import SPECIFICATION, count_bytes, prepare, publish, refuse_foreign_pages, write_pages
+from ..site.publish import (
+    SPECIFICATION,
+    count_bytes,
+    prepare,
+    prepare_again,
+    publish,
+    refuse_foreign_pages,
+    write_pages,
+)
 from ..site.register import REGISTER
 from ..system.files import lock_folder
 from ..system.progress import track
@@ -47,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     with lock_folder(site, "conformance publish"):
         refuse_foreign_pages(site)
         runs = track("reading", args.runs, len(args.runs))
-        new = [prepare(results_path(folder), plan, site, trust) for folder in runs]
+        named = (prepare(results_path(folder), plan, site, trust) for folder in runs)
+        new = [*(named if args.runs else prepare_again(site, plan, trust))]
         for each in new:
             publish(each)
             note = f"; {each.replaces}" if each.replaces else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +23,10 @@ from ..report.diff import difference
 from ..report.diff_report import render_html
 from ..report.finished_run import FinishedRun
 from ..report.render import ASSETS, BEGIN_OF_ASSET, BEGIN_OF_PAGE, Site, list_assets
+from ..report.verify import OtherSuite
 from ..run.confirm import AFTER_HANGS
 from ..system.files import open_regular, read_bytes, replace_bytes, replace_text
+from ..system.progress import track
 from ..system.text import quote_json
 from ..verdict.conclude import conclude_evidence, ran_in_suite_process
 from ..verdict.rejudge import refuse_unsound
@@ -56,12 +59,12 @@ class Publication(NamedTuple):
     """Without the bytes of its evidence."""
 
 
-def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publication:
+def prepare(results: Path, plan: Plan, reports: Path, trust: Trust, pages: bool = True) -> Publication:
     """Judge the results of a run again and make their page; InvalidEvidence if they or their certificate are not sound.
 
     Nothing is written yet, so that one bad run of several leaves the site as it was.
     """
-    certificate = check_for_site(results.parent, plan, trust) if (results.parent / STATEMENT).is_file() else None
+    certificate = check_for_site(results.parent, plan, trust, pages) if (results.parent / STATEMENT).is_file() else None
     if certificate is not None and certificate.content.path != results:
         raise InvalidEvidence(f"{results}: is not the evidence of the certificate beside it; name the folder")
     data = read_content(results) if certificate is None else certificate.content.lines
@@ -80,11 +83,19 @@ def prepare(results: Path, plan: Plan, reports: Path, trust: Trust) -> Publicati
         if link := next((path for path in map(results.parent.joinpath, present) if path.is_symlink()), None):
             raise InvalidEvidence(f"{link}: is a link, and may lead to a secret; put the file itself there")
         files |= {name: read_bytes(results.parent / name) for name in present}
-        pages = certificate_page.render_pages(certificate.statement, certificate.audit, run.with_drawn, PUBLISHED)
-        files |= {name: text.encode("utf-8") for name, text in pages}
+        own = certificate_page.render_pages(certificate.statement, certificate.audit, run.with_drawn, PUBLISHED)
+        files |= {name: text.encode("utf-8") for name, text in own}
     before = find_results(reports / name)
     replaces = _describe_replacement(before[0], evidence) if before else None
     return Publication(reports / name, files, replaces, run, certificate and certificate.without_lines())
+
+
+def prepare_again(reports: Path, plan: Plan, trust: Trust) -> Iterator[Publication]:
+    """Prepare what is published again, with the pages of today; `write_pages` says why a folder is not shown."""
+    folders = [folder for folder in published_folders(reports) if not explain_bad_name(folder)]
+    for folder in track("reading", folders, len(folders)):
+        with contextlib.suppress(InvalidEvidence, OtherSuite):
+            yield prepare(find_published_results(folder) or folder / PUBLISHED, plan, reports, trust, pages=False)
 
 
 def refuse_foreign_pages(site: Path) -> None:

@@ -70,11 +70,11 @@ def write_register(
     return entries
 
 
-def check_for_site(folder: Path, plan: Plan, trust: Trust) -> Certificate:
+def check_for_site(folder: Path, plan: Plan, trust: Trust, pages: bool = True) -> Certificate:
     """Call `check_certificate`; refuse a signed one without keys, or its page and the list would show two levels."""
     if trust.allowed is None and is_signed(folder / STATEMENT):
         raise InvalidEvidence(f"{folder / STATEMENT}: is signed; put the keys that may sign into the site as {SIGNERS}")
-    return check_certificate(folder, plan, trust)
+    return check_certificate(folder, plan, trust, pages=pages)
 
 
 def _entry(

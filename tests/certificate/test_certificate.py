@@ -277,7 +277,10 @@ def test_a_published_certificate_is_verified_when_packed(
         shutil.copy(folder / link, copy)
     monkeypatch.chdir(lab.home / "customer")
     cli(*shlex.split(re.findall("<code>conformance (.*)</code>", steps)[0])).expect(0, out=": re-run ")
+    due_page = (folder / PAGE).read_text()
+    (folder / PAGE).write_text("<p>The words of an older suite.</p>")
     assert publish(lab) == 0
+    assert (folder / PAGE).read_text() == due_page, "every page is written again"
     assert list_broken_links(site) == []
     assert '<a href="register.html">Certificates</a>' in (site / "index.html").read_text()
     assert '<a href="certificate.html">' in (folder / "report.html").read_text()
@@ -299,9 +302,9 @@ def test_a_published_certificate_is_verified_when_packed(
 def test_a_new_certificate_is_checked_once(lab: Lab, cli: Cli, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checked = list[Path]()
 
-    def count(folder: Path, *more: Any) -> Certificate:
+    def count(folder: Path, plan: Any, trust: Trust, pages: bool) -> Certificate:
         checked.append(folder)
-        return check_certificate(folder, *more)
+        return check_certificate(folder, plan, trust, pages=pages)
 
     monkeypatch.setattr("conformance.site.register.check_certificate", count)
     cli("publish", site, lab.folder, "--suite", lab.suite).expect(0)
