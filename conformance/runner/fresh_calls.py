@@ -13,8 +13,8 @@ from ..run.row import run
 from ..system.late import go_on
 from ..verdict.drawn_calls import failure_kind_of
 
-_MAX_ROWS = 40
-"""Rows of a run to call again; a backend that cannot be forked takes seconds to start for each."""
+_MAX_ROWS = 12
+"""Rows of a run to call again; a backend without copies of its process takes seconds to start for each."""
 
 
 class FreshCalls:
