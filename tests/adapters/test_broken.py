@@ -99,6 +99,7 @@ def test_a_planted_backend_does_the_same_every_time(name: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_the_reference_itself_is_not_caught() -> None:
     """`conformance check` asks all rows."""
     reference = load_adapter("reference")

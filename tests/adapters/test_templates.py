@@ -202,6 +202,7 @@ def test_a_planted_fault_fails_no_case_of_another_rule(plan: Plan, workshop: Wor
     assert not is_caught(plan, workshop.build("c", planted=quiets), "one-infer")
 
 
+@pytest.mark.slow
 def test_check_adapter_notes_volumes_of_32_bits(workshop: Workshop) -> None:
     (wraps,) = [planted for planted in PLANTED if planted.fault == "counts volumes in 32 bits"]
     out = workshop.cli("check-adapter", workshop.build("c", planted=wraps)).expect(0).out

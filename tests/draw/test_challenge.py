@@ -58,6 +58,7 @@ def test_a_nonce_changes_only_where_elements_start(plan: Plan) -> None:
         assert len({source.start, *(other.start for other in others)}) == 3
 
 
+@pytest.mark.slow
 def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
     written = {
         (step.src, shape, zero)

@@ -193,6 +193,7 @@ def test_the_same_seed_finds_the_same(name: str) -> None:
     assert (first.examples, found_by(first).text) == (second.examples, found_by(second).text)
 
 
+@pytest.mark.slow
 def test_other_seeds_try_other_calls() -> None:
     first, *others = (hunt(BROKEN["chains-fused"](), spec(), 3000, seed).examples for seed in range(2))
     assert [first] != others

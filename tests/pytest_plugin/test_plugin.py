@@ -132,6 +132,7 @@ def test_evidence_that_cannot_be_written_at_the_end(few: Path) -> None:
     done.expect(5, *words, never="the whole target conforms")
 
 
+@pytest.mark.slow
 def test_junit_counts_and_the_evidence_agree_with_a_plain_run(few: Path, backend: str) -> None:
     (few / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
     done = Done(

@@ -84,6 +84,7 @@ def test_a_page_tells_what_fails_other_pages_what_passes(reporting: Command) -> 
     assert len(page) < len(whole)
 
 
+@pytest.mark.slow
 def test_the_rules_name_the_rows_that_nobody_executed(command: Command) -> None:
     folder = publish_run(command, RIGHT)
     page = folder.parent / "rules.html"
@@ -109,6 +110,7 @@ def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
     command("verify", "--suite", command.folder, folder).expect(1, out="Other backends that")
 
 
+@pytest.mark.slow
 def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     plan, reports = plan_as_bundled(tmp_path), tmp_path / "reports"
     older, _ = (finish_run(plan, each, tmp_path / each.version) for each in (WrongBefore(), Right()))
@@ -165,6 +167,7 @@ def test_other_evidence_beside_a_certificate_is_refused(command: Command, monkey
     call_publish(command, command.out / "results.jsonl").expect(0)
 
 
+@pytest.mark.slow
 def test_a_folder_with_a_name_that_links_elsewhere_is_named(command: Command) -> None:
     folder = publish_run(command, RIGHT)
     names = ("javascript:alert(1)", "%2e%2e", 'a"b', "-x", ".x", "a b")
@@ -187,6 +190,7 @@ def list_links(folder: Path) -> set[str]:
     return {unescape(link) for page in pages for link in re.findall(r'(?:href|data-page)="([^"]*)"', page)}
 
 
+@pytest.mark.slow
 def test_pages_of_removed_backends_are_removed(command: Command) -> None:
     folder = publish_run(command, RIGHT)
     shutil.rmtree(folder)
