@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Set
+from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 from functools import partial
 
 from ..model import Cases
-from ..system.text import find_near
+from ..system.groups import group_pairs
+from ..system.text import describe_unknown, find_near
 from .quick import QUICK, quick_rows
 from .rows import Plan, Row
 
@@ -16,8 +17,6 @@ _TOKEN = re.compile(r"\s*(?:([()])|('[^']*'|\"[^\"]*\"|[^\s()]+))")
 Chooser = Callable[[Row], bool]
 _Parsed = tuple[Chooser, list[str]]
 """A test, and the tokens behind its expression."""
-_Levels = Mapping[str, Set[str]]
-"""The rules of each level."""
 
 
 class BadExpression(Exception):
@@ -47,10 +46,7 @@ def parse_selection(expression: str, plan: Plan) -> Chooser:
     tokens = [bracket or word for bracket, word in _TOKEN.findall(expression)]
     if not tokens:
         raise BadExpression("the expression is empty; write words of case ids, such as 'infer and not empty'")
-    levels: dict[str, set[str]] = {}
-    for rule in plan.suite.spec.rules.values():
-        levels.setdefault(rule.level, set()).add(rule.id)
-    test, rest = _either(tokens, levels)
+    test, rest = _either(tokens, plan)
     if rest:
         raise BadExpression(f"{rest[0]!r} is one too many in {expression!r}; join words with and, or, not")
     return test
@@ -77,39 +73,42 @@ def nearest(expression: str, cases: Cases) -> list[str]:
     return find_near(meant, names, 3, 0.7) or find_near(meant, words)
 
 
-def _either(tokens: list[str], levels: _Levels) -> _Parsed:
-    return _joined(tokens, levels, "or", any, partial(_joined, word="and", join=all, read=_one))
+def _either(tokens: list[str], plan: Plan) -> _Parsed:
+    return _joined(tokens, plan, "or", any, partial(_joined, word="and", join=all, read=_one))
 
 
 def _joined(
-    tokens: list[str], levels: _Levels, word: str, join: Callable[[Iterable[bool]], bool], read: Callable[..., _Parsed]
+    tokens: list[str], plan: Plan, word: str, join: Callable[[Iterable[bool]], bool], read: Callable[..., _Parsed]
 ) -> _Parsed:
     """Read the parts that a word joins."""
-    test, rest = read(tokens, levels)
+    test, rest = read(tokens, plan)
     tests = [test]
     while rest[:1] == [word]:
-        test, rest = read(rest[1:], levels)
+        test, rest = read(rest[1:], plan)
         tests.append(test)
     return (lambda row: join(each(row) for each in tests)), rest
 
 
-def _one(tokens: list[str], levels: _Levels) -> _Parsed:
+def _one(tokens: list[str], plan: Plan) -> _Parsed:
     if not tokens or tokens[0] in ("and", "or", ")"):
         raise BadExpression(f"a word is missing before {tokens[0]!r}" if tokens else "the expression ends too early")
     if tokens[0] == "not":
-        test, rest = _one(tokens[1:], levels)
+        test, rest = _one(tokens[1:], plan)
         return (lambda row: not test(row)), rest
     if tokens[0] == "(":
-        test, rest = _either(tokens[1:], levels)
+        test, rest = _either(tokens[1:], plan)
         if rest[:1] != [")"]:
             raise BadExpression("a bracket is not closed")
         return test, rest[1:]
     word = tokens[0].strip("'\"").lower()
     kind, _, name = word.partition(":")
     if kind == "facet":
+        if name not in (facets := {facet for row in plan.rows for facet in row.facets}):
+            raise BadExpression(describe_unknown("facet", name, sorted(facets)))
         return (lambda row: name in row.facets), tokens[1:]
     if kind == "level":
-        if name not in levels:
-            raise BadExpression(f"no rule has the level {name!r}; the levels are {', '.join(levels)}")
-        return (lambda row: row.case.rule in levels[name]), tokens[1:]
+        rules = group_pairs((rule.level, rule.id) for rule in plan.suite.spec.rules.values())
+        if name not in rules:
+            raise BadExpression(describe_unknown("level", name, rules))
+        return (lambda row: row.case.rule in rules[name]), tokens[1:]
     return (lambda row: word in row.node_id.lower() or word in row.case.rule), tokens[1:]
