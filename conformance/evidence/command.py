@@ -10,7 +10,9 @@ from ..adapter import bundled_backends, name_and_device
 from ..isolate.backend import isolation_of, limits_for
 from ..isolate.process.launch import Limits
 from ..model import Unsupported
+from ..plan.quick import QUICK
 from ..plan.rows import Row, drawn_number
+from .results import Target
 
 _MAX_SECONDS = 600.0
 
@@ -45,6 +47,17 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
     for name, value in header.get("limits", {}).items():
         words += [f"--{name}", str(value).removesuffix(".0")]
     return words
+
+
+def again_words(header: Mapping[str, Any]) -> list[str]:
+    """Return the command that makes the same run again: that of `run_words`, with the part of the suite that ran."""
+    target, words = Target.from_json(header["target"]), run_words(header)
+    parts = {"--operation": target.operations, "--type": target.types, "--document": target.documents}
+    words += [word for option, values in parts.items() for value in values for word in (option, value)]
+    words += ["--large"] * target.large
+    if target.select:
+        return [*words, *([QUICK] if target.select == QUICK else ["-k", target.select])]
+    return [*words, *(["--drawn-rows", str(header["drawn"]["calls"])] if "drawn" in header else [])]
 
 
 def row_words(row: Row) -> list[str]:

@@ -109,7 +109,9 @@ class SessionConclusion:
         isolation, jobs, hangs = request.isolation, request.jobs, request.hangs
         with (
             use_jobs(self.adapter, open_another, self.setup.claims, isolation, jobs, hangs) as call,
-            contextlib.closing(FreshCalls(self.adapter, open_another, self.setup.claims, drawn.notes.append)) as fresh,
+            contextlib.closing(
+                FreshCalls(self.adapter, open_another, self.setup.claims, isolation, drawn.notes.append)
+            ) as fresh,
         ):
             for row, result in drawn.run(call, fresh):
                 if result is not None:

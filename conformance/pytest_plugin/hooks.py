@@ -202,7 +202,8 @@ class ConformanceSession:
         """Describe a failing row for a person, with the command that repeats it."""
         shown = RowResult(row, result, worst(result.verdicts.values()))
         rule = self.plan.suite.spec.rules[row.case.rule]
-        return RowFailure(format_failure(shown, rule, [self.repeat_command(row)]), format_headline(shown))
+        commands = [] if result.went_right_alone else [self.repeat_command(row)]
+        return RowFailure(format_failure(shown, rule, commands), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
         suite = suite_words(self.setup.header, "--conformance-suite")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..evidence.command import script_parts
 from ..model import ERROR, FAIL, Case, Document, Rule, Spec, Verdict
-from ..plan.rows import Row
+from ..plan.rows import Row, drawn_number
 from ..plan.steps import StepMeaning
 from ..system.groups import group_pairs
 from ..system.text import shorten
@@ -85,7 +85,11 @@ class FailingCase(NamedTuple):
     in_script: bool
     """Whether the script of the page repeats the row."""
     text: str | None
-    """The case as YAML, for a drawn row."""
+    """The case as YAML, for a drawn row; for another one, the line that it went right alone, if it did."""
+
+    @property
+    def is_drawn(self) -> bool:
+        return drawn_number(self.row.id) is not None
 
     @property
     def is_first(self) -> bool:
@@ -192,7 +196,7 @@ def _make_full(
     if meaning.kind == "illegal" and meaning.rules[0] != decisive[0].rule.id:
         decisive.insert(0, _find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
     commands = {"in the suite": run.commands(first)[0]}
-    script = script_parts(first.row, run.backend)
+    script = None if first.result.went_right_alone else script_parts(first.row, run.backend)
     in_script = to_script and script is not None and len(script.steps) <= MAX_STEPS_IN_SCRIPT
     if script:
         explain = f"{shlex.join(['conformance', 'explain', first.row.id, '--backend', run.backend])} > repeat.py"

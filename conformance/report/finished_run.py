@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..evidence.command import row_words, run_words, suite_words
+from ..evidence.command import again_words, row_words, run_words, suite_words
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
@@ -248,12 +248,12 @@ class FinishedRun:
 
     def commands(self, result: RowResult) -> tuple[str, str]:
         """Return the commands that repeat a row, ready to be pasted; one that went right alone comes in a whole run."""
-        header = self.evidence.header
-        whole, alone = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))], row_words(result.row)
-        run = whole if result.result.went_right_alone else alone
-        session = whole if drawn_number(result.row.id) else alone
+        header, alone = self.evidence.header, row_words(result.row)
+        run = again_words(header) if result.result.went_right_alone else [*run_words(header), *alone]
+        drawn = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]
+        session = drawn if drawn_number(result.row.id) or result.result.went_right_alone else alone
         return (
-            shlex.join([*run_words(header), *run]),
+            shlex.join(run),
             shlex.join(["pytest", "--adapter", self.backend, *suite_words(header, "--conformance-suite"), *session]),
         )
 

@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from ..isolate.backend import close_backend
-from ..model import Adapter, Claims, Isolated, Result
-from ..plan.rows import Row
+from ..adapter import CannotStart
+from ..isolate.backend import Isolation, close_backend
+from ..model import PASS, Adapter, Claims, Isolated, Result
+from ..plan.rows import Row, has_many_elements
 from ..run.confirm import DIED, tell_right_alone
 from ..run.row import run
 from ..system.late import go_on
 from ..verdict.drawn_calls import failure_kind_of
 
-_MAX_ROWS = 12
-"""Rows of a run to call again; a backend without copies of its process takes seconds to start for each."""
+_TRIES = 2
+"""Times that a row must go right alone, each in a fresh process: what fails at random goes right now and then."""
+_MAX_WRONG, _MAX_RIGHT = 12, 40
+"""Rows that fail again alone, and rows that go right, after which none is called again: to start a process may take
+seconds."""
 
 
 class FreshCalls:
     """Calls failing rows again. The process is opened for the first of them."""
 
     def __init__(
-        self, first: Adapter, open_another: Callable[[], Adapter], claims: Claims, tell: Callable[[str], object]
-    ) -> None:
+        self, first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation,
+        tell: Callable[[str], object],
+    ) -> None:  # fmt: skip
         self._open, self._claims, self._tell = open_another, claims, tell
-        self._left = _MAX_ROWS if isinstance(first, Isolated) else 0  # in our process no call is alone
-        self._failing_alone: set[object] = set()
+        is_of_use = isinstance(first, Isolated) and isolation != "row"  # a process for each row is fresh already
+        self._wrong_left = _MAX_WRONG if is_of_use else 0
+        self._right_left = _MAX_RIGHT
+        self._wrong_alone: set[object] = set()
+        self._answered: Row | None = None
+        """A row that the backend answered rightly."""
 
     @cached_property
     def adapter(self) -> Adapter:
@@ -40,16 +49,53 @@ class FreshCalls:
 
         Of each kind of failures, rows are called again up to the first that fails again. What crashed or hung was.
         """
-        kind = failure_kind_of(row, result)
-        died = any(outcome.kind in DIED for outcome in result.outcomes)
-        if not (self._left and result.is_failure) or died or kind in self._failing_alone:
+        if not self._wrong_left or not self._right_left or has_many_elements(row.case):
             return result
-        self._left -= 1
+        if not result.is_failure:
+            if result.outcome.kind == "tensor" and PASS in result.verdicts.values():
+                self._answered = row
+            return result
+        kind, died = failure_kind_of(row, result), any(outcome.kind in DIED for outcome in result.outcomes)
+        if died or kind in self._wrong_alone:
+            return result
+        is_right = False
         with go_on(f"{row.id}: was not called again alone", self._tell):
-            if isinstance(self.adapter, Isolated):
-                self.adapter.renew()
-            (again,) = run([row], self.adapter, self._claims)
-            if not again.is_failure:
-                return result._replace(case=tell_right_alone(row))
-            self._failing_alone.add(kind)
+            is_right = self._goes_right(row, result)
+        if is_right:
+            self._right_left -= 1
+            if not self._right_left:
+                self._tell(f"{_MAX_RIGHT} failing rows went right alone; later ones were not called again")
+            return result._replace(case=tell_right_alone(row))
+        self._wrong_left = max(self._wrong_left - 1, 0)
+        self._wrong_alone.add(kind)
+        return result
+
+    def _goes_right(self, row: Row, result: Result) -> bool:
+        try:
+            return all(self._goes_right_once(row, result) for _ in range(_TRIES))
+        except CannotStart as error:
+            self._wrong_left = 0
+            self._tell(f"no failing row was called again alone: {error}")
+            return False
+        finally:
+            self._renew()  # so that it needs no memory until the next one
+
+    def _goes_right_once(self, row: Row, result: Result) -> bool:
+        self._renew()
+        again = self._call(row)
+        if any(outcome.kind in DIED for outcome in again.outcomes):
+            self._wrong_left = 0  # each more could take the time limit twice
+        if again.is_failure or again.outcome.calls < result.outcome.calls:
+            return False
+        if again.outcome.kind == "tensor":
+            return True
+        # a second process may reject whatever it is given, for example for want of memory on a device
+        return self._answered is not None and self._call(self._answered).outcome.kind == "tensor"
+
+    def _renew(self) -> None:
+        if "adapter" in vars(self) and isinstance(self.adapter, Isolated):
+            self.adapter.renew()
+
+    def _call(self, row: Row) -> Result:
+        (result,) = run([row], self.adapter, self._claims)
         return result

@@ -266,7 +266,7 @@ def _run_in_order(
 
     with (
         use_jobs(adapter, another, claims, request.isolation, request.jobs, request.hangs) as call,
-        closing(FreshCalls(adapter, another, claims, tell)) as fresh,
+        closing(FreshCalls(adapter, another, claims, request.isolation, tell)) as fresh,
     ):
         yield from run_part(0, first_slow)
         if drawn:

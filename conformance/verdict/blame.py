@@ -22,7 +22,8 @@ from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Ki
 from ..model.cases import given_keys
 from ..model.verdicts import SEVERITIES, Severity, say_severity
 from ..plan.memory import volume_of
-from ..plan.rows import Row
+from ..plan.rows import Row, drawn_number
+from ..run.confirm import DIED
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
@@ -35,8 +36,10 @@ _NO_NEGATIVE = "no-length-below-zero"
 _LAYOUT = "layout-is-no-content"
 _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
 """Diagnoses of an answer if its elements were not compared."""
-_KEYS = re.compile(r"(?:^ +|[{,] )([a-z_]+): ", re.MULTILINE)
+_KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
 """The keys of a case as YAML."""
+_STEP_BEFORE = re.compile(r"^ {6}- .*\n(?= {6}- )", re.MULTILINE)
+"""A step of a case before the last one, which is the one that fails."""
 
 
 class Premise(NamedTuple):
@@ -90,8 +93,7 @@ class Blamer:
         self.rules = rules
         rows, results = list(rows), results or {}
         self.needs = Needs(rules.values(), rows, results)
-        single = [(row, results[row.id]) for row in rows if len(row.case.steps) == 1 and row.id in results]
-        self._called_alone = any(result.outcome.kind != "none" for _, result in single)
+        single = ((row, results[row.id]) for row in rows if len(row.case.steps) == 1 and row.id in results)
         self._failing_alone = {_way_of_failing(row, result) for row, result in single if result.is_failure}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
@@ -131,12 +133,13 @@ class Blamer:
         return frozenset.intersection(*by_document) if by_document else frozenset()
 
     def _goes_right_alone(self, failing: _Failing) -> bool:
-        """Ask whether the failure takes earlier calls; where no single call was tried, the case says it."""
-        if failing.result.went_right_alone or "steps" not in failing.conditions:
-            return failing.result.went_right_alone
-        if not self._called_alone:
-            return failing.row.case.rule == ALONE
-        return _way_of_failing(failing.row, failing.result) not in self._failing_alone
+        """Ask whether the failure takes earlier calls."""
+        row, result = failing.row, failing.result
+        if result.went_right_alone or "steps" not in failing.conditions:
+            return result.went_right_alone
+        if drawn_number(row.id) and failing.outcome.kind not in DIED:
+            return True  # a smaller case was looked for, first among single calls
+        return row.case.rule == ALONE and _way_of_failing(row, result) not in self._failing_alone
 
     def _blame_illegal_answer(self, failing: _Failing) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
@@ -313,8 +316,8 @@ def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
 
 
 def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
-    if result.case and not result.went_right_alone:
-        return {*_KEYS.findall(result.case)}
+    if result.case and drawn_number(row.id) and not result.went_right_alone:
+        return {*_KEYS.findall(_STEP_BEFORE.sub("", result.case))}
     step = row.case.steps[at]
     keys = {key.name for part in (row.case, step) for key, _ in given_keys(part)}
     return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0))

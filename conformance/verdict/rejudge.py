@@ -19,8 +19,9 @@ from ..evidence.results import (
 from ..model import BAD, FAIL, IDLE, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Outcome, Result, Verdict, worst
 from ..model.types import WIDTH
 from ..plan.memory import answer_limit, dims_error, size_of
-from ..plan.rows import Plan, Row
+from ..plan.rows import Plan, Row, drawn_number
 from ..plan.steps import RowStep
+from ..run.confirm import DIED, tell_right_alone
 from ..run.judge import deciding_step, judge_step
 from .blame import Blamer
 from .waive import covers, forbids_call, has_expired, why_useless
@@ -78,11 +79,11 @@ def find_contradictions(plan: Plan, results: Mapping[str, Result], header: Mappi
     for row in plan.rows:
         result = results.get(row.id)
         if result is not None:
-            yield from _contradict_row(row, result, claims)
+            yield from _contradict_row(row, result, claims, header.get("isolation", "none"))
             yield from _contradict_waiver(row, result, header, blamer)
 
 
-def _contradict_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
+def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) -> Iterator[str]:
     if set(result.verdicts) != set(row.documents):
         yield f"{row.id}: has verdicts for {', '.join(result.verdicts)}; due are {', '.join(row.documents)}"
         return
@@ -104,6 +105,8 @@ def _contradict_row(row: Row, result: Result, claims: Claims) -> Iterator[str]:
         yield f"{row.id}: fails without a diagnosis"
     elif result.diagnosis is not None and not failed:
         yield f"{row.id}: has the diagnosis {result.diagnosis!r} and fails nowhere"
+    if wrong := _misfit_of_case(row, result, failed, isolation):
+        yield f"{row.id}: {wrong}"
 
 
 def _misfit_of(row: Row, result: Result) -> str | None:
@@ -123,6 +126,19 @@ def _misfit_of(row: Row, result: Result) -> str | None:
             if digest is not None or not _is_too_large(outcome, step.src):
                 return f"a step that came to “{outcome.kind}” has the content {digest}"
     return None
+
+
+def _misfit_of_case(row: Row, result: Result, failed: bool, isolation: str) -> str | None:
+    """Say what is wrong with the text of the smallest case, by which a failure is blamed; None if nothing is."""
+    if result.case is None:
+        return None
+    if not failed:
+        return "has a case and fails nowhere"
+    case = result.case.removeprefix(tell_right_alone(row))
+    if drawn_number(row.id):
+        return None if case.startswith("  - id: ") else "has a case of another form"
+    can_be = isolation == "worker" and not any(outcome.kind in DIED for outcome in result.outcomes)
+    return None if can_be and not case else "has the case of a drawn row, or went right alone where none is called so"
 
 
 def _is_too_large(outcome: Outcome, src: tuple[int, ...]) -> bool:

@@ -264,7 +264,7 @@ def test_one_more_backend_finds_the_small_cases_of_a_run(select: str | None) -> 
         opened.append(FailsAlways())
         return opened[-1]
 
-    fresh = FreshCalls(adapter, open_another, EVERYTHING, drawn.notes.append)
+    fresh = FreshCalls(adapter, open_another, EVERYTHING, "worker", drawn.notes.append)
     written = [result.case for _, result in drawn.run(call, fresh) if result]
     assert len(written) > 1
     assert all(written)

@@ -12,25 +12,33 @@ CASES = """about: A few.
 extends: bundled
 cases:
   - {id: turned-first, rule: literal-lengths, src: "T[2, 3]", shape: [3, 2], special_zero: false, expect: "T[3, 2]"}
+  - {id: turned-into-five, rule: same-volume, src: "T[2, 3]", shape: [5], special_zero: false, expect: reject}
   - {id: turned-second, rule: literal-lengths, src: "T[2, 3]", shape: [6, 1], special_zero: false, expect: "T[6, 1]"}
 """
 LIBRARY = """
+import fcntl, pathlib
 from conformance import FunctionAdapter
-seen = []
+seen, lock = [], open(pathlib.Path(__file__).with_suffix(".lock"), "w")
 class Mine(FunctionAdapter):
-    name, version, rejections = "mine", "1", (ValueError,)
+    name, version, rejections = "mine", "1", (ValueError, OSError)
     def reshape(self, src, shape, special_zero):
         seen.append(shape)
-        return src.reshape({answer})
+        return {answer}
 """
-ONLY_LATER = "seen[0]"
-ALWAYS = "(2, 3)"
+ONLY_LATER = "src.reshape(seen[0] if shape != (5,) else shape)"
+ALWAYS = "src.reshape((2, 3) if shape != (5,) else shape)"
+IF_ONE_PROCESS = "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB) or src.reshape(-1 if shape == (5,) else shape)"
+"""A second process rejects all calls, as for want of memory on a device."""
 NOTE = "# went right alone in a fresh process: it depends on the calls before it"
 
 
 @pytest.mark.parametrize(
     ("answer", "alone", "rules"),
-    [(ONLY_LATER, {"turned-second"}, {"each-call-alone"}), (ALWAYS, set(), {"literal-lengths"})],
+    [
+        (ONLY_LATER, {"turned-second"}, {"each-call-alone"}),
+        (ALWAYS, set(), {"literal-lengths"}),
+        (IF_ONE_PROCESS, set(), {"same-volume"}),
+    ],
 )
 def test_a_row_that_goes_right_alone_breaks_no_text(
     answer: str, alone: set[str], rules: set[str], tmp_path: Path, cli: Cli

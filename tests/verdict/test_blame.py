@@ -89,12 +89,28 @@ SMALLER = """  - id: wrong-dims-zero-copies
     expect: f32[2, 3]
 """
 NEEDS_LAYOUT = SMALLER.replace("    expect", "    layout: transposed\n    expect")
+NEEDS_STEPS = """  - id: wrong-elements-each-call-alone
+    rule: each-call-alone
+    steps:
+      - {src: "f32[2]", shape: [2], special_zero: false, layout: reversed, expect: "f32[2]"}
+      - {src: "f32[3]", shape: [3], special_zero: false, expect: "f32[3]"}
+"""
+RIGHT_ALONE = (
+    "# went right alone in a fresh process: it depends on the calls before it, which the same run makes again\n"
+)
 
 
-@pytest.mark.parametrize(("case", "rule"), [(SMALLER, "same-content"), (NEEDS_LAYOUT, "layout-is-no-content")])
+@pytest.mark.parametrize(
+    ("case", "rule"),
+    [
+        (SMALLER, "same-content"), (NEEDS_LAYOUT, "layout-is-no-content"), (NEEDS_STEPS, "each-call-alone"),
+        (RIGHT_ALONE + SMALLER, "each-call-alone"),
+    ],
+)  # fmt: skip
 def test_what_the_smallest_case_lacks_excuses_no_failure(case: str, rule: str) -> None:
     """A drawn row has a layout by chance; only if its smallest case has one, too, is it needed to fail."""
     (row,) = (each for each in bundled_plan().rows if each.id == "transposed-src-regroups[StaticReshape-f32]")
+    row = row._replace(id="drawn-0-7[StaticReshape-f32]")
     dst = row.case.steps[0].shapes[0]
     outcome = Outcome("tensor", "f32", dst)
     wrong = Result(row.id, dict.fromkeys(row.documents, FAIL), (outcome,), 0, "wrong elements", case=case)
