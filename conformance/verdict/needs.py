@@ -27,6 +27,10 @@ SAME_INDEX, ALONE, SAME_RANK = "corresponding-is-the-same-index", "each-call-alo
 COPIES = "zero-copies"
 
 
+_ENOUGH = 30
+"""Calls without an answer that show as much as an answer to a call without the need: more than -k of a case has."""
+
+
 class Need(NamedTuple):
     """A rule that obliges a backend to accept a call, and the facet of the call that it is about, if any."""
 
@@ -105,12 +109,13 @@ class Needs:
         return self._of_facets[facet]
 
     def is_never_met(self, operation: str, need: Need) -> bool:
-        """Ask whether the backend answered calls of the operation, and none with a need."""
-        return operation in self._answered and not self._met[operation, need]
+        """Ask whether the backend answered no call with a need, and the run shows that this is the reason."""
+        is_shown = operation in self._answered or self._unmet[operation, need] >= _ENOUGH
+        return is_shown and not self._met[operation, need]
 
     def copies_no_zero(self, operation: str) -> bool:
         """Ask whether the backend answered calls of the operation, and none in which a 0 copies another length."""
-        return self.is_never_met(operation, Need(COPIES))
+        return operation in self._answered and self.is_never_met(operation, Need(COPIES))
 
     def share_unmet(self, operation: str, need: Need) -> float:
         met, unmet = self._met[operation, need], self._unmet[operation, need]

@@ -181,7 +181,7 @@ def test_a_limit_is_found_in_few_steps(limit: int) -> None:
 
 @pytest.mark.slow
 def test_a_failure_that_needs_two_calls() -> None:
-    found = found_by(hunt(BROKEN["never-again-after-a-refusal"](), spec(), 3000))
+    found = found_by(hunt(BROKEN["never-again-after-a-rejection"](), spec(), 3000))
     assert found.rule == "each-call-alone"
     assert found.text.count("\n      - {src: ") == 2
 

@@ -338,7 +338,7 @@ BOTH_CALLED: Mapping[str, tuple[DrawnCalls, DrawnCalls, str]] = {
 NOT_BOTH: Mapping[str, tuple[DrawnCalls, DrawnCalls]] = {
     "the old run ended before": (DrawnCalls((), calls=7), DrawnCalls((7,))),
     "the new run ended before": (DrawnCalls((7,)), DrawnCalls((), calls=7)),
-    "other claims": (DrawnCalls((), not_claimed=("layout:transposed",)), DrawnCalls((7,))),
+    "other claims": (DrawnCalls((), not_claimed=("layout:broadcast",)), DrawnCalls((7,))),
 }
 
 

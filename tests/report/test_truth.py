@@ -67,7 +67,7 @@ def holds(sentence: str, page: Path, cases: set[str]) -> bool:
         pages = [page.parent.parent / name for name in ("spec/cases.html", "compare.html")]
         return all(set(re.findall(r'id="?case-([^" >]+)', path.read_text(encoding="utf-8"))) == cases for path in pages)
     if "What each backend did there is on a separate page" in sentence:
-        return "refused" in (page.parent.parent / "unspecified.html").read_text(encoding="utf-8")
+        return "rejected" in (page.parent.parent / "unspecified.html").read_text(encoding="utf-8")
     if "Every test of the suite was run" in sentence:
         return "not run" not in re.findall(r"\d+ tests = [^.]*", Page(html).text)[0]
     if "Printed: the head, and what is open" in sentence:

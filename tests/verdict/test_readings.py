@@ -44,7 +44,7 @@ OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "graphs-are-unsaid": ("chains-fused", "chains-copy-from-the-first", "a-fork-is-a-chain"),
     "rank-zero-is-unsaid": ("scalar-has-no-elements",),
     "an-empty-shape-is-unsaid": ("empty-shape-is-flat",),
-    "multidimensional-excludes-rank-one": ("vectors-refused",),
+    "multidimensional-excludes-rank-one": ("vectors-rejected",),
     "the-type-of-the-output-is-unsaid": ("bf16-answered-as-f32",),
     "mixed-types-are-unsaid": ("casts-to-the-declared-type",),
     "types-are-not-listed": ("rejects bf16",),
