@@ -230,5 +230,5 @@ def steps(text: str) -> list[str]:
         if answered:
             found.append(f"{TYPES.get(answered[1], answered[1])}{answered[2]}")
         else:
-            found.append("rejected" if re.search("^ ?refused: ", told, re.MULTILINE) else "crash")
+            found.append("rejected" if re.search("^ ?rejected: ", told, re.MULTILINE) else "crash")
     return found
