@@ -94,7 +94,8 @@ class Blamer:
         rows, results = list(rows), results or {}
         self.needs = Needs(rules.values(), rows, results)
         single = ((row, results[row.id]) for row in rows if len(row.case.steps) == 1 and row.id in results)
-        self._failing_alone = {_way_of_failing(row, result) for row, result in single if result.is_failure}
+        failing = (each for each in single if each[1].is_failure and not each[1].went_right_alone)
+        self._failing_alone = {_way_of_failing(row, result) for row, result in failing}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:

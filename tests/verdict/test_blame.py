@@ -119,8 +119,14 @@ def test_what_the_smallest_case_lacks_excuses_no_failure(case: str, rule: str) -
     assert blamed.premise.rule == rule
 
 
-@pytest.mark.parametrize(("alone", "rule"), [("tensor", "lower-bound"), ("rejected", "each-call-alone")])
-def test_what_a_single_call_does_too_takes_no_earlier_call(alone: OutcomeKind, rule: str) -> None:
+@pytest.mark.parametrize(
+    ("alone", "case", "rule"),
+    [
+        ("tensor", None, "lower-bound"), ("rejected", None, "each-call-alone"),
+        ("tensor", RIGHT_ALONE, "each-call-alone"),
+    ],
+)  # fmt: skip
+def test_what_a_single_call_does_too_takes_no_earlier_call(alone: OutcomeKind, case: str | None, rule: str) -> None:
     """-2 taken for -1 where -1 was called before: a library may do so without any call before it."""
     names = (
         "minus-two-where-minus-one-was-is-rejected[DynamicReshape-1-f32-s32]",
@@ -134,7 +140,7 @@ def test_what_a_single_call_does_too_takes_no_earlier_call(alone: OutcomeKind, r
     }
     if alone == "tensor":
         verdicts = dict.fromkeys(single.documents, FAIL)
-        results[single.id] = Result(single.id, verdicts, (Outcome("tensor", "f32", (4,)),), 0, wrong)
+        results[single.id] = Result(single.id, verdicts, (Outcome("tensor", "f32", (4,)),), 0, wrong, case=case)
     blamer = Blamer(bundled_plan().suite.spec.rules, [later, single], results)
     blamed = blamer.blame(later, results[later.id], later.documents[0])
     assert blamed
