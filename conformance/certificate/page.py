@@ -44,8 +44,9 @@ def describe_scope(predicate: Record) -> str:
     """Say what was certified, when, how and under which suite."""
     own = predicate[EXTENSION]
     run = describe_run(own["level"], own["started"], own["version"], _suite_of(predicate))
-    failed = "" if predicate["result"] != "FAILED" else ", and not shown to conform"
-    return f"for {', '.join(scope_of(predicate)) or 'nothing'} ({run}){failed}"
+    scope = ", ".join(scope_of(predicate))
+    failed = ", and not shown to conform" if scope and predicate["result"] == "FAILED" else ""
+    return f"for {scope or 'nothing'} ({run}){failed}"
 
 
 def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
