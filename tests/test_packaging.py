@@ -185,7 +185,7 @@ def test_the_wheel_adds_no_name_but_ours_and_is_small(built: Archives) -> None:
     info = f"reshape_conformance-{conformance.__version__}.dist-info"
     assert top == {"conformance", "reshape_conformance_pytest.py", info}
     assert [name for name in built.names() if re.search(r"(^|/)tests?(/|_|$)", name)] == []
-    assert built.wheel.stat().st_size < 1_050_000
+    assert built.wheel.stat().st_size < 1_060_000
 
 
 @pytest.mark.slow
