@@ -72,10 +72,10 @@ def _lines() -> tuple[str, ...]:
 
 def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -> Case:
     """Return the case of a combination; its number varies what no factor says."""
-    type_, place = chosen["type"], chosen["place"]
+    type_, place, of_any_length = chosen["type"], chosen["place"], chosen["time"] == "other-lengths"
     steps = [
         step_of(
-            type_, _nodes(each, place, chosen["time"] == "other-lengths"), layout=chosen["layout"],
+            type_, _nodes(each, place, of_any_length), layout=chosen["layout"],
             in_place=chosen["in_place"] == "yes",
             bits=_content(type_, chosen["content"], math.prod(each.src), number + at), shared_src=place == "fork",
             shared_shape=place == "shared-shape",
@@ -83,10 +83,8 @@ def case_of(call: DrawnCall, chosen: Values, number: int, name: str = "drawn") -
         )
         for at, each in enumerate(_calls_in_time(call, chosen["time"], chosen["threads"], number))
     ]  # fmt: skip
-    dst, in_node = guess_answer(call), chosen["declared_in"]
-    if in_node == "last":  # the node that `_nodes` has there
-        after = ("first-of-2", "middle-of-3", "mixed", "mixed-second")
-        dst = call.src if place == "there-and-back" else call.src[::-1] if place in after else dst
+    in_node = chosen["declared_in"]
+    dst = guess_answer(_nodes(call, place, of_any_length)[0 if in_node == "first" else -1])
     declared: Any = {"nothing": None, "rank-unknown": "unknown", "exact": dst}.get(chosen["declared"], ())
     if chosen["declared"] == "partly":
         declared = tuple(None if (axis + number) % 2 else length for axis, length in enumerate(dst))
