@@ -52,8 +52,11 @@ def run_words(header: Mapping[str, Any]) -> list[str]:
 def again_words(header: Mapping[str, Any]) -> list[str]:
     """Return the command that makes the same run again: that of `run_words`, with the part of the suite that ran."""
     target, words = Target.from_json(header["target"]), run_words(header)
-    parts = {"--operation": target.operations, "--type": target.types, "--document": target.documents}
-    words += [word for option, values in parts.items() for value in values for word in (option, value)]
+    parts = {
+        "--operation": target.operations, "--type": target.types, "--document": target.documents,
+        "--last-failed": (target.lf,), "--shard": (target.shard,),
+    }  # fmt: skip
+    words += [word for option, values in parts.items() for value in values if value for word in (option, value)]
     words += ["--large"] * target.large
     if target.select:
         return [*words, *([QUICK] if target.select == QUICK else ["-k", target.select])]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from conformance.evidence.command import limits_again, suite_words
+from conformance.evidence.command import again_words, limits_again, suite_words
+from conformance.evidence.results import Target
 from conformance.isolate.process.launch import DEFAULT_LIMITS, DEVICE_MEMORY
 
 
@@ -26,3 +27,18 @@ def test_rows_are_called_again_elsewhere_with_the_usual_limit(backend: str) -> N
 @pytest.mark.parametrize(("folders", "suite"), [({}, []), ({"suite": "mine"}, ["mine"])])
 def test_a_command_names_the_suite_of_its_run(folders: dict[str, str], suite: list[str]) -> None:
     assert suite_words({"folders": folders})[1:] == suite
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (Target(), ["--drawn-rows", "7"]),
+        (Target(types=("f32", "f16"), large=True), ["--type", "f32", "--type", "f16", "--large", "--drawn-rows", "7"]),
+        (Target(shard="1/3"), ["--shard", "1/3", "--drawn-rows", "7"]),
+        (Target(select="infer", lf="out"), ["--last-failed", "out", "-k", "infer"]),
+        (Target(select="--quick"), ["--quick"]),
+    ],
+)
+def test_a_run_is_made_again_with_the_same_part_of_the_suite(target: Target, words: list[str]) -> None:
+    header = {"backend": {"adapter": "numpy"}, "target": target.to_json(), "drawn": {"seed": 0, "calls": 7}}
+    assert again_words(header) == ["conformance", "run", "numpy", *words]
