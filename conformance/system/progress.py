@@ -21,8 +21,8 @@ LINE_SECONDS = 9.0
 """Seconds between two lines of progress where there is no terminal."""
 BAR_COLUMNS = 12
 """The whole line fits in 80 columns."""
-SAMPLE_SECONDS, RATE_SECONDS = 1.0, 30.0
-"""The rate is that of the last 30 seconds, with a sample each second."""
+SAMPLE_SECONDS, RATE_SECONDS = 1.0, 600.0
+"""The rate is that of the last ten minutes, with a sample each second: some rows take a thousand times as long."""
 MIN_RATE = 0.05
 """If fewer are done in a second, as when a call hangs, the time left is not known."""
 POLL_SECONDS = 0.5
@@ -43,7 +43,7 @@ class Progress:
         self._failed: int | None = None
         began = time.monotonic()
         self._samples = deque([(began, 0)])
-        """Times of the last seconds, with the number done, for the rate: a run that is resumed begins with a leap."""
+        """Times, with the number done, for the rate. The first second goes: a run that is resumed leaps in it."""
         self._next = 0.0 if self._on_terminal else began + LINE_SECONDS
         self._lock, self._closed = threading.Lock(), threading.Event()
         if not self._on_terminal and math.isfinite(LINE_SECONDS):
@@ -73,6 +73,8 @@ class Progress:
     def _sample(self, now: float) -> None:
         if now - self._samples[-1][0] >= SAMPLE_SECONDS:
             self._samples.append((now, self._done))
+            if not self._samples[0][1]:
+                self._samples.popleft()
         while len(self._samples) > 2 and now - self._samples[0][0] > RATE_SECONDS:
             self._samples.popleft()
 

@@ -250,3 +250,23 @@ def test_while_hardly_anything_ends_progress_foretells_nothing(monkeypatch: pyte
     screen = Screen()
     Progress("running", 200, screen).at(100, "", 3)
     assert screen.getvalue().endswith(" 100 of 200 · 3 failed")
+
+
+@pytest.mark.parametrize(
+    ("done", "left"),
+    [
+        ([100 * second for second in range(60)] + [6000] * 40, "about 3 min left"),  # forty seconds of a slow row
+        ([9000 + 10 * second for second in range(60)], "about 41 s left"),  # a run that is resumed begins with a leap
+    ],
+    ids=["slow", "resumed"],
+)
+def test_time_left_is_foretold_from_minutes(monkeypatch: pytest.MonkeyPatch, done: list[int], left: str) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    screen = Screen()
+    progress = Progress("running", 10_000 if done[0] else 18_000, screen)
+    for number in done:
+        now[0] += 1
+        progress.at(number)
+    assert screen.getvalue().endswith(left)
