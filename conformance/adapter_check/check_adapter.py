@@ -125,7 +125,7 @@ class _Checks:
             _, outcome = self.call(self.type, (2, 3), shape)
             if outcome.kind == "unsupported" and self.claims.excludes(outcome.message or ""):
                 continue  # as it says in `not_claimed`
-            ended = outcome.kind in ("crash", "timeout") and self.bundled  # the library's own doing
+            ended = outcome.ends_process and self.bundled  # the library's own doing
             kind = "ended" if ended else outcome.kind
             if kind not in shapes:
                 what = f"[2, 3] → {list(shape)} is illegal, and came back as {outcome.kind}: {outcome.message}"

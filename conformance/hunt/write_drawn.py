@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..model import Adapter, Case, Claims, Isolated, Result
 from ..plan.rows import Row, is_expressible, row_of
-from ..run.confirm import DIED, tell_right_alone
+from ..run.confirm import tell_right_alone
 from ..run.row import run
 from .shrink import shrink
 from .write_case import case_text, rule_against
@@ -25,7 +25,7 @@ def write_as_drawn(row: Row, result: Result) -> str:
 
 def can_be_smaller(result: Result) -> bool:
     """Ask whether a smaller case is looked for. After a crash or timeout each try would cost a process."""
-    return not any(outcome.kind in DIED for outcome in result.outcomes)
+    return not any(outcome.ends_process for outcome in result.outcomes)
 
 
 def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False) -> str:

@@ -41,6 +41,10 @@ class Outcome(NamedTuple):
     """The number of the call, if the step is called many times. Evidence has it only in a note, as it may vary."""
 
     @property
+    def ends_process(self) -> bool:
+        return self.kind in ("crash", "timeout")
+
+    @property
     def was_called(self) -> bool:
         """Ask whether the library got the call; an adapter may have no way to make it."""
         return self.kind not in ("none", "unsupported")

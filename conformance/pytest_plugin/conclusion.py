@@ -23,13 +23,13 @@ from ..run.row import result_without_call
 from ..runner import planted_backends
 from ..runner.drawn_run import DrawnRun
 from ..runner.fresh_calls import FreshCalls
-from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs, note_fewer_calls
+from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.document_table import lay_out_documents
 from ..verdict.failure_kinds import group_failures
-from ..verdict.sentences import label_of
+from ..verdict.sentences import label_of, note_fewer_calls
 from .failure_sections import write_failures
 
 

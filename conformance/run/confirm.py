@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..model import Adapter, Outcome, OutcomeKind, Result
+from ..model import Adapter, Outcome, Result
 from ..plan.rows import Row
 from .call import message_text
 
-DIED: tuple[OutcomeKind, ...] = ("crash", "timeout")
 _AGAIN = "(deterministic: again alone in a fresh process)"
 _ALIKE = "(deterministic: alone in a fresh process, like the row before)"
 AFTER_HANGS = "not called: the rows before it of this case and operation hung"
@@ -68,8 +67,8 @@ def confirm(
     again = call_again()
     worse = []
     for first, second in zip(outcomes, again, strict=True):
-        if first.kind not in DIED:
-            worse.append(second if second.kind in DIED else first)
+        if not first.ends_process:
+            worse.append(second if second.ends_process else first)
         elif second.kind == first.kind:
             worse.append(first._replace(message=message_text(f"{first.message} {_AGAIN}")))
         else:

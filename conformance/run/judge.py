@@ -52,7 +52,6 @@ NEUTRAL: frozenset[OutcomeKind] = frozenset({"rejected", "unsupported", "error"}
 
 If the type of src is not claimed, every tensor is.
 """
-_DIED: frozenset[OutcomeKind] = frozenset({"crash", "timeout"})
 UNCLAIMED = " where nothing is claimed"
 """Suffix for a crash or hang on a call that the backend does not claim."""
 
@@ -99,7 +98,7 @@ def judge(
         verdict, word = cell
         if verdict not in BAD:
             return Judgement(verdict)
-        word += UNCLAIMED if unclaimed and outcome.kind in _DIED else ""
+        word += UNCLAIMED if unclaimed and outcome.ends_process else ""
         return Judgement(verdict, Diagnosis(word, _describe(word, outcome, meaning)))
     diagnosis = diagnose(outcome, meaning, source, elements, earlier)
     if diagnosis:
@@ -128,7 +127,12 @@ def _describe(word: str, outcome: Outcome, meaning: Meaning) -> str:
     return f"{word}: {outcome.message}" if outcome.message else word
 
 
-def deciding_step(by_document: Iterable[Sequence[Verdict]]) -> int:
-    """Return the index of the step that decides a row: the first that fails, document by document."""
+def deciding_step(by_document: Iterable[Sequence[Verdict]], outcomes: Sequence[Outcome]) -> int:
+    """Return the index of the step that decides a row: the first that ends the process, or else the first that fails.
+
+    What fails is looked for document by document.
+    """
+    if (ends := next((at for at, outcome in enumerate(outcomes) if outcome.ends_process), None)) is not None:
+        return ends
     steps = [(verdicts.index(worst(verdicts)), verdicts) for verdicts in by_document]
     return next((step for step, verdicts in steps if verdicts[step] in BAD), steps[0][0])

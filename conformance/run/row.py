@@ -29,7 +29,7 @@ from ..plan.rows import Row
 from ..plan.steps import RowStep
 from .at_once import call_at_once
 from .call import arguments_of, attempt, call_often, conclude_call, elements_of, make_call
-from .confirm import AFTER_HANGS, DIED, HangCounter, confirm
+from .confirm import AFTER_HANGS, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge_step
 
 _MAX_PROGRAMS_KEPT = 24
@@ -87,7 +87,7 @@ def conclude_row(
     earlier: list[Elements] = []  # the answers before a step, to recognise one that is given again
     for first, called in parts:
         outcomes = called
-        if any(outcome.kind in DIED for outcome in called):
+        if any(outcome.ends_process for outcome in called):
             outcomes = confirm(row, adapter, called, previous, partial(_call_part, row, adapter, first))
         judged = []
         for step, outcome in zip(row.steps[first : first + len(outcomes)], outcomes, strict=True):
@@ -117,7 +117,8 @@ def _result_of(
 ) -> Result:  # fmt: skip
     deciding = 0
     if len(judged) > 1:
-        deciding = deciding_step([[each[document].verdict for each in judged] for document in row.documents])
+        by_document = [[each[document].verdict for each in judged] for document in row.documents]
+        deciding = deciding_step(by_document, outcomes)
     diagnosis = next((judgement.diagnosis for judgement in judged[deciding].values() if judgement.diagnosis), None)
     name, text, differing = diagnosis or (None, None, None)
     if text and row.case.times > 1:
@@ -189,7 +190,7 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         outcome, answer = make_call(adapter, step, None if step.new_program else programs)
         if row.case.times > 1 and not fails(each.verdict for each in judge_step(step, outcome, ()).values()):
             outcome, answer = _call_again(adapter, step, programs, outcome, row.case.times)
-        if outcome.kind in DIED:
+        if outcome.ends_process:
             programs.clear()
         if len(programs) > _MAX_PROGRAMS_KEPT:
             del programs[list(programs)[_MAX_PROGRAMS_KEPT // 2]]  # some live long, and others are compiled again

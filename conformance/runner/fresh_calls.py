@@ -9,7 +9,7 @@ from ..adapter import CannotStart
 from ..isolate.backend import Isolation, close_backend
 from ..model import PASS, Adapter, Claims, Isolated, Result
 from ..plan.rows import Row, has_many_elements
-from ..run.confirm import DIED, tell_right_alone
+from ..run.confirm import tell_right_alone
 from ..run.row import run
 from ..system.late import go_on
 from ..verdict.drawn_calls import failure_kind_of
@@ -55,7 +55,7 @@ class FreshCalls:
             if result.outcome.kind == "tensor" and PASS in result.verdicts.values():
                 self._answered = row
             return result
-        kind, died = failure_kind_of(row, result), any(outcome.kind in DIED for outcome in result.outcomes)
+        kind, died = failure_kind_of(row, result), any(outcome.ends_process for outcome in result.outcomes)
         if died or kind in self._wrong_alone:
             return result
         is_right = False
@@ -83,7 +83,7 @@ class FreshCalls:
     def _goes_right_once(self, row: Row, result: Result) -> bool:
         self._renew()
         again = self._call(row)
-        if any(outcome.kind in DIED for outcome in again.outcomes):
+        if any(outcome.ends_process for outcome in again.outcomes):
             self._wrong_left = 0  # each more could take the time limit twice
         if again.is_failure or again.outcome.calls < result.outcome.calls:
             return False

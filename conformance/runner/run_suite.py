@@ -36,12 +36,13 @@ from ..plan.quick import quick_rows
 from ..plan.rows import Plan, Row, drawn_number, has_many_elements
 from ..run.confirm import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
 from ..run.contain import quiet_backend, remove_places, stay_in
-from ..run.row import MAX_SECONDS, result_without_call
+from ..run.row import result_without_call
 from ..system.terminal import count_noun
 from ..system.text import name_first
 from ..verdict import waive
 from ..verdict.blame import Blamer
 from ..verdict.rejudge import refuse_contradictions
+from ..verdict.sentences import note_fewer_calls
 from ..verdict.standing import in_target, judged_documents
 from . import planted_backends
 from .drawn_run import DrawnRun
@@ -215,12 +216,6 @@ def note_after_hangs(uncalled: Counter[str], seconds: float, max_hangs: int) -> 
         f"{count_noun(max_hangs, 'row')} of the same case and operation hung; that saved up to "
         f"{minutes:,} min, and --max-hangs 0 calls them"
     )
-
-
-def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
-    """Say how many calls of a row that passed had time, if it would have had more."""
-    if 1 < result.outcome.calls < row.case.times and not result.is_failure:
-        yield f"{row.id}: {result.outcome.calls:,} of {row.case.times:,} calls had time in {MAX_SECONDS} s"
 
 
 def _resume(plan: Plan, path: Path, header: Mapping[str, Any]) -> list[Result]:

@@ -23,7 +23,6 @@ from ..model.cases import given_keys
 from ..model.verdicts import SEVERITIES, Severity, say_severity
 from ..plan.memory import volume_of
 from ..plan.rows import Row, drawn_number
-from ..run.confirm import DIED
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
@@ -138,7 +137,7 @@ class Blamer:
         row, result = failing.row, failing.result
         if result.went_right_alone or "steps" not in failing.conditions:
             return result.went_right_alone
-        if drawn_number(row.id) and failing.outcome.kind not in DIED:
+        if drawn_number(row.id) and not failing.outcome.ends_process:
             return True  # a smaller case was looked for, first among single calls
         return row.case.rule == ALONE and _way_of_failing(row, result) not in self._failing_alone
 
@@ -257,7 +256,7 @@ def _ruling(rule: str) -> Broken:
 
 def severity_of(outcome: Outcome, kind: Kind) -> Severity:
     """Say what a failing outcome of a call of this kind does to a user, whatever sentence it breaks."""
-    if outcome.kind in ("crash", "timeout"):
+    if outcome.ends_process:
         return "ends the process"
     if outcome.kind != "tensor" and not outcome.faults:
         return "rejects a legal call"

@@ -55,7 +55,7 @@ class Conclusion:
     causes: Mapping[str, Cause] = field(default_factory=dict)
     """By failing row, the known fault that explains it."""
     not_run: tuple[str, ...] = ()
-    """What no option chose and a run can call: drawn rows, large tensors."""
+    """What a run can call and this one did not: drawn rows, equal calls without time, large tensors."""
     headline: str = ""
     """The note that a summary says first, if there is one."""
     scope: str = ""
@@ -93,6 +93,8 @@ class RunLimits(NamedTuple):
     """Whether the backend is not our own and ran in our process."""
     drawn: str | None = None
     """The name of drawn rows that a whole run would have called, and this one did not."""
+    calls: str | None = None
+    """The name of equal calls that had no time."""
 
 
 _NO_LIMITS = RunLimits()
@@ -109,7 +111,10 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     missed = None if target.filter or target.shard else name_missed_rows(evidence)
     conclusion = conclude(
         plan, results, claims, target, doubt=_find_doubt(plan, evidence),
-        overdue=() if target.is_part else overdue, limits=RunLimits(ran_in_suite_process(header), missed),
+        overdue=() if target.is_part else overdue,
+        limits=RunLimits(
+            ran_in_suite_process(header), missed, sentences.name_missing_calls(evidence.footer.get("notes", ()))
+        ),
     )  # fmt: skip
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
@@ -208,7 +213,7 @@ def conclude(
     elif doubt:
         standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
     scope = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
-    not_run = tuple(filter(None, (limits.drawn, None if target.large else sentences.LARGE_TENSORS)))
+    not_run = tuple(filter(None, (limits.drawn, limits.calls, None if target.large else sentences.LARGE_TENSORS)))
     of_documents = group_pairs((standing.document, standing) for standing in standings)
     limited = {
         document: tuple(sentences.describe_limits(group, claims, target, not_run))

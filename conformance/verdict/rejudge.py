@@ -21,7 +21,7 @@ from ..model.types import WIDTH
 from ..plan.memory import answer_limit, dims_error, size_of
 from ..plan.rows import Plan, Row, drawn_number
 from ..plan.steps import RowStep
-from ..run.confirm import DIED, tell_right_alone
+from ..run.confirm import tell_right_alone
 from ..run.judge import deciding_step, judge_step
 from .blame import Blamer
 from .waive import covers, forbids_call, has_expired, why_useless
@@ -98,7 +98,7 @@ def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) ->
         due = (WAIVED,) if due == (FAIL,) and result.waiver is not None else due
         if verdict not in due:
             yield f"{row.id}: {verdict} in {document}, where “{result.outcome.kind}” makes it {' or '.join(due)}"
-    if len(result.outcomes) > 1 and result.step != deciding_step(by_step.values()):
+    if len(result.outcomes) > 1 and result.step != deciding_step(by_step.values(), result.outcomes):
         yield f"{row.id}: is not decided by step {result.step + 1}"
     failed = not {*BAD, WAIVED}.isdisjoint(result.verdicts.values())
     if failed and result.diagnosis is None:
@@ -137,7 +137,7 @@ def _misfit_of_case(row: Row, result: Result, failed: bool, isolation: str) -> s
     case = result.case.removeprefix(tell_right_alone(row))
     if drawn_number(row.id):
         return None if case.startswith("  - id: ") else "has a case of another form"
-    can_be = isolation == "worker" and not any(outcome.kind in DIED for outcome in result.outcomes)
+    can_be = isolation == "worker" and not any(outcome.ends_process for outcome in result.outcomes)
     return None if can_be and not case else "has the case of a drawn row, or went right alone where none is called so"
 
 

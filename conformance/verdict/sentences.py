@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from importlib import import_module
@@ -10,6 +11,8 @@ from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite, covers
 from ..model.verdicts import SEVERITIES, WORDS, Label, Severity, say_severity
 from ..plan.quick import QUICK, quick_rows
+from ..plan.rows import Row
+from ..run.row import MAX_SECONDS
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
@@ -19,6 +22,20 @@ from .standing import SimilarRows, Standing, count_tests, describe_gap, say_erro
 _MIN_REJECTED = 10
 """Rows that have to be rejected before they say something of all calls."""
 LARGE_TENSORS = "tensors of more than 2^31 elements"
+_FEWER_CALLS = re.compile(r": ([\d,]+) of ([\d,]+) calls had time in ")
+"""In a note of a run: the calls of a row that were made, as those of a slow backend take long, and those due."""
+
+
+def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
+    """Note how many calls of a row that passed had time, if it would have had more."""
+    if 1 < result.outcome.calls < row.case.times and not result.is_failure:
+        yield f"{row.id}: {result.outcome.calls:,} of {row.case.times:,} calls had time in {MAX_SECONDS} s"
+
+
+def name_missing_calls(notes: Iterable[str]) -> str | None:
+    """Name the calls that had no time, from the notes of a run; None if there are none."""
+    some = [(int(found[1].replace(",", "")), found) for note in notes if (found := _FEWER_CALLS.search(note))]
+    return min(some)[1].expand(r"\2 equal calls (\1 had time)") if some else None
 
 
 def write_sentence(document: str, group: Sequence[Standing], target: Target, scope: str, limits: Sequence[str]) -> str:

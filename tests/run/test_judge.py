@@ -105,7 +105,13 @@ def test_the_worst_step_decides_a_row(verdicts: tuple[Verdict, ...]) -> None:
 
 
 def test_of_two_equal_steps_the_first_decides() -> None:
-    assert deciding_step([("pass", "fail", "fail")]) == 1
+    outcomes = [Outcome("tensor")] * 3
+    assert deciding_step([("pass", "fail", "fail")], outcomes) == 1
+
+
+def test_a_step_that_ends_the_process_decides_before_any_other() -> None:
+    outcomes = [Outcome("tensor"), Outcome("rejected"), Outcome("crash")]
+    assert deciding_step([("pass", "fail", "fail")], outcomes) == 2
 
 
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────

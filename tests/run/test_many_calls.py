@@ -94,7 +94,12 @@ def test_fewer_calls_are_noted(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     for seconds in (0.001, 60.0):
         monkeypatch.setattr(row_module, "MAX_SECONDS", seconds)
         out = tmp_path / str(seconds)
-        cli("run", "reference", "-k", "more-calls-than-16-bits-count", "--out", out)
+        said = cli("run", "reference", "-k", "more-calls-than-16-bits-count", "--out", out).out
+        assert (
+            ("65,600 equal calls (" in said)
+            == ("65,600 equal calls (" in (out / "report.html").read_text())
+            == (seconds < 1)
+        )
         records.append((out / "results.jsonl").read_text().splitlines())
     few, all_ = records
     assert re.search(r"\[StaticReshape-f32\]: [0-9,]+ of 65,600 calls had time in 3 s", few[-1])
