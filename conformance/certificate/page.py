@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..evidence.command import suite_words
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
-from ..model import WAIVED, Verdict
-from ..model.verdicts import count_failed
 from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
 from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
@@ -101,15 +99,11 @@ def render_pages(
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
         audit=audit and audit.own, digest=statement.sha256, signed=signed, results=results,
         copied=files, site=site, people=describe_people(statement, shown),
-        rules=[(entry.rule.id, _count(entry.counts)) for entry in collect_rules(run) if entry.state == "fails"],
+        tested=run.evidence.footer.get("subject", {}),
+        rules=[(entry.rule.id, entry.broken) for entry in collect_rules(run) if entry.broken],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip
     yield BADGE, _draw_badge(statement, level)
-
-
-def _count(counts: Mapping[Verdict, int]) -> str:
-    waived = f", {counts[WAIVED]:,} waived" if counts.get(WAIVED) else ""
-    return f"{count_failed(counts):,} of {sum(counts.values()):,}{waived}"
 
 
 def _draw_badge(statement: RecordFile, level: str) -> str:

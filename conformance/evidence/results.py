@@ -169,6 +169,10 @@ _HEADER_FORM = {
 }
 
 
+MIN_MILLISECONDS = 10
+"""The least time of a row that evidence notes: the times of all would be a sixth of its size, packed."""
+
+
 class Writer(Journal):
     """Writes a results file; `close` adds the footer and gives the file its name."""
 
@@ -180,7 +184,7 @@ class Writer(Journal):
     def row(self, result: Result) -> None:
         self.write(result.to_json())
         self._counts.update(result.verdicts.values())
-        if result.milliseconds:
+        if result.milliseconds >= MIN_MILLISECONDS:
             self._milliseconds[result.row] = result.milliseconds
 
     def close(

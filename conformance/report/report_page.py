@@ -132,9 +132,9 @@ def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
     return {
         "Tested": f"{format_time(header['started'])} on {place}",
         "Binary": "; ".join(_describe_binary(backend["name"], files, backend["detail"])),
-        "Said by": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
-        "Until": "another build, processor or suite",
-        "Against": "; ".join(dict.fromkeys(map(_describe_edition, judged))) or "nothing",
+        "Tested by": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
+        "Holds until": "another build, processor or suite",
+        "Documents": "; ".join(dict.fromkeys(map(_describe_edition, judged))) or "nothing",
         "Suite": f"{suite['version']}, {suite['digest'][:DIGEST_START]}; exit code {run.conclusion.exit_code}",
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple
@@ -17,7 +18,10 @@ Counts = Mapping[Verdict, int]
 
 
 class RuleRow(NamedTuple):
-    """A rule, where it fails, its cases, and all its tests."""
+    """A rule, where its tests fail, its cases, all its tests, and the failures that break it.
+
+    A failing test may break another rule than the one that its case is about.
+    """
 
     rule: Rule
     failing: Mapping[tuple[tuple[Verdict, int], ...], tuple[str, ...]]
@@ -25,17 +29,21 @@ class RuleRow(NamedTuple):
     cases: str
     """Their number; empty if the rule has none."""
     counts: Counts
+    broken: int
+    """Failing tests that break the rule."""
 
     @property
     def state(self) -> Literal["fails", "passes", "open"]:
-        """Return `fails` if a test fails or is waived, otherwise `passes` if one passes."""
-        if fails(self.counts) or self.counts.get("waived"):
+        """Return `fails` if a test fails, is waived or breaks the rule, otherwise `passes` if one passes."""
+        if self.broken or fails(self.counts) or self.counts.get("waived"):
             return "fails"
         return "passes" if self.counts.get("pass") else "open"
 
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
     """Collect every rule of the specification."""
+    blames = run.conclusion.blames.values()
+    broken = Counter(blamed.premise.rule for documents in blames for blamed in documents.values())
     for rule_id, tests in run.tests.items():
         rule = run.plan.suite.spec.rules[rule_id]
         failing = group_pairs(
@@ -44,7 +52,7 @@ def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
             if fails(tests.get(document, ()))
         )
         cases = describe_cases(run.rules[rule_id]) if run.rules[rule_id] else ""
-        yield RuleRow(rule, failing, cases, count_verdicts(chain.from_iterable(tests.values())))
+        yield RuleRow(rule, failing, cases, count_verdicts(chain.from_iterable(tests.values())), broken[rule_id])
 
 
 Observations = Mapping[tuple[tuple[str, ...], str], Sequence[tuple[RowResult, tuple[str, ...]]]]

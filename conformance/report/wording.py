@@ -73,12 +73,13 @@ def format_answer(result: RowResult, generic: bool = False, with_message: bool =
 
 
 def format_lines(rule: Rule, document: str) -> str:
-    """Write the lines of a document that state a rule, or its standing there."""
+    """Write the lines of a document that state a rule; or its standing there, with the lines that it is about."""
     standing = rule.standing(document)
-    if lines := list(dict.fromkeys(pointer.line for pointer in rule.pointers_in(document))):
-        read = ", as we read it" if standing == "stated, as we read it" else ""
-        return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{read}"
-    return standing
+    numbers = list(dict.fromkeys(str(pointer.line) for pointer in rule.pointers_in(document)))
+    lines = f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}" if numbers else ""
+    if lines and standing.startswith("stated"):
+        return lines + standing.removeprefix("stated")
+    return f"{standing}, near {lines}" if lines else standing
 
 
 def format_blames(blames: Mapping[str, Blamed]) -> str:

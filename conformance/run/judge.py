@@ -128,11 +128,12 @@ def _describe(word: str, outcome: Outcome, meaning: Meaning) -> str:
 
 
 def deciding_step(by_document: Iterable[Sequence[Verdict]], outcomes: Sequence[Outcome]) -> int:
-    """Return the index of the step that decides a row: the first that ends the process, or else the first that fails.
+    """Return the index of the step that decides a row.
 
-    What fails is looked for document by document.
+    It is the first of the worst verdict that ends the process, or else the first that fails, document by document.
     """
-    if (ends := next((at for at, outcome in enumerate(outcomes) if outcome.ends_process), None)) is not None:
-        return ends
     steps = [(verdicts.index(worst(verdicts)), verdicts) for verdicts in by_document]
-    return next((step for step, verdicts in steps if verdicts[step] in BAD), steps[0][0])
+    ends = (at for at, outcome in enumerate(outcomes) if outcome.ends_process)
+    fails = (step for step, verdicts in steps if verdicts[step] in BAD)
+    worst_ends = (at for at in ends if any(verdicts[at] == verdicts[step] for step, verdicts in steps))
+    return next(worst_ends, next(fails, steps[0][0]))

@@ -33,9 +33,11 @@ def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
 
 
 def name_missing_calls(notes: Iterable[str]) -> str | None:
-    """Name the calls that had no time, from the notes of a run; None if there are none."""
-    some = [(int(found[1].replace(",", "")), found) for note in notes if (found := _FEWER_CALLS.search(note))]
-    return min(some)[1].expand(r"\2 equal calls (\1 had time)") if some else None
+    """Name the calls that had no time, of the row that lacks the largest share; None if all had time."""
+    found = (match.groups() for note in notes if (match := _FEWER_CALLS.search(note)))
+    some = [[int(number.replace(",", "")) for number in numbers] for numbers in found]
+    calls, due = min(some, key=lambda each: each[0] / each[1], default=(0, 0))
+    return f"{due:,} equal calls ({calls:,} had time)" if some else None
 
 
 def write_sentence(document: str, group: Sequence[Standing], target: Target, scope: str, limits: Sequence[str]) -> str:

@@ -81,7 +81,8 @@ def test_a_row_missing_in_the_evidence_shows_as_not_run(plan: Plan, tmp_path: Pa
 def test_a_failure_in_one_document_is_shown_for_that_document(answers: Told) -> None:
     text = Page(WRITERS["page"](*answers)).text
     rule = text[text.index("with a test that fails") : text.index("Rules with tests that pass")]
-    assert "static-graph-v0.9 (line 40, as we read it), static-spec-v0.9 (line 22, as we read it): ✗ 3\n" in rule
+    assert "static-graph-v0.9 (line 40, as we read it), static-spec-v0.9 (line 22, as we read it): ✗ 3" in rule
+    assert "✗ 36\n" in rule, "3 tests fail in each; in the next cell the 6 that break it"
     assert "static-oneapi" not in rule, "it does not have the rule, and nothing failed there"
     case = element_of(answers, "zero-beside-infer[StaticReshape-f32]")
     verdicts = {each.get("name"): each.get("value") for each in case.iter("property")}

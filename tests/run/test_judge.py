@@ -112,6 +112,7 @@ def test_of_two_equal_steps_the_first_decides() -> None:
 def test_a_step_that_ends_the_process_decides_before_any_other() -> None:
     outcomes = [Outcome("tensor"), Outcome("rejected"), Outcome("crash")]
     assert deciding_step([("pass", "fail", "fail")], outcomes) == 2
+    assert deciding_step([("pass", "error", "fail")], outcomes) == 1, "an error of the adapter is the worst verdict"
 
 
 # ── type, then dims, then bytes ───────────────────────────────────────────────────────────────────

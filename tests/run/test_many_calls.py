@@ -17,6 +17,7 @@ from conformance.model import Rejected, Tensor
 from conformance.plan.rows import Row, plan_of_cases
 from conformance.run import row as row_module
 from conformance.run.row import run_row
+from conformance.verdict.sentences import name_missing_calls
 
 from .. import miniatures
 from ..builders import Cli, mini
@@ -105,6 +106,15 @@ def test_fewer_calls_are_noted(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     assert re.search(r"\[StaticReshape-f32\]: [0-9,]+ of 65,600 calls had time in 3 s", few[-1])
     assert "calls had time" not in all_[-1]
     assert [line for line in few if '"record":"row"' in line] == [line for line in all_ if '"record":"row"' in line]
+
+
+def test_the_row_that_lacks_most_calls_is_named() -> None:
+    notes = [
+        f"{row}: {calls} calls had time in 3 s"
+        for row, calls in zip("abcd", ("979 of 1,100", "2,525 of 65,600") * 2, strict=True)
+    ]
+    assert name_missing_calls([*notes, "other"]) == "65,600 equal calls (2,525 had time)"
+    assert name_missing_calls(["other"]) is None
 
 
 def test_the_second_call_comes_after_a_pause() -> None:

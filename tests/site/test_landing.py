@@ -190,7 +190,7 @@ def test_the_head_says_who_ran_it_when_and_on_what(command: Command) -> None:
     plan = plan_of(load_suite(command.folder))
     html = report_page.render(FinishedRun(plan, evidence, conclude_evidence(plan, evidence)))
     text = " ".join(Page(html).text.split())
-    assert "Said by A. Name, Example Ltd (not signed)".replace(" ", "") in text.replace(" ", "")
+    assert "Tested by A. Name, Example Ltd (not signed)".replace(" ", "") in text.replace(" ", "")
     assert evidence.header["started"][:10] in text
     assert evidence.header["environment"]["processor"] in text
     assert evidence.footer["digest"][:12] in text
