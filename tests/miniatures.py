@@ -204,7 +204,7 @@ class LosesOnce(StumblesOnce):
 
 
 class YieldsOnce(Reference):  # type: ignore[misc]
-    """Answers the second call that it should reject when it runs."""
+    """Answers the third call that it should reject when it runs; its messages differ."""
 
     identity = Identity("yields", "1")
     rejected = 0
@@ -217,9 +217,9 @@ class YieldsOnce(Reference):  # type: ignore[misc]
                 return program.run(src, shapes, may_overwrite)
             except Rejected:
                 self.rejected += 1
-                if self.rejected == 2:
+                if self.rejected == 3:
                     return src.array()
-                raise
+                raise Rejected("run", f"rejection {self.rejected}") from None
 
         return Ran(run)
 

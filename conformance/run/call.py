@@ -91,10 +91,13 @@ def call_often(run: Callable[[], Any], times: int, seconds: float, first: Any) -
 
 
 def what_it_did(answer: Any, error: BaseException | None) -> Any:
-    """Return what a call answered or why it was rejected, to compare it with another; None if it did neither."""
+    """Return what a call answered or that it was rejected, to compare it with another; None if it did neither.
+
+    The message of a rejection does not count: it may have a number that differs each time.
+    """
     if isinstance(error, Rejected):
         outcome = rejection_outcome(error)
-        return outcome if outcome.kind == "rejected" else None
+        return outcome._replace(message=None) if outcome.kind == "rejected" else None
     if error is not None or isinstance(type_ := named_type(answer), Exception):
         return None
     dims = dims_of_answer(answer)

@@ -215,8 +215,8 @@ def _call_again(
     outcome, answer, calls, end = first, None, 1, monotonic() + MAX_SECONDS
     times *= step.graph in programs and first.stage != "compile"  # what is rejected at compile is not compiled again
     in_process = not isinstance(adapter, Isolated)
-    did = first if first.kind == "rejected" else (first.type, first.dims, first.data)
-    while outcome == first and calls < times and (seconds := end - monotonic()) > 0:
+    did = first._replace(message=None) if first.kind == "rejected" else (first.type, first.dims, first.data)
+    while outcome._replace(message=first.message) == first and calls < times and (seconds := end - monotonic()) > 0:
         program, often = programs[step.graph], (times - calls, seconds)
         if in_process:
             answer, error, made = call_often(partial(program.run, *arguments_of(step)), *often, did)
