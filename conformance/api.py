@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
@@ -117,6 +118,9 @@ def check(
             raise Usage(f"src is an array of {given.dtype}, which is no element type; known: {', '.join(WIDTH)}")
         if isinstance(answer, type) and issubclass(answer, BaseException):
             raise Usage(f"the answer is a class; give an instance of the exception {answer.__name__}")
+        is_error = isinstance(answer, BaseException) and not isinstance(answer, Exception)
+        if is_error or isinstance(answer, AttributeError | NameError):
+            raise Usage(f"the answer is {answer!r:.60}, by which no library rejects a call")
         spec, compiled = _contracts()
         call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag(special_zero))
         documents = _documents(spec, document)
@@ -296,6 +300,11 @@ def _backend_of(adapter: str | type) -> str:
         return adapter
     if not isinstance(adapter, type):
         raise Usage(f"{adapter!r:.60} is no class; give the adapter's class, or text such as 'mine.py:Mine'")
+    found: Any = sys.modules.get(adapter.__module__)
+    for name in adapter.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is not adapter and found is not None:
+        raise Usage(f"{adapter.__qualname__} of {adapter.__module__} is another class than the one that is given")
     if "." in adapter.__module__:  # a module of a package may import its neighbours
         return f"{adapter.__module__}:{adapter.__qualname__}"
     try:
