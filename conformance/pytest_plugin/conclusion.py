@@ -23,7 +23,7 @@ from ..run.row import result_without_call
 from ..runner import planted_backends
 from ..runner.drawn_run import DrawnRun
 from ..runner.fresh_calls import FreshCalls
-from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs
+from ..runner.run_suite import BackendSetup, RunRequest, note_after_hangs, refuse_changed_adapter
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.terminal import count_noun, plain
 from ..verdict.conclude import Conclusion, conclude_evidence
@@ -86,6 +86,7 @@ class SessionConclusion:
         out = self.config.option.conformance_out
         folder = None if out is None else self.config.invocation_params.dir / out
         try:
+            refuse_changed_adapter(self.request.backend, self.setup.header)
             self.evidence = self._write(folder, caught, drawn)
             self.conclusion = conclude_evidence(self.request.plan, self.evidence)
             if folder is not None:

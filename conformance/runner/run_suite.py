@@ -14,10 +14,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..adapter import CannotStart, resolve_claims
+from ..adapter import CannotStart, digest_of_adapter, resolve_claims
 from ..evidence.command import limits_of
 from ..evidence.folder import RESULTS, remove_reports
-from ..evidence.results import Evidence, InvalidEvidence, Target, Writer, header_of, part_of, salvage
+from ..evidence.results import Evidence, InvalidEvidence, Tampered, Target, Writer, header_of, part_of, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
 from ..isolate.backend import (
     Isolation,
@@ -144,6 +144,7 @@ def run_suite(
                 notes.append(f"no row was called after {failed:,} failed, as --maxfail asks")
                 for row in rows_in_order(request.plan)[written:] if folder else ():
                     writer.row(result_without_call(row, NOT_RUN))
+            refuse_changed_adapter(request.backend, header)
             subject = read_subject_of(adapter, request.backend, opened) if opened else NO_SUBJECT
         notes.extend(map(remove_places, drawn.notes if drawn else ()))
         notes.extend(note_after_hangs(+uncalled, request.limits.seconds, request.hangs.max_hangs))
@@ -152,6 +153,12 @@ def run_suite(
         time.perf_counter() - began, all_notes, planted_failures, drawn.counts if drawn else None, subject,
         process_ends(adapter),
     )  # fmt: skip
+
+
+def refuse_changed_adapter(backend: str, header: Mapping[str, Any]) -> None:
+    """Raise Tampered if the adapter is another than when the run began: later processes of a run import it again."""
+    if digest_of_adapter(backend) != header["backend"]["digest"]:
+        raise Tampered("the adapter was changed while it was tested; no verdict holds, run again")
 
 
 def read_subject_of(adapter: Adapter, backend: str, opened: OpenedFiles) -> Subject:

@@ -14,6 +14,7 @@ from conformance.system.files import lock_folder
 
 from .. import builders
 from ..builders import Command, mini, some_slow
+from ..isolate.remote_backends import write_acting
 from ..processes import run_command
 from ..pytest_plugin.done import Done
 
@@ -67,6 +68,14 @@ def test_a_backend_that_forges_evidence_does_not_conform(command: Command, tmp_p
     else:
         assert read(out / "results.jsonl").header["backend"]["name"] == "mine"
     assert "the whole target conforms" not in said.out
+
+
+def test_an_adapter_that_is_changed_during_the_run_shows_nothing(command: Command, tmp_path: Path) -> None:
+    """Its author mends it, and later processes of the run import it mended."""
+    backend = write_acting(tmp_path, "open(__file__, 'a').write('# mended\\n')")
+    said = command.run(backend, "-k", "copies", "--operation", "StaticReshape").expect(5)
+    assert "the adapter was changed while it was tested; no verdict holds, run again" in said.err
+    assert not (command.out / "results.jsonl").is_file()
 
 
 @pytest.mark.slow
