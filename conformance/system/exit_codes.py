@@ -31,7 +31,8 @@ TABLE: dict[int, ExitCode] = {
     INCOMPLETE: ExitCode("incomplete", "incomplete: filtered, a shard, not run, or nothing claimed"),
     UNTRUSTED: ExitCode(
         "untrusted",
-        "a planted backend passed, or somebody changed the results or the adapter during the run: do not trust this run",
+        "a planted backend passed, or somebody changed the results or the adapter during the run: do not trust this "
+        "run",
         "no verdict",
     ),
     OVERDUE: ExitCode(

@@ -133,3 +133,15 @@ def test_a_run_that_spends_its_hang_budget(
     said = command.run(backend, *words, "--operation", "StaticReshape").expect(1, text=note)
     assert re.search(r"\d+ not run", said.out)
     assert 4 <= len(calls.read_text().split()) <= 24
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isolation", ["worker", "row"])
+def test_each_process_may_take_long_until_it_answers(command: Command, tmp_path: Path, isolation: Isolation) -> None:
+    """A crash ends the process; the next one loads again what the first call needs, and is not blamed for that."""
+    crash = "graph.nodes[0].shape.values == (3, 2) and os.kill(os.getpid(), signal.SIGSEGV)"
+    backend = write_acting(tmp_path, f"time.sleep(globals().pop('slow', 0)); {crash}", "slow = 0.6")
+    words = ("--operation", "StaticReshape", "--drawn-rows", "0", "--timeout", "0.3", "--isolation", isolation)
+    said = command.run(backend, *words).expect(1, out="(deterministic: again alone in a fresh process)")
+    assert "no answer within" not in said.out
+    assert "flaky" not in said.out

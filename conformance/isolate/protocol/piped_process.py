@@ -56,6 +56,8 @@ class PipedProcess:
         self._finalizer = weakref.finalize(self, kill_tree, handle)
         for descriptor in (self._in, self._out, self._err):
             os.set_blocking(descriptor, False)
+        self.timed_out = False
+        """Whether a call took too long, which has ended it."""
         self.room = _MIN_PIPE_BYTES
         """Bytes that can be sent without waiting to a process that has read all before."""
         for descriptor in (self._out, self._in):
@@ -73,6 +75,11 @@ class PipedProcess:
         """Set the time by which the next replies must have come."""
         self._allowed = self.limits.seconds if seconds is None else seconds
         self._deadline = time.monotonic() + self._allowed
+
+    @property
+    def was_slow(self) -> bool:
+        """Ask whether more time went by since the clock was started than a call usually may take."""
+        return time.monotonic() - (self._deadline - self._allowed) > self.limits.seconds
 
     def new_id(self) -> int:
         """Return an id for a request; it is random, so that nothing sent unasked can pass for a reply."""
@@ -193,6 +200,7 @@ class PipedProcess:
             if left <= 0:
                 tail = self._stderr_tail()
                 self.end()
+                self.timed_out = True
                 raise TimedOut(f"no answer within {self._allowed:g} s to {what}{tail}")
             if not ready and self._child.poll() is not None:
                 raise Crashed(self._describe_end(what))

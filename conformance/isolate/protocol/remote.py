@@ -55,6 +55,11 @@ class Remote:
         self._next_is_fresh, self._is_fresh = True, False
         self._shared = SharedMemory() if share else None
         self._session: Session | None = None
+        self._is_patient, self._begins_slowly = True, False
+        """Whether the next process may take long until it answers a call; and whether one needed that.
+
+        A process that hung before it answered ends the patience.
+        """
         self.next_calls: Iterator[tuple[Graph, tuple[Tensor, ...], bool]] = iter(())
         """The calls that come next, if they are small; read only where a process takes calls before their turn."""
         self.ahead = deque[tuple[RemoteProgram, Tensor, SentCall]]()
@@ -144,8 +149,11 @@ class Remote:
         """End the process; the next call starts another, which has made no call before."""
         self.ahead.clear()
         if self._session is not None:
-            self._session.process.end()
-            self._samples = max(self._samples, self._session.samples, key=len)
+            session = self._session
+            session.process.end()
+            self._begins_slowly |= session.began_slowly
+            self._is_patient = self._begins_slowly or (session.is_patient and not session.process.timed_out)
+            self._samples = max(self._samples, session.samples, key=len)
             self._session = None
 
     def restart(self) -> None:
@@ -206,7 +214,8 @@ class Remote:
             self._session = self.fork_server.session(self._shared, description, self._next_is_fresh)
         if self._session is None:
             process = PipedProcess(start(self.command, self.limits, self.env), self.limits)
-            self._session = Session(process, self._shared, patient=self.generation == 1)
+            self._session = Session(process, self._shared)
+        self._session.is_patient = self._is_patient
         self._is_fresh, self._next_is_fresh = self._next_is_fresh, False
         return self._session
 

@@ -40,12 +40,15 @@ FAILURES = (Fault, RemoteError, AnswerNotRead, Crashed, TimedOut, Rejected, Unsu
 class Session:
     """The calls of one process."""
 
-    def __init__(self, process: PipedProcess, shared: SharedMemory | None, patient: bool = False) -> None:
-        self.process, self._patient = process, patient
+    def __init__(self, process: PipedProcess, shared: SharedMemory | None) -> None:
+        self.process = process
+        self.is_patient = False
         """Whether a call may take as long as a start, as some compile or load then what they need.
 
         It may until one is answered: who rejects a call may not have needed that yet.
         """
+        self.began_slowly = False
+        """Whether a call took longer than usual up to the first that was answered."""
         self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
@@ -66,12 +69,12 @@ class Session:
 
     @property
     def can_send_ahead(self) -> bool:
-        return self._takes_ahead and not self._patient  # the first calls of a backend are made alone
+        return self._takes_ahead and not self.is_patient  # the first calls of a backend are made alone
 
     @property
     def _seconds(self) -> float | None:
         """Seconds that the next call may take; None for the usual limit."""
-        return self.process.limits.start_seconds if self._patient else None
+        return self.process.limits.start_seconds if self.is_patient else None
 
     def new_program(self) -> int:
         self._programs += 1
@@ -247,6 +250,7 @@ class Session:
     def _read_answer(self, call: SentCall) -> Tensor:
         """Read the answer, and apply the changes of the worker's memory to ours, where they are judged."""
         reply = self.process.read_reply(call.id, "run")
+        self.began_slowly |= self.is_patient and self.process.was_slow
         try:
             answer = self._read_tensor(reply["result"], call) if kind_of_reply(reply) == "result" else None
             if call.room:
@@ -270,7 +274,7 @@ class Session:
             self._result(reply, "run")
         if not isinstance(answer, Tensor):
             raise answer or RemoteError("no tensor came")
-        self._patient = False
+        self.is_patient = False
         return answer
 
     def _keep_sample(self, usage: Any) -> None:
