@@ -1,7 +1,7 @@
 """Runs in few words: the head of a report, and the table of backends on the page of all."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -111,13 +111,27 @@ def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[Finish
     assert links == set(pages)
 
 
+Open = Callable[[list[FinishedRun]], Any]
+
+
 @pytest.fixture
-def page(chromium: Any, runs: list[FinishedRun], tmp_path: Path) -> Iterator[Any]:
-    (tmp_path / "index.html").write_text(render(runs), encoding="utf-8")
-    page = chromium.new_page(viewport={"width": 1200, "height": 900})
-    page.goto((tmp_path / "index.html").as_uri())
-    yield page
-    page.close()
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
+    pages = []
+
+    def open_(runs: list[FinishedRun]) -> Any:
+        (tmp_path / "index.html").write_text(render(runs), encoding="utf-8")
+        pages.append(chromium.new_page(viewport={"width": 1200, "height": 900}))
+        pages[-1].goto((tmp_path / "index.html").as_uri())
+        return pages[-1]
+
+    yield open_
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def page(opened: Open, runs: list[FinishedRun]) -> Any:
+    return opened(runs)
 
 
 def list_visible_rows(page: Any) -> list[str]:
@@ -145,6 +159,38 @@ def test_needs_choose_and_heads_sort(page: Any) -> None:
     assert page.get_attribute("th[data-sort] >> nth=4", "aria-sort") == "descending"
     assert "sorted by failing, in" in page.inner_text("output")
     assert list_visible_rows(page)[0] == "wrong 1"
+
+
+class OnlyStatic(Right):
+    """Conforms to the documents of StaticReshape, in which no shape arrives at run time."""
+
+    name, operations = "only-static", ("StaticReshape",)
+
+
+class OnlyConstant(Right):
+    name, operations, not_claimed = "only-constant", ("StaticReshape", "Reshape-1"), ("runtime-shape",)
+
+
+@pytest.mark.slow
+def test_shapes_at_run_time_are_judged_where_they_occur(opened: Open, plan: Plan, tmp_path: Path) -> None:
+    backends = (Right(), OnlyStatic(), OnlyConstant())
+    page = opened([finish_run(plan, each, tmp_path / each.name) for each in backends])
+    page.check("[name=runtime]")
+    assert page.inner_text("#judged").startswith("DynamicReshape")
+    assert "document=3" in page.url, "the address has the document that judges"
+    assert list_visible_rows(page) == ["right 1"]
+    enabled = page.eval_on_selector_all("[name=document] option:enabled", "all => all.map(e => e.text)")
+    assert [each.partition(",")[0] for each in enabled] == ["DynamicReshape", "Reshape"]
+    page.uncheck("[name=runtime]")
+    assert page.inner_text("output") == "1 conform, of 1 that fit", "the others do not claim DynamicReshape-1"
+    assert page.get_attribute("label:has([name=lives])", "data-n") == "1"
+    page.select_option("[name=document]", "4")
+    assert list_visible_rows(page) == ["right 1", "only-constant 1"]
+    page.check("[name=runtime]")
+    assert list_visible_rows(page) == ["right 1"], "a shape that is a constant is not enough"
+    page.goto("about:blank")
+    page.goto(f"{(tmp_path / 'index.html').as_uri()}#document=0&runtime=on")
+    assert page.inner_text("#judged").startswith("DynamicReshape")
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@
   var index = JSON.parse(document.getElementById('index').textContent), output = form.querySelector('output'), found = form.querySelector('.found');
   var fields = Array.from(form.elements).filter(function (each) { return each.type === 'checkbox'; });
   var heads = Array.from(table.querySelectorAll('th[data-sort]')), sorted = null;
+  var choice = form.elements.document, at = 0;  // the place of the document that judges
   var libraries = Array.from(table.tBodies, function (body) {
     var fold = document.createElement('button'), library = {body: body, fold: fold, rows: Array.from(body.rows)};
     fold.type = 'button';
@@ -15,7 +16,13 @@
     return library;
   });
 
-  function dot(row) { return row.lastElementChild.children[form.elements.document.value]; }
+  function has(option) { return option.hasAttribute('data-runtime'); }
+  /* Judge by the chosen document, or by the first one that has shapes at run time if they are needed. */
+  function judge(needs) {
+    at = choice.selectedIndex;
+    if (needs.indexOf('runtime') >= 0 && !has(choice.options[at])) at = Array.from(choice.options).findIndex(has);
+  }
+  function dot(row) { return row.lastElementChild.children[at]; }
   function numbers(row) { return dot(row).getAttribute('data-n').split(' '); }
   function label(row) { return dot(row).getAttribute('aria-label').split(': ')[1]; }
   function name(row) { return row.cells[0].firstElementChild.textContent; }
@@ -23,9 +30,9 @@
     if (need === 'lives' || need === 'right') return numbers(row)[need === 'lives' ? 0 : 1] === '0';
     return row.getAttribute('data-has').split(' ').indexOf(need) >= 0;
   }
-  /* The rows of a library with all needs, if the newest version of a backend has them. */
+  /* The rows of a library with all needs, if the newest version of a backend has them. What is not claimed meets none. */
   function fitting(library, needs) {
-    var rows = library.rows.filter(function (row) { return needs.every(function (need) { return meets(row, need); }); });
+    var rows = library.rows.filter(function (row) { return label(row) !== 'not claimed' && needs.every(function (need) { return meets(row, need); }); });
     return rows.length && meets(rows[0], 'older') ? [] : rows;
   }
   function matches(text, words) { return words.every(function (word) { return text.indexOf(word) >= 0; }); }
@@ -39,7 +46,7 @@
       row.cells[k + 2].className = 'n ' + (number === '0' ? '' : heads[k].getAttribute('data-sort'));
     });
     row.querySelectorAll('[data-at]').forEach(function (words) {
-      words.hidden = words.getAttribute('data-at').split(' ').indexOf(form.elements.document.value) < 0;
+      words.hidden = words.getAttribute('data-at').split(' ').indexOf(String(at)) < 0;
     });
     Array.from(row.lastElementChild.children, function (each) {
       each.title = each.getAttribute('aria-label');
@@ -48,10 +55,18 @@
   }
   function show() {
     var needs = fields.filter(function (field) { return field.checked; }).map(function (field) { return field.name; });
+    fields.forEach(function (field) {
+      var more = needs.concat(field.name);
+      judge(more);
+      field.parentNode.setAttribute('data-n', libraries.filter(function (library) { return fitting(library, more).length; }).length);
+    });
+    judge(needs);
+    choice.selectedIndex = at;
+    Array.from(choice.options, function (option) { option.disabled = needs.indexOf('runtime') >= 0 && !has(option); });
     var words = form.elements.text.value.toLowerCase().split(/[\s-]+/).filter(Boolean), fit = 0, conform = 0;
     var named = function (row) { return matches(name(row).toLowerCase(), words); };
     var known = libraries.some(function (library) { return library.rows.some(named); });
-    document.getElementById('judged').textContent = form.elements.document.selectedOptions[0].text;
+    document.getElementById('judged').textContent = choice.options[at].text;
     libraries.forEach(function (library) {
       var rows = fitting(library, needs), fold = library.fold, open = fold.getAttribute('aria-expanded') === 'true';
       if (known) rows = rows.filter(named);
@@ -65,10 +80,6 @@
       fold.hidden = rows.length < 2;
       fold.setAttribute('aria-label', fold.textContent + ' of ' + name(rows[0]));
       rows[0].cells[0].firstElementChild.after(fold);
-    });
-    fields.forEach(function (field) {
-      var those = libraries.filter(function (library) { return fitting(library, needs.concat(field.name)).length; });
-      field.parentNode.setAttribute('data-n', those.length);
     });
     output.textContent = conform + ' conform, of ' + fit + ' that fit' + (sorted ? '; sorted by ' + sorted.textContent.toLowerCase() + ', ' + sorted.getAttribute('aria-sort') : '');
     search(words);
@@ -107,8 +118,8 @@
     if (field) field.type === 'checkbox' ? field.checked = true : field.value = value;
   });
   form.addEventListener('input', function () {
-    history.replaceState(null, '', '#' + new URLSearchParams(new FormData(form)).toString());
     show();
+    history.replaceState(null, '', '#' + new URLSearchParams(new FormData(form)).toString());
   });
   form.addEventListener('submit', function (event) { event.preventDefault(); });
   heads.forEach(function (head) {
