@@ -26,6 +26,7 @@ SPECIAL_ZERO = {
 NEEDS = {
     "own": "its own special_zero", "bf16": "bf16", "f16": "f16", "runtime": "shapes at run time",
     "lives": "never ends the process", "right": "never a wrong answer",
+    "accepts": "never rejects a legal call",
 }  # fmt: skip
 """What a reader can ask for, by the name of the field. A line has the first four; its numbers say the others."""
 

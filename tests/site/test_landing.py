@@ -193,6 +193,22 @@ def test_shapes_at_run_time_are_judged_where_they_occur(opened: Open, plan: Plan
     assert page.inner_text("#judged").startswith("DynamicReshape")
 
 
+class RejectsAll(Right):
+    name = "rejects-all"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        raise ValueError("no")
+
+
+@pytest.mark.slow
+def test_a_need_for_each_of_the_three_worst_severities(opened: Open, plan: Plan, tmp_path: Path) -> None:
+    page = opened([finish_run(plan, each, tmp_path / each.name) for each in (Right(), Wrong(), RejectsAll())])
+    fitting = [page.get_attribute(f"label:has([name={need}])", "data-n") for need in ("lives", "right", "accepts")]
+    assert fitting == ["3", "2", "2"]
+    page.check("[name=accepts]")
+    assert list_visible_rows(page) == ["right 1", "wrong 1"]
+
+
 @pytest.mark.slow
 def test_search_finds_libraries_rules_and_cases(page: Any) -> None:
     page.fill("[name=text]", "wrong")

@@ -27,7 +27,8 @@
   function label(row) { return dot(row).getAttribute('aria-label').split(': ')[1]; }
   function name(row) { return row.cells[0].firstElementChild.textContent; }
   function meets(row, need) {
-    if (need === 'lives' || need === 'right') return numbers(row)[need === 'lives' ? 0 : 1] === '0';
+    var never = ['lives', 'right', 'accepts'].indexOf(need);  // in the order of the severities
+    if (never >= 0) return numbers(row)[never] === '0' && numbers(row)[4] !== '–';
     return row.getAttribute('data-has').split(' ').indexOf(need) >= 0;
   }
   /* The rows of a library with all needs, if the newest version of a backend has them. What is not claimed meets none. */
