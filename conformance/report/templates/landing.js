@@ -36,6 +36,13 @@
     var rows = library.rows.filter(function (row) { return label(row) !== 'not claimed' && needs.every(function (need) { return meets(row, need); }); });
     return rows.length && meets(rows[0], 'older') ? [] : rows;
   }
+  function worst(rows) { return Math.min.apply(null, rows.map(function (row) { return index.labels.indexOf(label(row)); })); }
+  /* As the page does: the newest versions first, and of these the best by the document that judges. */
+  function sortLines(rows) {
+    return rows.sort(function (one, other) {
+      return meets(one, 'older') - meets(other, 'older') || worst([other]) - worst([one]) || numbers(one)[4] - numbers(other)[4];
+    });
+  }
   function matches(text, words) { return words.every(function (word) { return text.indexOf(word) >= 0; }); }
 
   function fill(row) {
@@ -71,6 +78,7 @@
     libraries.forEach(function (library) {
       var rows = fitting(library, needs), fold = library.fold, open = fold.getAttribute('aria-expanded') === 'true';
       if (known) rows = rows.filter(named);
+      sortLines(rows).forEach(function (row) { library.body.append(row); });
       library.rows.forEach(function (row) { row.hidden = rows.indexOf(row) < 0 || row !== rows[0] && !open; });
       library.body.hidden = !rows.length;
       if (!rows.length) return;
@@ -78,6 +86,7 @@
       fit += 1;
       if (label(rows[0]).indexOf('conforms') === 0) conform += 1;
       fold.textContent = (open ? '− ' : '+ ') + (rows.length - 1) + ' more';
+      if (worst(rows.slice(1)) < worst([rows[0]])) fold.textContent += ', worst: ' + index.labels[worst(rows.slice(1))];
       fold.hidden = rows.length < 2;
       fold.setAttribute('aria-label', fold.textContent + ' of ' + name(rows[0]));
       rows[0].cells[0].firstElementChild.after(fold);
