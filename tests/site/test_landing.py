@@ -11,6 +11,7 @@ import pytest
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.model import Array
+from conformance.model.verdicts import SEVERITIES
 from conformance.plan.rows import Plan, plan_of
 from conformance.report import report_page
 from conformance.report.finished_run import FinishedRun
@@ -221,7 +222,14 @@ def test_search_finds_libraries_rules_and_cases(page: Any) -> None:
     assert list_visible_rows(page) == ["wrong 1"]
     page.fill("[name=text]", "zero infer")
     assert list_visible_rows(page) == ["right 1.10", "wrong 1"], "no library has that name"
-    assert page.inner_text(".found") == "1 rule: zero-meets-infer\n1 case: zero-beside-infer"
+    no_library = "No library here has this name. The table shows all libraries."
+    assert page.inner_text(".found").split("\n") == [
+        no_library, "1 rule: zero-meets-infer", "1 case: zero-beside-infer"
+    ]  # fmt: skip
+    page.fill("[name=text]", "pytorch")
+    assert page.inner_text(".found") == no_library.replace("library here", "library, rule or case here")
+    page.fill("[name=text]", "right")
+    assert page.inner_text(".found") == "", "a library has that name"
     page.fill("[name=text]", "same volume")
     assert page.get_attribute(".found a", "href") == "#rule-same-volume"
 
@@ -237,6 +245,27 @@ def test_all_of_a_line_is_of_the_chosen_document(page: Any, runs: list[FinishedR
         assert cells[1].endswith(document.label)
         assert cells[2:7] == [*(str(number) if number else "·" for number in document.numbers), document.percent]
         assert document.document.edition in page.inner_text("#judged")
+
+
+@pytest.mark.slow
+def test_a_phone_shows_the_numbers_that_are_not_0(page: Any, runs: list[FinishedRun]) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    wrong = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0].documents[0]
+    shown = """row => [...row.cells].filter(e => e.dataset.d && e.offsetParent)
+        .map(e => [getComputedStyle(e, '::before').content.slice(1, -3), e.textContent.trim()])"""
+    numbers = [(words.capitalize(), str(n)) for words, n in zip(SEVERITIES, wrong.numbers, strict=True) if n]
+    expected = [*numbers, ("Failing, in %", wrong.percent), ("special_zero", "own")]
+    assert page.eval_on_selector("tr:has-text('wrong 1')", shown) == [list(each) for each in expected]
+    assert page.eval_on_selector("tr:has-text('right 1.10')", shown) == [["special_zero", "own"]]
+
+
+@pytest.mark.slow
+def test_heads_on_paper_are_words_and_no_buttons(page: Any) -> None:
+    """Chromium repeats heads on the next sheet only if there is no button in them."""
+    page.emulate_media(media="print")
+    heads = page.locator(".big thead th")
+    assert [each.split() for each in heads.all_inner_texts()][2:6] == [each.capitalize().split() for each in SEVERITIES]
+    assert page.locator(".big thead button:visible").count() == 0
 
 
 @pytest.mark.slow

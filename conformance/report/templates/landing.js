@@ -51,7 +51,7 @@
     result.textContent = mark.textContent + ' ' + label(row);
     all.forEach(function (number, k) {
       row.cells[k + 2].textContent = number === '0' ? '·' : number;
-      row.cells[k + 2].className = 'n ' + (number === '0' ? '' : heads[k].getAttribute('data-sort'));
+      row.cells[k + 2].className = 'n ' + (parseFloat(number) ? heads[k].getAttribute('data-sort') : '');
     });
     row.querySelectorAll('[data-at]').forEach(function (words) {
       words.hidden = words.getAttribute('data-at').split(' ').indexOf(String(at)) < 0;
@@ -91,8 +91,13 @@
       fold.setAttribute('aria-label', fold.textContent + ' of ' + name(rows[0]));
       rows[0].cells[0].firstElementChild.after(fold);
     });
-    output.textContent = conform + ' conform, of ' + fit + ' that fit' + (sorted ? '; sorted by ' + sorted.textContent.toLowerCase() + ', ' + sorted.getAttribute('aria-sort') : '');
+    output.textContent = conform + ' conform, of ' + fit + ' that fit' + (sorted ? '; sorted by ' + sorted.firstChild.textContent.toLowerCase() + ', ' + sorted.getAttribute('aria-sort') : '');
     search(words);
+    if (words.length && !known) {
+      var item = document.createElement('li');
+      item.textContent = 'No ' + (found.hasChildNodes() ? 'library' : 'library, rule or case') + ' here has this name. The table shows all libraries.';
+      found.prepend(item);
+    }
     order();
   }
   function search(words) {
@@ -133,10 +138,12 @@
   });
   form.addEventListener('submit', function (event) { event.preventDefault(); });
   heads.forEach(function (head) {
-    var button = document.createElement('button');
+    var button = document.createElement('button'), words = document.createElement('span');
     button.type = 'button';
     button.textContent = head.textContent;
-    head.replaceChildren(button);
+    words.className = 'print';
+    words.textContent = head.textContent;
+    head.replaceChildren(button, words);  // Chromium repeats no heads with buttons on the next sheet
     button.addEventListener('click', function () {
       var way = head.getAttribute('aria-sort') === 'descending' ? 'ascending' : 'descending';
       heads.forEach(function (each) { each.removeAttribute('aria-sort'); });
