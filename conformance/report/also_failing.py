@@ -5,7 +5,7 @@ what changed since the version before.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 PLACE = '<p class=others data-case="{}">{}</p>'
 """The element of a failure card that holds these words; empty until the page of all cases is written."""
@@ -14,7 +14,8 @@ SINCE = "<p class=since>{}</p>"
 COMPARED = "../compare.html"
 _PLACES = re.compile(PLACE.format('([^"]+)', "(.*?)"))
 _WORDS = re.compile(
-    rf'<a href="{re.escape(COMPARED)}#case-([a-z0-9-]+)">Other backends that fail here: [\d,]+ of [\d,]+</a>'
+    rf'<a href="{re.escape(COMPARED)}#case-([a-z0-9-]+)">'
+    r"Other backends that fail here: [\d,]+ of [\d,]+(?: that made the call)?</a>"  # older pages lack these words
 )
 _SINCE = re.compile(SINCE.format("(.*?)"))
 _CHANGES = re.compile(r'<a href="since-([\w.+-]+)\.html">Since \1: [\d,]+ tests better, [\d,]+ worse</a>')
@@ -28,15 +29,15 @@ def fill_since(page: str, before: str = "", better: int = 0, worse: int = 0) -> 
     return _SINCE.sub(SINCE.format(text), page, count=1)
 
 
-def fill_others(page: str, others: Collection[Collection[str]]) -> str:
+def fill_others(page: str, others: Collection[Mapping[str, bool]]) -> str:
     """Write into each failure card how many of the others fail its case, with a link to the page of all cases.
 
-    `others`: the cases that fail, for each other backend.
+    `others`: for each other backend, the cases in which it made a call, and whether it fails them.
     """
 
     def words(case: str) -> str:
-        number = sum(case in failing for failing in others)
-        text = f"Other backends that fail here: {number:,} of {len(others):,}"
+        fails = [cases[case] for cases in others if case in cases]
+        text = f"Other backends that fail here: {sum(fails):,} of {len(fails):,} that made the call"
         return f'<a href="{COMPARED}#case-{case}">{text}</a>' if others else ""
 
     return _PLACES.sub(lambda place: PLACE.format(place[1], words(place[1])), page)

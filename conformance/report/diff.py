@@ -28,7 +28,7 @@ DIRECTIONS: Mapping[Direction, str] = {
     "worse": "what was right or unspecified is now wrong, or is no longer shown",
     "better": "what was wrong or not shown is now right",
     "set aside": "a failure that no longer counts: waived, not claimed or not run; it is not mended",
-    "other": "another answer to an unspecified call, or tests that only one run has",
+    "other": "another or a first answer to an unspecified call, or tests that only one run has",
 }
 Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "flaky"]
 CAUSES: Mapping[Cause, str] = {
@@ -138,7 +138,7 @@ class Difference:
     failed: Mapping[str, WhatFailed]
     """What failed in each row: in the new run, or in the old one if the new one passes."""
     tests: int
-    """The tests that both runs made."""
+    """The tests that both runs made: what neither claims is none."""
     asked_once: int
     """Tests that only one run was asked for. They are not compared."""
     not_compared: int
@@ -179,7 +179,8 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
             continue
         rule, held = rules.get(row, ""), now.get(row) or was[row]
         if (row in was and row in now) or row in comparable:
-            tests += len(held.verdicts)
+            both = was.get(row, held), now.get(row, held)
+            tests += sum(any(each.verdicts.get(document) != NOT_CLAIMED for each in both) for document in held.verdicts)
         if row in was and row in now:
             changes += _changes(rule, was[row], now[row], pinned, plan)
         elif row in comparable:
@@ -362,7 +363,7 @@ def _changes(rule: str, was: Result, now: Result, pinned: tuple[Pinned, ...], pl
 def direction(was: str, now: str) -> Direction:
     if was in BAD and now in (WAIVED, NOT_CLAIMED, NOT_RUN):
         return "set aside"
-    if _RANK[was] == _RANK[now]:
+    if _RANK[was] == _RANK[now] or (was in _IDLE and now == OBSERVED):
         return "other"
     return "worse" if _RANK[now] > _RANK[was] else "better"
 

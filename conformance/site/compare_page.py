@@ -15,6 +15,7 @@ from ..report.rows import RowResult
 from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
 from ..system.groups import group_pairs
+from ..system.terminal import count_noun
 from .landing import NEEDS, answer_question, collect_libraries, collect_numbers
 
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
@@ -182,7 +183,7 @@ def _collect(
         "names": names,
         "not_shown": not_shown,
         "spec": spec,
-        "tests": sum(len(row.documents) for row in runs[0].plan.rows),
+        "tests": _range_of_tests([run.conclusion.tests for run in runs]),
         "libraries": libraries,
         "numbers": collect_numbers(runs, libraries),
         "answer": answer_question(libraries),
@@ -205,6 +206,12 @@ def _collect(
             for name, run in zip(names, runs, strict=True)
         ],
     }
+
+
+def _range_of_tests(numbers: Sequence[int]) -> str:
+    """Say how many tests the backends have: each claims other calls."""
+    fewest, most = min(numbers), max(numbers)
+    return f"{fewest:,} to {most:,} tests each" if fewest < most else f"{count_noun(most, 'test')} each"
 
 
 def _count_unexecuted(runs: Sequence[FinishedRun]) -> Counter[str]:

@@ -29,6 +29,8 @@ INDEX, DIFFERENCES, CASES = "index.html", "differences.html", "cases.html"
 _NO_LINE, _FEW = 1 << 30, 4
 Failing = Mapping[str, int]
 """By case, the number of backends that fail it."""
+RuleStandings = tuple[Rule, Mapping[str, str]]
+"""A rule and its standing in each document."""
 
 
 class RuleExample(NamedTuple):
@@ -76,8 +78,9 @@ def write_site(folder: Path, plan: Plan, runs: Sequence[FinishedRun], site: Site
         )
         for document in spec.documents.values()
     }  # fmt: skip
+    differing, agreed = _compare_standings(spec)
     pages[DIFFERENCES] = render_page(
-        "site_differences.html", spec=spec, table=_compare_standings(spec), index=INDEX, **frame,
+        "site_differences.html", spec=spec, differing=differing, agreed=agreed, index=INDEX, **frame,
         disagreements=[finding for finding in _by_weight(spec.findings.values()) if finding.kind == "disagreement"],
     )  # fmt: skip
     pages[CASES] = render_page(
@@ -175,10 +178,17 @@ def _describe_calls(case: Case) -> str:
     return format_step(case, case.steps[0]) + (f"; {count_noun(more, 'more call')}" if more else "")
 
 
-def _compare_standings(spec: Spec) -> list[tuple[Rule, dict[str, str]]]:
-    """Return each rule with its standing in each document; first the rules in which the documents differ."""
-    lines = [(rule, {name: rule.standing(name) for name in spec.documents}) for rule in spec.rules.values()]
-    return sorted(lines, key=lambda line: len(set(line[1].values())) == 1)
+def _compare_standings(spec: Spec) -> tuple[list[RuleStandings], list[RuleStandings]]:
+    """Return the rules in which the documents differ and the others, each with its standing in each document.
+
+    First are those about a 0 in shape, as most readers come for these.
+    """
+    lines: list[RuleStandings] = [
+        (rule, {name: rule.standing(name) for name in spec.documents}) for rule in spec.rules.values()
+    ]
+    lines.sort(key=lambda line: not line[0].id.startswith("zero-"))
+    differing = [line for line in lines if len(set(line[1].values())) > 1]
+    return differing, [line for line in lines if line not in differing]
 
 
 def _count(spec: Spec, document: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, int]:

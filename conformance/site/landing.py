@@ -14,18 +14,20 @@ from ..plan.facets import RUNTIME_SHAPE
 from ..report.finished_run import FinishedRun
 from ..report.summary import DocumentState, describe_documents
 from ..system.groups import group_pairs
-from ..system.text import join_names
 
 T = TypeVar("T")
 
 
 SPECIAL_ZERO = {
-    "own": "with their own special_zero", "by the adapter": "with one by the adapter", "none": "without one",
+    "own": "with the library's own special_zero",
+    "by the adapter": "if the adapter adds special_zero",
+    "none": "without special_zero",
 }  # fmt: skip
 """What answers special_zero, as a line says it, and in the words of the answer."""
 NEEDS = {
     "own": "its own special_zero", "bf16": "bf16", "f16": "f16", "runtime": "shapes at run time",
     "lives": "never ends the process", "right": "never a wrong answer",
+    "accepts": "never rejects a legal call",
 }  # fmt: skip
 """What a reader can ask for, by the name of the field. A line has the first four; its numbers say the others."""
 
@@ -51,7 +53,7 @@ class BackendLine(NamedTuple):
 
 
 class Library(NamedTuple):
-    """The backends of one library: the newest version of each, then the older ones."""
+    """The backends of one library: the newest version of each, the best first, then the older ones."""
 
     name: str
     lines: tuple[BackendLine, ...]
@@ -106,7 +108,7 @@ def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping
                     tuple(_find_met(run.claims, special_zero)), before, changes.get(page or ""), number == 0,
                 )
             )  # fmt: skip
-    return tuple(sorted(lines, key=lambda line: not line.latest))
+    return tuple(sorted(lines, key=lambda line: (not line.latest, _rank(line.documents[0]))))
 
 
 def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
@@ -138,21 +140,23 @@ def _answers_special_zero(run: FinishedRun) -> str:
 def _find_met(claims: Claims, special_zero: str) -> Iterator[str]:
     yield from ["own"] * (special_zero == "own")
     yield from filter(claims.offers_type, ("bf16", "f16"))
-    yield from ["runtime"] * (not claims.excludes(RUNTIME_SHAPE) and len(claims.operations) > 1)
+    yield from ["runtime"] * (not claims.excludes(RUNTIME_SHAPE))
 
 
 def answer_question(libraries: Iterable[Library]) -> str:
-    """Say how many libraries conform to the first document, by what answers special_zero."""
+    """Say how many libraries conform to the first document, by what answers special_zero in their first line."""
     tested = [library.lines[0] for library in libraries if library.lines[0].documents[0].tests]
     if not tested:
         return "No library was tested"
     document = tested[0].documents[0].document
-    parts = []
+    sentences: list[str] = []
     for special_zero, words in SPECIAL_ZERO.items():
         those = [line.documents[0].label for line in tested if line.special_zero == special_zero]
         number = sum(label.startswith("conforms") for label in those)
-        parts += [f"{number or 'none'} of {len(those)} {words}"] * bool(those)
-    return f"Libraries that conform to {document.title}, {document.edition}: {join_names(parts)}"
+        noun, to = ("", "") if sentences else (" libraries", f" to {document.title}, {document.edition},")
+        verb = "conform" if number > 1 else "conforms"
+        sentences += [f"{number or 'None'} of {len(those)}{noun} {verb}{to} {words}"] * bool(those)
+    return ". ".join(sentences)
 
 
 def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple[T, FinishedRun], ...]]:

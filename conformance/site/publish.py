@@ -221,14 +221,18 @@ def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tu
 
 def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Path, tuple[str, int, int]]) -> None:
     """Write into the page of each run how many of the others fail its failing cases, and what changed."""
-    failing = {
-        folder: {case for case, rows in run.cases.items() if any(result.failing for result in rows)}
+    fails = {
+        folder: {
+            case: any(each.failing for each in rows)
+            for case, rows in run.cases.items()
+            if any(outcome.was_called for each in rows for outcome in each.result.outcomes)
+        }
         for folder, run in runs
     }
     for folder, _ in runs:
         page = folder / PAGE
         before = read_bytes(page).decode("utf-8")
-        after = fill_others(before, [cases for other, cases in failing.items() if other != folder])
+        after = fill_others(before, [cases for other, cases in fails.items() if other != folder])
         after = fill_since(after, *changes.get(folder, ()))
         if after != before:
             replace_text(page, after)

@@ -433,7 +433,11 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     (entry,) = json.loads((out.parent / "register.json").read_text())
     assert entry["level"] == "self-tested"
     assert entry["why"].startswith("does not conform: ")
-    assert '<b class="FAILED">does not conform</b><small>' in (out.parent / "register.html").read_text()
+    register = (out.parent / "register.html").read_text()
+    assert '<td data-d="static-oneapi"><b class="FAILED">✗</b> ' in register
+    assert entry["why"].removeprefix("does not conform: ") in register
+    assert "<dt>Submitter</dt><dd>a tester who gave no name</dd>" in page
+    assert "<dt>Submitter</dt><dd>a tester who gave no name</dd>" in register, "what is equal in all rows is said once"
 
 
 def audit_changed(lab: Lab, change: Callable[[Records], object]) -> tuple[object, ...]:

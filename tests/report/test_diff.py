@@ -180,7 +180,19 @@ def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict
         assert found == ("other" if now in ("pass", "observed") else "worse")
     if was in ("fail", "error") and now in ("waived", "not claimed", "not run"):
         assert found == "set aside", "a failure that is no longer counted is not mended"
+    if was in ("not claimed", "not run") and now == "observed":
+        assert found == "other", "a call that nothing settles was not mended"
     assert (found == "better") <= (direction(now, was) in ("worse", "set aside"))
+
+
+class OnlyStatic(Right):
+    operations = ("StaticReshape",)
+
+
+def test_what_neither_run_claims_is_no_test(plan: Plan, tmp_path: Path) -> None:
+    runs = [finish_run(plan, OnlyStatic(), tmp_path / name) for name in ("old", "new")]
+    assert difference(runs[0].evidence, runs[1].evidence, plan).tests == runs[0].conclusion.tests
+    assert runs[0].conclusion.tests < sum(len(row.documents) for row in plan.rows)
 
 
 def test_every_report_has_the_change_direction_and_cause(plan: Plan, tmp_path: Path) -> None:

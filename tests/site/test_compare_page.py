@@ -101,6 +101,16 @@ def test_what_was_not_run_or_not_claimed_is_no_disagreement(runs: Runs, plan: Pl
     assert "○ not claimed" in words(lines(render([right, part]), "cases")["turns"])
 
 
+def test_the_head_counts_what_each_backend_claims(runs: Runs, plan: Plan, tmp_path: Path) -> None:
+    class OnlyStatic(Right):
+        operations = ("StaticReshape",)
+
+    part = finish_run(plan, OnlyStatic(), tmp_path / "static")
+    fewest, most = part.conclusion.tests, runs[0].conclusion.tests
+    assert f"{fewest} to {most} tests each" in words(render([*runs, part]))
+    assert f" {most} tests each" in words(render(runs))
+
+
 def quiet(result: Result) -> Result:
     """A result as if the backend left all of it out."""
     return Result(result.row, dict.fromkeys(result.verdicts, "not claimed"), (Outcome("unsupported"),))

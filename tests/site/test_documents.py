@@ -122,9 +122,24 @@ def test_a_page_says_what_is_not_tested_and_draws_each_call_once(site: Path, doc
 def test_the_page_of_differences_begins_with_one(site: Path) -> None:
     first = re.search(r"<tbody>\s*<tr[^>]*>(.*?)</tr>", (site / DIFFERENCES).read_text(), re.DOTALL)
     assert first is not None
-    words = re.findall(r"<td>(?:<a[^>]*>)?([^<]*)", first[1])
+    words = re.findall(r"<td[^>]*>(?:<(?:a|span)[^>]*>)?([^<]*)", first[1])
     assert len(words) == len(DOCUMENTS)
     assert len(set(words)) > 1
+
+
+def test_differences_come_first_and_no_cell_is_empty(site: Path) -> None:
+    page = (site / DIFFERENCES).read_text()
+    differing, _, agreed = page.partition("<details class=")
+    ids = re.findall('<tr id="?rule-([a-z-]+)', differing)
+    assert [each.startswith("zero-") for each in ids[:3]] == [True, True, False], "rules about a 0 are together"
+    assert not re.search(r"<td[^>]*>\s*</td>", page)
+    line = re.search(r"<tr id=\"?rule-zero-empties.*?</tr>", differing, re.DOTALL)
+    assert line is not None
+    assert re.search(r"data-d=\"?static-oneapi\"?><span class=\"?sub\"?>no such rule", line[0])
+    both = ids + re.findall('<tr id="?rule-([a-z-]+)', agreed)
+    assert sorted(both) == sorted(load_spec().rules)
+    for _, cells in re.findall(r"<tr id=\"?rule-([a-z-]+)(.*?)</tr>", agreed, re.DOTALL):
+        assert len(set(re.findall(r"<td[^>]*><[^>]*>([^<]*)", cells))) == 1
 
 
 def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: Cli) -> None:

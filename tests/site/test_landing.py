@@ -1,7 +1,7 @@
 """Runs in few words: the head of a report, and the table of backends on the page of all."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.model import Array
+from conformance.model.verdicts import SEVERITIES
 from conformance.plan.rows import Plan, plan_of
 from conformance.report import report_page
 from conformance.report.finished_run import FinishedRun
@@ -48,7 +49,9 @@ def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]
     numbers = collect_numbers(runs, libraries)
     assert (numbers.backends, numbers.first, numbers.last) == (4, "2026-01-02", "2026-01-02")
     assert [library.lines[0].documents[0].label for library in libraries] == ["conforms", "wrong answer"]
-    assert answer_question(libraries).endswith("oneAPI Specification: 1 of 2 with their own special_zero")
+    assert answer_question(libraries) == (
+        "1 of 2 libraries conforms to StaticReshape, oneAPI Specification, with the library's own special_zero"
+    )
 
 
 class Copies(Right):
@@ -73,8 +76,9 @@ def test_who_answers_special_zero(tmp_path: Path) -> None:
     who = {"copies": "own", "copies-by-adapter": "by the adapter", "right": "none"}
     assert {name: line.special_zero for name, line in lines.items()} == who
     assert [name for name, line in lines.items() if "own" in line.has] == ["copies"]
-    assert answer_question(libraries).partition(": ")[2] == (
-        "none of 1 with their own special_zero, none of 1 with one by the adapter and none of 1 without one"
+    assert answer_question(libraries) == (
+        "None of 1 libraries conforms to StaticReshape, oneAPI Specification, with the library's own special_zero. "
+        "None of 1 conforms if the adapter adds special_zero. None of 1 conforms without special_zero"
     )
 
 
@@ -86,10 +90,12 @@ def test_backends_of_one_library_are_together(runs: list[FinishedRun]) -> None:
         return replace(run, evidence=replace(run.evidence, header={**run.evidence.header, "backend": backend}))
 
     on_device = made_by(runs[0], "torch-cuda", "torch@cuda:1")
-    made = [made_by(runs[1], "torch"), made_by(runs[3], "torch"), made_by(runs[0], "torch-compile"), on_device]
+    made = [made_by(runs[1], "torch"), on_device, made_by(runs[0], "torch-compile"), made_by(runs[3], "torch")]
     (library,) = collect_libraries(made, name_runs(made), (), {})
     assert library.name == "torch"
-    assert [line.name for line in library.lines] == ["torch 1", "torch-compile 1", "torch-cuda 1", "torch 0.9"]
+    assert [line.name for line in library.lines] == ["torch 1", "torch-cuda 1", "torch-compile 1", "torch 0.9"], (
+        "the best of the newest first"
+    )
 
 
 def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
@@ -111,13 +117,27 @@ def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[Finish
     assert links == set(pages)
 
 
+Open = Callable[[list[FinishedRun]], Any]
+
+
 @pytest.fixture
-def page(chromium: Any, runs: list[FinishedRun], tmp_path: Path) -> Iterator[Any]:
-    (tmp_path / "index.html").write_text(render(runs), encoding="utf-8")
-    page = chromium.new_page(viewport={"width": 1200, "height": 900})
-    page.goto((tmp_path / "index.html").as_uri())
-    yield page
-    page.close()
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
+    pages = []
+
+    def open_(runs: list[FinishedRun]) -> Any:
+        (tmp_path / "index.html").write_text(render(runs), encoding="utf-8")
+        pages.append(chromium.new_page(viewport={"width": 1200, "height": 900}))
+        pages[-1].goto((tmp_path / "index.html").as_uri())
+        return pages[-1]
+
+    yield open_
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def page(opened: Open, runs: list[FinishedRun]) -> Any:
+    return opened(runs)
 
 
 def list_visible_rows(page: Any) -> list[str]:
@@ -133,6 +153,7 @@ def test_needs_choose_and_heads_sort(page: Any) -> None:
     assert page.get_attribute("label:has([name=right])", "data-n") == "1", "a choice says how many fit it"
     page.check("[name=right]")
     assert list_visible_rows(page) == ["right 1.10"]
+    assert page.inner_text(".big tbody button") == "+ 1 more"
     page.click("text=+ 1 more")
     assert list_visible_rows(page) == ["right 1.10", "right 1"], "0.9 has wrong answers"
     address = page.url
@@ -147,13 +168,68 @@ def test_needs_choose_and_heads_sort(page: Any) -> None:
     assert list_visible_rows(page)[0] == "wrong 1"
 
 
+class OnlyStatic(Right):
+    """Conforms to the documents of StaticReshape, in which no shape arrives at run time."""
+
+    name, operations = "only-static", ("StaticReshape",)
+
+
+class OnlyConstant(Right):
+    name, operations, not_claimed = "only-constant", ("StaticReshape", "Reshape-1"), ("runtime-shape",)
+
+
+@pytest.mark.slow
+def test_shapes_at_run_time_are_judged_where_they_occur(opened: Open, plan: Plan, tmp_path: Path) -> None:
+    backends = (Right(), OnlyStatic(), OnlyConstant())
+    page = opened([finish_run(plan, each, tmp_path / each.name) for each in backends])
+    page.check("[name=runtime]")
+    assert page.inner_text("#judged").startswith("DynamicReshape")
+    assert "document=3" in page.url, "the address has the document that judges"
+    assert list_visible_rows(page) == ["right 1"]
+    enabled = page.eval_on_selector_all("[name=document] option:enabled", "all => all.map(e => e.text)")
+    assert [each.partition(",")[0] for each in enabled] == ["DynamicReshape", "Reshape"]
+    page.uncheck("[name=runtime]")
+    assert page.inner_text("output") == "1 conform, of 1 that fit", "the others do not claim DynamicReshape-1"
+    assert page.get_attribute("label:has([name=lives])", "data-n") == "1"
+    page.select_option("[name=document]", "4")
+    assert list_visible_rows(page) == ["right 1", "only-constant 1"]
+    page.check("[name=runtime]")
+    assert list_visible_rows(page) == ["right 1"], "a shape that is a constant is not enough"
+    page.goto("about:blank")
+    page.goto(f"{(tmp_path / 'index.html').as_uri()}#document=0&runtime=on")
+    assert page.inner_text("#judged").startswith("DynamicReshape")
+
+
+class RejectsAll(Right):
+    name = "rejects-all"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        raise ValueError("no")
+
+
+@pytest.mark.slow
+def test_a_need_for_each_of_the_three_worst_severities(opened: Open, plan: Plan, tmp_path: Path) -> None:
+    page = opened([finish_run(plan, each, tmp_path / each.name) for each in (Right(), Wrong(), RejectsAll())])
+    fitting = [page.get_attribute(f"label:has([name={need}])", "data-n") for need in ("lives", "right", "accepts")]
+    assert fitting == ["3", "2", "2"]
+    page.check("[name=accepts]")
+    assert list_visible_rows(page) == ["right 1", "wrong 1"]
+
+
 @pytest.mark.slow
 def test_search_finds_libraries_rules_and_cases(page: Any) -> None:
     page.fill("[name=text]", "wrong")
     assert list_visible_rows(page) == ["wrong 1"]
     page.fill("[name=text]", "zero infer")
     assert list_visible_rows(page) == ["right 1.10", "wrong 1"], "no library has that name"
-    assert page.inner_text(".found") == "1 rule: zero-meets-infer\n1 case: zero-beside-infer"
+    no_library = "No library here has this name. The table shows all libraries."
+    assert page.inner_text(".found").split("\n") == [
+        no_library, "1 rule: zero-meets-infer", "1 case: zero-beside-infer"
+    ]  # fmt: skip
+    page.fill("[name=text]", "pytorch")
+    assert page.inner_text(".found") == no_library.replace("library here", "library, rule or case here")
+    page.fill("[name=text]", "right")
+    assert page.inner_text(".found") == "", "a library has that name"
     page.fill("[name=text]", "same volume")
     assert page.get_attribute(".found a", "href") == "#rule-same-volume"
 
@@ -172,7 +248,32 @@ def test_all_of_a_line_is_of_the_chosen_document(page: Any, runs: list[FinishedR
 
 
 @pytest.mark.slow
+def test_a_phone_shows_the_numbers_that_are_not_0(page: Any, runs: list[FinishedRun]) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    wrong = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0].documents[0]
+    shown = """row => [...row.cells].filter(e => e.dataset.d && e.offsetParent)
+        .map(e => [getComputedStyle(e, '::before').content.slice(1, -3), e.textContent.trim()])"""
+    numbers = [(words.capitalize(), str(n)) for words, n in zip(SEVERITIES, wrong.numbers, strict=True) if n]
+    expected = [*numbers, ("Failing, in %", wrong.percent), ("special_zero", "own")]
+    assert page.eval_on_selector("tr:has-text('wrong 1')", shown) == [list(each) for each in expected]
+    assert page.eval_on_selector("tr:has-text('right 1.10')", shown) == [["special_zero", "own"]]
+
+
+@pytest.mark.slow
+def test_heads_on_paper_are_words_and_no_buttons(page: Any) -> None:
+    """Chromium repeats heads on the next sheet only if there is no button in them."""
+    page.emulate_media(media="print")
+    heads = page.locator(".big thead th")
+    assert [each.split() for each in heads.all_inner_texts()][2:6] == [each.capitalize().split() for each in SEVERITIES]
+    assert page.locator(".big thead button:visible").count() == 0
+
+
+@pytest.mark.slow
 def test_heads_stay_in_view(page: Any) -> None:
+    assert page.inner_text(".big tbody button") == "+ 2 more, worst: wrong answer", "it is worse than the line"
+    page.emulate_media(media="print")
+    assert page.locator(".big tbody button").first.is_visible(), "paper says what it leaves out"
+    page.emulate_media(media="screen")
     page.click("text=+ 2 more")
     page.set_viewport_size({"width": 700, "height": 260})
     page.evaluate("document.querySelector('.big').scrollTo(200, 100)")

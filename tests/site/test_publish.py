@@ -13,6 +13,7 @@ from conformance.certificate.check import Trust
 from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
+from conformance.report.also_failing import PLACE, clear_others, fill_others
 from conformance.report.verify import verify
 from conformance.site.publish import count_bytes, write_pages
 from tests.builders import (
@@ -102,12 +103,18 @@ def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
     publish_run(command, RIGHT)
     folder = publish_run(command, "broken:zero-flag-ignored")
     page = (folder / PAGE).read_text(encoding="utf-8")
-    assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1</a>' in page
+    assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1 that made the call</a>' in page
     assert 'id="case-copies"' in (folder.parent / "compare.html").read_text(encoding="utf-8")
     assert list_broken_links(folder.parent) == []
     command("verify", "--suite", command.folder, folder).expect(0)
     (folder / PAGE).write_text(page.replace("here: 0 of 1", "here: all"), encoding="utf-8")
     command("verify", "--suite", command.folder, folder).expect(1, out="Other backends that")
+
+
+def test_only_others_that_made_the_call_are_counted() -> None:
+    page = fill_others(PLACE.format("copies", ""), [{"copies": True}, {"copies": False}, {"turns": True}])
+    assert "Other backends that fail here: 1 of 2 that made the call" in page
+    assert clear_others(page) == PLACE.format("copies", "")
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ function chooseBackends(every) {
       lines.forEach(function (line) { counts.set(line.marks[k].textContent, (counts.get(line.marks[k].textContent) || 0) + 1); });
       ORDER.forEach(function (word) {
         var line = lines.find(function (each) { return each.marks[k].textContent.endsWith(word); });
-        if (line) cell.append(line.marks[k].cloneNode(true), counts.get(line.marks[k].textContent) + ' ');
+        if (line) cell.append(line.marks[k].cloneNode(true), ' ' + counts.get(line.marks[k].textContent) + ' ');
       });
     });
     return row;
