@@ -141,7 +141,9 @@ def test_each_process_may_take_long_until_it_answers(command: Command, tmp_path:
     """A crash ends the process; the next one loads again what the first call needs, and is not blamed for that."""
     crash = "graph.nodes[0].shape.values == (3, 2) and os.kill(os.getpid(), signal.SIGSEGV)"
     backend = write_acting(tmp_path, f"time.sleep(globals().pop('slow', 0)); {crash}", "slow = 0.6")
-    words = ("--operation", "StaticReshape", "--drawn-rows", "0", "--timeout", "0.3", "--isolation", isolation)
-    said = command.run(backend, *words).expect(1, out="(deterministic: again alone in a fresh process)")
+    words = ("-k", "three-by-two or eight", "--operation", "StaticReshape", "--type", "f32")
+    said = command.run(backend, *words, "--timeout", "0.3", "--isolation", isolation).expect(
+        1, out="(deterministic: again alone in a fresh process)"
+    )
     assert "no answer within" not in said.out
     assert "flaky" not in said.out
