@@ -62,6 +62,11 @@ class Row(_RowFields):
         """The documents that define the operation, by which the row is judged."""
         return self.signature.documents
 
+    @property
+    def has_listed_type(self) -> bool:
+        """Ask whether the documents list the type of src; a failure in another type is noted, and counts nowhere."""
+        return self.type in self.signature.types
+
     @cached_property
     def steps(self) -> tuple[RowStep, ...]:
         return lower(self)

@@ -57,7 +57,7 @@ def _count_elements(rows: Iterable[RowResult]) -> dict[str, int]:
 
 def _choose_element(result: RowResult) -> str | None:
     """Choose the element for the worst verdict of a row; None if the row is right in every document."""
-    if result.worst in BAD:
+    if result.worst in BAD and result.row.has_listed_type:
         return "failure" if result.worst == FAIL else "error"
     return None if result.worst in RIGHT else "skipped"
 
@@ -80,7 +80,8 @@ def _add_row(run: FinishedRun, suite: Element, result: RowResult) -> None:
     element = _choose_element(result)
     if element == "skipped":
         why = run.explain_not_run(result) if result.worst == NOT_RUN else format_answer(result)
-        make(test, "skipped", message=f"{result.worst}: {why}")
+        uncounted = f", not counted, as no document lists {row.type}" if result.worst in BAD else ""
+        make(test, "skipped", message=f"{result.worst}{uncounted}: {why}")
     elif element:
         diagnosis = result.diagnosis or result.worst
         cause = run.conclusion.causes.get(row.id)

@@ -56,7 +56,7 @@ def plain_call(row: Row) -> Call | None:
     special = case.attributes or case.inputs or case.outputs or case.declared is not None
     if special or len(case.steps) > 1 or len(step.shapes) > 1 or not keys.issubset(_ASIDE):
         return None
-    return Call(step.src, step.shapes[0], step.special_zero[0]) if row.type in row.signature.types else None
+    return Call(step.src, step.shapes[0], step.special_zero[0]) if row.has_listed_type else None
 
 
 def write_playground(path: Path, spec: Spec, site: Site, runs: Sequence[FinishedRun], pages: Sequence[str]) -> None:

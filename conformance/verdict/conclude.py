@@ -189,7 +189,7 @@ def conclude(
         if not within and not FAILED.isdisjoint(group.verdicts[document] for document in about):
             called = [each for each in group.rows if results[each.id].outcome.kind != "none"]
             unclaimed += [group._replace(rows=called)] if called else []
-        if row.type not in row.signature.types:
+        if not row.has_listed_type:
             unlisted.append(group)
     deaths = sentences.describe_failures_in_unclaimed_types(each for each in unclaimed if fails(each.verdicts.values()))
     waived = sentences.describe_failures_in_unclaimed_types(

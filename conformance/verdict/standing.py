@@ -95,7 +95,7 @@ def in_target(row: Row, document: str, target: Target, claims: Claims) -> bool:
 
 def has_standing(row: Row, document: str, target: Target, claims: Claims) -> bool:
     """Ask whether a row counts for a document: it is in the target, and the operation lists its type."""
-    return row.type in row.signature.types and in_target(row, document, target, claims)
+    return row.has_listed_type and in_target(row, document, target, claims)
 
 
 def is_required(row: Row, claims: Claims) -> bool:

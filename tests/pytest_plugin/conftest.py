@@ -44,6 +44,11 @@ class Wavers(Reference):
         if str(self.calls) == os.environ.get('REFUSED'):
             raise Rejected('compile', 'not now')
         return super().compile(graph)
+class ExitsOnDoubles(Reference):
+    def compile(self, graph):
+        if graph.src.type == 'f64':
+            os._exit(3)
+        return super().compile(graph)
 class Prints(Reference):
     def compile(self, graph):
         print('babble')

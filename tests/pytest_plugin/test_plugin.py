@@ -288,3 +288,13 @@ def test_one_process_and_two_agree_on_the_suite(few: Path, suite: tuple[str, ...
     asked = [row for row in plan_of(load_suite(few if suite else None)).rows if "large" not in row.facets]
     plain = {result.row: dict(result.verdicts) for result in run(asked, load_adapter("reference"))}
     assert {row["row"]: row["verdicts"] for row in rows[1 : half - 1] if row["row"] in plain} == plain
+
+
+@pytest.mark.slow
+def test_a_failure_in_a_type_that_no_document_lists_counts_as_little_as_in_a_run(few: Path, backend: str) -> None:
+    text = "about: x.\ncases:\n  - {id: double, rule: types-listed, src: 'f64[2, 3]', shape: [6], special_zero: false, expect: unspecified}\n"
+    (few / "cases" / "more.yaml").write_text(text, encoding="utf-8")
+    words = ("-q", "-rs", "--conformance-out=out")
+    done = Done(few, *SUITE, *words, adapter=f"{backend}:ExitsOnDoubles")
+    done.expect(0, "not counted, as no document lists f64: crash", "the whole target conforms")
+    assert 'failures="0"' in (few / "out" / "junit.xml").read_text(encoding="utf-8")
