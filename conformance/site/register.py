@@ -90,7 +90,7 @@ def _list_facts(entry: Mapping[str, Any], certificate: Certificate | str) -> dic
 
 
 def _list_results(certificate: Certificate | str) -> Mapping[str, Sequence[tuple[str, Sequence[str]]]]:
-    """Return for each document what a certificate says of which types."""
+    """Return for each document the words of a certificate, each with the types of which it is said."""
     assert isinstance(certificate, Certificate)
     said = {word: group_tests(certificate.statement.predicate[f"{word.lower()}Tests"]) for word in WORDS}
     return group_pairs((document, (word, types)) for word, by in said.items() for document, types in by.items())

@@ -291,7 +291,7 @@ def test_one_process_and_two_agree_on_the_suite(few: Path, suite: tuple[str, ...
 
 
 @pytest.mark.slow
-def test_a_failure_in_an_unlisted_type_counts_as_little_as_in_a_run(few: Path, backend: str) -> None:
+def test_a_failure_in_an_unlisted_type_counts_nowhere(few: Path, backend: str) -> None:
     case = "{id: double, rule: types-listed, src: 'f64[2, 3]', shape: [6], special_zero: false, expect: unspecified}"
     text = f"about: x.\ncases:\n  - {case}\n"
     (few / "cases" / "more.yaml").write_text(text, encoding="utf-8")
