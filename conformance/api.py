@@ -20,7 +20,7 @@ import numpy as np
 from .adapter import is_importing
 from .cli.arguments import Usage, load_spec_of, pick
 from .cli.commands import parser_of
-from .cli.facts import meaning_in
+from .cli.facts import meaning_facts
 from .cli.run import RunFolder, conclude, request_of, write_reports
 from .cli.run_summary import data_of
 from .cli.typed_values import read_boolean, read_entries, read_named_lengths, read_src_lengths
@@ -75,7 +75,7 @@ def meaning(
         entries: tuple[Any, ...] = read_named_lengths("shape", _text("shape", shape))
         call = Call(lengths, entries, _flag(special_zero))
         spec, compiled = _contracts()
-        facts = {name: meaning_in(spec, name, call, compiled[name]) for name in _documents(spec, document)}
+        facts = {name: meaning_facts(spec, name, call, compiled[name]) for name in _documents(spec, document)}
     return {
         name: CallMeaning(
             each["kind"],

@@ -20,7 +20,7 @@ from ..meaning.faults import KnownFaults
 from ..model import FINDING_KINDS, LEVELS, Malformed, Problem, Spec, Suite
 from ..plan.rows import plan_of
 from ..selfcheck import check_cases
-from ..selfcheck.documents import Coverage, DocumentCoverage, verify
+from ..selfcheck.documents import Coverage, DocumentCoverage, verify_documents
 from ..selfcheck.meetings import DesignCount, count_meetings, problems_with_meetings
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import Usage, check_folder, emit, load_spec_of, locate, suite_option
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if findings.problems else 0
 
 
-class _Findings(NamedTuple):
+class _CheckResults(NamedTuple):
     """The loaded specification, the number of cases, what meets, the coverage of the documents, and every problem."""
 
     spec: Spec | None
@@ -80,7 +80,7 @@ class _Findings(NamedTuple):
     """The number of cases that were added to the bundled ones, if only those were checked."""
 
 
-def _check(suite: Path | None, sources: Path | None, lock: bool) -> _Findings:
+def _check(suite: Path | None, sources: Path | None, lock: bool) -> _CheckResults:
     folders = find_folders(suite)
     try:
         require(bundled_problems() if {spec_folder(), cases_folder()} & {*folders} else [])
@@ -89,15 +89,15 @@ def _check(suite: Path | None, sources: Path | None, lock: bool) -> _Findings:
         contracts(spec)
         KnownFaults(load_faults())
     except Malformed as malformed:
-        return _Findings(None, 0, (), None, list(malformed.problems))
+        return _CheckResults(None, 0, (), None, list(malformed.problems))
     findings = _check_cases(spec, suite, lock)
     if sources is None:
         return findings
-    more, coverage = verify(spec, sources)
+    more, coverage = verify_documents(spec, sources)
     return findings._replace(coverage=coverage, problems=findings.problems + more)
 
 
-def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _Findings:
+def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
     path = find_folders(folder).cases
     try:
         suite = with_cases(spec, folder)
@@ -105,8 +105,8 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _Findings:
         plan = plan_of(suite)
         own = check_cases.own_part(plan)
     except Malformed as malformed:
-        return _Findings(spec, 0, (), None, list(malformed.problems))
-    problems = list(check_cases.problems(suite, path, plan))
+        return _CheckResults(spec, 0, (), None, list(malformed.problems))
+    problems = list(check_cases.find_problems(suite, path, plan))
     problems += check_cases.reference_problems(own, load_adapter("reference"))
     is_bundled = spec.digest == digest_of([spec_folder()])  # other operations and types meet as they are run
     meetings = count_meetings(suite) if is_bundled and own is plan else ()
@@ -116,7 +116,7 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _Findings:
         problems = list(check_cases.lock_problems(suite, path))
     elif lock:  # ids are locked when nothing else is wrong
         problems = [problem for problem in problems if not problem.what.endswith(check_cases.TO_LOCK)]
-    return _Findings(spec, len(suite.cases), meetings, None, problems, 0 if own is plan else len(suite.added))
+    return _CheckResults(spec, len(suite.cases), meetings, None, problems, 0 if own is plan else len(suite.added))
 
 
 def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
@@ -128,7 +128,7 @@ def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
     return ()
 
 
-def _data(findings: _Findings) -> dict[str, Any]:
+def _data(findings: _CheckResults) -> dict[str, Any]:
     coverage = findings.coverage
     counts = ("statements", "by_rule", "by_finding", "by_prose", "uncovered")
     return {
@@ -143,7 +143,7 @@ def _data(findings: _Findings) -> dict[str, Any]:
     }
 
 
-def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
+def _summarise(spec: Spec, findings: _CheckResults) -> dict[str, Any]:
     rules = spec.rules.values()
     levels, kinds = Counter(rule.level for rule in rules), Counter(each.kind for each in spec.findings.values())
     return {
@@ -169,7 +169,7 @@ def _summarise(spec: Spec, findings: _Findings) -> dict[str, Any]:
     }
 
 
-def _show(findings: _Findings, options: str) -> None:
+def _show(findings: _CheckResults, options: str) -> None:
     spec, problems = findings.spec, findings.problems
     for problem in problems:
         say(f"{paint('bold', str(problem.place))}: {problem.what}")
@@ -194,7 +194,7 @@ def _show(findings: _Findings, options: str) -> None:
     say("next: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true")
 
 
-def _show_summary(spec: Spec, result: _Findings) -> None:
+def _show_summary(spec: Spec, result: _CheckResults) -> None:
     data = _summarise(spec, result)
     rules, findings = data["rules"], data["findings"]
     contract = f"({data['contracts']} with a contract, {data['implied']} of them implied by others)"

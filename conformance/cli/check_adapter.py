@@ -11,7 +11,7 @@ from ..adapter_check.check_claims import Check, is_plain
 from ..adapter_check.check_program import check_program
 from ..isolate.backend import isolation_of, limits_for
 from ..plan.rows import Plan
-from ..run.contain import quiet_backend
+from ..run.quiet_backend import quiet_backend
 from ..system.terminal import count_noun, paint, say, verbatim, wrap
 from .arguments import Usage, emit, load_plan
 from .parser import Parser

@@ -57,7 +57,7 @@ def of_finding(spec: Spec, finding: Finding, contracts: Mapping[str, Contract], 
         "example": call
         and {
             "call": of_call(call),
-            "meanings": {name: meaning_in(spec, name, call, contracts[name]) for name in spec.documents},
+            "meanings": {name: meaning_facts(spec, name, call, contracts[name]) for name in spec.documents},
             "command": command_of(call) + options,
         },
         "place": str(finding.place),
@@ -92,7 +92,7 @@ def of_call(call: Call) -> dict[str, Any]:
     return data
 
 
-def meaning_in(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
+def meaning_facts(spec: Spec, document: str, call: Call, contract: Contract) -> dict[str, Any]:
     """Return the meaning of a call in a document, or why the document's operation has no such call."""
     operation = spec.operation_of(document)
     if reason := inexpressible(operation, call):

@@ -9,7 +9,7 @@ from ..hunt.hunt import hunt
 from ..isolate.backend import isolation_of, use_backend
 from ..model import Spec
 from ..report.wording import visible
-from ..run.contain import quiet_backend
+from ..run.quiet_backend import quiet_backend
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE
 from ..system.terminal import count_noun, lines, paint, say
 from .arguments import emit, load_spec_of

@@ -12,7 +12,7 @@ from ..model import INTEGERS, Call, Form, Operation
 from ..system.terminal import paint, say
 from ..system.text import format_call, format_dims
 from .arguments import Usage, emit, load_spec_of, pick
-from .facts import holding_type, meaning_in, of_call
+from .facts import holding_type, meaning_facts, of_call
 from .parser import Parser
 from .printing import print_meanings
 from .typed_values import (
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     meanings = {}
     for name, document in spec.documents.items():
         call = _with_form(plain, form, spec.operations[document.operation])
-        meanings[name] = meaning_in(spec, name, call, compiled[name]) | {"call": of_call(call)}
+        meanings[name] = meaning_facts(spec, name, call, compiled[name]) | {"call": of_call(call)}
     if args.json:
         emit({"call": of_call(plain), "meanings": meanings})
     else:

@@ -13,7 +13,7 @@ from ..system.terminal import count_noun, cut_columns, paint, say, table
 from .arguments import Usage, emit
 
 
-class Findings(NamedTuple):
+class MutantResults(NamedTuple):
     """The results of every planted backend, deleted rule and mutant."""
 
     planted: tuple[selfcheck.PlantedResult, ...]
@@ -49,7 +49,7 @@ def try_mutants(suite: Suite, select: str, as_json: bool) -> int:
     return 1 if problems else 0
 
 
-def _try_all(suite: Suite, select: str) -> Findings:
+def _try_all(suite: Suite, select: str) -> MutantResults:
     backends = {name: backend for name, backend in selfcheck.broken_backends().items() if select in name}
     rules = [rule.id for rule in suite.spec.rules.values() if rule.has_contract and select in rule.id]
     mutants = [mutant for mutant in selfcheck.reference_mutants() if select in mutant.name or select == mutant.function]
@@ -58,7 +58,7 @@ def _try_all(suite: Suite, select: str) -> Findings:
     rows = selfcheck.rows_to_run(plan_of(suite).rows)
     drawn = selfcheck.drawn_rows(suite) if backends else ()
     search = selfcheck.KillerSearch(rows)
-    return Findings(
+    return MutantResults(
         tuple(
             selfcheck.try_backend(each, rows, drawn)
             for each in track("planted backend", backends.values(), len(backends))
@@ -69,7 +69,7 @@ def _try_all(suite: Suite, select: str) -> Findings:
     )
 
 
-def _data(findings: Findings, problems: list[str]) -> dict[str, Any]:
+def _data(findings: MutantResults, problems: list[str]) -> dict[str, Any]:
     return {
         "ok": not problems,
         "problems": problems,
@@ -86,7 +86,7 @@ def _data(findings: Findings, problems: list[str]) -> dict[str, Any]:
     }
 
 
-def _show(findings: Findings, problems: list[str]) -> None:
+def _show(findings: MutantResults, problems: list[str]) -> None:
     if findings.planted:
         about = "each with one false belief, and the cases of the rule it breaks that notice it"
         say(f"{paint('bold', 'Planted backends')}: {about}")

@@ -15,7 +15,7 @@ from ..isolate.backend import isolation_of
 from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Spec
-from ..run.contain import quiet_backend
+from ..run.quiet_backend import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import Lost, close_backend, context_of
 from ..sweep.run_block import run_block

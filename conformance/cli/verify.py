@@ -13,7 +13,7 @@ from ..certificate.statement import LEVELS
 from ..evidence.results import Evidence
 from ..plan.rows import Plan
 from ..report.badge import describe_run
-from ..report.verify import OtherSuite, Verified, verify, why_not
+from ..report.verify import OtherSuite, Verified, verify_report, why_not
 from ..runner.repeat import Repetition, repeat
 from ..runner.run_suite import describe_difference
 from ..system.exit_codes import CONFORMS, FAILS
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         number, backend = (positive(args.repeat[0]), args.repeat[1]) if args.repeat else (0, "")
     except argparse.ArgumentTypeError:
         raise Usage(f"--repeat {args.repeat[0]!r} is not a whole number from 1; write --repeat 50 BACKEND") from None
-    report = verify(path, plan)
+    report = verify_report(path, plan)
     unmet, repeated, why = tuple[str, ...](), None, "the evidence cannot be relied on"
     if report.evidence is not None and not report.mismatches:
         unmet = tuple(_list_unmet(require, claims, plan, report.evidence))

@@ -125,7 +125,7 @@ def close_backend(adapter: Adapter) -> None:
 def run_rows(
     rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS
 ) -> Iterator[Result]:
-    """Run rows like `run`; with `case`, each in a fresh process. Rows after the backend is given up are `not run`."""
+    """Run rows like `run`; with `row`, each in a fresh process. Rows after the backend is given up are `not run`."""
     rest = iter(rows)
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None

@@ -18,7 +18,7 @@ from ..isolate.backend import close_backend, open_backend, process_ends, process
 from ..model import BAD, NOT_RUN, Adapter, Result
 from ..plan.rows import Row, drawn_number
 from ..run.confirm import AFTER_HANGS
-from ..run.contain import quiet_backend, remove_places
+from ..run.quiet_backend import quiet_backend, remove_places
 from ..run.row import result_without_call
 from ..runner import planted_backends
 from ..runner.drawn_run import DrawnRun

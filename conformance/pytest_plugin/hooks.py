@@ -32,9 +32,9 @@ from ..load.folders import cases_folder, find_folders, layers
 from ..model import NOT_RUN, Adapter, Malformed, Result, Verdict, worst
 from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline
-from ..report.rows import RowResult
+from ..report.row_results import RowResult
 from ..run.confirm import AFTER_HANGS
-from ..run.contain import quiet_backend
+from ..run.quiet_backend import quiet_backend
 from ..runner.run_suite import BackendSetup, RunRequest, check_backend, chosen_rows, load_waivers
 from ..system.exit_codes import CommandError
 from ..system.files import lock_folder

@@ -10,7 +10,7 @@ from ..model import ERROR, FAIL, VERDICTS, WAIVED, Case, Verdict, worst
 from ..system.groups import group_pairs
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line
 from .finished_run import FinishedRun, Wants
-from .rows import RowResult, count_results
+from .row_results import RowResult, count_results
 from .wording import format_answer
 
 MAX_LINES = 6

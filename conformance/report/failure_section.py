@@ -17,7 +17,7 @@ from ..verdict.blame import Blamed, heaviest
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
 from .finished_run import FailureCounts, FinishedRun, Kind, Wants
 from .picture import Picture, draw_call
-from .rows import RowResult, describe_cases, failing_documents
+from .row_results import RowResult, describe_cases, failing_documents
 from .values import ShownElements, show_elements
 from .wording import format_answer, format_blames, format_clauses, format_step, visible
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import Rule
 from ..verdict.blame import Blamed
-from .rows import RowResult
+from .row_results import RowResult
 from .wording import collect_wants, format_answer, format_blames, format_lines, format_step, visible
 
 LABEL_WIDTH = 11

@@ -24,7 +24,7 @@ from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import describe_blames_of, sort_failures
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
-from .rows import RowResult, pair_rows
+from .row_results import RowResult, pair_rows
 from .wording import collect_wants
 
 TOO_LARGE = f"{LARGE_TENSORS}: add --large"

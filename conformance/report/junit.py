@@ -10,7 +10,7 @@ from ..system.groups import group_pairs
 from ..verdict.blame import worst_severity
 from .failure_text import format_failure
 from .finished_run import FinishedRun
-from .rows import RowResult
+from .row_results import RowResult
 from .wording import format_answer, visible
 
 

@@ -14,7 +14,7 @@ from ..verdict.document_table import tabulate_documents
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .finished_run import FinishedRun, Kind
-from .rows import RowResult, describe_cases, failing_documents, format_counts
+from .row_results import RowResult, describe_cases, failing_documents, format_counts
 from .wording import collect_wants, format_answer, format_blames, format_clauses, format_step, visible
 
 MAX_BYTES = 1 << 20

@@ -21,7 +21,7 @@ from ..system.terminal import count_noun
 from ..system.text import shorten
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
-from .rows import format_counts
+from .row_results import format_counts
 from .wording import format_time, visible
 
 if TYPE_CHECKING:

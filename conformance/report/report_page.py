@@ -22,7 +22,7 @@ from .embedded import dump_evidence
 from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import format_foot, menu_of, render_page
-from .script import complete_script
+from .repeat_script import complete_script
 from .summary import describe_documents, list_limits, list_not_run
 from .table_sections import collect_facets, collect_rules, count_observed_calls, count_rows
 from .wording import format_time

@@ -11,7 +11,7 @@ from ..model import OBSERVED, Rule, Verdict, covers, fails
 from ..model.verdicts import count_verdicts
 from ..system.groups import group_pairs
 from .finished_run import FinishedRun
-from .rows import RowResult, count_results, describe_cases
+from .row_results import RowResult, count_results, describe_cases
 from .wording import format_lines
 
 Counts = Mapping[Verdict, int]

@@ -11,7 +11,7 @@ import numpy as np
 from ..model.types import WIDTH, dtype_of
 from ..plan.memory import volume_of
 from ..system.text import format_dims
-from .rows import RowResult
+from .row_results import RowResult
 
 MAX_IN_GRID = 64
 """If a tensor has more elements, only those that differ are listed."""

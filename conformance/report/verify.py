@@ -119,11 +119,11 @@ class FolderContent:
         return hashlib.sha256(self.lines).hexdigest()
 
 
-def verify(path: Path, plan: Plan) -> Verified:
+def verify_report(path: Path, plan: Plan) -> Verified:
     """Look at a page, a results file or a folder of both."""
     if path.is_dir():
         content = read_folder(path)
-        return verify(path / PAGE, plan) if content is None else verify_content(content, plan)
+        return verify_report(path / PAGE, plan) if content is None else verify_content(content, plan)
     text = read_content(path)
     if embedded.BEGIN.encode() in text:
         lines = embedded.lines_in(text.decode("utf-8", "replace"), path)

@@ -11,7 +11,7 @@ from ..system.groups import group_pairs
 from ..system.terminal import printable
 from ..system.text import format_dims, format_shape, shorten
 from ..verdict.blame import Blamed
-from .rows import RowResult
+from .row_results import RowResult
 
 
 def visible(text: object) -> str:

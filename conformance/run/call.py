@@ -38,7 +38,7 @@ from ..plan.memory import (
 )
 from ..plan.steps import RowStep
 from ..system.text import MAX_TEXT_CHARACTERS, quote, shorten
-from .contain import remove_places
+from .quiet_backend import remove_places
 
 ARRAYS = (np.ndarray, np.generic)
 """An answer may be an array; NumPy turns an array of rank 0 into a scalar."""

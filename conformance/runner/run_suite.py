@@ -35,7 +35,7 @@ from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.quick import quick_rows
 from ..plan.rows import Plan, Row, drawn_number, has_many_elements
 from ..run.confirm import AFTER_HANGS, DEFAULT_HANGS, HangPolicy
-from ..run.contain import quiet_backend, remove_places, stay_in
+from ..run.quiet_backend import quiet_backend, remove_places, stay_in
 from ..run.row import result_without_call
 from ..system.terminal import count_noun
 from ..system.text import name_first

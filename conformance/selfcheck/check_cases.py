@@ -24,7 +24,7 @@ TO_LOCK = "add --lock to lock it"
 """How the problem of a new id ends."""
 
 
-def problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
+def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
     """Find every problem with the cases of a suite; of one that only adds cases, with those."""
     plan = plan or plan_of(suite)
     own = own_part(plan)

@@ -42,7 +42,7 @@ class _Claim(NamedTuple):
 _MAX_SEARCHED_BYTES = 1 << 20  # a document is a page of text: larger files are not searched for one
 
 
-def verify(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverage]:
+def verify_documents(spec: model.Spec, folder: Path) -> tuple[list[model.Problem], Coverage]:
     problems: list[model.Problem] = []
     covered: dict[str, DocumentCoverage] = {}
     if not folder.is_dir():

@@ -11,7 +11,7 @@ from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
 from ..model.verdicts import LABELS, SEVERITIES, WORST, count_verdicts
 from ..report.finished_run import FinishedRun
 from ..report.render import Site, render_page
-from ..report.rows import RowResult
+from ..report.row_results import RowResult
 from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
 from ..system.groups import group_pairs

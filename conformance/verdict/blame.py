@@ -289,7 +289,7 @@ def _weakness(premise: Premise) -> int:
     return AUTHORITIES.index(premise.authority)
 
 
-def meaning_in(row: Row, at: int, document: str) -> Meaning:
+def meaning_of_step(row: Row, at: int, document: str) -> Meaning:
     return next(judged.meaning for judged in row.meanings(at) if document in judged.documents)
 
 
@@ -297,7 +297,7 @@ def failing_step(row: Row, result: Result, document: str) -> int:
     """Return the step that fails in a document: the deciding one, unless the document allows its outcome."""
 
     def may_fail(at: int) -> bool:
-        rejected, kind = result.outcome_of(at).kind == "rejected", meaning_in(row, at, document).kind
+        rejected, kind = result.outcome_of(at).kind == "rejected", meaning_of_step(row, at, document).kind
         return kind == "legal" if rejected else True
 
     others = range(len(result.outcomes)) if len(result.outcomes) > 1 else ()
@@ -306,7 +306,7 @@ def failing_step(row: Row, result: Result, document: str) -> int:
 
 def _failing(row: Row, result: Result, document: str) -> _Failing:
     at = failing_step(row, result, document)
-    outcome, meaning = result.outcome_of(at), meaning_in(row, at, document)
+    outcome, meaning = result.outcome_of(at), meaning_of_step(row, at, document)
     diagnosis = _diagnosis_in(row, at, result, meaning)
     return _Failing(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
 
@@ -340,7 +340,7 @@ def _is_of_earlier_step(failing: _Failing) -> bool:
     """Ask whether an answer has the dims due for an earlier step of the same program, or for its shape and this src."""
     (row, at, document), outcome = failing.place, failing.outcome
     earlier = earlier_steps(row, at)
-    if any(meaning_in(row, k, document).dst == outcome.dims for k in earlier):
+    if any(meaning_of_step(row, k, document).dst == outcome.dims for k in earlier):
         return True
     src, meaning = row.case.steps[at].src, row.contracts[document].meaning
     calls = [(row.case.steps[k].shapes[-1], row.case.steps[k].special_zero[-1]) for k in earlier]

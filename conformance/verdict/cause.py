@@ -21,7 +21,7 @@ from ..plan.memory import patterns
 from ..plan.rows import Row
 from ..run.diagnose import name_changes
 from ..run.judge import UNCLAIMED
-from .blame import failing_step, meaning_in
+from .blame import failing_step, meaning_of_step
 from .standing import Blames
 
 _FAILING_OF_TEN = 9
@@ -72,7 +72,7 @@ def _guess(
     for row in rows:
         result = results[row.id]
         document = next((each for each, verdict in result.verdicts.items() if verdict in BAD), row.documents[0])
-        is_legal = meaning_in(row, result.step, document).kind == "legal"
+        is_legal = meaning_of_step(row, result.step, document).kind == "legal"
         reaching = _reaching(known, row, result.step, document)
         for fault in fitting:
             fails_alike = row.id in fits_of and _diagnosis(result) in fault.shows
@@ -121,7 +121,7 @@ def explaining(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault
 
 def _reaching(known: KnownFaults, row: Row, at: int, document: str) -> tuple[KnownFault, ...]:
     """Return the faults that a step of a row may meet, as a document reads it."""
-    meaning = meaning_in(row, at, document)
+    meaning = meaning_of_step(row, at, document)
     reaching = known.reaching(list(_calls(row, at, document, meaning)), meaning)
     return tuple(fault for fault in reaching if row.facets.issuperset(fault.facets))
 

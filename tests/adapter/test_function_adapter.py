@@ -12,7 +12,7 @@ import pytest
 from conformance.adapter import CannotStart, FunctionAdapter, load_adapter
 from conformance.model import Claims, Declared, Graph, Identity, Unsupported
 from conformance.plan.rows import Plan
-from conformance.run.contain import quiet_backend
+from conformance.run.quiet_backend import quiet_backend
 from conformance.run.row import run
 
 from .. import builders, miniatures

@@ -12,7 +12,7 @@ from conformance.evidence.results import read
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Meaning
-from conformance.selfcheck.documents import verify
+from conformance.selfcheck.documents import verify_documents
 from tests.adapters.backends import load_or_skip
 from tests.builders import ROOT, Cli
 
@@ -89,7 +89,7 @@ def test_onnx_has_the_texts_that_are_pinned(tmp_path: Path) -> None:
     for opset in (5, 14, 25):
         text = write(onnx.defs.get_schema("Reshape", opset), [], "")
         (tmp_path / f"reshape-{opset}.md").write_text(text, encoding="utf-8")
-    problems, coverage = verify(load_spec(EXAMPLE / "spec"), tmp_path)
+    problems, coverage = verify_documents(load_spec(EXAMPLE / "spec"), tmp_path)
     assert not problems
     assert coverage
     assert [each.uncovered for each in coverage.values()] == [0, 0, 0]

@@ -23,7 +23,7 @@ def spec(tmp_path: Path) -> Path:
 @pytest.fixture
 def without_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `check` find nothing wrong with the cases, which takes most of its time."""
-    monkeypatch.setattr(check, "_check_cases", lambda spec, *_: check._Findings(spec, 0, (), None, []))
+    monkeypatch.setattr(check, "_check_cases", lambda spec, *_: check._CheckResults(spec, 0, (), None, []))
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from conformance.adapter import CannotStart, resolve_claims
 from conformance.isolate.protocol.remote import Remote
 from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.load.spec import load_spec
-from conformance.run.contain import remove_places
+from conformance.run.quiet_backend import remove_places
 
 from ..builders import some_slow
 from ..processes import running, wait

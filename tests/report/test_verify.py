@@ -13,7 +13,7 @@ from conformance.evidence.results import InvalidEvidence
 from conformance.model import VERDICTS, Outcome, Result, Verdict
 from conformance.plan.rows import Plan, Row
 from conformance.report import embedded
-from conformance.report.verify import OtherSuite, verify
+from conformance.report.verify import OtherSuite, verify_report
 from conformance.run.row import result_without_call, run
 from conformance.verdict.rejudge import find_contradictions
 
@@ -27,7 +27,7 @@ __all__ = ["folder"]
 @pytest.mark.parametrize("what", [".", "report.html", "results.jsonl"])
 def test_what_was_not_touched_matches(plan: Plan, tmp_path: Path, adapter: Right, what: str) -> None:
     finish_run(plan, adapter, tmp_path)
-    found = verify(tmp_path / what, plan)
+    found = verify_report(tmp_path / what, plan)
     assert not found.mismatches
     assert found.conclusion is not None
     assert found.files[0] in ("results.jsonl", "report.html")
@@ -57,7 +57,7 @@ def test_any_one_character_of_the_evidence_in_the_page_is_found(plan: Plan, fold
         other = "a" if html[at] != "a" else "b"
         page.write_text(f"{html[:at]}{other}{html[at + 1 :]}", encoding="utf-8", newline="\n")
         try:
-            found = verify(page, plan)
+            found = verify_report(page, plan)
         except (InvalidEvidence, OtherSuite):
             continue  # it cannot be read any more, or says that it is of another suite: refused with exit code 2
         assert found.mismatches, html[at - 60 : at + 20]
@@ -65,7 +65,7 @@ def test_any_one_character_of_the_evidence_in_the_page_is_found(plan: Plan, fold
 
 def test_what_is_wrong_is_said_with_its_place(plan: Plan, folder: Path) -> None:
     edit(folder / "report.html", lambda html: html.replace("; exit code 1", "; exit code 0"))
-    assert len(verify(folder, plan).mismatches) == 1
+    assert len(verify_report(folder, plan).mismatches) == 1
     text = find_mismatches(folder, plan)
     assert re.match(r"report\.html: line \d+", text)
     assert "exit code 0" in text.partition("the evidence gives")[0]
@@ -94,7 +94,7 @@ def test_lines_that_came_or_went_are_found(plan: Plan, folder: Path, change: Cal
 @pytest.mark.parametrize("name", [name for name in REPORTS if name != "report.html"])
 def test_a_changed_report_beside_the_page_is_found(plan: Plan, folder: Path, name: str) -> None:
     edit(folder / name, lambda text: text.replace("fail", "pass", 1) if "fail" in text else text.replace("1", "2", 1))
-    found = verify(folder, plan)
+    found = verify_report(folder, plan)
     assert {each.file for each in found.mismatches} == {name}
 
 
@@ -102,7 +102,7 @@ def test_a_page_beside_other_results_is_found(plan: Plan, tmp_path: Path) -> Non
     finish_run(plan, Right(), tmp_path / "a")
     finish_run(plan, Wrong(), tmp_path / "b")
     (tmp_path / "a" / "report.html").replace(tmp_path / "b" / "report.html")
-    assert {each.file for each in verify(tmp_path / "b", plan).mismatches} == {"report.html"}
+    assert {each.file for each in verify_report(tmp_path / "b", plan).mismatches} == {"report.html"}
 
 
 def test_a_footer_written_by_somebody_else_is_found(plan: Plan, folder: Path) -> None:

@@ -12,7 +12,7 @@ from conformance.evidence.folder import REPORTS
 from conformance.evidence.results import InvalidEvidence
 from conformance.plan.rows import Plan
 from conformance.report import embedded
-from conformance.report.verify import OtherSuite, verify, why_not
+from conformance.report.verify import OtherSuite, verify_report, why_not
 
 from ..builders import Cli, Right, finish_run
 from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
@@ -23,14 +23,14 @@ __all__ = ["folder"]
 def test_evidence_of_another_suite_is_refused(plan: Plan, folder: Path) -> None:
     other = replace(plan, suite=replace(plan.suite, digest="another"))
     with pytest.raises(OtherSuite, match="and this one has another"):
-        verify(folder, other)
+        verify_report(folder, other)
 
 
 @pytest.mark.parametrize("text", ["", "<html>", "{}", "\x00\xff"])
 def test_what_is_no_report_is_refused_or_found_wanting(plan: Plan, tmp_path: Path, text: str) -> None:
     path = tmp_path / "report.html"
     path.write_text(text, encoding="latin-1")
-    assert verify(path, plan).mismatches
+    assert verify_report(path, plan).mismatches
 
 
 NO_EVIDENCE: dict[str, tuple[Callable[[str], str], str]] = {
@@ -55,7 +55,7 @@ def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> 
     twice = f"{embedded.BEGIN}{{}}</script>{embedded.BEGIN}"
     edit(folder / "report.html", lambda html: html.replace(embedded.BEGIN, twice))
     with pytest.raises(InvalidEvidence, match="2 times, not once"):
-        verify(folder / "report.html", plan)
+        verify_report(folder / "report.html", plan)
 
 
 @pytest.mark.slow
@@ -69,17 +69,17 @@ def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name
         damaged[at : at + length] = bytes(chance.randrange(256) for _ in range(chance.choice((0, length))))
         (folder / name).write_bytes(damaged)
         with contextlib.suppress(InvalidEvidence, OtherSuite):
-            assert bytes(damaged) == data or verify(folder / name, plan).mismatches
+            assert bytes(damaged) == data or verify_report(folder / name, plan).mismatches
 
 
 def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> None:
     (folder / "results.jsonl").unlink()
-    assert verify(folder, plan) == verify(folder / "report.html", plan)
-    assert not verify(folder, plan).mismatches
+    assert verify_report(folder, plan) == verify_report(folder / "report.html", plan)
+    assert not verify_report(folder, plan).mismatches
     for name in REPORTS:
         (folder / name).unlink()
     with pytest.raises(InvalidEvidence, match=r"neither results\.jsonl nor report\.html"):
-        verify(folder, plan)
+        verify_report(folder, plan)
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_a_true_report_of_a_backend_that_conforms(verifying: Cli, plan: Plan, tm
 def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path: Path) -> None:
     target = {**finish_run(plan, Right(), tmp_path / "whole").evidence.header["target"], "types": ["f32"]}
     finish_run(plan, Right(), tmp_path / "part", target=target)
-    found = verify(tmp_path / "part", plan)
+    found = verify_report(tmp_path / "part", plan)
     assert not why_not(found, plan)
     assert why_not(found, plan, "static-graph-v0.9")
 
@@ -127,7 +127,7 @@ def test_a_run_of_one_type_does_not_conform_for_every_type(plan: Plan, tmp_path:
 def test_a_suite_that_lost_cases_shows_no_conformity(plan: Plan, tmp_path: Path) -> None:
     finish_run(plan, Right(), tmp_path)
     cut = replace(plan, suite=replace(plan.suite, whole=True, lost=("gone",)))
-    found = verify(tmp_path, cut)
+    found = verify_report(tmp_path, cut)
     assert found.conclusion is not None
     assert why_not(found, cut)
     assert why_not(found, cut, "static-graph-v0.9")
@@ -135,7 +135,7 @@ def test_a_suite_that_lost_cases_shows_no_conformity(plan: Plan, tmp_path: Path)
 
 def test_one_document_conforms_without_the_others(plan: Plan, tmp_path: Path) -> None:
     finish_run(plan, Infers(), tmp_path)
-    found = verify(tmp_path, plan)
+    found = verify_report(tmp_path, plan)
     assert found.conclusion is not None
     assert found.conclusion.exit_code == 1
     documents = ("static-oneapi", "static-graph-v0.9", "static-spec-v0.9")
@@ -144,7 +144,7 @@ def test_one_document_conforms_without_the_others(plan: Plan, tmp_path: Path) ->
 
 def test_with_a_stale_waiver_no_document_conforms(plan: Plan, tmp_path: Path) -> None:
     finish_run(plan, Right(), tmp_path, waivers=[FOR_TURNS])
-    found = verify(tmp_path, plan)
+    found = verify_report(tmp_path, plan)
     assert found.conclusion is not None
     assert found.conclusion.exit_code == 6
     assert not found.mismatches

@@ -7,7 +7,7 @@ import pytest
 
 from conformance.model import Array
 from conformance.plan.rows import Plan
-from conformance.report.verify import verify
+from conformance.report.verify import verify_report
 
 from ..builders import Right, Wrong, finish_run
 
@@ -27,7 +27,7 @@ def edit(path: Path, change: Callable[[str], str]) -> None:
 
 def find_mismatches(path: Path, plan: Plan) -> str:
     """The mismatches that verify finds."""
-    return "\n".join(map(str, verify(path, plan).mismatches))
+    return "\n".join(map(str, verify_report(path, plan).mismatches))
 
 
 FOR_TURNS = {

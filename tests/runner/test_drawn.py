@@ -27,7 +27,7 @@ from conformance.load.cases import load_suite, with_cases
 from conformance.model import Claims, Graph, Program, Rejected, Result
 from conformance.plan.quick import QUICK
 from conformance.plan.rows import Plan, Row, drawn_number, has_many_elements, plan_of
-from conformance.report.verify import verify
+from conformance.report.verify import verify_report
 from conformance.run.row import run
 from conformance.runner.drawn_run import DrawnRun
 from conformance.runner.fresh_calls import FreshCalls
@@ -338,7 +338,7 @@ def test_the_case_that_is_written_fails_again(ring: tuple[Path, Evidence], tmp_p
 def test_the_evidence_is_read_judged_and_verified_again(ring: tuple[Path, Evidence]) -> None:
     folder, evidence = ring
     assert read_and_judge(folder / RESULTS, PLAN) == evidence
-    assert verify(folder, PLAN).mismatches == ()
+    assert verify_report(folder, PLAN).mismatches == ()
 
 
 def test_a_row_that_the_suite_would_not_draw_is_refused(ring: tuple[Path, Evidence]) -> None:

@@ -117,7 +117,7 @@ def made_up(text: bytes = TEXT.encode()) -> model.Spec:
 
 def verify(tmp_path: Path, spec: model.Spec, text: bytes = TEXT.encode(), file: str = "one.txt") -> list[str]:
     (tmp_path / file).write_bytes(text)
-    problems, _ = documents.verify(spec, tmp_path)
+    problems, _ = documents.verify_documents(spec, tmp_path)
     return [str(problem) for problem in problems]
 
 
@@ -137,7 +137,7 @@ def test_a_covered_document_has_no_problem(tmp_path: Path) -> None:
 
 def test_coverage_says_what_points_at_each_statement(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text(TEXT, encoding="utf-8")
-    _, coverage = documents.verify(made_up(), tmp_path)
+    _, coverage = documents.verify_documents(made_up(), tmp_path)
     one = coverage["one"]
     assert (one.statements, one.by_rule, one.by_finding, one.by_prose, one.uncovered) == (3, 1, 1, 1, 0)
 
@@ -201,13 +201,13 @@ def test_the_digest_counts_more_than_the_name(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_a_problem_and_so_is_a_missing_folder(tmp_path: Path) -> None:
     (tmp_path / "one.txt").mkdir()
-    (problem,), coverage = documents.verify(made_up(), tmp_path)
+    (problem,), coverage = documents.verify_documents(made_up(), tmp_path)
     assert "neither 'one.txt' nor a file of its sha256" in problem.what
     assert not coverage
-    (problem,), coverage = documents.verify(made_up(), tmp_path / "none")
+    (problem,), coverage = documents.verify_documents(made_up(), tmp_path / "none")
     assert "no folder of documents" in problem.what
     assert not coverage
-    assert len(documents.verify(dataclasses.replace(made_up(), documents={}), tmp_path / "none")[0]) == 1
+    assert len(documents.verify_documents(dataclasses.replace(made_up(), documents={}), tmp_path / "none")[0]) == 1
 
 
 def test_bytes_that_are_no_text_are_a_problem(tmp_path: Path) -> None:
@@ -228,12 +228,12 @@ def seeds() -> Path:
 
 
 def finds(spec: model.Spec, folder: Path, place: str, what: str) -> bool:
-    problems, _ = documents.verify(spec, folder)
+    problems, _ = documents.verify_documents(spec, folder)
     return any(problem.place.path.endswith(place) and what in problem.what for problem in problems)
 
 
 def test_every_statement_of_every_document_is_accounted_for(spec: model.Spec, seeds: Path) -> None:
-    problems, coverage = documents.verify(spec, seeds)
+    problems, coverage = documents.verify_documents(spec, seeds)
     assert problems == []
     assert set(coverage) == set(spec.documents)
     assert sum(each.uncovered for each in coverage.values()) == 0

@@ -14,7 +14,7 @@ from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
 from conformance.report.also_failing import PLACE, clear_others, fill_others
-from conformance.report.verify import verify
+from conformance.report.verify import verify_report
 from conformance.site.publish import count_bytes, write_pages
 from tests.builders import (
     ROOT,
@@ -131,7 +131,7 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
     head = f'<p class=since><a href="since-right-0.9.html">Since right-0.9: {gone} tests better, 0 worse</a></p>'
     report = reports / "right-1" / PAGE
     assert head in report.read_text(encoding="utf-8")
-    assert not verify(report.parent, plan).mismatches
+    assert not verify_report(report.parent, plan).mismatches
     shutil.rmtree(reports / "right-0.9")
     write_pages(reports, plan, Trust())
     assert "<p class=since></p>" in report.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.model import Identity, Malformed, Outcome
 from conformance.plan.rows import plan_of
-from conformance.report.verify import verify
+from conformance.report.verify import verify_report
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.drawn_calls import draw_calls
 from conformance.verdict.waive import load_all
@@ -93,7 +93,7 @@ def test_a_waiver_can_forbid_calls(command: Command, tmp_path: Path) -> None:
     assert f"{stale}:2: the waiver of flattens is stale" in said.data["why"]
     result = next(r for r in read(command.out / "results.jsonl").results if r.waiver == 2)
     assert (result.outcome.kind, result.detail) == ("none", f"{path}:2: `run: false`")
-    assert not verify(command.out, plan_of(load_suite(command.folder))).mismatches
+    assert not verify_report(command.out, plan_of(load_suite(command.folder))).mismatches
     assert command.run(FLUSHES, "--waivers", waivers(tmp_path, {"run": False, "expires": "2020-01-01"})).code == 1
     assert "not claimed, crash" not in command.run(mini("LeavesOutHalf"), "--waivers", path).text
 
@@ -307,7 +307,7 @@ def test_a_waiver_of_a_broken_rule_covers_every_case(command: Command, tmp_path:
     assert said.data["verdicts"]["fail"] == 0
     waived = {result.row for result in read(command.out / "results.jsonl").results if result.waiver}
     assert {"later[StaticReshape-f32]", "minus-two[StaticReshape-f32]"} <= waived
-    assert not verify(command.out, plan_of(load_suite(command.folder))).mismatches
+    assert not verify_report(command.out, plan_of(load_suite(command.folder))).mismatches
 
 
 def test_a_name_close_to_that_of_the_backend_is_noted(command: Command, tmp_path: Path) -> None:

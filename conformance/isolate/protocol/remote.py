@@ -25,7 +25,7 @@ from .messages import Fault
 from .opened import BEGIN, OpenedFiles
 from .piped_process import PipedProcess
 from .prefork import FRESH, Prefork
-from .session import FAILURES, SHARED_FROM, Run, Session
+from .session import FAILURES, SHARED_FROM, ProgramCall, Session
 
 _TRIES = 3
 """Starts that may fail one after another before the backend is given up."""
@@ -128,7 +128,7 @@ class Remote:
 
     def _run_at_once(self, runs: Sequence[ProgramRun], ended: dict[int, AnswerOrError]) -> None:
         session = self.session()
-        ready: dict[int, Run] = {}
+        ready: dict[int, ProgramCall] = {}
         for number, (program, src, shapes, may_overwrite) in enumerate(runs):
             assert isinstance(program, RemoteProgram)
             program.join(session)

@@ -30,7 +30,7 @@ _CHANGES = ("wrote", "changed", "overwrote")
 """The keys under which a reply reports changes of memory."""
 _CLOSE_AT_ONCE = 16
 """Number of unused programs that are closed together; after a large call they are closed at once."""
-Run = tuple[CompiledGraph, Sequence[Tensor], bool]
+ProgramCall = tuple[CompiledGraph, Sequence[Tensor], bool]
 """A program, its tensors, and whether it may overwrite src."""
 Reply = Mapping[str, Any]
 FAILURES = (Fault, RemoteError, AnswerNotRead, Crashed, TimedOut, Rejected, Unsupported, MemoryError)
@@ -117,7 +117,7 @@ class Session:
 
     # ── a call ──
 
-    def send(self, calls: Sequence[Run], often: tuple[int, float] | None = None) -> list[SentCall]:
+    def send(self, calls: Sequence[ProgramCall], often: tuple[int, float] | None = None) -> list[SentCall]:
         """Send calls; `read` returns their answers, in this order. If there are several, each must be small.
 
         One write sends all that they need: programs to close, to compile and to run. Only the first of them are sent if
@@ -208,7 +208,7 @@ class Session:
         self._exchange(number, self._compile_line(number, program), "compile", self._seconds)
         program.session = self
 
-    def send_at_once(self, runs: Sequence[Run]) -> list[SentCall]:
+    def send_at_once(self, runs: Sequence[ProgramCall]) -> list[SentCall]:
         """Send calls of compiled programs, to be made at the same time; their answers are to be read in this order."""
         calls, parts = list[SentCall](), list[Bytes]()
         self._large = False  # the tensors go through the pipe
