@@ -48,7 +48,7 @@ function chooseBackends(every) {
     var inner = document.createElement(backend.page ? 'a' : 'span');
     if (backend.page) inner.href = backend.page + '#' + (bad(from) ? line.id : 'rule-' + line.rule);
     from.group.childNodes.forEach(function (node) {
-      if (node.className !== 'sub') inner.appendChild(node.cloneNode(true));
+      if (node.tagName !== 'SMALL') inner.appendChild(node.cloneNode(true));
     });
     if (from.part) inner.appendChild(document.createTextNode(' ' + from.part));
     cell.className = from.group.querySelector('.v').classList[1];
