@@ -56,7 +56,7 @@ def write_register(
     """List the certificates below a folder there, and return the list."""
     seen: dict[str, str] = {}
     entries = [_entry(path, certificate, plan, trust, seen) for path, certificate in certificates.items()]
-    replace_text(folder / DATA, json.dumps(entries, indent=1) + "\n")
+    replace_text(folder / DATA, "[" + ",\n".join(map(json.dumps, entries)) + "]\n")
     listed = [each for each in entries if each["backend"]]
     facts = {each["folder"]: _list_facts(each, certificates[folder / each["folder"]]) for each in listed}
     common = dict(set.intersection(*(set(each.items()) for each in facts.values()))) if facts else {}
