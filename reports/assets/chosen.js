@@ -49,7 +49,7 @@ function chooseBackends(every) {
     var inner = document.createElement(backend.page ? 'a' : 'span');
     if (backend.page) inner.href = backend.page + '#' + (bad(from) ? line.id : 'rule-' + line.rule);
     from.group.childNodes.forEach(function (node) {
-      if (node.className !== 'sub') inner.appendChild(node.cloneNode(true));
+      if (node.tagName !== 'SMALL') inner.appendChild(node.cloneNode(true));
     });
     if (from.part) inner.appendChild(document.createTextNode(' ' + from.part));
     cell.className = from.group.querySelector('.v').classList[1];
@@ -75,7 +75,7 @@ function chooseBackends(every) {
       lines.forEach(function (line) { counts.set(line.marks[k].textContent, (counts.get(line.marks[k].textContent) || 0) + 1); });
       ORDER.forEach(function (word) {
         var line = lines.find(function (each) { return each.marks[k].textContent.endsWith(word); });
-        if (line) cell.append(line.marks[k].cloneNode(true), counts.get(line.marks[k].textContent) + ' ');
+        if (line) cell.append(line.marks[k].cloneNode(true), ' ' + counts.get(line.marks[k].textContent) + ' ');
       });
     });
     return row;

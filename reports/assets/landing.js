@@ -5,6 +5,7 @@
   var index = JSON.parse(document.getElementById('index').textContent), output = form.querySelector('output'), found = form.querySelector('.found');
   var fields = Array.from(form.elements).filter(function (each) { return each.type === 'checkbox'; });
   var heads = Array.from(table.querySelectorAll('th[data-sort]')), sorted = null;
+  var choice = form.elements.document, at = 0;  // the place of the document that judges
   var libraries = Array.from(table.tBodies, function (body) {
     var fold = document.createElement('button'), library = {body: body, fold: fold, rows: Array.from(body.rows)};
     fold.type = 'button';
@@ -16,18 +17,32 @@
     return library;
   });
 
-  function dot(row) { return row.lastElementChild.children[form.elements.document.value]; }
+  function has(option) { return option.hasAttribute('data-runtime'); }
+  /* Judge by the chosen document, or by the first one that has shapes at run time if they are needed. */
+  function judge(needs) {
+    at = choice.selectedIndex;
+    if (needs.indexOf('runtime') >= 0 && !has(choice.options[at])) at = Array.from(choice.options).findIndex(has);
+  }
+  function dot(row) { return row.lastElementChild.children[at]; }
   function numbers(row) { return dot(row).getAttribute('data-n').split(' '); }
   function label(row) { return dot(row).getAttribute('aria-label').split(': ')[1]; }
   function name(row) { return row.cells[0].firstElementChild.textContent; }
   function meets(row, need) {
-    if (need === 'lives' || need === 'right') return numbers(row)[need === 'lives' ? 0 : 1] === '0';
+    var never = ['lives', 'right', 'accepts'].indexOf(need);  // in the order of the severities
+    if (never >= 0) return numbers(row)[never] === '0' && numbers(row)[4] !== '–';
     return row.getAttribute('data-has').split(' ').indexOf(need) >= 0;
   }
-  /* The rows of a library with all needs, if the newest version of a backend has them. */
+  /* The rows of a library with all needs, if the newest version of a backend has them. What is not claimed meets none. */
   function fitting(library, needs) {
-    var rows = library.rows.filter(function (row) { return needs.every(function (need) { return meets(row, need); }); });
+    var rows = library.rows.filter(function (row) { return label(row) !== 'not claimed' && needs.every(function (need) { return meets(row, need); }); });
     return rows.length && meets(rows[0], 'older') ? [] : rows;
+  }
+  function worst(rows) { return Math.min.apply(null, rows.map(function (row) { return index.labels.indexOf(label(row)); })); }
+  /* As the page does: the newest versions first, and of these the best by the document that judges. */
+  function sortLines(rows) {
+    return rows.sort(function (one, other) {
+      return meets(one, 'older') - meets(other, 'older') || worst([other]) - worst([one]) || numbers(one)[4] - numbers(other)[4];
+    });
   }
   function matches(text, words) { return words.every(function (word) { return text.indexOf(word) >= 0; }); }
 
@@ -37,10 +52,10 @@
     result.textContent = mark.textContent + ' ' + label(row);
     all.forEach(function (number, k) {
       row.cells[k + 2].textContent = number === '0' ? '·' : number;
-      row.cells[k + 2].className = 'n ' + (number === '0' ? '' : heads[k].getAttribute('data-sort'));
+      row.cells[k + 2].className = 'n ' + (parseFloat(number) ? heads[k].getAttribute('data-sort') : '');
     });
     row.querySelectorAll('[data-at]').forEach(function (words) {
-      words.hidden = words.getAttribute('data-at').split(' ').indexOf(form.elements.document.value) < 0;
+      words.hidden = words.getAttribute('data-at').split(' ').indexOf(String(at)) < 0;
     });
     Array.from(row.lastElementChild.children, function (each) {
       each.title = each.getAttribute('aria-label');
@@ -49,13 +64,22 @@
   }
   function show() {
     var needs = fields.filter(function (field) { return field.checked; }).map(function (field) { return field.name; });
+    fields.forEach(function (field) {
+      var more = needs.concat(field.name);
+      judge(more);
+      field.parentNode.setAttribute('data-n', libraries.filter(function (library) { return fitting(library, more).length; }).length);
+    });
+    judge(needs);
+    choice.selectedIndex = at;
+    Array.from(choice.options, function (option) { option.disabled = needs.indexOf('runtime') >= 0 && !has(option); });
     var words = form.elements.text.value.toLowerCase().split(/[\s-]+/).filter(Boolean), fit = 0, conform = 0;
     var named = function (row) { return matches(name(row).toLowerCase(), words); };
     var known = libraries.some(function (library) { return library.rows.some(named); });
-    document.getElementById('judged').textContent = form.elements.document.selectedOptions[0].text;
+    document.getElementById('judged').textContent = choice.options[at].text;
     libraries.forEach(function (library) {
       var rows = fitting(library, needs), fold = library.fold, open = fold.getAttribute('aria-expanded') === 'true';
       if (known) rows = rows.filter(named);
+      sortLines(rows).forEach(function (row) { library.body.append(row); });
       library.rows.forEach(function (row) { row.hidden = rows.indexOf(row) < 0 || row !== rows[0] && !open; });
       library.body.hidden = !rows.length;
       if (!rows.length) return;
@@ -63,16 +87,18 @@
       fit += 1;
       if (label(rows[0]).indexOf('conforms') === 0) conform += 1;
       fold.textContent = (open ? '− ' : '+ ') + (rows.length - 1) + ' more';
+      if (worst(rows.slice(1)) < worst([rows[0]])) fold.textContent += ', worst: ' + index.labels[worst(rows.slice(1))];
       fold.hidden = rows.length < 2;
       fold.setAttribute('aria-label', fold.textContent + ' of ' + name(rows[0]));
       rows[0].cells[0].firstElementChild.after(fold);
     });
-    fields.forEach(function (field) {
-      var those = libraries.filter(function (library) { return fitting(library, needs.concat(field.name)).length; });
-      field.parentNode.setAttribute('data-n', those.length);
-    });
-    output.textContent = conform + ' conform, of ' + fit + ' that fit' + (sorted ? '; sorted by ' + sorted.textContent.toLowerCase() + ', ' + sorted.getAttribute('aria-sort') : '');
+    output.textContent = conform + ' conform, of ' + fit + ' that fit' + (sorted ? '; sorted by ' + sorted.firstChild.textContent.toLowerCase() + ', ' + sorted.getAttribute('aria-sort') : '');
     search(words);
+    if (words.length && !known) {
+      var item = document.createElement('li');
+      item.textContent = 'No ' + (found.hasChildNodes() ? 'library' : 'library, rule or case') + ' here has this name. The table shows all libraries.';
+      found.prepend(item);
+    }
     order();
   }
   function search(words) {
@@ -108,15 +134,17 @@
     if (field) field.type === 'checkbox' ? field.checked = true : field.value = value;
   });
   form.addEventListener('input', function () {
-    history.replaceState(null, '', '#' + new URLSearchParams(new FormData(form)).toString());
     show();
+    history.replaceState(null, '', '#' + new URLSearchParams(new FormData(form)).toString());
   });
   form.addEventListener('submit', function (event) { event.preventDefault(); });
   heads.forEach(function (head) {
-    var button = document.createElement('button');
+    var button = document.createElement('button'), words = document.createElement('span');
     button.type = 'button';
     button.textContent = head.textContent;
-    head.replaceChildren(button);
+    words.className = 'print';
+    words.textContent = head.textContent;
+    head.replaceChildren(button, words);  // Chromium repeats no heads with buttons on the next sheet
     button.addEventListener('click', function () {
       var way = head.getAttribute('aria-sort') === 'descending' ? 'ascending' : 'descending';
       heads.forEach(function (each) { each.removeAttribute('aria-sort'); });
