@@ -168,7 +168,7 @@ def test_needs_choose_and_heads_sort(page: Any) -> None:
     assert list_visible_rows(page)[0] == "wrong 1"
 
 
-class OnlyStatic(Right):
+class StaticOnly(Right):
     """Conforms to the documents of StaticReshape, in which no shape arrives at run time."""
 
     name, operations = "only-static", ("StaticReshape",)
@@ -180,7 +180,7 @@ class OnlyConstant(Right):
 
 @pytest.mark.slow
 def test_shapes_at_run_time_are_judged_where_they_occur(opened: Open, plan: Plan, tmp_path: Path) -> None:
-    backends = (Right(), OnlyStatic(), OnlyConstant())
+    backends = (Right(), StaticOnly(), OnlyConstant())
     page = opened([finish_run(plan, each, tmp_path / each.name) for each in backends])
     page.check("[name=runtime]")
     assert page.inner_text("#judged").startswith("DynamicReshape")
@@ -200,7 +200,7 @@ def test_shapes_at_run_time_are_judged_where_they_occur(opened: Open, plan: Plan
     assert page.inner_text("#judged").startswith("DynamicReshape")
 
 
-class RejectsAll(Right):
+class RejectsEveryCall(Right):
     name = "rejects-all"
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
@@ -209,7 +209,7 @@ class RejectsAll(Right):
 
 @pytest.mark.slow
 def test_a_need_for_each_of_the_three_worst_severities(opened: Open, plan: Plan, tmp_path: Path) -> None:
-    page = opened([finish_run(plan, each, tmp_path / each.name) for each in (Right(), Wrong(), RejectsAll())])
+    page = opened([finish_run(plan, each, tmp_path / each.name) for each in (Right(), Wrong(), RejectsEveryCall())])
     fitting = [page.get_attribute(f"label:has([name={need}])", "data-n") for need in ("lives", "right", "accepts")]
     assert fitting == ["3", "2", "2"]
     page.check("[name=accepts]")
