@@ -25,7 +25,7 @@ def write_as_drawn(row: Row, result: Result) -> str:
 
 def can_be_smaller(result: Result) -> bool:
     """Ask whether a smaller case is looked for. After a crash or timeout each try would cost a process."""
-    return not any(outcome.ends_process for outcome in result.outcomes)
+    return not result.ends_process
 
 
 def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False) -> str:

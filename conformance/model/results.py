@@ -118,6 +118,11 @@ class Result(NamedTuple):
         return self.outcome_of(self.step)
 
     @property
+    def ends_process(self) -> bool:
+        """Ask whether a step crashed or hung."""
+        return any(outcome.ends_process for outcome in self.outcomes)
+
+    @property
     def is_failure(self) -> bool:
         """Ask whether the row fails or errs in some document."""
         return fails(self.verdicts.values())

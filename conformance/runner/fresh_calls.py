@@ -55,8 +55,8 @@ class FreshCalls:
             if result.outcome.kind == "tensor" and PASS in result.verdicts.values():
                 self._answered = row
             return result
-        kind, died = failure_kind_of(row, result), any(outcome.ends_process for outcome in result.outcomes)
-        if died or kind in self._wrong_alone:
+        kind = failure_kind_of(row, result)
+        if result.ends_process or kind in self._wrong_alone:
             return result
         is_right = False
         with go_on(f"{row.id}: was not called again alone", self._tell):
@@ -83,7 +83,7 @@ class FreshCalls:
     def _goes_right_once(self, row: Row, result: Result) -> bool:
         self._renew()
         again = self._call(row)
-        if any(outcome.ends_process for outcome in again.outcomes):
+        if again.ends_process:
             self._wrong_left = 0  # each more could take the time limit twice
         if again.is_failure or again.outcome.calls < result.outcome.calls:
             return False

@@ -137,7 +137,7 @@ def _misfit_of_case(row: Row, result: Result, failed: bool, isolation: str) -> s
     case = result.case.removeprefix(tell_right_alone(row))
     if drawn_number(row.id):
         return None if case.startswith("  - id: ") else "has a case of another form"
-    can_be = isolation == "worker" and not any(outcome.ends_process for outcome in result.outcomes)
+    can_be = isolation == "worker" and not result.ends_process
     return None if can_be and not case else "has the case of a drawn row, or went right alone where none is called so"
 
 
