@@ -47,6 +47,10 @@ def describe_scope(predicate: Record) -> str:
     return f"for {scope or 'nothing'} ({run}){failed}"
 
 
+def name_submitter(own: Record) -> str:
+    return own["by"] or "a tester who gave no name"
+
+
 def describe_people(statement: RecordFile, audit: RecordFile | None) -> str:
     """Say who tested and who ran it again, and whether these are the same, by the names that they give.
 
@@ -98,7 +102,7 @@ def render_pages(
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
         audit=audit and audit.own, digest=statement.sha256, signed=signed, results=results,
-        copied=files, site=site, people=describe_people(statement, shown),
+        copied=files, site=site, people=describe_people(statement, shown), submitter=name_submitter(own),
         tested=run.evidence.footer.get("subject", {}),
         rules=[(entry.rule.id, entry.broken) for entry in collect_rules(run) if entry.broken],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Certificate, Trust, check_certificate
-from ..certificate.page import PAGE, WORDS, describe_people, group_tests, verify_command
+from ..certificate.page import PAGE, WORDS, describe_people, group_tests, name_submitter, verify_command
 from ..certificate.signature import SIGNERS, is_signed
 from ..certificate.statement import STATEMENT
 from ..evidence.folder import explain_bad_name, find_published_results
@@ -57,20 +57,23 @@ def write_register(
     seen: dict[str, str] = {}
     entries = [_entry(path, certificate, plan, trust, seen) for path, certificate in certificates.items()]
     replace_text(folder / DATA, "[" + ",\n".join(map(json.dumps, entries)) + "]\n")
-    listed = [each for each in entries if each["backend"]]
-    facts = {each["folder"]: _list_facts(each, certificates[folder / each["folder"]]) for each in listed}
-    common = dict(set.intersection(*(set(each.items()) for each in facts.values()))) if facts else {}
-    heads = list(next(iter(facts.values()), {}))
+    listed = [
+        (entry, certificate) for entry, certificate in zip(entries, certificates.values(), strict=True)
+        if entry["backend"] and isinstance(certificate, Certificate)
+    ]  # fmt: skip
+    facts = {entry["folder"]: _list_facts(entry, certificate) for entry, certificate in listed}
+    first = next(iter(facts.values()), {})
+    common = {head: fact for head, fact in first.items() if all(each[head] == fact for each in facts.values())}
     stated = {entry["folder"] for entry in entries}
     runs = [each for each in sorted(folder.glob("*/")) if find_published_results(each) and not explain_bad_name(each)]
     uncertified = [each.name for each in runs if each.name not in stated]
     people = Counter(entry["people"] for entry in entries if entry["people"])
     page = render_page(
         "register.html", **site.frame("", "Certificates"),
-        style="certificate.css", entries=entries, listed=listed, documents=plan.suite.spec.documents, facts=facts,
-        results={each["folder"]: _list_results(certificates[folder / each["folder"]]) for each in listed},
-        common={head: common[head] for head in heads if head in common},
-        heads=[head for head in heads if head not in common], uncertified=uncertified,
+        style="certificate.css", entries=entries, listed=[entry for entry, _ in listed],
+        documents=plan.suite.spec.documents, facts=facts,
+        results={entry["folder"]: _list_results(certificate) for entry, certificate in listed},
+        common=common, heads=[head for head in first if head not in common], uncertified=uncertified,
         signers=trust.allowed and trust.allowed.name,
         people=sorted(people.items(), key=lambda each: "are the same" not in each[0]),
     )  # fmt: skip
@@ -78,20 +81,18 @@ def write_register(
     return entries
 
 
-def _list_facts(entry: Mapping[str, Any], certificate: Certificate | str) -> dict[str, str]:
+def _list_facts(entry: Mapping[str, Any], certificate: Certificate) -> dict[str, str]:
     """Return facts about a certificate, as its own page has them, by the heads of their columns."""
-    assert isinstance(certificate, Certificate)
     again = f", run again by {entry['issuer']}" if entry["issuer"] else ""
     return {
         "Level": f"{entry['level']}{again}", "System": entry["system"],
-        "Submitter": certificate.statement.own["by"] or "a tester who gave no name", "Tested": entry["run"],
+        "Submitter": name_submitter(certificate.statement.own), "Tested": entry["run"],
         "Valid until": entry["until"], "Suite": entry["suite"],
     }  # fmt: skip
 
 
-def _list_results(certificate: Certificate | str) -> Mapping[str, Sequence[tuple[str, Sequence[str]]]]:
-    """Return for each document the words of a certificate, each with the types of which it is said."""
-    assert isinstance(certificate, Certificate)
+def _list_results(certificate: Certificate) -> Mapping[str, Sequence[tuple[str, Sequence[str]]]]:
+    """Return for each document the words of a certificate, and the types of each."""
     said = {word: group_tests(certificate.statement.predicate[f"{word.lower()}Tests"]) for word in WORDS}
     return group_pairs((document, (word, types)) for word, by in said.items() for document, types in by.items())
 
