@@ -169,7 +169,7 @@ _HEADER_FORM = {
 }
 
 
-MIN_MILLISECONDS = 10
+_MIN_MILLISECONDS = 10
 """The least time of a row that evidence notes: the times of all would be a sixth of its size, packed."""
 
 
@@ -184,7 +184,7 @@ class Writer(Journal):
     def row(self, result: Result) -> None:
         self.write(result.to_json())
         self._counts.update(result.verdicts.values())
-        if result.milliseconds >= MIN_MILLISECONDS:
+        if result.milliseconds >= _MIN_MILLISECONDS:
             self._milliseconds[result.row] = result.milliseconds
 
     def close(

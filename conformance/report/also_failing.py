@@ -15,7 +15,7 @@ COMPARED = "../compare.html"
 _PLACES = re.compile(PLACE.format('([^"]+)', "(.*?)"))
 _WORDS = re.compile(
     rf'<a href="{re.escape(COMPARED)}#case-([a-z0-9-]+)">'
-    r"Other backends that fail here: [\d,]+ of [\d,]+(?: that made the call)?</a>"  # older pages lack these words
+    r"Other backends that fail here: [\d,]+ of [\d,]+ that made the call</a>"
 )
 _SINCE = re.compile(SINCE.format("(.*?)"))
 _CHANGES = re.compile(r'<a href="since-([\w.+-]+)\.html">Since \1: [\d,]+ tests better, [\d,]+ worse</a>')
