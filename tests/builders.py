@@ -374,6 +374,19 @@ class Wrong(Right):
         return src.reshape(-1)
 
 
+class OnlyStatic(Right):
+    """Conforms to the documents of StaticReshape, in which no shape arrives at run time."""
+
+    name, operations = "only-static", ("StaticReshape",)
+
+
+class RejectsAll(Right):
+    name = "rejects-all"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        raise ValueError("no")
+
+
 class WrongBefore(Wrong):
     """An older version of what is right now."""
 

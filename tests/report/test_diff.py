@@ -17,7 +17,7 @@ from conformance.report import diff_report
 from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
 from conformance.run.row import result_without_call
 
-from ..builders import Cli, Command, Right, Wrong, finish_run
+from ..builders import Cli, Command, OnlyStatic, Right, Wrong, finish_run
 from .verified import FOR_TURNS
 
 
@@ -183,10 +183,6 @@ def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict
     if was in ("not claimed", "not run") and now == "observed":
         assert found == "other", "a call that nothing settles was not mended"
     assert (found == "better") <= (direction(now, was) in ("worse", "set aside"))
-
-
-class OnlyStatic(Right):
-    operations = ("StaticReshape",)
 
 
 def test_what_neither_run_claims_is_no_test(plan: Plan, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from conformance.report.values import ShownElements, format_number, show_element
 from conformance.verdict.cause import Cause
 from conformance.verdict.failure_kinds import group_failures, sort_failures
 
-from ..builders import FOUR_CASES, Right, Wrong, finish_run, plan_as_bundled, write_suite
+from ..builders import FOUR_CASES, RejectsAll, Right, Wrong, finish_run, plan_as_bundled, write_suite
 from .page import Page
 from .shown_numbers import read_first_failures
 
@@ -230,11 +230,6 @@ def test_an_answer_that_is_right_has_no_grid(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_bits_are_decoded(type_: str, bits: int, number: str) -> None:
     assert format_number(type_, bits) == number
-
-
-class RejectsAll(Right):
-    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
-        raise ValueError("no")
 
 
 REVERSED = FOUR_CASES.replace("{id: turns, ", "{id: turns, layout: reversed, ")

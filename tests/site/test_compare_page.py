@@ -11,7 +11,7 @@ from conformance.plan.rows import Plan
 from conformance.report.finished_run import FinishedRun
 from conformance.site.compare_page import differs, name_runs, one_fails, render
 
-from ..builders import Command, Right, Wrong, finish_run
+from ..builders import Command, OnlyStatic, Right, Wrong, finish_run
 
 Runs = list[FinishedRun]
 
@@ -102,10 +102,7 @@ def test_what_was_not_run_or_not_claimed_is_no_disagreement(runs: Runs, plan: Pl
 
 
 def test_the_head_counts_what_each_backend_claims(runs: Runs, plan: Plan, tmp_path: Path) -> None:
-    class OneOperation(Right):
-        operations = ("StaticReshape",)
-
-    part = finish_run(plan, OneOperation(), tmp_path / "static")
+    part = finish_run(plan, OnlyStatic(), tmp_path / "static")
     fewest, most = part.conclusion.tests, runs[0].conclusion.tests
     assert f"{fewest} to {most} tests each" in words(render([*runs, part]))
     assert f" {most} tests each" in words(render(runs))

@@ -20,7 +20,7 @@ from conformance.site.compare_page import name_runs, render
 from conformance.site.landing import answer_question, collect_libraries, collect_numbers
 from conformance.verdict.conclude import conclude_evidence
 
-from ..builders import CASES, Command, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
+from ..builders import CASES, Command, OnlyStatic, RejectsAll, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
 from ..report.page import Page
 from ..report.test_browser import chromium
 
@@ -168,19 +168,13 @@ def test_needs_choose_and_heads_sort(page: Any) -> None:
     assert list_visible_rows(page)[0] == "wrong 1"
 
 
-class StaticOnly(Right):
-    """Conforms to the documents of StaticReshape, in which no shape arrives at run time."""
-
-    name, operations = "only-static", ("StaticReshape",)
-
-
 class OnlyConstant(Right):
     name, operations, not_claimed = "only-constant", ("StaticReshape", "Reshape-1"), ("runtime-shape",)
 
 
 @pytest.mark.slow
 def test_shapes_at_run_time_are_judged_where_they_occur(opened: Open, plan: Plan, tmp_path: Path) -> None:
-    backends = (Right(), StaticOnly(), OnlyConstant())
+    backends = (Right(), OnlyStatic(), OnlyConstant())
     page = opened([finish_run(plan, each, tmp_path / each.name) for each in backends])
     page.check("[name=runtime]")
     assert page.inner_text("#judged").startswith("DynamicReshape")
@@ -200,16 +194,9 @@ def test_shapes_at_run_time_are_judged_where_they_occur(opened: Open, plan: Plan
     assert page.inner_text("#judged").startswith("DynamicReshape")
 
 
-class RejectsEveryCall(Right):
-    name = "rejects-all"
-
-    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
-        raise ValueError("no")
-
-
 @pytest.mark.slow
 def test_a_need_for_each_of_the_three_worst_severities(opened: Open, plan: Plan, tmp_path: Path) -> None:
-    page = opened([finish_run(plan, each, tmp_path / each.name) for each in (Right(), Wrong(), RejectsEveryCall())])
+    page = opened([finish_run(plan, each, tmp_path / each.name) for each in (Right(), Wrong(), RejectsAll())])
     fitting = [page.get_attribute(f"label:has([name={need}])", "data-n") for need in ("lives", "right", "accepts")]
     assert fitting == ["3", "2", "2"]
     page.check("[name=accepts]")
