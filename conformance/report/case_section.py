@@ -68,7 +68,7 @@ def list_filters(run: FinishedRun, brief: bool) -> Mapping[str, Iterable[str]]:
     verdicts: Mapping[str, Iterable[str]] = {} if brief else {"verdict": VERDICTS}
     return {
         **verdicts,
-        "diagnosis": dict.fromkeys(result.diagnosis for result in run.failing if result.diagnosis),
+        "diagnosis": dict.fromkeys(filter(None, (result.diagnosis for result in run.failing))),
         "rule": rules,
         "operation": spec.operations,
         "type": sorted({result.row.type for result in run.rows}),

@@ -14,8 +14,9 @@ from ..plan.steps import StepMeaning
 from ..system.groups import group_pairs
 from ..system.text import shorten
 from ..verdict.blame import Blamed, heaviest
+from ..verdict.failure_kinds import Kind
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
-from .finished_run import FailureCounts, FinishedRun, Kind, Wants
+from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
 from .row_results import RowResult, describe_cases, failing_documents
 from .values import ShownElements, show_elements

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,15 +13,14 @@ from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, Claims, Verdict
-from ..model.verdicts import WORDS, Label, Severity, count_failed
+from ..model.verdicts import WORDS, Label, count_failed
 from ..plan.rows import Plan, Row, drawn_number
 from ..system.exit_codes import VOIDS_VERDICTS
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from ..verdict.blame import Blamed, worst_severity
-from ..verdict.cause import Cause
+from ..verdict.blame import Blamed
 from ..verdict.conclude import Conclusion
-from ..verdict.failure_kinds import describe_blames_of, sort_failures
+from ..verdict.failure_kinds import Kind, group_by_kind
 from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
 from .row_results import RowResult, pair_rows
@@ -47,22 +46,6 @@ class FailureCounts(NamedTuple):
             number = count_noun(self.outside, "failure")
             parts.append(f"{number} that count{'s' if self.outside == 1 else ''} for no document")
         return " and ".join(parts)
-
-
-class Kind(NamedTuple):
-    """The cause that failing rows have in common, or what else is alike in them."""
-
-    cause: Cause | None
-    severity: Severity | None
-    """The worst of them. None for an error of the adapter, or if the failures count for no document."""
-    blame: str
-    """What its tests break; if the cause is known, they may break different things."""
-    diagnosis: str
-    """If the cause is known, that of the first row."""
-
-    @property
-    def title(self) -> str:
-        return self.cause.title if self.cause else self.diagnosis
 
 
 @dataclass(frozen=True)
@@ -106,29 +89,19 @@ class FinishedRun:
         return tests_of(result.row, result.verdicts, self.target, self.claims)
 
     @cached_property
-    def failing(self) -> tuple[RowResult, ...]:
-        """Failing rows, those to be mended first in front."""
-        bad = {result.row.id: result for result in self.rows if result.worst in BAD}
-        in_order = sort_failures(((each.row, each.result) for each in bad.values()), self.conclusion)
-        return tuple(bad[row.id] for row, _ in in_order)
-
-    @cached_property
     def failures(self) -> Mapping[Kind, Mapping[str, tuple[RowResult, ...]]]:
         """Failing rows: kind → case → rows, those to be mended first in front."""
-        kinds = ((self._kind_of(result), result) for result in self.failing)
-        alike = group_pairs((kind.cause or kind, result) for kind, result in kinds)
-        groups = [(self._kind_of(*same), [*same]) for same in alike.values()]
-        if len(groups) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
-            rest = Kind(None, None, "", f"{len(groups) - MAX_KINDS} more kinds")
-            groups[MAX_KINDS:] = [(rest, [result for _, rows in groups[MAX_KINDS:] for result in rows])]
-        return {kind: group_pairs((result.row.case.id, result) for result in rows) for kind, rows in groups}
+        bad = {result.row.id: result for result in self.rows if result.worst in BAD}
+        kinds = group_by_kind(((each.row, each.result) for each in bad.values()), self.conclusion)
+        if len(kinds) > MAX_KINDS:  # our own diagnoses are few; a page must not grow huge over others
+            rest = Kind(None, None, "", f"{len(kinds) - MAX_KINDS} more kinds")
+            kinds[MAX_KINDS:] = [(rest, [each for _, rows in kinds[MAX_KINDS:] for each in rows])]
+        return {kind: group_pairs((row.case.id, bad[row.id]) for row, _ in rows) for kind, rows in kinds}
 
-    def _kind_of(self, first: RowResult, *others: RowResult) -> Kind:
-        """Return the kind of a row, or of several with the same cause or kind, the worst in front."""
-        row, blames = first.row.id, self.conclusion.blames
-        said = describe_blames_of([row, *(each.row.id for each in others)], self.conclusion)
-        severity = worst_severity(blames.get(row, {}).values())
-        return Kind(self.conclusion.causes.get(row), severity, said, first.diagnosis or "no diagnosis")
+    @property
+    def failing(self) -> Iterator[RowResult]:
+        """Failing rows, kind by kind and case by case."""
+        return (result for cases in self.failures.values() for rows in cases.values() for result in rows)
 
     @cached_property
     def waivers(self) -> tuple[tuple[Mapping[str, Any], tuple[RowResult, ...]], ...]:

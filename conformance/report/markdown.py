@@ -11,9 +11,10 @@ from ..model.verdicts import FAIL, MARKS, NOT_CLAIMED, NOT_RUN, fails
 from ..system.terminal import count_noun
 from ..system.text import shorten, tell_error
 from ..verdict.document_table import tabulate_documents
+from ..verdict.failure_kinds import Kind
 from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
-from .finished_run import FinishedRun, Kind
+from .finished_run import FinishedRun
 from .row_results import RowResult, describe_cases, failing_documents, format_counts
 from .wording import collect_wants, format_answer, format_blames, format_clauses, format_step, visible
 

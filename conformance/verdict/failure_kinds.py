@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
@@ -13,11 +13,12 @@ from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, drawn_number
 from ..run.judge import UNCLAIMED
+from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, describe_blames, heaviest, worst_severity
+from .blame import HEAVIEST_FIRST, MUST_REJECT, describe_blames, heaviest, worst_severity
 from .cause import Cause
 from .conclude import Conclusion
-from .standing import Blames, has_standing, judged_documents
+from .standing import has_standing, judged_documents
 
 MAX_KINDS_SHOWN = 12
 """Kinds of failures on the terminal; the report has all."""
@@ -28,40 +29,51 @@ _SAYS_NO_MORE = ("answered an illegal call", "rejected a legal call")
 Failed = tuple[Row, Result]
 
 
-@dataclass(frozen=True)
-class FailureKind:
-    """Rows that failed by one cause, or with one severity and diagnosis and the same heaviest blame."""
+class Kind(NamedTuple):
+    """The cause that failing rows have in common, or what else is alike in them."""
 
     cause: Cause | None
     severity: Severity | None
-    """The worst of its rows; None for an error of the adapter."""
+    """The worst of them. None for an error of the adapter, or if the failures count for no document."""
+    blame: str
+    """What its tests break; if the cause is known, they may break different things."""
     diagnosis: str
-    """That of the first row."""
-    blamed: Blamed | None
-    """None for an error of the adapter."""
+    """If the cause is known, that of the first row."""
+
+    @property
+    def title(self) -> str:
+        return self.cause.title if self.cause else self.diagnosis
+
+
+@dataclass(frozen=True)
+class FailureKind:
+    """The rows of a kind that failed in the target of a run."""
+
+    kind: Kind
+    rule: str | None
+    """The rule that its rows break most heavily, or the first if the cause is known; None for an adapter error."""
     members: tuple[Failed, ...]
     tests: int
     """The tests of these rows that fail; of waived rows, those that are waived."""
     all_tests: int
     """Those of all kinds."""
-    blames: str
-    """What the tests of a cause break, which may differ; for other rows, what they break most heavily."""
 
     @property
     def title(self) -> str:
         """The severity, then the cause, or what went wrong if that says more."""
-        what = self.cause.title if self.cause else "" if self.diagnosis in _SAYS_NO_MORE else self.diagnosis
-        return ": ".join(filter(None, (self.severity, what)))
+        what = "" if self.kind.title in _SAYS_NO_MORE else self.kind.title
+        return ": ".join(filter(None, (self.kind.severity, what)))
 
     @property
     def about(self) -> str:
         """Name the number of tests, what a cause means for a user, the blame and the rule."""
-        if self.blamed is None and self.diagnosis.endswith(UNCLAIMED):  # a type that is not claimed has no tests
+        cause = self.kind.cause
+        if self.rule is None and self.kind.diagnosis.endswith(UNCLAIMED):  # a type that is not claimed has no tests
             return f"{MUST_REJECT} · {count_noun(len(self.members), 'row')}"
-        about = self.members[0][0].case.rule
-        if self.blamed:
-            about = self.blames if self.cause else f"{self.blames}: {self.blamed.premise.rule}"
-        if self.cause and self.cause.is_guess:
+        about = self.kind.blame or self.members[0][0].case.rule
+        if self.rule and not cause:
+            about += f": {self.rule}"
+        if cause and cause.is_guess:
             return f"explains {self.tests:,} of {count_noun(self.all_tests, 'failing test')} · {about}"
         return f"{about} · {count_noun(self.tests, 'test')}"
 
@@ -87,40 +99,54 @@ def shown_lines(case: str, every_line: bool) -> list[str]:
     return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines; --verbose shows them"]
 
 
-def sort_failures(rows: Iterable[Failed], conclusion: Conclusion) -> list[Failed]:
-    """Put rows that failed into the order in which all reports show them: those of a kind together.
+def group_by_kind(
+    rows: Iterable[Failed], conclusion: Conclusion, by_rule: bool = False
+) -> list[tuple[Kind, list[Failed]]]:
+    """Group rows that failed, in the order in which all reports show them; `by_rule`: also by the rule they break.
 
     The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
     commonest kind. In a kind, the worst severity, single calls, rows of cases and small tensors come first.
     """
-    rows = list(rows)
-    weights = {row.id: _weight(conclusion.blames, row) for row, _ in rows}
-    kinds = {row.id: conclusion.causes.get(row.id) or (weights[row.id], result.diagnosis or "") for row, result in rows}
-    numbers = Counter(kinds.values())
-    of_kind = {
-        kind: weights[row] for row, kind in sorted(kinds.items(), key=lambda each: weights[each[0]], reverse=True)
-    }
+    blames, causes = conclusion.blames, conclusion.causes
 
-    def order(failed: Failed) -> tuple[object, ...]:
-        row = failed[0]
-        kind = kinds[row.id]
-        name = kind.fault.id if isinstance(kind, Cause) else kind[1]
-        return of_kind[kind], -numbers[kind], name, weights[row.id], *_effort_to_read(row)
+    def weight(row: Row) -> tuple[int, int]:
+        blamed = blames.get(row.id, {}).values()
+        severity, worst = worst_severity(blamed), heaviest(blamed)
+        return (
+            SEVERITIES.index(severity) if severity else len(SEVERITIES),
+            HEAVIEST_FIRST.index(worst.blame) if worst else len(HEAVIEST_FIRST),
+        )
 
-    return sorted(rows, key=order)
+    def alike(row: Row, result: Result) -> object:
+        return causes.get(row.id) or (weight(row), result.diagnosis, by_rule and _broken_rule(row, conclusion))
+
+    same_kind = group_pairs((alike(*failed), failed) for failed in rows).values()
+    groups = [sorted(same, key=lambda each: (weight(each[0]), _effort_to_read(each[0]))) for same in same_kind]
+    kinds = [(_kind_of(same, conclusion), same) for same in groups]
+
+    def order(group: tuple[Kind, list[Failed]]) -> tuple[object, ...]:
+        kind, same = group
+        return weight(same[0][0]), -len(same), kind.cause.fault.id if kind.cause else kind.diagnosis
+
+    return sorted(kinds, key=order)
 
 
-def _worst_of(blames: Blames, row: Row) -> tuple[Severity | None, Blamed | None]:
-    blamed = blames.get(row.id, {}).values()
-    return worst_severity(blamed), heaviest(blamed)
+def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> Kind:
+    """Return the kind of failures that are alike, the worst in front."""
+    row, result = same[0]
+    cause, blamed = conclusion.causes.get(row.id), conclusion.blames.get(row.id, {}).values()
+    if cause:
+        blame = describe_blames(each for row, _ in same for each in conclusion.blames.get(row.id, {}).values())
+    else:
+        worst = heaviest(blamed)
+        blame = worst.blame if worst else ""
+    return Kind(cause, worst_severity(blamed), blame, result.diagnosis or "no diagnosis")
 
 
-def _weight(blames: Blames, row: Row) -> tuple[int, int]:
-    severity, blamed = _worst_of(blames, row)
-    return (
-        SEVERITIES.index(severity) if severity else len(SEVERITIES),
-        HEAVIEST_FIRST.index(blamed.blame) if blamed else len(HEAVIEST_FIRST),
-    )
+def _broken_rule(row: Row, conclusion: Conclusion) -> str | None:
+    """Return the rule that a row breaks most heavily."""
+    worst = heaviest(conclusion.blames.get(row.id, {}).values())
+    return worst.premise.rule if worst else None
 
 
 def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
@@ -135,14 +161,6 @@ def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
     return not single, drawn, size == 0, size, sum(len(shape) for step in steps for shape in step.shapes)
 
 
-def describe_blames_of(rows: Sequence[str], conclusion: Conclusion) -> str:
-    """Say what rows of one kind break: all of them if their cause is known, else what the first breaks most heavily."""
-    if rows[0] in conclusion.causes:
-        return describe_blames(each for row in rows for each in conclusion.blames.get(row, {}).values())
-    worst = heaviest(conclusion.blames.get(rows[0], {}).values())
-    return worst.blame if worst else ""
-
-
 def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Failures:
     """Group the rows that failed in the target. Rows that are waived are left out if any other failed.
 
@@ -150,14 +168,23 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
     """
     results = {result.row: result for result in evidence.results if result.diagnosis and result.outcome.kind != "none"}
     rows = [(row, results[row.id]) for row in plan_of_run(plan, evidence).rows if row.id in results]
-    failed = sort_failures((each for each in rows if each[1].is_failure), conclusion)
+    failed = [each for each in rows if each[1].is_failure]
     target, claims = evidence.target, evidence.claims
     inside = sum(_count_tests_of(each, BAD, target, claims) for each in failed)
     outside = sum(verdict in BAD for _, result in failed for verdict in result.verdicts.values()) - inside
-    if inside:
-        return Failures(tuple(_kinds(failed, BAD, target, claims, conclusion)), outside)
-    waived = sort_failures(rows, conclusion)
-    return Failures(tuple(_kinds(waived, {WAIVED}, target, claims, conclusion)), outside)
+    shown, verdicts = (failed, BAD) if inside else (rows, {WAIVED})
+    numbers = {row.id: _count_tests_of((row, result), verdicts, target, claims) for row, result in shown}
+    kinds = group_by_kind([each for each in shown if numbers[each[0].id]], conclusion, by_rule=True)
+    return Failures(
+        tuple(
+            FailureKind(
+                kind, _broken_rule(members[0][0], conclusion), tuple(members),
+                sum(numbers[row.id] for row, _ in members), sum(numbers.values()),
+            )
+            for kind, members in kinds
+        ),
+        outside,
+    )  # fmt: skip
 
 
 def _count_tests_of(failed: Failed, verdicts: Set[Verdict], target: Target, claims: Claims) -> int:
@@ -170,27 +197,3 @@ def _count_tests_of(failed: Failed, verdicts: Set[Verdict], target: Target, clai
     if not claims.offers_type(row.type):
         documents = (each for each in row.documents if has_standing(row, each, target, claims))
     return sum(result.verdicts[each] in verdicts for each in documents)
-
-
-def _kinds(
-    rows: Iterable[Failed], verdicts: Set[Verdict], target: Target, claims: Claims, conclusion: Conclusion
-) -> Iterator[FailureKind]:
-    """Yield the kinds of rows with some verdicts in the target, in the order of their first rows."""
-    kinds: dict[object, list[Failed]] = {}
-    numbers: dict[str, int] = {}
-    blames = conclusion.blames
-    for row, result in rows:
-        if number := _count_tests_of((row, result), verdicts, target, claims):
-            numbers[row.id] = number
-            severity, blamed = _worst_of(blames, row)
-            shown = blamed and (blamed.blame, blamed.premise.rule)  # two authorities would show as the same kind twice
-            like_it = severity, result.diagnosis, shown
-            kinds.setdefault(conclusion.causes.get(row.id, like_it), []).append((row, result))
-    for members in kinds.values():
-        row, result = members[0]  # the worst of them
-        severity, blamed = _worst_of(blames, row)
-        cause, tests = conclusion.causes.get(row.id), sum(numbers[row.id] for row, _ in members)
-        said = describe_blames_of([row.id for row, _ in members], conclusion)
-        yield FailureKind(
-            cause, severity, result.diagnosis or "", blamed, tuple(members), tests, sum(numbers.values()), said
-        )

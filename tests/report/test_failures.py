@@ -20,7 +20,7 @@ from conformance.report.failure_section import IN_FULL, FailureGroup, collect_fa
 from conformance.report.finished_run import FinishedRun
 from conformance.report.values import ShownElements, format_number, show_elements
 from conformance.verdict.cause import Cause
-from conformance.verdict.failure_kinds import group_failures, sort_failures
+from conformance.verdict.failure_kinds import group_by_kind, group_failures
 
 from ..builders import FOUR_CASES, RejectsAll, Right, Wrong, finish_run, plan_as_bundled, write_suite
 from .page import Page
@@ -87,7 +87,7 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
     conclusion = replace(run.conclusion, causes=dict.fromkeys(run.conclusion.blames, cause))
     blamed = [each for documents in conclusion.blames.values() for each in documents.values()]
     (kind,) = group_failures(run.plan, run.evidence, conclusion).kinds
-    does, breaks = (part.split(", ") for part in kind.blames.split("; "))
+    does, breaks = (part.split(", ") for part in kind.kind.blame.split("; "))
     severities = Counter(each.severity for each in blamed)
     assert does == [f"{n} {say_severity(each, n)}" for each in SEVERITIES if (n := severities[each])]
     blames = Counter(each.blame for each in blamed)
@@ -95,7 +95,7 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
     assert min(len(does), len(breaks)) > 1
     assert sum(blames.values()) == kind.tests
     (on_page,) = replace(run, conclusion=conclusion).failures
-    assert on_page.blame == kind.blames
+    assert on_page == kind.kind
 
 
 def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun) -> None:
@@ -103,7 +103,7 @@ def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun
     (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
     drawn = row._replace(id=f"drawn-0-1[{row.id.partition('[')[2]}")
     conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, drawn.id), run.conclusion.blames[row.id]))
-    order = sort_failures([(drawn, result), (row, result)], conclusion)
+    ((_, order),) = group_by_kind([(drawn, result), (row, result)], conclusion)
     assert [each.id for each, _ in order] == [row.id, drawn.id]
 
 

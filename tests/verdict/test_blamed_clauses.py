@@ -236,11 +236,11 @@ def list_shown_blames(name: str) -> Iterator[tuple[str, ShownBlame]]:
         kinds = group_failures(plan, Evidence(header, results, {}), replace(conclusion, blames=blames)).kinds
         if not kinds:
             yield document, ShownBlame(NOTHING, "")
-        elif blamed := [kind.blamed for kind in kinds if kind.blamed]:
-            first = min(blamed, key=lambda each: HEAVIEST_FIRST.index(each.blame))
-            yield document, ShownBlame(first.blame, first.premise.rule)
+        elif blamed := [each for each in kinds if each.rule]:
+            first = min(blamed, key=lambda each: [*HEAVIEST_FIRST, ""].index(each.kind.blame))
+            yield document, ShownBlame(first.kind.blame, first.rule or "")
         else:
-            yield document, ShownBlame(ERROR, kinds[0].diagnosis)
+            yield document, ShownBlame(ERROR, kinds[0].kind.diagnosis)
 
 
 def list_differences(name: str, expected: Expected) -> list[str]:
