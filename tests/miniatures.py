@@ -267,6 +267,15 @@ class Refuses(Bent):
         raise Rejected("compile", "no")
 
 
+class RefusesPairs(Bent):
+    """Refuses a src of two rows."""
+
+    def bent(self, answer: Any, src: Tensor, shapes: tuple[Tensor, ...]) -> Any:
+        if len(src.dims) == 2 and src.dims[0] == 2:
+            raise Rejected("run", "no two rows")
+        return answer
+
+
 class Instead(Bent):
     """Does something else wherever the reference rejects a call, in compile or in run."""
 

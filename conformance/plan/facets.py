@@ -36,9 +36,7 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
     is_shape_known = given != "runtime" or has_constant_nodes(case)
     if is_shape_known and case.unknown_rank:
         yield "unknown-src:rank"
-    elif is_shape_known and (
-        case.known != "all" or (given == "runtime" and len({step.src for step in case.steps}) > 1)
-    ):
+    elif is_shape_known and has_unknown_src(case, given):
         yield "unknown-src"
     if given != "attribute":
         yield f"shape-type:{shape_type}"
@@ -51,6 +49,13 @@ def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Give
         yield f"{RUNTIME_SHAPE}:changing-rank"  # no document promises that one program takes several ranks
     if case.shape_rank != 1 or shape_type[0] not in "su" or shape_type == "string":
         yield "form:shape"
+
+
+def has_unknown_src(case: Case, given: Given) -> bool:
+    """Ask whether a graph of a case does not declare all lengths of src."""
+    if case.unknown_rank or case.known != "all":
+        return True
+    return given == "runtime" and len({step.src for step in case.steps}) > 1  # one program takes them all
 
 
 def has_constant_nodes(case: Case) -> bool:

@@ -26,7 +26,7 @@ from ..plan.rows import Row, drawn_number
 from ..run.diagnose import wrong_dims
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
-from .needs import ALONE, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of
+from .needs import ALONE, FLAG, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of, keys_of
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
@@ -37,6 +37,7 @@ _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
 """Diagnoses of an answer if its elements were not compared."""
 _KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
 """The keys of a case as YAML."""
+_NO_LETTER = re.compile(r"[^a-z]+", re.IGNORECASE)
 _STEP_BEFORE = re.compile(r"^ {6}- .*\n(?= {6}- )", re.MULTILINE)
 """A step of a case before the last one, which is the one that fails."""
 
@@ -92,7 +93,9 @@ class Blamer:
         self.rules = rules
         rows, results = list(rows), results or {}
         self.needs = Needs(rules.values(), rows, results)
-        single = ((row, results[row.id]) for row in rows if len(row.case.steps) == 1 and row.id in results)
+        single = (
+            (row, results[row.id]) for row in rows if len(row.case.steps) == row.case.times == 1 and row.id in results
+        )
         failing = (each for each in single if each[1].is_failure and not each[1].went_right_alone)
         self._failing_alone = {_way_of_failing(row, result) for row, result in failing}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
@@ -139,7 +142,7 @@ class Blamer:
             return result.went_right_alone
         if drawn_number(row.id) and not failing.outcome.ends_process:
             return True  # a smaller case was looked for, first among single calls
-        return row.case.rule == ALONE and _way_of_failing(row, result) not in self._failing_alone
+        return row.case.rule == ALONE and not self._fails_alone(failing)
 
     def _blame_illegal_answer(self, failing: _Failing) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
@@ -151,7 +154,9 @@ class Blamer:
         if self.rules[broken.rule].ensures:  # it is about a volume
             if not (step.src and all(step.shapes)):
                 return _ruling(_EMPTY_PRODUCT)  # only our ruling gives a tensor without dimensions a volume
-            if any(zero and 0 in shape for shape, zero in list(zip(step.shapes, step.special_zero, strict=True))[1:]):
+            if not step.shared_src and any(
+                zero and 0 in shape for shape, zero in list(zip(step.shapes, step.special_zero, strict=True))[1:]
+            ):
                 return _ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
         return _FORBIDDEN, broken
 
@@ -174,20 +179,41 @@ class Blamer:
         Otherwise the weakest premise decides; among equals, the need that the backend meets least.
         """
         operation = failing.row.operation
-        needs = self._never_met(failing) or self.needs.of_call(*failing.place)
+        needs = self._never_met(failing) or self._needs_of(failing)
         least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(operation, need))
         return _weakest(self._premises([need.rule for need in least_met_first], failing.document))
 
     def _never_met(self, failing: _Failing) -> list[Need]:
         """Return the needs of a call that bind in the document, and that the backend meets in no call at all."""
-        needs = (n for n in self.needs.of_call(*failing.place) if self._premises([n.rule], failing.document))
-        return [need for need in needs if self.needs.is_never_met(failing.row.operation, need)]
+        needs = (n for n in self._needs_of(failing) if self._premises([n.rule], failing.document))
+        unmet = [need for need in needs if self.needs.is_never_met(failing.row.operation, need)]
+        flag = [need for need in unmet if need.rule == FLAG]
+        return flag or unmet  # whoever rejects special_zero itself can meet nothing that it means
+
+    def _needs_of(self, failing: _Failing) -> list[Need]:
+        """Return the needs of a call, without those that the failure does not take.
+
+        A single call that is rejected in the same words shows that earlier calls are not needed, and the smallest case
+        of a drawn row what else is not.
+        """
+        needs, outcome = self.needs.of_call(*failing.place), failing.outcome
+        if outcome.kind == "rejected" and outcome.message and outcome.calls == 1 and self._fails_alone(failing):
+            needs = [need for need in needs if need != Need(ALONE)]
+        if not _has_smallest_case(failing.row, failing.result):
+            return needs
+        return [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
+
+    def _fails_alone(self, failing: _Failing) -> bool:
+        """Ask whether a single call of the run fails in the same way."""
+        return _way_of_failing(failing.row, failing.result) in self._failing_alone
 
     def _broken(self, failing: _Failing) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""
         outcome, diagnosis = failing.outcome, failing.diagnosis
         if diagnosis == "wrong dims" and outcome.dims is not None and failing.meaning.dst is not None:
-            return [ALONE] if _is_of_earlier_step(failing) else [*self._rules_of_dims(failing, outcome.dims)]
+            if _is_of_earlier_step(failing) and not self._fails_alone(failing):
+                return [ALONE]
+            return [*self._rules_of_dims(failing, outcome.dims)]
         if outcome.kind in NO_ANSWER and not outcome.faults:
             return list(dict.fromkeys(entry.rule for entry in entries_of(*failing.place)[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))
@@ -208,7 +234,7 @@ class Blamer:
         for k in fixed if fixed and keeps_volume else wrong:  # an inferred length follows others
             if entries[k].source is None:
                 yield entries[k].rule or SAME_RANK
-            elif "chain" in failing.conditions:
+            elif "chain" in failing.conditions and "shared_src" not in failing.conditions:
                 yield _NODES  # it is copied from a tensor that no document speaks of
             elif self._is_of_another_index(failing.row, k, got[k], src):
                 yield SAME_INDEX
@@ -312,11 +338,16 @@ def _failing(row: Row, result: Result, document: str) -> _Failing:
 
 
 def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
-    return result.diagnosis, row.steps[result.step].meanings[0].meaning.rules
+    said = result.outcome.message if result.outcome.kind == "rejected" else None
+    return result.diagnosis, _NO_LETTER.sub("", said or ""), row.steps[result.step].meanings[0].meaning.rules
+
+
+def _has_smallest_case(row: Row, result: Result) -> bool:
+    return bool(result.case and drawn_number(row.id) and not result.went_right_alone)
 
 
 def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
-    if result.case and drawn_number(row.id) and not result.went_right_alone:
+    if result.case and _has_smallest_case(row, result):
         return {*_KEYS.findall(_STEP_BEFORE.sub("", result.case))}
     step = row.case.steps[at]
     keys = {key.name for part in (row.case, step) for key, _ in given_keys(part)}

@@ -2,7 +2,7 @@
 
 Faults of exactly this backend and version are known causes. For any other one, all faults are tried, and one that
 explains failures is a guess: it is made only if nearly every call that the fault may hit did fail, in several cases,
-and most calls that it cannot hit did not fail in the same way.
+if it leaves few failures unexplained that look the same, and if any of them is more than a rejection where it is.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _FAILING_OF_TEN = 9
 """A guess needs so many failing rows among ten that the fault may hit."""
 _MIN_CASES = 3
 """A guess needs failing rows of so many cases: many a fault fits a case or two."""
+
+
+_REJECTED = "rejected a legal call"
 
 
 class Cause(NamedTuple):
@@ -86,7 +89,9 @@ def _guess(
         explained = [row for row, fits in fits_of.items() if fault in fits]
         cases = {row.partition("[")[0] for row in explained}
         nearly_all_fit = 10 * number >= _FAILING_OF_TEN * (number + spared[fault])
-        if len(cases) >= _MIN_CASES and nearly_all_fit and 2 * alike[fault] <= others[fault]:
+        telling = {*fault.shows} - {_REJECTED}  # who only rejects may do so for any other reason
+        is_shown = not telling or any(_diagnosis(results[row]) in telling for row in explained)
+        if len(cases) >= _MIN_CASES and nearly_all_fit and is_shown and 2 * alike[fault] <= min(number, others[fault]):
             causes |= {row: Cause(fault, True) for row in explained if row not in causes}
     return causes
 

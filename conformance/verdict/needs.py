@@ -15,7 +15,8 @@ from ..meaning.chains import fill_unknown
 from ..meaning.compiled_rules import condition
 from ..meaning.contract import Entry
 from ..model import FAIL, PASS, Result, Rule
-from ..plan.facets import RUNTIME_SHAPE
+from ..model.cases import CASE_KEYS, STEP_KEYS
+from ..plan.facets import RUNTIME_SHAPE, has_unknown_src
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 
@@ -25,7 +26,7 @@ calls of a type supports it, and the document then speaks of all calls of that t
 NO_ANSWER = ("rejected", "unsupported", "crash", "timeout")
 SAME_INDEX, ALONE, SAME_RANK = "corresponding-is-the-same-index", "each-call-alone", "dst-has-shape-rank"
 COPIES = "zero-copies"
-
+FLAG = "special-zero-is-boolean"
 
 _ENOUGH = 30
 """Calls without an answer that show as much as an answer to a call without the need: more than -k of a case has."""
@@ -40,7 +41,7 @@ class Need(NamedTuple):
     @property
     def is_general(self) -> bool:
         """Ask whether nearly every call has such a need. Then it explains a rejection only if it is never met."""
-        return self.rule == SAME_RANK or self.facet.partition(":")[0] in (*TYPES, RUNTIME_SHAPE)
+        return self.rule in (SAME_RANK, FLAG) or self.facet.partition(":")[0] in (*TYPES, RUNTIME_SHAPE)
 
 
 class Needs:
@@ -82,7 +83,9 @@ class Needs:
         """Return the needs of a call; only those that its answer tells of, without zeros that two readings agree on."""
         step = row.case.steps[at]
         call = step.src, step.shapes[0], step.special_zero[0]
-        needs = [Need(ALONE)] if earlier_steps(row, at) else []
+        needs = [Need(FLAG, "true")] if any(step.special_zero) else []
+        if earlier_steps(row, at) or row.case.times > 1:
+            needs.append(Need(ALONE))
         if step.special_zero[0] and _another_index_forbids(step.src, step.shapes[0]):
             needs.append(Need(SAME_INDEX))
         offered = [(at, need) for at, need, is_about in self._of_calls if is_about(*call)]
@@ -90,6 +93,8 @@ class Needs:
             offered += self._offers_for(facet)
         if row.case.dst_type:  # who declares the type of dst declares a dst, if only of unknown rank
             offered += self._offers_for("declared")
+        if has_unknown_src(row.case, row.given):  # it is no facet if shape comes at run time, too
+            offered += self._offers_for("unknown-src")
         needs += [need for _, need in sorted(offered, key=itemgetter(0))]  # in the order of the rules
         src, entries = entries_of(row, at, document)
         if len(src) != len(entries):
@@ -110,7 +115,8 @@ class Needs:
 
     def is_never_met(self, operation: str, need: Need) -> bool:
         """Ask whether the backend answered no call with a need, and the run shows that this is the reason."""
-        is_shown = operation in self._answered or self._unmet[operation, need] >= _ENOUGH
+        enough = need.rule != FLAG and self._unmet[operation, need] >= _ENOUGH  # many a call has no other flag
+        is_shown = operation in self._answered or enough
         return is_shown and not self._met[operation, need]
 
     def copies_no_zero(self, operation: str) -> bool:
@@ -120,6 +126,21 @@ class Needs:
     def share_unmet(self, operation: str, need: Need) -> float:
         met, unmet = self._met[operation, need], self._unmet[operation, need]
         return unmet / (met + unmet) if unmet else 0.0
+
+
+def keys_of(need: Need) -> frozenset[str]:
+    """Return the keys of cases of which a call must have one to have a need; empty if it may have it without any."""
+    return _KEYS_OF.get(need.facet.partition(":")[0] if need != Need(ALONE) else ALONE, frozenset())
+
+
+_KEYS_OF: Mapping[str, frozenset[str]] = {
+    **{key.facet.partition(":")[0]: frozenset({key.name}) for key in (*STEP_KEYS, *CASE_KEYS) if key.facet},
+    "threads": frozenset({"concurrent"}),
+    "chain": frozenset({"chain"}),
+    "declared": frozenset({"declared", "dst_type"}),
+    "unknown-src": frozenset({"known", "unknown_rank"}),
+    ALONE: frozenset({"steps", "times", "concurrent"}),
+}  # fmt: skip
 
 
 def earlier_steps(row: Row, at: int) -> list[int]:

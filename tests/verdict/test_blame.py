@@ -12,7 +12,7 @@ from conformance.verdict.blame import Blamer
 from ..builders import bundled_plan
 from .one_fault_backends import FAULTS
 
-_, _, RULING = BLAMES
+_, FORBIDDEN, RULING = BLAMES
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,39 @@ def test_what_the_smallest_case_lacks_excuses_no_failure(case: str, rule: str) -
     blamed = Blamer(bundled_plan().suite.spec.rules).blame(row, wrong, "static-spec-v0.9")
     assert blamed
     assert blamed.premise.rule == rule
+
+
+@pytest.mark.parametrize(("case", "rule"), [(SMALLER, "literal-lengths"), (NEEDS_LAYOUT, "layout-is-no-content")])
+def test_what_the_smallest_case_lacks_excuses_no_rejection(case: str, rule: str) -> None:
+    (row,) = (each for each in bundled_plan().rows if each.id == "transposed-src-regroups[StaticReshape-f32]")
+    row = row._replace(id="drawn-0-7[StaticReshape-f32]")
+    outcome = Outcome("rejected", stage="run", message="no")
+    wrong = Result(row.id, dict.fromkeys(row.documents, FAIL), (outcome,), 0, "rejected a legal call", case=case)
+    blamed = Blamer(bundled_plan().suite.spec.rules).blame(row, wrong, "static-spec-v0.9")
+    assert blamed
+    assert blamed.premise.rule == rule
+
+
+@pytest.mark.parametrize(("calls", "rule"), [(1, "literal-lengths"), (4, "each-call-alone")])
+def test_a_rejection_after_equal_calls_takes_them(calls: int, rule: str) -> None:
+    names = ("more-calls-than-16-bits-count[StaticReshape-f32]", "swaps-two-lengths[StaticReshape-f32]")
+    often, single = (next(row for row in bundled_plan().rows if row.id == name) for name in names)
+    outcome = Outcome("rejected", stage="run", message="no streams are left", calls=calls)
+    wrong = Result(often.id, dict.fromkeys(often.documents, FAIL), (outcome,), 0, "rejected a legal call")
+    alone = wrong._replace(row=single.id, outcomes=(outcome._replace(calls=1),))
+    blamer = Blamer(bundled_plan().suite.spec.rules, [often, single], {often.id: wrong, single.id: alone})
+    blamed = blamer.blame(often, wrong, often.documents[0])
+    assert blamed
+    assert blamed.premise.rule == rule
+
+
+def test_a_zero_in_a_fork_copies_from_src_itself() -> None:
+    name = "the-last-of-two-nodes-on-one-src-is-illegal[StaticReshape-f32]"
+    (row,) = (each for each in bundled_plan().rows if each.id == name)
+    (result,) = run([row], broken_backends()["accepts-everything"]())
+    blamer = Blamer(bundled_plan().suite.spec.rules, [row], {row.id: result})
+    blamed = {blamer.blame(row, result, document) for document in row.documents}
+    assert {each and (each.blame, each.premise.rule) for each in blamed} == {(FORBIDDEN, "same-volume")}
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ import pytest
 
 from conformance.adapter import resolve_claims
 from conformance.evidence.results import Evidence, Target
-from conformance.model import BLAMES
+from conformance.model import BLAMES, Claims, Result
 from conformance.plan.rows import Plan
 from conformance.run.row import run
 from conformance.selfcheck.mutants import broken_backends, takes_long
 from conformance.verdict.blame import HEAVIEST_FIRST
-from conformance.verdict.conclude import conclude
+from conformance.verdict.conclude import Conclusion, conclude
 from conformance.verdict.failure_kinds import group_failures
 
 from ..builders import DOCUMENTS, bundled_plan, some_exhaustive
@@ -107,9 +107,9 @@ EXPECTED: Mapping[str, Expected] = {
     "rejects positive entries": everywhere(TEXT, "literal-lengths"),
     "rejects an entry 1": everywhere(TEXT, "literal-lengths"),
     "rejects another rank": RANK,
-    "rejects special_zero true": everywhere(
-        TEXT, "zero-copies", "special-zero-is-boolean", "literal-lengths", "infer-keeps-count"
-    ),
+    "rejects special_zero true": everywhere(TEXT, "special-zero-is-boolean"),
+    "rejects unknown lengths of src": everywhere(RULING, "each-call-alone"),
+    "rejects an inferred 1": everywhere(TEXT, "infer-keeps-count"),
     # "T2: s32" is in the list of types of one document; the oldest one takes a "supported integer type".
     "rejects s32 shapes": everywhere(NOTHING)
     | {
@@ -224,12 +224,15 @@ def plan_for(name: str) -> Plan:
     return Plan(bundled_plan().suite, tuple(small))
 
 
+def conclude_run_of(name: str) -> tuple[Plan, Claims, tuple[Result, ...], Conclusion]:
+    plan, backend = plan_for(name), BACKENDS[name]()
+    claims, results = resolve_claims(backend, plan.suite.spec.operations), tuple(run(plan.rows, backend))
+    return plan, claims, results, conclude(plan, {result.row: result for result in results}, claims, Target())
+
+
 def list_shown_blames(name: str) -> Iterator[tuple[str, ShownBlame]]:
     """List the heaviest blame that a run of each document alone shows, as its first kind with that blame has it."""
-    plan, backend = plan_for(name), BACKENDS[name]()
-    claims = resolve_claims(backend, plan.suite.spec.operations)
-    results = tuple(run(plan.rows, backend))
-    conclusion = conclude(plan, {result.row: result for result in results}, claims, Target())
+    plan, claims, results, conclusion = conclude_run_of(name)
     for document in DOCUMENTS:
         blames = {row: {document: of[document]} for row, of in conclusion.blames.items() if document in of}
         header = {"claims": claims.to_json(), "target": {"documents": [document]}}
@@ -249,6 +252,29 @@ def list_differences(name: str, expected: Expected) -> list[str]:
         for document, said in list_shown_blames(name)
         if not (want := expected[document]).allows(said)
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("rejects special_zero true", {"special-zero-is-boolean"}),
+        ("rejects unknown lengths of src", {"each-call-alone"}),
+        (
+            "drops dims of length 1",
+            {"dst-has-shape-rank", "declared-output", "nodes-compose", "layout-is-no-content"},
+        ),
+    ],
+)
+def test_all_failures_of_a_fault_break_its_sentence(name: str, rules: set[str]) -> None:
+    """Programs at the same time apart, of which no document speaks."""
+    *_, conclusion = conclude_run_of(name)
+    blamed = {
+        each.premise.rule
+        for row, documents in conclusion.blames.items()
+        for each in documents.values()
+        if "at-the-same-time" not in row and "threads" not in row
+    }
+    assert blamed == rules
 
 
 @pytest.mark.parametrize("name", some_exhaustive(EXPECTED))

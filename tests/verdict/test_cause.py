@@ -89,6 +89,18 @@ def test_another_version_is_guessed_if_nearly_all_calls_fail(find: Find) -> None
     assert not find(fault("special_zero and 0 in shape and -1 in shape", version="2")), "two cases fit many a fault"
 
 
+def test_a_guess_leaves_few_failures_that_look_the_same(run_and_find: Callable[..., Find]) -> None:
+    """A condition on a part of them would name a limit that the backend does not have."""
+    find_rows = run_and_find(mini("RefusesPairs"))
+    assert find_rows(fault("any(i == 0 and n == 2 for i, n in enumerate(src)) and len(src) == 2", version="2"))
+    assert not find_rows(fault("product(src) == 6 and len(src) == 2 and not special_zero", version="2"))
+
+
+def test_a_fault_of_answers_is_no_guess_if_all_is_rejected(find: Find) -> None:
+    answers_too = fault(version="2")._replace(shows=(REFUSED, "wrong dims"))
+    assert not find(answers_too)
+
+
 def test_no_condition_explains_that_all_calls_fail(run_and_find: Callable[..., Find]) -> None:
     assert not run_and_find(mini("Refuses"))(fault("len(src) != 1"))
     illegal = fault("len(src) != 1", "answered an illegal call", rules=("one-infer", "lower-bound", "same-volume"))
