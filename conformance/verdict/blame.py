@@ -21,6 +21,7 @@ from typing import NamedTuple
 from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule
 from ..model.cases import given_keys
 from ..model.verdicts import SEVERITIES, Severity, say_severity
+from ..plan.facets import has_unknown_src
 from ..plan.memory import volume_of
 from ..plan.rows import Row, drawn_number
 from ..run.diagnose import wrong_dims
@@ -96,8 +97,10 @@ class Blamer:
         single = (
             (row, results[row.id]) for row in rows if len(row.case.steps) == row.case.times == 1 and row.id in results
         )
-        failing = (each for each in single if each[1].is_failure and not each[1].went_right_alone)
+        failing = [each for each in single if each[1].is_failure and not each[1].went_right_alone]
         self._failing_alone = {_way_of_failing(row, result) for row, result in failing}
+        known = (each for each in failing if not has_unknown_src(each[0].case, each[0].given))
+        self._rejected_alone = {_words_of_rejection(row, result.outcome) for row, result in known} - {None}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
@@ -179,7 +182,7 @@ class Blamer:
         Otherwise the weakest premise decides; among equals, the need that the backend meets least.
         """
         operation = failing.row.operation
-        needs = self._never_met(failing) or self._needs_of(failing)
+        needs = self._never_met(failing) or self._telling_needs(failing)
         least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(operation, need))
         return _weakest(self._premises([need.rule for need in least_met_first], failing.document))
 
@@ -191,17 +194,21 @@ class Blamer:
         return flag or unmet  # whoever rejects special_zero itself can meet nothing that it means
 
     def _needs_of(self, failing: _Failing) -> list[Need]:
-        """Return the needs of a call, without those that the failure does not take.
-
-        A single call that is rejected in the same words shows that earlier calls are not needed, and the smallest case
-        of a drawn row what else is not.
-        """
-        needs, outcome = self.needs.of_call(*failing.place), failing.outcome
-        if outcome.kind == "rejected" and outcome.message and outcome.calls == 1 and self._fails_alone(failing):
-            needs = [need for need in needs if need != Need(ALONE)]
+        """Return the needs of a call; of a drawn row, without those that its smallest case lacks."""
+        needs = self.needs.of_call(*failing.place)
         if not _has_smallest_case(failing.row, failing.result):
             return needs
         return [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
+
+    def _telling_needs(self, failing: _Failing) -> list[Need]:
+        """Return the needs of a call that is like others which the backend meets.
+
+        If a single call on a known src is rejected in the same words, earlier calls and unknown lengths tell nothing.
+        """
+        needs = self._needs_of(failing)
+        if failing.outcome.calls > 1 or _words_of_rejection(failing.row, failing.outcome) not in self._rejected_alone:
+            return needs
+        return [need for need in needs if need.rule != ALONE] or needs
 
     def _fails_alone(self, failing: _Failing) -> bool:
         """Ask whether a single call of the run fails in the same way."""
@@ -338,8 +345,13 @@ def _failing(row: Row, result: Result, document: str) -> _Failing:
 
 
 def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
-    said = result.outcome.message if result.outcome.kind == "rejected" else None
-    return result.diagnosis, _NO_LETTER.sub("", said or ""), row.steps[result.step].meanings[0].meaning.rules
+    return result.diagnosis, row.steps[result.step].meanings[0].meaning.rules
+
+
+def _words_of_rejection(row: Row, outcome: Outcome) -> tuple[str, str] | None:
+    """Return the type of a rejected call and the letters of the message, which may have other numbers each time."""
+    words = _NO_LETTER.sub("", outcome.message or "")
+    return (row.type, words) if words and outcome.kind == "rejected" else None
 
 
 def _has_smallest_case(row: Row, result: Result) -> bool:
