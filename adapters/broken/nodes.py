@@ -17,10 +17,6 @@ def supply_shape(node: Node) -> Node:
     return node._replace(shape=node.shape or Operand("s64", (1,), (-1,)))
 
 
-def read_flag(node: Node) -> Node:
-    return node._replace(special_zero=TRUE if get_flag(node) else FALSE)
-
-
 def is_static(node: Node) -> bool:
     return node.operation == "StaticReshape"
 
@@ -48,11 +44,12 @@ read_node.plant("any-tensor-is-a-shape", "shape-has-one-dimension", "", "Accepts
                 lambda node, _: flatten_shape(node))  # fmt: skip
 read_node.plant("cubes-are-vectors", "shape-has-one-dimension", "", "Accepts a shape of rank 3 or more, flattened.",
                 lambda node, _: flatten_shape(node) if node.shape and len(node.shape.dims) > 2 else node)  # fmt: skip
-read_node.plant("flag-may-be-a-number", "special-zero-is-boolean", "", "Accepts a special_zero of any type.",
-                lambda node, _: read_flag(node) if node.special_zero else node)  # fmt: skip
+read_node.plant("a-column-is-a-vector", "shape-has-one-dimension", "", "Accepts a shape of n rows and one column.",
+                lambda node, _: flatten_shape(node) if node.shape and len(node.shape.dims) == 2
+                and node.shape.dims[1] == 1 != node.shape.dims[0] else node)  # fmt: skip
 read_node.plant("flag-is-a-byte", "special-zero-is-boolean", "", "Accepts a special_zero of type u8 or s8.",
-                lambda node, _: read_flag(node) if node.special_zero and node.special_zero.type in ("u8", "s8")
-                else node)  # fmt: skip
+                lambda node, _: node._replace(special_zero=TRUE if get_flag(node) else FALSE)
+                if node.special_zero and node.special_zero.type in ("u8", "s8") else node)  # fmt: skip
 read_node.plant("missing-flag-beside-infer", "attributes-required", "",
                 "Reads a missing special_zero as false if a constant shape has a -1.",
                 lambda node, _: supply_flag(node) if node.shape and -1 in (node.shape.values or ())

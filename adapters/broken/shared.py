@@ -16,35 +16,24 @@ from conformance.model import Array, Node
 from conformance.model.types import WIDTH
 
 from ..reference import dense, elements
-from .base import Answer, ProgramRun, execute_run, move_elements, read_node, resolve_dims
+from .base import Answer, Dims, ProgramRun, execute_run, move_elements, read_node, resolve_dims
 from .layout import dense_strides
-
-
-def is_fork(run: ProgramRun) -> bool:
-    return any(node.takes_src for node in run.program.graph.nodes)
-
-
-def clear_src(run: ProgramRun) -> ProgramRun:
-    """The run with 0 for every element of src."""
-    src = run.src
-    return run._replace(src=dense(src.type, src.dims, bytearray(len(elements(src)))))
-
 
 read_node.plant("a-fork-is-a-chain", "nodes-compose", "A", "Gives a node that takes src the output before it.",
                 lambda node, _: node._replace(takes_src=False))  # fmt: skip
-move_elements.plant("src-is-freed-after-its-first-node", "nodes-compose", "H",
-                    "Frees the memory of src after one node, although another one takes src too.",
-                    lambda run, dst: (clear_src(run) if is_fork(run) else run).move(dst))  # fmt: skip
-move_elements.plant("the-first-node-of-a-fork-runs-in-place", "nodes-compose", "H",
-                    "Gives the memory of src to the first of two nodes if src may be overwritten.",
-                    lambda run, dst: (clear_src(run) if is_fork(run) and run.in_place else run).move(dst),
-                    settles_late=True)  # fmt: skip
-
-
 resolve_dims.plant("a-shared-shape-is-freed-after-its-first-node", "nodes-compose", "H",
                    "Reads zeros instead of a shape tensor that the node before has used.",
                    lambda call: call.resolve(shape=(0,) * len(call.shape)) if call.node.shares_shape else
                    call.resolve())  # fmt: skip
+
+
+@move_elements("the-first-node-of-a-fork-runs-in-place", breaks="nodes-compose", classes="H", settles_late=True)
+def _(run: ProgramRun, dst: Dims) -> Answer:
+    """Gives the memory of src to the first of two nodes if src may be overwritten."""
+    src = run.src
+    if run.in_place and any(node.takes_src for node in run.program.graph.nodes):
+        src = dense(src.type, src.dims, bytearray(len(elements(src))))
+    return run._replace(src=src).move(dst)
 
 
 def late_nodes(run: ProgramRun) -> list[tuple[int, Node]]:
@@ -127,25 +116,6 @@ mix_answers("eight-buffers-for-all-threads", "H",
             "Moves elements through one of eight buffers, also if more threads than eight run programs.",
             lambda _, answer: move_through(_BUFFERS[next(_NUMBERS) % 8], answer),
             lambda _: threading.active_count() >= 10)  # fmt: skip
-
-
-@execute_run("one-src-for-all-threads", breaks="each-call-alone", classes="H")
-def _(run: ProgramRun) -> Answer:
-    """Keeps the arguments of the latest call where the programs of all threads look for them."""
-    maker = run.program.maker
-    if not is_in_other_thread(run):
-        return run.answer()
-    write_and_wait(maker, run)
-    latest: ProgramRun = maker.memory
-    return latest.answer()
-
-
-@read_node("a-column-is-a-vector", breaks="shape-has-one-dimension", classes="")
-def _(node: Node, src_type: str) -> Node:
-    """Accepts a shape of n rows and one column."""
-    shape = node.shape
-    is_column = shape is not None and len(shape.dims) == 2 and shape.dims[1] == 1 and shape.dims[0] != 1
-    return node._replace(shape=shape._replace(dims=shape.dims[:1])) if shape and is_column else node
 
 
 def give_latest_type(run: ProgramRun, answer: Array) -> Answer:

@@ -10,10 +10,10 @@ from weakref import finalize
 
 import numpy as np
 
-from conformance.model import Node, Operand, Rejected, Tensor
+from conformance.model import Node, Rejected, Tensor
 
-from ..reference import elements
-from .base import Answer, Dims, ProgramRun, execute_run, plant
+from ..reference import dense, elements
+from .base import Answer, Dims, ProgramRun, always, execute_run, plant
 from .layout import with_strides
 
 
@@ -21,29 +21,23 @@ def dims_of(answer: Answer) -> Dims:
     return answer.dims if isinstance(answer, Tensor) else answer.shape
 
 
-@execute_run("one-buffer-for-all-answers", breaks="each-call-alone", classes="H")
-def _(run: ProgramRun) -> Answer:
-    """Stores every answer of a program in the same buffer."""
-    program, answer = run.program, run.answer()
-    if isinstance(answer, Tensor) or not answer.nbytes:
+def reuse_buffers(name: str, buffers: int, fault: str) -> None:
+    """Plant a backend in which each answer of a program takes the memory of an earlier one of its size."""
+
+    def execute(run: ProgramRun) -> Answer:
+        answer = run.answer()
+        if isinstance(answer, Tensor) or not answer.nbytes or not answer.ndim:
+            return answer
+        run.program.memory = answers = [*(run.program.memory or []), answer][-buffers - 1 :]
+        if len(answers) > buffers and answers[0].nbytes == answer.nbytes:
+            np.copyto(answers[0].reshape(-1).view(np.uint8), np.frombuffer(answer.tobytes(), np.uint8))
         return answer
-    if program.memory is None or program.memory.nbytes < answer.nbytes:
-        program.memory = np.zeros(answer.nbytes, np.uint8)
-    program.memory[: answer.nbytes] = np.frombuffer(answer.tobytes(), np.uint8)
-    held: Answer = program.memory[: answer.nbytes].view(answer.dtype).reshape(answer.shape)
-    return held
+
+    plant(name, "each-call-alone", "H", fault, execute=execute)
 
 
-@execute_run("eight-buffers-in-turn", breaks="each-call-alone", classes="H")
-def _(run: ProgramRun) -> Answer:
-    """Stores answers in eight buffers in turn."""
-    answer = run.answer()
-    if isinstance(answer, Tensor) or not answer.nbytes:
-        return answer
-    run.program.memory = answers = [*(run.program.memory or []), answer]
-    if len(answers) > 8 and answers[-9].nbytes == answer.nbytes:
-        answers[-9].view(np.uint8).reshape(-1)[:] = np.frombuffer(answer.tobytes(), np.uint8)
-    return answer
+reuse_buffers("eight-buffers-in-turn", 8, "Stores answers of one size in eight buffers in turn.")
+reuse_buffers("thirty-two-buffers-in-turn", 32, "Stores answers of one size in thirty-two buffers in turn.")
 
 
 @execute_run("the-first-rank-stays", breaks="zero-copies", classes="HI")
@@ -57,39 +51,44 @@ def _(run: ProgramRun) -> Answer:
     return run.answer()
 
 
-@execute_run("answers-from-memory", breaks="each-call-alone", classes="H")
-def _(run: ProgramRun) -> Answer:
-    """Returns an earlier answer if the dims of src and dst are the same."""
-    run.program.memory = run.program.memory or {}
-    answer = run.answer()
-    kept: Answer = run.program.memory.setdefault((run.src.dims, dims_of(answer)), answer)
-    return kept
+def return_earlier_answers(name: str, fault: str, key: Callable[[Tensor], Any]) -> None:
+    """Plant a backend that returns an earlier answer with the same dims of src and dst, and the same key of src."""
+
+    def execute(run: ProgramRun) -> Answer:
+        run.program.memory = run.program.memory or {}
+        answer = run.answer()
+        kept: Answer = run.program.memory.setdefault((run.src.dims, dims_of(answer), key(run.src)), answer)
+        return kept
+
+    plant(name, "each-call-alone", "H", fault, execute=execute)
 
 
-@execute_run("answers-the-last-good-call", breaks="each-call-alone", classes="HI")
-def _(run: ProgramRun) -> Answer:
-    """Returns the last answer instead of rejecting a call."""
-    try:
-        run.program.memory = run.answer()
-    except Rejected:
-        if run.program.memory is None:
-            raise
-    answer: Answer = run.program.memory
-    return answer
+return_earlier_answers("answers-from-memory", "Returns an earlier answer if the dims of src and dst are the same.",
+                       lambda src: None)  # fmt: skip
+return_earlier_answers("the-first-64-bytes-are-the-key",
+                       "Returns an earlier answer if the dims and the first 64 bytes of src are the same.",
+                       lambda src: bytes(elements(src)[:64]))  # fmt: skip
 
 
-def remember(name: str, classes: str, fault: str, key: Callable[[Dims, list[Dims]], Any], entries: int = 64) -> None:
-    """Plant a backend that looks up the dims of dst by a key of src dims and shapes.
+def entries_of(shape: Tensor) -> Dims:
+    return tuple(shape.array().ravel().tolist())
+
+
+def remember(
+    name: str, classes: str, fault: str, key: Callable[[Dims, list[Any]], Any],
+    read: Callable[[Tensor], Any] = entries_of, entries: int = 64,
+) -> None:  # fmt: skip
+    """Plant a backend that looks up the dims of dst by a key of src dims and of what it reads of the shapes.
 
     If the cache is full, a new key takes the place of the first one but leaves its dims there.
     """
 
     def execute(run: ProgramRun) -> Answer:
         run.program.memory = cache = run.program.memory or []
-        this = key(run.src.dims, [tuple(shape.array().ravel().tolist()) for shape in run.shapes])
+        this = key(run.src.dims, list(map(read, run.shapes)))
         for cached, dst in cache:
             if cached == this:
-                return run.program.move(run, dst)
+                return run.move(dst)
         answer = run.answer()
         if len(cache) < entries:
             cache.append((this, dims_of(answer)))
@@ -98,6 +97,10 @@ def remember(name: str, classes: str, fault: str, key: Callable[[Dims, list[Dims
         return answer
 
     plant(name, "each-call-alone", classes, fault, execute=execute)
+
+
+def address_of(tensor: Tensor) -> int:
+    return int(np.frombuffer(tensor.memory, np.uint8).ctypes.data) + tensor.offset
 
 
 def hash_weakly(dims: Dims) -> int:
@@ -120,31 +123,9 @@ remember("lengths-in-a-row-are-the-key", "HI", "Caches dst by the lengths of src
          lambda src, shapes: src + tuple(d for shape in shapes for d in shape))  # fmt: skip
 remember("a-weak-hash-is-the-key", "HI", "Caches dst by a weak hash of the lengths.",
          lambda src, shapes: [hash_weakly(dims) for dims in (src, *shapes)])  # fmt: skip
-
-
-def address_of(tensor: Tensor) -> int:
-    return int(np.frombuffer(tensor.memory, np.uint8).ctypes.data) + tensor.offset
-
-
-@execute_run("the-address-of-shape-is-the-key", breaks="each-call-alone", classes="HI")
-def _(run: ProgramRun) -> Answer:
-    """Caches dst by the addresses of the shapes that arrive; their entries may be others now."""
-    run.program.memory = cache = run.program.memory or {}
-    key = run.src.dims, *((shape.dims, address_of(shape)) for shape in run.shapes)
-    if run.shapes and key in cache:
-        return run.move(cache[key])
-    answer = run.answer()
-    cache[key] = dims_of(answer)
-    return answer
-
-
-@execute_run("the-first-64-bytes-are-the-key", breaks="each-call-alone", classes="H")
-def _(run: ProgramRun) -> Answer:
-    """Returns an earlier answer if the dims and the first 64 bytes of src are the same."""
-    run.program.memory = run.program.memory or {}
-    answer = run.answer()
-    kept: Answer = run.program.memory.setdefault((run.src.dims, dims_of(answer), bytes(elements(run.src)[:64])), answer)
-    return kept
+remember("the-address-of-shape-is-the-key", "HI",
+         "Caches dst by the addresses of the shapes that arrive; their entries may be others now.",
+         lambda src, shapes: (src, shapes), lambda shape: (shape.dims, address_of(shape)))  # fmt: skip
 
 
 @execute_run("a-deleted-program-takes-the-plan-along", breaks="each-call-alone", classes="HI")
@@ -160,15 +141,26 @@ def _(run: ProgramRun) -> Answer:
     return run.answer()
 
 
-@execute_run("specialised-for-a-volume", breaks="each-call-alone", classes="I")
-def _(run: ProgramRun) -> Answer:
-    """Answers the dims that it has answered forty times in a row to every src of that volume, if shape is constant."""
-    answer, program = run.answer(), run.program
-    dst, times = program.memory or ((), 0)
-    if not run.shapes and times >= 40 and math.prod(dst) == math.prod(run.src.dims):
-        return run.move(dst)
-    program.memory = dims_of(answer), times + 1 if dims_of(answer) == dst else 1
-    return answer
+def settle_on_dims(name: str, times: int, fault: str, when: Callable[[ProgramRun, Dims], bool]) -> None:
+    """Plant a backend that goes on with the dims that it has answered a number of times in a row, in some runs."""
+
+    def execute(run: ProgramRun) -> Answer:
+        answer, program = run.answer(), run.program
+        dst, count = program.memory or ((), 0)
+        if count >= times and when(run, dst):
+            return run.move(dst)
+        program.memory = dims_of(answer), count + 1 if dims_of(answer) == dst else 1
+        return answer
+
+    plant(name, "each-call-alone", "I", fault, execute=execute)
+
+
+settle_on_dims("specialised-for-a-volume", 40,
+               "Answers the dims that it has answered forty times in a row to every src of that volume, if shape is "
+               "constant.",
+               lambda run, dst: not run.shapes and math.prod(dst) == math.prod(run.src.dims))  # fmt: skip
+settle_on_dims("constant-after-a-thousand-calls", 1000,
+               "Always answers the dims that it has answered in a thousand calls on end.", always)  # fmt: skip
 
 
 @execute_run("constant-after-three-calls", breaks="each-call-alone", classes="I")
@@ -185,23 +177,9 @@ def _(run: ProgramRun) -> Answer:
 @execute_run("shape-frozen-at-the-first-call", breaks="each-call-alone", classes="I")
 def _(run: ProgramRun) -> Answer:
     """Uses the shapes of the first run in every run."""
-    program = run.program
-    program.memory = program.memory or [tuple(s.array().ravel().tolist()) for s in run.shapes]
-    frozen = (Operand("s64", (len(entries),), entries) for entries in program.memory)
-    nodes = tuple(node._replace(shape=shape) for node, shape in zip(program.graph.nodes, frozen, strict=False))
-    if program.dst is not None:
-        return run.move(program.dst)
-    return run.move(program.settle("run", nodes or program.graph.nodes, run.src.dims, ()))
-
-
-@execute_run("dims-frozen-at-the-first-call", breaks="each-call-alone", classes="I")
-def _(run: ProgramRun) -> Answer:
-    """Uses the dims of the first src in every run."""
-    program = run.program
-    program.memory = program.memory or (run.src.dims,)
-    if program.dst is not None:
-        return run.move(program.dst)
-    return run.move(program.settle("run", program.graph.nodes, program.memory[0], run.shapes))
+    copies = [dense(shape.type, shape.dims, bytearray(elements(shape))) for shape in run.shapes]
+    run.program.memory = run.program.memory or tuple(copies)
+    return run._replace(shapes=run.program.memory).answer()
 
 
 @execute_run("strides-frozen-at-the-first-call", breaks="each-call-alone", classes="FI")
@@ -239,25 +217,23 @@ def _(run: ProgramRun) -> Answer:
         raise
 
 
-@execute_run("thirty-two-buffers-in-turn", breaks="each-call-alone", classes="H")
-def _(run: ProgramRun) -> Answer:
-    """Stores answers of one size in thirty-two buffers in turn."""
-    answer = run.answer()
-    if isinstance(answer, Tensor) or not answer.nbytes or not answer.ndim:
-        return answer
-    run.program.memory = answers = [*(run.program.memory or []), answer][-33:]
-    if len(answers) > 32 and answers[0].nbytes == answer.nbytes:
-        np.copyto(answers[0].reshape(-1).view(np.uint8), np.frombuffer(answer.tobytes(), np.uint8))
-    return answer
+def wear_out(name: str, message: str, fault: str, is_bad: Callable[[int], bool]) -> None:
+    """Plant a backend that rejects a call by the number of calls of its program."""
+
+    def execute(run: ProgramRun) -> Answer:
+        run.program.memory = (run.program.memory or 0) + 1
+        if is_bad(run.program.memory):
+            raise Rejected("run", message)
+        return run.answer()
+
+    plant(name, "each-call-alone", "I", fault, execute=execute)
 
 
-@execute_run("worn-out-after-a-hundred-calls", breaks="each-call-alone", classes="I")
-def _(run: ProgramRun) -> Answer:
-    """Rejects every call of a program after its hundredth."""
-    run.program.memory = (run.program.memory or 0) + 1
-    if run.program.memory > 100:
-        raise Rejected("run", "the program is worn out")
-    return run.answer()
+wear_out("worn-out-after-a-hundred-calls", "the program is worn out",
+         "Rejects every call of a program after its hundredth.", lambda calls: calls > 100)  # fmt: skip
+wear_out("calls-counted-in-16-bits", "the program was not called yet",
+         "Rejects the call of a program at which a counter of 16 bits is 0 again.",
+         lambda calls: calls % (1 << 16) == 0)  # fmt: skip
 
 
 def number_programs(name: str, breaks: str, bits: int, fault: str) -> None:
@@ -307,15 +283,6 @@ def _(run: ProgramRun) -> Answer:
     return answer
 
 
-@execute_run("calls-counted-in-16-bits", breaks="each-call-alone", classes="I")
-def _(run: ProgramRun) -> Answer:
-    """Rejects the call of a program at which a counter of 16 bits is 0 again."""
-    run.program.memory = (run.program.memory or 0) + 1
-    if run.program.memory % (1 << 16) == 0:
-        raise Rejected("run", "the program was not called yet")
-    return run.answer()
-
-
 @execute_run("inferred-for-the-first-batch", breaks="each-call-alone", classes="I")
 def _(run: ProgramRun) -> Answer:
     """Answers the dims of its first answer if shape is constant and a length of src was not known at compilation."""
@@ -338,17 +305,6 @@ def _(run: ProgramRun) -> Answer:
         if not later or program.dst is not None or run.shapes:
             raise
         return run.move(run.src.dims)
-
-
-@execute_run("constant-after-a-thousand-calls", breaks="each-call-alone", classes="I")
-def _(run: ProgramRun) -> Answer:
-    """Always answers the dims that it has answered in a thousand calls on end."""
-    dims, count = run.program.memory or (None, 0)
-    if dims is not None and count >= 1000:
-        return run.move(dims)
-    answer = run.answer()
-    run.program.memory = dims_of(answer), count + 1 if dims_of(answer) == dims else 1
-    return answer
 
 
 def confuse_graphs(name: str, fault: str, key: Callable[[Node], Any]) -> None:
