@@ -308,14 +308,12 @@ def overlook(
     plant(name, breaks, classes, fault, resolve=resolve, **others)
 
 
-def reject_legal(
-    name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[PlantedCall, Dims], bool]
-) -> None:
-    """Plant a backend that rejects some legal calls with a message."""
+def reject_legal(name: str, breaks: str, classes: str, fault: str, when: Callable[[PlantedCall, Dims], bool]) -> None:
+    """Plant a backend that rejects some legal calls."""
 
     def change(call: PlantedCall, dst: Dims) -> Dims:
         if when(call, dst):
-            raise Illegal(message)
+            raise Illegal("not supported")
         return dst
 
     change_dims.plant(name, breaks, classes, fault, change)

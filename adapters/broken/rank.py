@@ -44,7 +44,7 @@ def _(run: ProgramRun, dst: Dims) -> Answer:
 
 reject_legal("vectors-rejected", "rank-from-one", "Q",
              "Rejects a src of one dimension, because it is not multidimensional.",
-             "src has to be multidimensional", lambda call, _: len(call.src) == 1)  # fmt: skip
+             lambda call, _: len(call.src) == 1)  # fmt: skip
 resolve_dims.plant("scalar-has-no-elements", "empty-product-is-one", "K", "Takes the volume of rank 0 as 0.",
                    lambda call: call.resolve(src=call.src or (0,)) if call.src else (0,) * len(call.shape))  # fmt: skip
 resolve_dims.plant("empty-shape-is-flat", "rank-zero", "K", "Reads a shape without entries as [-1].",

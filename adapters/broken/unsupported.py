@@ -7,30 +7,14 @@ from collections.abc import Callable
 from conformance.model import Graph, Node, Rejected
 
 from ..reference import can_be_true, check_form
-from .base import Dims, Illegal, PlantedCall, plant, read_graph, reject_legal
+from .base import Dims, PlantedCall, plant, read_graph, reject_legal
 
-
-def reject_calls(
-    name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[PlantedCall], bool]
-) -> None:
-    """Plant a backend that rejects some calls with a message."""
-
-    def resolve(call: PlantedCall) -> Dims:
-        if when(call):
-            raise Illegal(message)
-        return call.resolve()
-
-    plant(name, breaks, classes, fault, resolve=resolve)
-
-
-reject_calls("empty-not-supported", "zero-literal", "Q", "Rejects an empty src.",
-             "empty tensors are not supported", lambda call: 0 in call.src)  # fmt: skip
-reject_calls("rank-five-at-most", "dst-has-shape-rank", "Q", "Rejects more than five dimensions.",
-             "at most five dimensions are supported", lambda call: max(len(call.src), len(call.shape)) > 5)  # fmt: skip
-reject_calls("millions-not-supported", "infer-keeps-count", "Q", "Rejects more than 2^20 elements.",
-             "too many elements", lambda call: call.volume > 1 << 20)  # fmt: skip
-reject_calls("inferred-at-the-ends", "infer-keeps-count", "Q", "Rejects a -1 after the fourth entry if not the last.",
-             "-1 is not supported there", lambda call: -1 in call.shape[4:-1])  # fmt: skip
+reject_legal("rank-five-at-most", "dst-has-shape-rank", "Q", "Rejects more than five dimensions.",
+             lambda call, _: max(len(call.src), len(call.shape)) > 5)  # fmt: skip
+reject_legal("millions-not-supported", "infer-keeps-count", "Q", "Rejects more than 2^20 elements.",
+             lambda call, _: call.volume > 1 << 20)  # fmt: skip
+reject_legal("inferred-at-the-ends", "infer-keeps-count", "Q", "Rejects a -1 after the fourth entry if not the last.",
+             lambda call, _: -1 in call.shape[4:-1])  # fmt: skip
 
 
 def has_nothing_to_do(call: PlantedCall, dst: Dims) -> bool:
@@ -40,18 +24,16 @@ def has_nothing_to_do(call: PlantedCall, dst: Dims) -> bool:
 
 reject_legal("nothing-to-do-is-rejected", "src-is-kept", "O",
              "Rejects a legal reshape to the dims that src already has.",
-             "the graph is empty", has_nothing_to_do)  # fmt: skip
+             has_nothing_to_do)  # fmt: skip
 
 
-def reject_nodes(
-    name: str, breaks: str, classes: str, fault: str, message: str, when: Callable[[Node, str], bool]
-) -> None:
+def reject_nodes(name: str, breaks: str, classes: str, fault: str, when: Callable[[Node, str], bool]) -> None:
     """Plant a backend that rejects some well-formed nodes, by the node and the type of src."""
 
     def check(node: Node, src_type: str) -> None:
         check_form(node, src_type)
         if when(node, src_type):
-            raise Rejected("compile", message)
+            raise Rejected("compile", "not supported")
 
     plant(name, breaks, classes, fault, check=check)
 
@@ -61,15 +43,13 @@ def takes_shape_at_run(node: Node, _: str) -> bool:
 
 
 reject_nodes("half-precision-not-supported", "types-offered", "Q", "Rejects f16.",
-             "f16 is not supported", lambda _, src_type: src_type == "f16")  # fmt: skip
+             lambda _, src_type: src_type == "f16")  # fmt: skip
 reject_nodes("reshape-of-wide-shapes-rejected", "types-demanded-of-reshape", "Q", "Rejects shapes of s64 in Reshape-1.",
-             "shapes of s64 are not supported",
              lambda node, _: node.operation == "Reshape-1" and node.shape is not None and node.shape.type == "s64",
              )  # fmt: skip
 reject_nodes("shape-only-beforehand", "shape-given", "IQ", "Rejects a shape that arrives with the run.",
-             "dynamic shapes are not supported", takes_shape_at_run)  # fmt: skip
+             takes_shape_at_run)  # fmt: skip
 reject_nodes("reshape-takes-constants-only", "constant-and-runtime", "Q", "Rejects a late shape of Reshape.",
-             "the shape has to be constant",
              lambda node, _: node.operation == "Reshape-1" and takes_shape_at_run(node, _))  # fmt: skip
 
 
@@ -78,12 +58,4 @@ def _(graph: Graph) -> Graph:
     """Rejects a StaticReshape that is alone in its graph."""
     if len(graph.nodes) == 1 and graph.nodes[0].operation == "StaticReshape":
         raise Rejected("compile", "a partition of one reshape is not supported")
-    return graph
-
-
-@read_graph("at-most-three-nodes", breaks="nodes-compose", classes="Q")
-def _(graph: Graph) -> Graph:
-    """Rejects a graph of more than three nodes."""
-    if len(graph.nodes) > 3:
-        raise Rejected("compile", "at most three nodes are supported")
     return graph

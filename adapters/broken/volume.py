@@ -20,15 +20,11 @@ overlook("volume-unchecked-with-copies", "same-volume", "E",
          lambda call: call.zero and call.constant and 0 in call.shape)  # fmt: skip
 overlook("empty-needs-no-check", "same-volume", "E", "Does not compare volumes if src is empty.",
          lambda call: 0 in call.src)  # fmt: skip
-overlook("smaller-is-enough", "same-volume", "E", "Accepts a dst with fewer elements than src.",
-         lambda call: 0 < math.prod(call.fill()) < call.volume)  # fmt: skip
 overlook("larger-is-padded", "same-volume", "E", "Accepts a dst with more elements than src, and repeats the first.",
          lambda call: call.volume < math.prod(call.fill()) < 1 << 16)  # fmt: skip
 overlook("reversed-is-not-checked", "reject-illegal-calls", "EF",
          "Does not compare volumes if src has a negative stride.",
          lambda call: min(call.strides or (0,)) < 0, overlooked=("same-volume",))  # fmt: skip
-overlook("transposed-is-not-checked", "reject-illegal-calls", "EF", "Does not compare volumes if src is strided.",
-         has_strides, overlooked=("same-volume",))  # fmt: skip
 overlook("infers-of-strided-are-not-divided", "same-volume", "EF",
          "Rounds the quotient down if src is strided and a constant -1 cannot be inferred exactly.",
          lambda call: has_strides(call) and call.constant and -1 in call.shape)  # fmt: skip
@@ -39,5 +35,4 @@ overlook("zeros-of-strided-are-not-seen", "zero-empties", "EF", "Empties a strid
 overlook("zero-meets-infer-of-strided", "zero-meets-infer", "BF", "Accepts -1 beside a literal 0 if src is strided.",
          has_strides)  # fmt: skip
 reject_legal("lengths-of-sixteen-bits", "lengths-have-no-bound", "Q", "Rejects a length past 65535.",
-             "a length has more than 16 bits",
              lambda call, dst: max((*call.src, *dst), default=0) > 65535)  # fmt: skip
