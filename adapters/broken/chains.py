@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.model import Graph, Node, Operand, Tensor
+from conformance.model import Graph, Node, Tensor
 from conformance.model.types import WIDTH
 
 from .base import Answer, Dims, PlantedCall, ProgramRun, change_dims, execute_run, overlook, read_graph, resolve_dims
@@ -21,12 +21,8 @@ resolve_dims.plant("later-nodes-may-infer-twice", "nodes-compose", "ME",
                    call.resolve())  # fmt: skip
 
 
-def skip_nodes_after(most: int, number: str, last: str) -> None:
-    resolve_dims.plant(f"{number}-nodes-at-most", "nodes-compose", "J", f"Skips every node after the {last}.",
-                       lambda call: call.resolve() if call.position < most else call.src)  # fmt: skip
-
-
-skip_nodes_after(6, "six", "sixth")
+resolve_dims.plant("thirty-two-nodes-at-most", "nodes-compose", "J", "Skips every node after the thirty-second.",
+                   lambda call: call.resolve() if call.position < 32 else call.src)  # fmt: skip
 
 
 @resolve_dims("chains-copy-from-the-first", breaks="nodes-compose", classes="A")
@@ -57,20 +53,6 @@ overlook("nine-entries-of-a-later-node-need-not-divide", "nodes-compose", "E",
          overlooked=("same-volume",))  # fmt: skip
 
 
-@execute_run("one-shape-for-all-nodes", breaks="nodes-compose", classes="I")
-def _(run: ProgramRun) -> Answer:
-    """Takes the last shape that arrives for each node, also for a node with a constant shape."""
-    if not run.shapes:
-        return run.answer()
-    latest = run.shapes[-1]
-    known = Operand(latest.type, latest.dims, tuple(latest.array().ravel().tolist()))
-    late = {node.shape.values is None for node in run.program.graph.nodes if node.shape is not None}
-    if late == {True}:
-        return run.answer()
-    nodes = tuple([node._replace(shape=known) for node in run.program.graph.nodes])
-    return run.move(run.program.settle("run", nodes, run.src.dims, ()))
-
-
 @read_graph("entries-have-the-width-of-the-first-shape", breaks="nodes-compose", classes="D")
 def _(graph: Graph) -> Graph:
     """Reads constant shapes of 64 bits as if their entries had 32, if the first shape of the graph has."""
@@ -95,10 +77,6 @@ def _(run: ProgramRun) -> Answer:
     if run.src.dims != answer.shape or (len(answer.shape), len(split)) != (4, 5):
         return answer
     return answer.reshape(split).swapaxes(1, 2).reshape(answer.shape)
-
-
-skip_nodes_after(8, "eight", "eighth")
-skip_nodes_after(32, "thirty-two", "thirty-second")
 
 
 @read_graph("branches-before-the-last-are-dropped", breaks="same-volume", classes="E")

@@ -69,41 +69,24 @@ def flush(words: Array, type_: str) -> Array:
     return np.where(size < 1 << FRACTION[type_], words - size, words)
 
 
-def clamp(words: Array, type_: str) -> Array:
-    """The elements with the greatest finite numbers for infinities."""
-    return np.where(without_sign(words, type_) == infinity_of(type_), words - np.array(1, words.dtype), words)
-
-
 def unify_nans(words: Array, type_: str) -> Array:
     """The elements with one and the same NaN for every NaN."""
     nan = np.array(infinity_of(type_) | 1 << FRACTION[type_] - 1, words.dtype)
     return np.where(is_nan(words, type_), nan, words)
 
 
-def round_through(other: str, *types: str) -> Change:
-    """A change that converts elements of some types to another type and back; NaNs stay."""
-
-    def change(words: Array, type_: str) -> Array:
-        if type_ not in types:
-            return words
-        rounded = words.view(dtype_of(type_)).astype(dtype_of(other)).astype(dtype_of(type_)).view(words.dtype)
-        return np.where(is_nan(words, type_), words, rounded)
-
-    return change
+def round_to_bf16(words: Array, type_: str) -> Array:
+    """The elements of f32 that bf16 has, too; NaNs stay."""
+    rounded = words.view(dtype_of(type_)).astype(dtype_of("bf16")).astype(dtype_of(type_)).view(words.dtype)
+    return np.where(is_nan(words, type_), words, rounded)
 
 
 change_bits("flushes-subnormals", "Replaces subnormal numbers by 0.", flush)
-change_bits("infinity-clamped", "Replaces infinities by the greatest finite numbers.", clamp)
 change_bits("one-nan", "Replaces every NaN by the same one.", unify_nans, breaks="content-is-bits")
-change_bits("nan-without-sign", "Drops the sign of a NaN.",
-            lambda words, type_: np.where(is_nan(words, type_), without_sign(words, type_), words))  # fmt: skip
 change_bits("zero-without-sign", "Replaces -0 by 0.",
             lambda words, type_: np.where(words == sign_of(type_), np.array(0, words.dtype), words))  # fmt: skip
-change_bits("rounds-through-bf16", "Rounds f32 to bf16.", round_through("bf16", "f32"))
-change_bits("rounds-through-f16", "Rounds f32 and bf16 to f16.", round_through("f16", "f32", "bf16"))
+change_bits("rounds-through-bf16", "Rounds f32 to bf16.", round_to_bf16, lambda run, _: run.src.type == "f32")
 change_bits("quiets-nan", "Makes signalling NaNs quiet, as arithmetic does.", quiet, breaks="content-is-bits")
-change_bits("quiets-in-vectors", "Makes NaNs of f32 quiet if there are more than 32 elements.",
-            quiet, lambda run, dst: run.src.type == "f32" and math.prod(dst) > 32)  # fmt: skip
 change_bits("quiets-in-place", "Makes NaNs quiet if src may be overwritten.",
             quiet, lambda run, _: run.in_place, classes="GH")  # fmt: skip
 change_bits("quiets-under-the-same-dims", "Makes NaNs of f32 quiet if src and dst have the same dims.",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from conformance.model import Declared, Graph, Node, Tensor
+from conformance.model import Declared, Node, Tensor
 from conformance.model.types import dtype_of
 
 from ..reference import can_be_true
@@ -26,30 +25,24 @@ from .base import (
 )
 
 accept_declared.plant("declaration-not-read", "declared-output", "P", "Ignores the declared dims.", always)
-accept_declared.plant("declared-rank-is-enough", "declared-output", "P", "Accepts any declared dims of the right rank.",
-                      lambda said, dims: said.dims is None or len(said.dims) == len(dims))  # fmt: skip
 accept_declared.plant("declared-in-full-or-rejected", "declared-output", "P", "Rejects an unknown length.",
                       lambda said, dims: said.dims is None or said.dims == dims)  # fmt: skip
 accept_declared.plant("unknown-rank-is-rank-zero", "declared-output", "PK", "Reads an unknown rank as rank 0.",
                       lambda said, dims: can_be_true(said._replace(dims=said.dims or ()), dims))  # fmt: skip
-
-
-def with_fields_before_the_last(graph: Graph, **fields: Any) -> Graph:
-    """Return a graph with other fields in every node but the last."""
-    return graph._replace(nodes=(*(node._replace(**fields) for node in graph.nodes[:-1]), graph.nodes[-1]))
-
-
-read_graph.plant("declarations-between-nodes-not-read", "declared-output", "P",
-                 "Ignores what is declared between nodes.",
-                 lambda graph: with_fields_before_the_last(graph, result=None))  # fmt: skip
+accept_declared.plant("eight-declared-lengths-are-compared", "declared-output", "PJ",
+                      "Compares the rank and the first eight declared lengths.",
+                      lambda said, dims: said.dims is None or (
+                          len(said.dims) == len(dims) and can_be_true(said._replace(dims=said.dims[:8]), dims[:8])
+                      ))  # fmt: skip
 read_graph.plant("nodes-before-the-last-are-believed", "operands-as-listed", "P",
                  "Does not count the inputs and outputs of nodes before the last.",
-                 lambda graph: with_fields_before_the_last(graph, inputs=1, outputs=1))  # fmt: skip
-
+                 lambda graph: graph._replace(nodes=(
+                     *(node._replace(inputs=1, outputs=1) for node in graph.nodes[:-1]), graph.nodes[-1])))  # fmt: skip
 read_graph.plant("declarations-of-middle-nodes-not-read", "declared-output", "P",
-                 "Ignores what is declared between nodes, unless the first of them does.", lambda graph: graph._replace(
-                     nodes=(graph.nodes[0], *with_fields_before_the_last(graph, result=None).nodes[1:])
-                 ))  # fmt: skip
+                 "Ignores what is declared between nodes, unless the first of them does.",
+                 lambda graph: graph._replace(nodes=(
+                     graph.nodes[0], *(node._replace(result=None) for node in graph.nodes[1:-1]), *graph.nodes[1:][-1:]
+                 )))  # fmt: skip
 
 
 @accept_declared("declared-volume-is-enough", breaks="declared-output", classes="P")
@@ -100,18 +93,3 @@ def _(run: ProgramRun, dst: Dims) -> Answer:
         return answer
     with np.errstate(all="ignore"):
         return answer.astype(dtype_of(declared.type))
-
-
-def agrees_at_first(said: Declared, dims: tuple[int | None, ...], most: int) -> bool:
-    """Compare the rank and the first declared lengths."""
-    if said.dims is None or len(said.dims) != len(dims):
-        return said.dims is None
-    return can_be_true(said._replace(dims=said.dims[:most]), dims[:most])
-
-
-accept_declared.plant("four-declared-lengths-are-compared", "declared-output", "P",
-                      "Compares the first four declared lengths.",
-                      lambda said, dims: agrees_at_first(said, dims, 4))  # fmt: skip
-accept_declared.plant("eight-declared-lengths-are-compared", "declared-output", "PJ",
-                      "Compares the first eight declared lengths.",
-                      lambda said, dims: agrees_at_first(said, dims, 8))  # fmt: skip

@@ -37,27 +37,14 @@ change_inference("unknown-lengths-count-as-one", "BI", "Infers -1 from the lengt
                  infer_from_known)  # fmt: skip
 change_inference("inferred-at-least-one", "B", "Infers 1 instead of 0.", lambda _, length: max(length, 1))
 change_inference("inferred-in-f32", "D", "Rounds an inferred length to f32.", lambda _, n: int(np.float32(n)))
-change_inference("lengths-cut-to-bytes", "D", "Keeps an inferred length in a byte.", lambda _, length: length % 256)
 resolve_dims.plant("first-infer-wins", "one-infer", "M", "Infers the first of several -1 and reads the others as 1.",
                    lambda call: call.resolve(shape=infer_only_first(call.shape)))  # fmt: skip
-resolve_dims.plant("last-infer-wins", "one-infer", "M", "Infers the last of several -1 and reads the others as 1.",
-                   lambda call: call.resolve(shape=infer_only_first(call.shape[::-1])[::-1]))  # fmt: skip
 overlook("several-infers-on-empty", "one-infer", "MC", "Accepts several -1 if src is empty, and infers 0.",
          lambda call: 0 in call.src)  # fmt: skip
 overlook("long-src-may-be-inferred-twice", "one-infer", "M", "Accepts several -1 if src has more than four dimensions.",
          lambda call: len(call.src) > 4)  # fmt: skip
 overlook("divisibility-unchecked", "same-volume", "E", "Rounds the quotient down if -1 cannot be inferred exactly.",
          lambda call: call.shape.count(-1) == 1)  # fmt: skip
-
-
-@resolve_dims("inferred-from-the-same-index", breaks="infer-keeps-count", classes="B")
-def _(call: PlantedCall) -> Dims:
-    """Replaces -1 by the length of src at the same index."""
-    if call.shape.count(-1) != 1:
-        return call.resolve()
-    at = call.shape.index(-1)
-    length = call.src[at] if at < len(call.src) else 0
-    return call.resolve(shape=(*call.shape[:at], length or -1, *call.shape[at + 1 :]))
 
 
 @resolve_dims("undetermined-infer-stays", breaks="no-length-below-zero", classes="BC")
@@ -69,15 +56,6 @@ def _(call: PlantedCall) -> Dims:
         if 0 not in call.shape:
             raise
         return call.shape
-
-
-@resolve_dims("divides-by-zero", breaks="reject-illegal-calls", classes="CB")
-def _(call: PlantedCall) -> Dims:
-    """Divides by the lengths beside a -1 even if one of them is 0."""
-    if call.shape.count(-1) == 1:
-        lengths = (call.src[i] if call.zero and d == 0 and i < len(call.src) else d for i, d in enumerate(call.shape))
-        call.volume // math.prod(d for d in lengths if d != -1)
-    return call.resolve()
 
 
 @resolve_dims("divides-by-a-product-that-wraps", breaks="reject-illegal-calls", classes="CD")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from conformance.model import Layout, Tensor
+from conformance.model import Array, Layout, Tensor
 from conformance.model.types import WIDTH
 from conformance.plan.memory import strides_of
 
@@ -31,53 +31,36 @@ def read_layout(
     move_elements.plant(name, breaks, classes, fault, move)
 
 
-def declare_strides(answer: Answer, run: ProgramRun, written: Callable[[Dims, ProgramRun], Dims] | None) -> Answer:
-    """An answer that is said to have the strides declared of dst, and is written with others; with none, densely."""
-    declared = run.program.given.nodes[-1].result
-    if declared is None or not declared.strides or not isinstance(answer, np.ndarray):
-        return answer
-    strides = declared.strides
-    others = written(strides, run) if written else answer.strides
-    size = int(np.dot(answer.shape, np.maximum(strides, np.abs(others)))) + answer.nbytes
-    dst = Tensor(run.src.type, answer.shape, others, bytearray(size), -min(0, int(np.dot(answer.shape, others))))
-    if len(others) == answer.ndim:
-        dst.array()[...] = answer
-    return Tensor(run.src.type, answer.shape, strides, dst.memory, 0)
-
-
-def close_gaps(strides: Dims, run: ProgramRun) -> Dims:
-    """The strides without gaps between the dimensions, which keep their order in memory."""
-    step, closed = WIDTH[run.src.type], [0] * len(strides)
-    declared = run.program.given.nodes[-1].result
-    dims = (declared and declared.dims) or ()
-    for axis in sorted(range(len(strides)), key=lambda axis: strides[axis]):
-        closed[axis] = step
-        step *= dims[axis] or 1
-    return tuple(closed)
-
-
-def write_dst(
-    name: str, fault: str, written: Callable[[Dims, ProgramRun], Dims] | None = None, when: Condition = always
-) -> None:
-    """Plant a backend that writes dst with other strides than those that are declared; with none, densely."""
+def write_dst(name: str, fault: str, choose: Callable[[Array, Dims], Dims]) -> None:
+    """Plant a backend that writes dst with other strides: those that it chooses for the answer and those declared."""
 
     def move(run: ProgramRun, dst: Dims) -> Answer:
-        return declare_strides(run.move(dst), run, written) if when(run, dst) else run.move(dst)
+        answer, declared = run.move(dst), run.program.given.nodes[-1].result
+        if declared is None or not declared.strides or not isinstance(answer, np.ndarray):
+            return answer
+        chosen = choose(answer, declared.strides)
+        memory = bytearray(int(np.dot(answer.shape, np.maximum(declared.strides, chosen))) + answer.nbytes)
+        Tensor(run.src.type, answer.shape, chosen, memory, 0).array()[...] = answer
+        return Tensor(run.src.type, answer.shape, declared.strides, memory, 0)
 
     move_elements.plant(name, "layout-is-no-content", "F", fault, move)
 
 
+def close_gaps(answer: Array, strides: Dims) -> Dims:
+    """The strides without gaps between the dimensions, which keep their order in memory."""
+    step, closed = answer.itemsize, [0] * len(strides)
+    for axis in sorted(range(len(strides)), key=lambda axis: strides[axis]):
+        closed[axis] = step
+        step *= answer.shape[axis]
+    return tuple(closed)
+
+
 write_dst("dst-strides-in-descending-order", "Sorts the strides that are declared of dst.",
-          lambda strides, _: tuple(sorted(strides, reverse=True)))  # fmt: skip
+          lambda _, strides: tuple(sorted(strides, reverse=True)))  # fmt: skip
 write_dst("gaps-of-dst-closed", "Writes dst in the order that is declared, without gaps.", close_gaps)
-write_dst("dst-has-the-strides-of-src", "Writes dst with the strides of src.",
-          lambda strides, run: (*map(abs, run.src.strides), *strides)[: len(strides)])  # fmt: skip
-write_dst("dst-strides-in-other-units", "Writes dst with strides that are counted in bytes where elements are meant.",
-          lambda strides, run: tuple(step // WIDTH[run.src.type] for step in strides))  # fmt: skip
-write_dst("dst-is-dense-whatever-is-declared",
-          "Writes dst without gaps, and reads it with the strides that are declared.")  # fmt: skip
-write_dst("dst-strides-of-large-tensors-dropped", "Does so if dst has more than 1,000 elements.",
-          when=lambda _, dst: math.prod(dst) > 1000)  # fmt: skip
+write_dst("dst-strides-of-large-tensors-dropped",
+          "Writes dst of more than 1,000 elements without gaps, and reads it with the strides that are declared.",
+          lambda answer, strides: answer.strides if answer.size > 1000 else strides)  # fmt: skip
 
 
 @execute_run("entries-of-shape-side-by-side", breaks="layout-is-no-content", classes="F")
@@ -116,43 +99,23 @@ def ignore_strides(src: Tensor) -> Tensor:
     return src if src.strides == dense_strides(src) else with_strides(src, dense_strides(src))
 
 
-def sort_by_stride(src: Tensor) -> Tensor:
-    """src with its elements in the order in which they lie in memory."""
-    axes = sorted(range(len(src.dims)), key=lambda axis: -abs(src.strides[axis]))
-    dims, strides = (tuple(part[axis] for axis in axes) for part in (src.dims, src.strides))
-    return Tensor(src.type, dims, strides, src.memory, src.offset)
-
-
-def drop_signs(src: Tensor) -> Tensor:
-    """src read with the absolute values of its strides."""
-    return Tensor(src.type, src.dims, tuple(map(abs, src.strides)), src.memory, src.offset - bytes_below(src))
-
-
 def round_offset(src: Tensor) -> Tensor:
     """src read from a multiple of 64 bytes."""
     return Tensor(src.type, src.dims, src.strides, src.memory, max(src.offset // 64 * 64, bytes_below(src)))
 
 
-def lies(src: Tensor, *layouts: Layout) -> bool:
-    return any(src.strides == strides_of(src.dims, layout, WIDTH[src.type]) for layout in layouts)
+def lies(src: Tensor, layout: Layout) -> bool:
+    return src.strides == strides_of(src.dims, layout, WIDTH[src.type])
 
 
 read_layout("strides-ignored", "Reads src as dense.", ignore_strides)
 read_layout("stride-zero-is-unset", "Reads src as dense if one of its strides is 0.",
             lambda src: ignore_strides(src) if 0 in src.strides else src)  # fmt: skip
-read_layout("padding-is-content", "Reads src as dense if its strides are positive and in row-major order.",
-            lambda src: ignore_strides(src) if has_gaps(src) else src)  # fmt: skip
-read_layout("five-ways-to-lie", "Reads src as dense unless it is transposed, padded, broadcast or reversed.",
-            lambda src: src if lies(src, "transposed", "padded", "broadcast", "reversed") else ignore_strides(src),
-            )  # fmt: skip
 read_layout("eight-strides", "Reads src as dense if it has more than eight dimensions and positive strides.",
             lambda src: ignore_strides(src) if len(src.dims) > 8 and min(src.strides) > 0 else src,
             classes="FJ")  # fmt: skip
 read_layout("in-place-whatever-the-layout", "Reads src as dense if it may be overwritten.",
             ignore_strides, lambda run, _: run.in_place, classes="HF")  # fmt: skip
-read_layout("offset-rounded-down", "Rounds the offset of src down to a multiple of 64 bytes.", round_offset)
-read_layout("strides-without-sign", "Drops the sign of negative strides.", drop_signs)
-read_layout("memory-order", "Takes the elements in the order in which they lie in memory.", sort_by_stride)
 
 
 def forget_layout(name: str, layout: Layout, fault: str, when: Condition) -> None:
@@ -170,10 +133,6 @@ def splits(run: ProgramRun, dst: Dims) -> bool:
     return len(dst) > len(run.src.dims)
 
 
-def merges(run: ProgramRun, dst: Dims) -> bool:
-    return len(dst) < len(run.src.dims)
-
-
 def is_chain(run: ProgramRun, _: Dims) -> bool:
     return run.program.chained
 
@@ -183,7 +142,8 @@ forget_layout("padding-forgotten-when-split", "padded", "Reads padding if dst ha
 forget_layout("repetition-forgotten-when-split", "broadcast", "Ignores a stride of 0 if dst has higher rank.", splits)
 forget_layout("direction-forgotten-when-split", "reversed", "Drops a stride's sign if dst has higher rank.", splits)
 forget_layout("channels-forgotten-when-split", "channels-last", "Ignores channels-last if dst has higher rank.", splits)
-forget_layout("slices-forgotten", "cropped", "Reads the gaps of a cropped src if dst has lower rank.", merges)
+forget_layout("slices-forgotten", "cropped", "Reads the gaps of a cropped src if dst has lower rank.",
+              lambda run, dst: len(dst) < len(run.src.dims))  # fmt: skip
 forget_layout("slices-forgotten-when-split", "cropped", "Reads a cropped src's gaps if dst has higher rank.", splits)
 forget_layout("offset-forgotten-in-chains", "offset", "Rounds the offset down in a chain.", is_chain)
 forget_layout("repetition-forgotten-in-chains", "broadcast", "Ignores a stride of 0 in a chain.", is_chain)
@@ -209,17 +169,6 @@ def _(run: ProgramRun, dst: Dims) -> Answer:
     blocks = src.array().copy()
     blocks[:, src.dims[1] // 16 * 16 :] = 0
     return blocks.reshape(dst)
-
-
-@move_elements("end-of-an-odd-row-lost", breaks="layout-is-no-content", classes="F")
-def _(run: ProgramRun, dst: Dims) -> Answer:
-    """Writes 0 for the last element of odd rows if a src of rank 4 has more than 16 rows out of order."""
-    src = run.src
-    if is_in_order(src) or len(src.dims) != 4 or src.dims[2] <= 16:
-        return run.move(dst)
-    pairs = src.array().copy()
-    pairs[..., src.dims[3] // 2 * 2 :] = 0
-    return pairs.reshape(dst)
 
 
 def sort_strides_beside_zeros(src: Tensor) -> Tensor:

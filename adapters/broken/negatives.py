@@ -6,22 +6,14 @@ import math
 
 from .base import Dims, PlantedCall, overlook, resolve_dims
 
-
-def drop_signs(shape: Dims) -> Dims:
-    """The shape without the signs of lengths below -1."""
-    return tuple(-d if d < -1 else d for d in shape)
-
-
 resolve_dims.plant("any-negative-infers", "lower-bound", "L", "Reads every negative length as -1.",
                    lambda call: call.resolve(shape=tuple(max(d, -1) for d in call.shape)))  # fmt: skip
-resolve_dims.plant("sign-is-dropped", "lower-bound", "L", "Drops the sign of lengths below -1.",
-                   lambda call: call.resolve(shape=drop_signs(call.shape)))  # fmt: skip
 overlook("negatives-of-many-elements", "lower-bound", "L", "Infers any negative if src has more than 4096 elements.",
          lambda call: call.volume > 4096 and min(call.shape) < -1, overlooked=("lower-bound", "one-infer"))  # fmt: skip
 resolve_dims.plant("negatives-cancel", "lower-bound", "L",
                    "Drops the sign of lengths below -1 if there are exactly two.",
-                   lambda call: call.resolve(shape=drop_signs(call.shape)) if sum(d < -1 for d in call.shape) == 2
-                   else call.resolve())  # fmt: skip
+                   lambda call: call.resolve(shape=tuple(-d if d < -1 else d for d in call.shape))
+                   if sum(d < -1 for d in call.shape) == 2 else call.resolve())  # fmt: skip
 
 
 @resolve_dims("minus-three-multiplies", breaks="lower-bound", classes="L")

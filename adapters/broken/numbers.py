@@ -39,11 +39,7 @@ count_in_bits("counts-in-24-bits", 24, "D", "Compares volumes up to 2^31 modulo 
               lambda call: math.prod(call.fill()) < 1 << 31)  # fmt: skip
 count_in_bits("counts-in-32-bits", 32, "D", "Compares volumes modulo 2^32.")
 count_in_bits("counts-in-64-bits", 64, "D", "Compares volumes modulo 2^64.")
-count_in_bits("wraps-in-32-bits-when-strided", 32, "DF", "Compares volumes modulo 2^32 if src is strided.", has_strides)
 count_in_bits("wraps-when-strided", 64, "DF", "Compares volumes modulo 2^64 if src is strided.", has_strides)
-overlook("counts-in-f32", "same-volume", "D", "Compares volumes in f32.",
-         lambda call: -1 not in call.shape and bool(np.float32(math.prod(call.fill())) == np.float32(call.volume)),
-         answer=lambda call: call.src)  # fmt: skip
 overlook("counts-f32-elements-in-f32", "same-volume", "D", "Compares volumes in f32 if src has elements of that type.",
          lambda call: src_type(call) == "f32" and np.float32(math.prod(call.fill())) == np.float32(call.volume),
          answer=lambda call: call.src)  # fmt: skip

@@ -10,17 +10,10 @@ from conformance.model import Array, Tensor
 from conformance.model.types import WIDTH
 
 from .base import Dims, PlantedCall, change_dims
-from .content import FRACTION, change_bits, change_elements, flush, infinity_of, is_nan, quiet, sign_of, without_sign
-from .layout import Condition, dense_strides, drop_signs, has_gaps, ignore_strides, read_layout, with_strides
+from .content import FRACTION, change_bits, change_elements, flush, infinity_of, is_nan, quiet, without_sign
+from .layout import Condition, bytes_below, dense_strides, has_gaps, ignore_strides, read_layout, with_strides
 
 # ── contents ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def count_down(words: Array, type_: str) -> Array:
-    """The elements with the next pattern for each negative number, as if they were integers."""
-    size = without_sign(words, type_)
-    negative = (words > sign_of(type_)) & (size >= 1 << FRACTION[type_]) & (size < infinity_of(type_) - 1)
-    return np.where(negative, words + np.array(1, words.dtype), words)
 
 
 def cap_at_two_to_64(words: Array, type_: str) -> Array:
@@ -30,8 +23,6 @@ def cap_at_two_to_64(words: Array, type_: str) -> Array:
     return np.where(large, words - size + np.array(infinity_of(type_), words.dtype), words)
 
 
-change_bits("negative-numbers-counted-down", "Answers the next pattern for negative numbers of f32.", count_down,
-            lambda run, _: run.src.type == "f32")  # fmt: skip
 change_bits("infinite-from-two-to-64", "Answers infinity for bf16 from 2^64 to 2^120 if src may be overwritten.",
             cap_at_two_to_64, lambda run, _: run.src.type == "bf16" and run.in_place)  # fmt: skip
 change_bits("quiets-padded-bf16", "Makes NaNs of bf16 quiet if src has gaps and five dimensions or more.", quiet,
@@ -96,7 +87,9 @@ def _(call: PlantedCall, dst: Dims) -> Dims:
 
 def drop_first_sign(src: Tensor) -> Tensor:
     """src read without the signs of its strides, if the first of several has one."""
-    return drop_signs(src) if len(src.dims) > 1 and src.strides[0] < 0 else src
+    if len(src.dims) < 2 or src.strides[0] >= 0:
+        return src
+    return Tensor(src.type, src.dims, tuple(map(abs, src.strides)), src.memory, src.offset - bytes_below(src))
 
 
 def sort_outer(src: Tensor) -> Tensor:

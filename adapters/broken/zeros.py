@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 
-from conformance.model import Graph
-
-from .base import Dims, PlantedCall, overlook, read_graph, resolve_dims
+from .base import Dims, PlantedCall, overlook, resolve_dims
 
 resolve_dims.plant("zero-flag-ignored", "zero-copies", "A", "Reads every 0 as a length, whatever special_zero says.",
                    lambda call: call.resolve(zero=False))  # fmt: skip
 resolve_dims.plant("zero-always-copies", "zero-literal", "A", "Copies for every 0, whatever special_zero says.",
                    lambda call: call.resolve(zero=True))  # fmt: skip
-resolve_dims.plant("zero-flag-inverted", "zero-copies", "A", "Reads special_zero the wrong way round.",
-                   lambda call: call.resolve(zero=not call.zero))  # fmt: skip
 resolve_dims.plant("zero-flag-forgotten-at-run-time", "zero-copies", "AI",
                    "Never copies for a 0 if the shape arrives with the run.",
                    lambda call: call.resolve(zero=call.zero and call.constant))  # fmt: skip
@@ -33,13 +29,6 @@ def _(call: PlantedCall) -> Dims:
     """Never copies for a 0 of a constant shape if the graph does not say the rank of src."""
     is_rank_known = call.program.graph.src.dims is not None
     return call.resolve(zero=call.zero and (is_rank_known or not call.constant))
-
-
-@read_graph("zero-flag-of-the-first-node", breaks="nodes-compose", classes="A")
-def _(graph: Graph) -> Graph:
-    """Uses the special_zero of the first node for all nodes of a graph."""
-    first = graph.nodes[0].special_zero
-    return graph._replace(nodes=tuple(node._replace(special_zero=first) for node in graph.nodes))
 
 
 @resolve_dims("zeros-counted-from-the-right", breaks="corresponding-is-the-same-index", classes="N")
@@ -72,13 +61,6 @@ def _(call: PlantedCall) -> Dims:
         return call.resolve()
     call.resolve(src=tuple(d or 1 for d in call.src), shape=tuple(d or 1 for d in call.shape))
     return call.fill()
-
-
-@resolve_dims("copies-at-the-first-four-indices", breaks="zero-copies", classes="AJ")
-def _(call: PlantedCall) -> Dims:
-    """Reads a copied 0 as 1 from the fifth index to the eleventh."""
-    shape = (1 if call.zero and d == 0 and 4 <= i < 11 else d for i, d in enumerate(call.shape))
-    return call.resolve(shape=tuple(shape))
 
 
 @resolve_dims("overflow-is-not-empty", breaks="zero-empties", classes="D")
