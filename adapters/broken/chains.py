@@ -19,8 +19,6 @@ resolve_dims.plant("later-nodes-may-infer-twice", "nodes-compose", "ME",
                    "Accepts several -1 in every node but the first; the first -1 is inferred and the others are 1.",
                    lambda call: call.resolve(shape=infer_only_first(call.shape)) if call.position else
                    call.resolve())  # fmt: skip
-
-
 resolve_dims.plant("thirty-two-nodes-at-most", "nodes-compose", "J", "Skips every node after the thirty-second.",
                    lambda call: call.resolve() if call.position < 32 else call.src)  # fmt: skip
 

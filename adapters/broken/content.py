@@ -69,12 +69,6 @@ def flush(words: Array, type_: str) -> Array:
     return np.where(size < 1 << FRACTION[type_], words - size, words)
 
 
-def unify_nans(words: Array, type_: str) -> Array:
-    """The elements with one and the same NaN for every NaN."""
-    nan = np.array(infinity_of(type_) | 1 << FRACTION[type_] - 1, words.dtype)
-    return np.where(is_nan(words, type_), nan, words)
-
-
 def round_to_bf16(words: Array, type_: str) -> Array:
     """The elements of f32 that bf16 has, too; NaNs stay."""
     rounded = words.view(dtype_of(type_)).astype(dtype_of("bf16")).astype(dtype_of(type_)).view(words.dtype)
@@ -82,7 +76,6 @@ def round_to_bf16(words: Array, type_: str) -> Array:
 
 
 change_bits("flushes-subnormals", "Replaces subnormal numbers by 0.", flush)
-change_bits("one-nan", "Replaces every NaN by the same one.", unify_nans, breaks="content-is-bits")
 change_bits("zero-without-sign", "Replaces -0 by 0.",
             lambda words, type_: np.where(words == sign_of(type_), np.array(0, words.dtype), words))  # fmt: skip
 change_bits("rounds-through-bf16", "Rounds f32 to bf16.", round_to_bf16, lambda run, _: run.src.type == "f32")

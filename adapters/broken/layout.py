@@ -109,8 +109,6 @@ def lies(src: Tensor, layout: Layout) -> bool:
 
 
 read_layout("strides-ignored", "Reads src as dense.", ignore_strides)
-read_layout("stride-zero-is-unset", "Reads src as dense if one of its strides is 0.",
-            lambda src: ignore_strides(src) if 0 in src.strides else src)  # fmt: skip
 read_layout("eight-strides", "Reads src as dense if it has more than eight dimensions and positive strides.",
             lambda src: ignore_strides(src) if len(src.dims) > 8 and min(src.strides) > 0 else src,
             classes="FJ")  # fmt: skip

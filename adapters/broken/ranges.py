@@ -66,8 +66,6 @@ def swap_first(name: str, src_rank: int, dst_rank: int) -> None:
 
 swap_first("rank-seven-to-three", 7, 3)
 swap_first("rank-five-to-eleven", 5, 11)
-
-
 change_dims.plant("infer-at-the-seventh-of-eight", "infer-keeps-count", "B",
                   "Infers 1 more if -1 is the seventh of eight entries.",
                   lambda call, dst: (*dst[:6], dst[6] + 1, dst[7]) if len(dst) == 8 and call.shape[6] == -1

@@ -74,6 +74,10 @@ def entries_of(shape: Tensor) -> Dims:
     return tuple(shape.array().ravel().tolist())
 
 
+def address_of(shape: Tensor) -> tuple[Dims, int]:
+    return shape.dims, int(np.frombuffer(shape.memory, np.uint8).ctypes.data) + shape.offset
+
+
 def remember(
     name: str, classes: str, fault: str, key: Callable[[Dims, list[Any]], Any],
     read: Callable[[Tensor], Any] = entries_of, entries: int = 64,
@@ -99,10 +103,6 @@ def remember(
     plant(name, "each-call-alone", classes, fault, execute=execute)
 
 
-def address_of(tensor: Tensor) -> int:
-    return int(np.frombuffer(tensor.memory, np.uint8).ctypes.data) + tensor.offset
-
-
 def hash_weakly(dims: Dims) -> int:
     """A hash of 64 bits by shifts and a constant, which spreads small numbers badly."""
     seed = 0
@@ -125,7 +125,7 @@ remember("a-weak-hash-is-the-key", "HI", "Caches dst by a weak hash of the lengt
          lambda src, shapes: [hash_weakly(dims) for dims in (src, *shapes)])  # fmt: skip
 remember("the-address-of-shape-is-the-key", "HI",
          "Caches dst by the addresses of the shapes that arrive; their entries may be others now.",
-         lambda src, shapes: (src, shapes), lambda shape: (shape.dims, address_of(shape)))  # fmt: skip
+         lambda src, shapes: (src, shapes), address_of)  # fmt: skip
 
 
 @execute_run("a-deleted-program-takes-the-plan-along", breaks="each-call-alone", classes="HI")
@@ -156,11 +156,10 @@ def settle_on_dims(name: str, times: int, fault: str, when: Callable[[ProgramRun
 
 
 settle_on_dims("specialised-for-a-volume", 40,
-               "Answers the dims that it has answered forty times in a row to every src of that volume, if shape is "
-               "constant.",
+               "Goes on with the dims of forty answers in a row for every src of their volume, if shape is constant.",
                lambda run, dst: not run.shapes and math.prod(dst) == math.prod(run.src.dims))  # fmt: skip
 settle_on_dims("constant-after-a-thousand-calls", 1000,
-               "Always answers the dims that it has answered in a thousand calls on end.", always)  # fmt: skip
+               "Goes on with the dims of a thousand answers in a row.", always)  # fmt: skip
 
 
 @execute_run("constant-after-three-calls", breaks="each-call-alone", classes="I")

@@ -34,7 +34,7 @@ from ..processes import wait
 
 BROKEN = broken_backends()
 FOUND_SOONER = ("accepts-everything", "zero-flag-ignored", "answers-from-memory", "counts-in-64-bits",
-        "strides-ignored", "one-nan", "lengths-in-16-bits", "declaration-not-read")  # fmt: skip
+        "strides-ignored", "quiets-nan", "lengths-in-16-bits", "declaration-not-read")  # fmt: skip
 """Planted backends that a hunt finds within 3000 examples."""
 
 

@@ -34,7 +34,7 @@ OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "may-a-source-be-empty": ("rejects empty tensors without a literal 0",),
     "corresponding-is-not-defined": ("zeros-counted-from-the-right", "zeros-taken-in-turn"),
     "element-order-is-unsaid": ("column-major",),
-    "same-content-has-no-measure": ("one-nan", "quiets-nan", "zero-without-sign"),
+    "same-content-has-no-measure": ("quiets-nan", "zero-without-sign"),
     "strided-sources-are-unsaid": ("strides-ignored",),
     "in-place-is-or-can-be": ("leave-to-overwrite-for-ever",),
     "source-after-the-call-is-unsaid": ("src-is-scratch",),
@@ -54,7 +54,7 @@ OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "strides-of-dst-are-unsaid": ("rejects declared strides",),
 }  # fmt: skip
 """Backends that follow another reading of a finding."""
-OF_TYPES = ("one-nan", "quiets-nan", "bf16-answered-as-f32", "casts-to-the-declared-type", "rejects bf16")
+OF_TYPES = ("quiets-nan", "bf16-answered-as-f32", "casts-to-the-declared-type", "rejects bf16")
 """Those that do something else with bf16."""
 OF_SEQUENCES = (*OTHERWISE["earlier-calls-are-unsaid"], "leave-to-overwrite-for-ever", "src-is-scratch")
 """Those for which earlier calls matter. The others are not tried on long sequences."""
