@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple
 from ..draw.challenge import challenge, is_fresh
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
-from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, WAIVED, Claims, Result, Word
-from ..model.verdicts import Severity
+from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAIVED, Claims, Result, Word
+from ..model.verdicts import SEVERITIES, Severity
 from ..plan.rows import Plan, drawn_number
 from ..runner.repeat import answer
 from ..system.groups import group_pairs
-from ..verdict.blame import worst_severity
+from ..verdict.blame import Blamed, worst_severity
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.drawn_calls import find_comparable
 from ..verdict.sentences import describe_failures
@@ -25,10 +25,10 @@ from .summary import DocumentState, describe_documents
 
 Direction = Literal["worse", "better", "set aside", "other"]
 DIRECTIONS: Mapping[Direction, str] = {
-    "worse": "what was right or unspecified is now wrong, or is no longer shown",
+    "worse": "what did not fail now fails, is waived, or is no longer shown; or a failure has a worse severity",
     "better": "what was wrong or not shown is now right",
     "set aside": "a failure that no longer counts: waived, not claimed or not run; it is not mended",
-    "other": "another or a first answer to an unspecified call, or tests that only one run has",
+    "other": "another or a first answer to an unspecified call, a failure that is no worse, or tests of only one run",
 }
 Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "flaky"]
 CAUSES: Mapping[Cause, str] = {
@@ -43,10 +43,8 @@ CAUSES: Mapping[Cause, str] = {
 }
 _NOT_FAILED = "did not fail"
 """The word for a drawn row that the evidence does not hold: it passed, or is observed."""
-_RANK: Mapping[str, int] = {
-    PASS: 0, OBSERVED: 0, _NOT_FAILED: 0, WAIVED: 1, NOT_CLAIMED: 2, NOT_RUN: 2, FAIL: 3, ERROR: 4,
-}  # fmt: skip
 _WORDS: tuple[Word, ...] = ("conforms", "not claimed", "nothing shown", "incomplete", "does not conform")
+_GOOD = (*RIGHT, _NOT_FAILED)
 _IDLE = (NOT_RUN, NOT_CLAIMED)
 
 
@@ -170,6 +168,8 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     rules = {row.id: row.case.rule for each in [*filter(None, plans)] or [plan] for row in each.rows}
     comparable = find_comparable(plan, old, new)
     not_compared = {row for row in (*now, *was) if drawn_number(row) and row not in comparable}
+    concluded = compared = _conclude(old, new, plan)
+    blames = [each.blames for each in concluded] if concluded else [{}, {}]
     changes: list[Change] = []
     tests = 0
     for row in dict.fromkeys((*now, *was)):
@@ -182,12 +182,11 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
             both = was.get(row, held), now.get(row, held)
             tests += sum(any(each.verdicts.get(document) != NOT_CLAIMED for each in both) for document in held.verdicts)
         if row in was and row in now:
-            changes += _changes(rule, was[row], now[row], pinned, plan)
+            changes += _changes(rule, was[row], now[row], pinned, plan, [each.get(row, {}) for each in blames])
         elif row in comparable:
             changes += _changes_of_drawn(rule, held, row in now, pinned)
         else:
             changes.append(_make_lone(rule, held, row in now))
-    concluded = compared = _conclude(old, new, plan)
     if concluded and (not_compared or asked_once):
         compared = _conclude_on_common(old, new, plan, not_compared | left_out.keys())
     return Difference(
@@ -342,30 +341,40 @@ def _make_change(
     return Change(held.row, case, rule, documents, way, was, now, was_answer, now_answer, causes)
 
 
-def _changes(rule: str, was: Result, now: Result, pinned: tuple[Pinned, ...], plan: Plan) -> Iterator[Change]:
+def _changes(
+    rule: str, was: Result, now: Result, pinned: tuple[Pinned, ...], plan: Plan, blamed: list[Mapping[str, Blamed]]
+) -> Iterator[Change]:
     """Yield the changes of a row that both runs have: one for all documents that changed in the same way."""
     same = _outcome(was) == _outcome(now)
-    alike: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str, Direction], list[str]] = {}
     for document in dict.fromkeys((*was.verdicts, *now.verdicts)):
         before, after = (each.verdicts.get(document, NOT_RUN) for each in (was, now))
         if before != after or (not same and before not in _IDLE):
-            alike.setdefault((before, after), []).append(document)
-    for (old, new), documents in alike.items():
+            rank, new_rank = map(_rank_severity, (was, now), (each.get(document) for each in blamed))
+            way = "worse" if before == after == FAIL and new_rank < rank else direction(before, after)
+            alike.setdefault((before, after, way), []).append(document)
+    for (old, new, way), documents in alike.items():
         if old == new and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):
             continue  # a message in other words, or a step beside the one that decided
         known = plan.suite.spec.rules.get(rule)
         ruled = known is not None and any(document in known.decided_for for document in documents)
         causes = _causes((old, new), was, now, same, pinned, ruled)
         ends = (old, answer(was)), (new, answer(now))
-        yield _make_change(rule, now, tuple(documents), direction(old, new), ends, causes)
+        yield _make_change(rule, now, tuple(documents), way, ends, causes)
+
+
+def _rank_severity(result: Result, blamed: Blamed | None) -> int:
+    """Return a number for what a failure does, the worst lowest. Without blame only the end of the process is known."""
+    return SEVERITIES.index(blamed.severity) if blamed else int(not result.ends_process)
 
 
 def direction(was: str, now: str) -> Direction:
-    if was in BAD and now in (WAIVED, NOT_CLAIMED, NOT_RUN):
+    if was in BAD and now in (WAIVED, *_IDLE):
         return "set aside"
-    if _RANK[was] == _RANK[now] or (was in _IDLE and now == OBSERVED):
-        return "other"
-    return "worse" if _RANK[now] > _RANK[was] else "better"
+    if now in _GOOD:
+        return "other" if was in _GOOD or (was in _IDLE and now == OBSERVED) else "better"
+    is_same = was == now or {was, now} == {*_IDLE} or (was, now) == (ERROR, FAIL)
+    return "other" if is_same else "worse"
 
 
 def _outcome(result: Result) -> tuple[Any, ...]:

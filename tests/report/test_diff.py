@@ -170,6 +170,19 @@ def test_rows_of_only_one_run_are_neither_better_nor_worse(plan: Plan, tmp_path:
     assert text_of[plan.rows[0].id].now == "no such row"
 
 
+@pytest.mark.parametrize("way", ["worse", "other"])
+def test_a_failure_with_a_worse_severity_is_worse(plan: Plan, tmp_path: Path, way: str) -> None:
+    """A rejection that had become a crash was told as nothing worse."""
+    ends: list[dict[str, Any]] = [{"kind": "rejected", "stage": "run"}, {"kind": "crash"}]
+    old, new = (
+        finish_run(plan, Right(), tmp_path / end["kind"], with_verdict("fail", type=None, dims=None, **end)).evidence
+        for end in (ends if way == "worse" else ends[::-1])
+    )
+    found = difference(old, new, plan)
+    assert {change.direction for change in found.changes} == {way}
+    assert found.worse == (way == "worse")
+
+
 @pytest.mark.parametrize("was", VERDICTS)
 @pytest.mark.parametrize("now", VERDICTS)
 def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict) -> None:
@@ -182,6 +195,10 @@ def test_no_way_to_a_failure_or_from_a_pass_is_better(was: Verdict, now: Verdict
         assert found == "set aside", "a failure that is no longer counted is not mended"
     if was in ("not claimed", "not run") and now == "observed":
         assert found == "other", "a call that nothing settles was not mended"
+    if found == "better":
+        assert now in ("pass", "observed")
+    if (was, now) in {("error", "fail"), ("not claimed", "waived"), ("not run", "waived")}:
+        assert found == ("other" if now == "fail" else "worse")
     assert (found == "better") <= (direction(now, was) in ("worse", "set aside"))
 
 
