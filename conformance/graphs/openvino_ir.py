@@ -61,7 +61,9 @@ class _Reader:
         }
         values = NetworkValues(layers, edges, self._weights)
         for number, layer in layers.items():
-            made = {_tensor_name(layer, port.get("id", ""), prefix): dims_of(port) for port in layer.all("output/port")}
+            rank_zero = () if _is_rank_zero(layer) else None
+            outputs = layer.all("output/port")
+            made = {_tensor_name(layer, port.get("id", ""), prefix): dims_of(port) or rank_zero for port in outputs}
             self.dims |= made
             ports = layer.all("input/port")
             sources = [edges.get((number, port.get("id", ""))) for port in ports]
@@ -103,8 +105,13 @@ class _Reader:
         return ReshapeNode(name, place, None, src_type, dims_of(ports[0]), shape, flag, declared, form, why)
 
 
+def _is_rank_zero(layer: XmlElement) -> bool:
+    """Ask whether a layer says that it makes a tensor of rank 0; its port has no dims, as one of unknown rank."""
+    return layer.get("type") in ("Const", "Parameter") and any(data.get("shape") == "" for data in layer.all("data"))
+
+
 def _check_edge(port: XmlElement, maker: XmlElement, made: str) -> None:
-    """Raise UnreadableModel if the dims at the ends of an edge differ; a port without dims may be of any rank."""
+    """Raise UnreadableModel if the dims at the ends of an edge differ."""
     dims = dims_of(port)
     for each in maker.all("output/port"):
         others = dims_of(each)
@@ -157,8 +164,8 @@ class NetworkValues:
             return self._read(layer, data)
         inputs = layer.all("input/port")
         if kind == "ShapeOf":
-            dims = dims_of(inputs[0]) if inputs else (None,)
-            return Known() if None in dims else Known(np.array(dims, np.int64))
+            dims = dims_of(inputs[0]) if inputs else None
+            return Known() if dims is None or None in dims else Known(np.array(dims, np.int64))
         if kind not in _SAME and kind not in ("Convert", "VariadicSplit", "Broadcast"):
             return Known()
         sources = [self._edges.get((port[0], each.get("id", ""))) for each in inputs]

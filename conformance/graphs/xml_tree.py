@@ -57,10 +57,10 @@ def read_xml(content: bytes) -> XmlElement:
     return cast("XmlElement", builder.close())
 
 
-def dims_of(port: XmlElement) -> Dims:
-    """Return the dims of a port; -1 is a length that is not known."""
+def dims_of(port: XmlElement) -> Dims | None:
+    """Return the dims of a port; -1 is a length that is not known. A port without dims may be of any rank."""
     lengths = [read_whole(dim, (dim.text or "").strip(), -1) for dim in port.all("dim")]
-    return tuple(length if length >= 0 else None for length in lengths)
+    return tuple(length if length >= 0 else None for length in lengths) or None
 
 
 def read_whole(element: XmlElement, text: str, least: int = 0) -> int:

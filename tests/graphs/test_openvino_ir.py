@@ -95,6 +95,17 @@ def test_dims_that_may_be_equal_contradict_nothing(tmp_path: Path, cli: Cli, bat
     assert kinds(cli, 0, str(path)) == ["legal"]
 
 
+def test_a_port_without_dims_is_of_any_rank(tmp_path: Path, cli: Cli) -> None:
+    path = Path(ir(tmp_path, 3, 4, zero="false"))
+    text = path.read_text("utf-8").replace("<dim>1</dim><dim>3</dim><dim>4</dim>", "")
+    path.write_text(text.replace("?,3,4", "..."), encoding="utf-8")
+    assert "inputs: x[…]\n" in cli("check-graph", str(path)).expect(4).out
+    assert kinds(cli, 0, str(path), "--input", "x=2,6") == ["legal"]
+    assert kinds(cli, 1, str(path), "--input", "x=2,3") == ["illegal"]
+    path.write_text(text.replace("?,3,4", ""), encoding="utf-8")
+    assert "f32[] by [3, 4]  illegal: same-volume" in cli("check-graph", str(path)).expect(1).out
+
+
 @pytest.mark.parametrize(("offset", "size"), [(9, 16), (1 << 62, 16), (8, 24)])
 def test_a_shape_that_is_not_in_the_file_is_not_decided(tmp_path: Path, cli: Cli, offset: int, size: int) -> None:
     path = ir(tmp_path, 1, 12, offset=offset, size=size)
