@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"wrote {count_noun(written.number, 'case')} to {cases}; {_describe_left_out(written)}", stream)
     ran = "Nothing was run on a backend."
     if backend is not None:
-        code, why = _run_backend(backend, args.suite, written, code)
+        code, why = _run_backend(backend, args.suite, documents if args.document else (), written, code)
         ran = f"These calls were made on {backend}." if written.number else ran
     if page is not None:
         sections = (_section(file, judge) for file in files)
@@ -129,11 +129,16 @@ def _summarise(files: Sequence[CheckedFile]) -> str:
 
 
 def _describe_left_out(written: Written) -> str:
-    why = "not decided, of a length that --input does not give, too large, or of a type without a width"
+    why = (
+        "not decided, of a length that --input does not give, too large, of a type without a width, or decided by the "
+        "form or by the declared dst"
+    )
     return f"{count_noun(written.left_out, 'call')} left out: {why}"
 
 
-def _run_backend(backend: str, suite: Path | None, written: Written, of_files: int) -> tuple[int, str]:
+def _run_backend(
+    backend: str, suite: Path | None, documents: Iterable[str], written: Written, of_files: int
+) -> tuple[int, str]:
     """Run the calls on a backend and print its verdict; return the exit code of the command and the reason for it."""
     end = of_files, _EXITS[of_files]
     if not written.number:
@@ -141,6 +146,8 @@ def _run_backend(backend: str, suite: Path | None, written: Written, of_files: i
             end = INCOMPLETE, f"nothing was run on {backend}: {_describe_left_out(written)}"
         say(f"exit {end[0]}: {end[1]}")
         return end
+    if written.left_out:
+        say(_describe_left_out(written))
 
     def accept(_: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:
         """Name what is worst: an unreadable file, a wrong answer, what the files show, then calls not made."""
@@ -162,6 +169,7 @@ def _run_backend(backend: str, suite: Path | None, written: Written, of_files: i
     if suite is not None:
         (own / "spec").symlink_to(find_folders(suite).spec.resolve())
     words = [backend, "--suite", str(own), "-k", PREFIX, "--out", str(out), "--drawn-rows", "0"]
+    words += [f"--document={name}" for name in documents]
     run_suite(parser_of("run").parse_args(words), accept)
     return end
 

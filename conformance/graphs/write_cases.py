@@ -24,20 +24,20 @@ class Written(NamedTuple):
     text: str
     number: int
     left_out: int
-    """Calls that no case can hold: of an unknown length, of a type without a width, or too large."""
+    """Calls that no case can hold: not decided, too large, or decided by the form or the declared dst."""
 
 
 def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
     """Return a case for each different call; the contracts of all documents say what is expected."""
     calls: dict[str, str] = {}
-    left_out: set[str] = set()
+    left_out: set[ReshapeNode] = set()
     for node in nodes:
         for variant in node.variants:
             lines = list(_case_lines(variant, judge))
             if lines:
                 calls.setdefault("\n".join(lines), f"{PREFIX}{len(calls) + 1}")
             else:
-                left_out.add(f"{variant.src_type} {variant.src} {variant.shape} {variant.special_zero}")
+                left_out.add(variant._replace(name="", place="", missing=""))
     head = "# Written by `conformance check-graph`.\nextends: bundled\nabout: The reshapes of model files.\ncases:\n"
     text = "".join(f"  - id: {name}\n{lines}\n" for lines, name in calls.items())
     return Written(head + text, len(calls), len(left_out))
@@ -48,12 +48,16 @@ def _case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
     src, shape = known_dims(call.src), known_dims(call.shape)
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:
         return
-    plain = call._replace(operation=None, declared=None, form=None, missing="")
-    decisions = judge.decide_everywhere(plain)
+    plain = call._replace(declared=None, form=None)
+    kinds = [[each.kind for each in judge.decide(node).values()] for node in (call, plain)]
+    if kinds[0] != kinds[1]:
+        return
+    decisions = judge.decide_everywhere(plain := plain._replace(operation=None, missing=""))
     tensors = [src, *(each.dst for each in decisions.values())]
     if max(map(_volume, tensors)) * WIDTH[call.src_type] > MAX_BYTES:
         return
-    rules = [rule for each in decisions.values() for rule in each.rules]
+    illegal_first = sorted(decisions.values(), key=lambda decision: decision.kind != "illegal")
+    rules = [rule for decision in illegal_first for rule in decision.rules]
     yield f"    rule: {rules[0] if rules else judge.rule_of_entries(plain)}"
     yield f"    src: {call.src_type}{list(src)}"
     yield f"    shape: {list(shape)}"

@@ -57,7 +57,29 @@ def test_calls_that_no_case_can_hold_are_counted(tmp_path: Path, cli: Cli) -> No
     path = dump(tmp_path, large)
     said = cli("check-graph", path, "--cases", str(tmp_path / "cases.yaml")).expect(0).out
     assert "wrote 0 cases" in said
-    assert "1 call left out: not decided, of a length that --input does not give, too large, or" in said
+    assert "1 call left out: not decided, of a length that --input does not give, too large, " in said
+
+
+@pytest.mark.usefixtures("beside_few")
+def test_a_call_that_its_declared_dst_decides_is_no_case(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The case had no declared dst, and so was a legal call of an illegal node."""
+    monkeypatch.chdir(tmp_path)
+    other = static(tensor(2, 2, 3), [6], tensor(3, 6))
+    path = dump(tmp_path, static(tensor(0, 2, 3), [3, 2], tensor(1, 2, 3)), other)
+    cli("check-graph", path, "--cases", str(tmp_path / "cases.yaml")).expect(1, out="wrote 1 case to")
+    cli("check-graph", path, "--run", "reference").expect(1, out="1 call left out: ")
+
+
+@pytest.mark.usefixtures("beside_few")
+def test_a_case_cites_a_rule_that_forbids_the_call(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was filed under the silent rule of another document, so that the suite refused its own file."""
+    monkeypatch.chdir(tmp_path)
+    path = dump(tmp_path, static(tensor(0, 0, 3), [0, -1], tensor(1, 0, 3)))
+    cli("check-graph", path, "--run", "reference").expect(1)
+    said = cli("check-graph", path, "--document", "static-oneapi", "--run", "reference").expect(0).out
+    assert "static-graph-v0.9" not in said
 
 
 @pytest.mark.usefixtures("beside_few")
