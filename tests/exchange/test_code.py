@@ -4,11 +4,13 @@ import importlib.util
 import itertools
 import random
 import re
+import runpy
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conformance.exchange.code.write import NAMES, write_code
@@ -158,6 +160,28 @@ def small() -> Iterator[Called]:
 def test_the_code_means_what_the_contracts_mean(tmp_path: Path, language: str, number: int, step: int) -> None:
     made = [*drawn(number, number), *itertools.islice(small(), 0, None, step)]
     assert answers(tmp_path, language, made) == wanted(language, made)
+
+
+def test_python_code_takes_integers_of_numpy_and_no_text_as_flag(tmp_path: Path) -> None:
+    """Products of NumPy's integers wrap, and this illegal call was called legal."""
+    file, text = write_code(SPEC, "python")
+    (tmp_path / file).write_text(text, "utf-8")
+    infer = runpy.run_path(str(tmp_path / file))["infer_shape"]
+    assert infer("static-oneapi", np.array([3, 4]), np.array([0, -1]), np.bool_(True)) == (3, 4)
+    with pytest.raises(ValueError, match="same-volume: "):
+        infer("static-oneapi", np.array([2**32, 2**32]), np.array([0]), False)
+    with pytest.raises(ValueError, match="special_zero 'false' is neither true nor false"):
+        infer("static-oneapi", (3, 4), (12,), "false")
+    with pytest.raises(TypeError):
+        infer("static-oneapi", (3.0, 4), (12,), False)
+
+
+def test_javascript_code_takes_no_text_as_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main, program, commands = PROGRAMS["javascript"]
+    monkeypatch.setitem(PROGRAMS, "javascript", (main, program.replace('flag === "1"', "flag"), commands))
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        answers(tmp_path, "javascript", [("static-oneapi", False, (3, 4), (12,))])
+    assert "special_zero 0 is neither true nor false" in raised.value.stderr
 
 
 MISTAKES = {
