@@ -276,7 +276,7 @@ def _text(name: str, lengths: Any) -> str:
         raise Usage(f"{name} is {str(lengths)[:60]}, which has no order; write a list")
     entries = list(lengths)
     for each in entries:
-        if np.ndim(each) or len(str(each).replace(",", " ").split()) != 1:
+        if np.ndim(each) or len(read_named_lengths(name, str(each))) != 1:
             raise Usage(f"{name} holds {str(each)[:60]!r}, and a length is one number")
     return ",".join(map(str, entries))
 

@@ -66,6 +66,7 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
     (conformance.meaning, {"src": (6,), "shape": [[2, 3]]}, "shape holds '[2, 3]', and a length is one number"),
     (conformance.meaning, {"src": (6,), "shape": np.array([[2, 3]])}, "shape holds '[2 3]', and a length is one"),
     (conformance.meaning, {"src": ("n,m",), "shape": 6}, "src holds 'n,m', and a length is one number"),
+    (conformance.meaning, {"src": ("3x2",), "shape": (6,)}, "src holds '3x2', and a length is one number"),
     (
         conformance.check,
         {"answer": np.ma.masked_equal(X, 1), "src": X, "shape": (2, 3)},

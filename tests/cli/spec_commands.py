@@ -75,7 +75,7 @@ MISTYPED |= {
         "9" * 5000: "does not fit 64 bits", str(2**63): "does not fit 64 bits", ",".join(["1"] * 1001): "at most 1000",
         "3²": "not a whole number", "٣": "not a whole number", "None": "not a whole number",
         "3\x00": "not a whole number",
-        "f33[3]": "unknown type", "((3))": "not a whole number", "?": "not a whole number", "x": "an entry is empty",
+        "f33[3]": "unknown type", "((3))": "not a whole number", "?": "not a whole number",
     }.items()
 }  # fmt: skip
 MISTYPED |= {

@@ -6,6 +6,7 @@ from itertools import combinations, islice, pairwise
 
 import pytest
 
+import conformance
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 
 from ..builders import DOCUMENTS, Cli
@@ -67,6 +68,15 @@ def test_meaning_takes_a_leading_minus(cli: Cli, words: list[str]) -> None:
     data = answer(cli, "meaning", "--src", "3,4", *words, "--special-zero", "false")
     assert data["call"]["shape"] == [-1, 2]
     assert data["meanings"]["static-oneapi"]["dst"] == [6, 2]
+
+
+@pytest.mark.parametrize("name", ["x", "X", "x2"])
+def test_a_name_with_an_x_is_one_length(cli: Cli, name: str) -> None:
+    assert answer(cli, "meaning", "--src", name, "--shape", f"[{name}]", "--special-zero", "no")["call"]["src"] == [
+        name
+    ]
+    (found,) = conformance.meaning((name, 2), (2, name), document="static-oneapi").values()
+    assert (found.kind, found.dst) == ("legal", (2, name))
 
 
 @pytest.mark.parametrize("typed", ["", "()", "[]", " ", "( )", "''"])
