@@ -25,10 +25,10 @@ from .cli.run import RunFolder, conclude, request_of, write_reports
 from .cli.run_summary import data_of
 from .cli.typed_values import read_boolean, read_entries, read_named_lengths, read_src_lengths
 from .meaning.contract import Contract, contracts
-from .model import BAD, Call, Malformed, Outcome, Spec
+from .model import BAD, Call, Malformed, Outcome, Rejected, Spec
 from .model.types import WIDTH, name_of
 from .plan.memory import TensorSpec
-from .run.call import message_text
+from .run.call import ARRAYS, error_outcome, message_text
 from .run.judge import judge
 from .runner.run_suite import run_suite
 from .system.text import format_call
@@ -121,12 +121,19 @@ def check(
         is_error = isinstance(answer, BaseException) and not isinstance(answer, Exception)
         if is_error or isinstance(answer, AttributeError | NameError):
             raise Usage(f"the answer is {answer!r:.60}, by which no library rejects a call")
+        if type(answer) in (TypeError, AssertionError):
+            how = "if your library rejects the call by it, give conformance.Rejected('run', str(error))"
+            raise Usage(f"the answer is {answer!r:.60}, by which bugs speak too; {how}")
+        if isinstance(answer, ARRAYS) and answer.dtype.byteorder == ">":
+            raise Usage(f"the answer is a big-endian array of {answer.dtype}; give it in little-endian byte order")
         spec, compiled = _contracts()
         call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag(special_zero))
         documents = _documents(spec, document)
     if answer is None:
         raise WrongAnswer(format_call(*call[:3]), dict.fromkeys(documents, "the answer is None; is a return missing?"))
-    if isinstance(answer, BaseException):
+    if isinstance(answer, MemoryError | Rejected):
+        outcome = error_outcome(answer)
+    elif isinstance(answer, BaseException):
         outcome = Outcome("rejected", stage="run", message=message_text(str(answer)))
     else:
         array = _array(answer)

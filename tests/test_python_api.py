@@ -83,6 +83,9 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
         "give an instance of the exception ValueError",
     ),
     (conformance.check, {"answer": KeyboardInterrupt(), "src": X, "shape": (4,)}, "by which no library rejects"),
+    (conformance.check, {"answer": TypeError("x"), "src": X, "shape": (4,)}, "give conformance.Rejected('run', str("),
+    (conformance.check, {"answer": AssertionError(), "src": X, "shape": (4,)}, "by which bugs speak too"),
+    (conformance.check, {"answer": X.astype(">f4"), "src": X, "shape": (2, 3)}, "a big-endian array of >f4; give it"),
     (conformance.check, {"answer": NameError("x"), "src": X, "shape": (4,)}, "by which no library rejects a call"),
     (conformance.run, {"adapter": type("Cli", (Cli,), {"__module__": Cli.__module__})}, "is another class than"),
     (conformance.run, {"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),
@@ -109,7 +112,9 @@ def test_bad_arguments_are_value_errors(function: Any, arguments: dict[str, Any]
 
 WRONG: list[tuple[Any, Any, tuple[int, ...], str]] = [
     (X.reshape(3, 2), X, (3, 2), ""),
-    (X.reshape(3, 2).astype(">f4"), X, (3, 2), ""),
+    (X.reshape(3, 2), X.astype(">f4"), (3, 2), ""),
+    (conformance.Rejected("run", "no"), X, (7,), ""),
+    (MemoryError("no"), X, (7,), "asked for more memory"),
     (X.astype(ml_dtypes.bfloat16).reshape(6), X.astype(ml_dtypes.bfloat16), (-1,), ""),
     (ValueError("no"), X, (7,), ""),
     (X.T, X, (3, 2), "column-major order: 4 of 6 elements differ"),

@@ -110,12 +110,12 @@ def conclude_call(step: RowStep, answer: Any, error: BaseException | None) -> Ou
     if error is None:
         outcome, error = attempt(partial(_answer_outcome, answer, step.src))
     if outcome is None:
-        outcome = _error_outcome(error)
+        outcome = error_outcome(error)
     faults = _faults(step)
     return outcome._replace(faults=faults) if faults else outcome
 
 
-def _error_outcome(error: BaseException | None) -> Outcome:
+def error_outcome(error: BaseException | None) -> Outcome:
     match error:
         case Rejected():
             return rejection_outcome(error)
