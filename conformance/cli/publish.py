@@ -19,6 +19,7 @@ from ..site.publish import (
     prepare_again,
     publish,
     refuse_foreign_pages,
+    refuse_private_keys,
     write_pages,
 )
 from ..site.register import REGISTER
@@ -54,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     trust = Trust.of_site(site)
     with lock_folder(site, "conformance publish"):
         refuse_foreign_pages(site)
+        refuse_private_keys(site)
         runs = track("reading", args.runs, len(args.runs))
         named = (prepare(results_path(folder), plan, site, trust) for folder in runs)
         new = [*(named if args.runs else prepare_again(site, plan, trust))]

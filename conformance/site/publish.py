@@ -111,6 +111,15 @@ def refuse_foreign_pages(site: Path) -> None:
                     raise InvalidEvidence(f"{path}: is no file of this suite; move it, or name another folder")
 
 
+def refuse_private_keys(site: Path) -> None:
+    """Raise InvalidEvidence if a file is a private key: a site is uploaded whole."""
+    for path in filter(Path.is_file, site.rglob("*")):
+        with open_regular(path) as stream:
+            line = stream.readline(100)
+        if line.startswith(b"-----BEGIN") and b"PRIVATE KEY-----" in line:
+            raise InvalidEvidence(f"{path}: is a private key, and a site is uploaded whole; move the key elsewhere")
+
+
 def publish(publication: Publication) -> None:
     """Write the files of a folder, and remove the results and the certificate that were there before."""
     folder, files = publication.folder, publication.files

@@ -101,7 +101,7 @@ def test_a_later_suite_says_how_many_cases_were_added_since(lab: Lab, cli: Cli) 
     assert "; 1 case was added since; verify it with that suite, or ask for a new run" in said.err
     data = cli(*words, "--json").expect(1).data
     assert (data["good"], data["cases_added"], data["cases_missing"]) == (False, 1, 0)
-    cli("publish", lab.home, "--suite", lab.suite).expect(1)
+    cli("publish", lab.as_site(), "--suite", lab.suite).expect(1)
     (entry,) = json.loads((lab.home / "register.json").read_text())
     assert "1 case was added since" in entry["why"]
 
@@ -117,7 +117,7 @@ def verify(lab: Lab) -> tuple[object, ...]:
 
 
 def test_each_text_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
-    cli("publish", lab.home, "--suite", lab.suite).expect(0)
+    cli("publish", lab.as_site(), "--suite", lab.suite).expect(0)
     words = verify(lab)
     header = read(lab.folder / RESULTS).header
     version, digest = header["suite"]["version"], header["suite"]["digest"]
@@ -205,7 +205,7 @@ def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None
 def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> None:
     shutil.copytree(lab.folder, lab.home / "other")
     (lab.home / "other" / PAGE).write_text("<p>We conform.</p>")
-    said = cli("publish", lab.home, "--suite", lab.suite).expect(1)
+    said = cli("publish", lab.as_site(), "--suite", lab.suite).expect(1)
     entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
     assert entries["certificate"]["level"] == "re-run"
     assert entries["other"].keys() == entries["certificate"].keys()
@@ -224,7 +224,7 @@ def test_a_register_says_why_a_certificate_is_refused(lab: Lab, cli: Cli) -> Non
 )
 def test_a_register_lists_a_certificate_once_under_a_safe_name(lab: Lab, cli: Cli, name: str, why: str) -> None:
     shutil.copytree(lab.folder, lab.home / name)
-    cli("publish", lab.home, "--suite", lab.suite).expect(1)
+    cli("publish", lab.as_site(), "--suite", lab.suite).expect(1)
     entries = {entry["folder"]: entry for entry in json.loads((lab.home / "register.json").read_text())}
     assert why in entries[name]["why"]
     assert (entries[name]["link"], entries["certificate"]["why"]) == (None, None)
@@ -363,7 +363,7 @@ def test_a_page_shows_the_level_that_its_command_prints(
 ) -> None:
     change(lab)
     shutil.copy(lab.home / SIGNERS, lab.folder / SIGNERS)
-    cli("publish", lab.home, "--suite", lab.suite)
+    cli("publish", lab.as_site(), "--suite", lab.suite)
     (entry,) = json.loads((lab.home / "register.json").read_text())
     assert entry["level"] == listed
     if listed:
@@ -398,7 +398,7 @@ def test_a_page_begins_with_who_tested_and_who_ran_it_again(
     lab.command("report", lab.folder)
     if audit:
         lab.audit(audit["by"])
-    cli("publish", lab.home, "--suite", lab.suite).expect(0)
+    cli("publish", lab.as_site(), "--suite", lab.suite).expect(0)
     for page in (lab.folder / PAGE, lab.home / "register.html"):
         assert re.findall(r"</h1>\s*<p>(.*?)</p>", page.read_text())[0].startswith(says)
     cli(*verify(lab)).expect(0, text=says)

@@ -84,6 +84,12 @@ class Lab(NamedTuple):
     def key(self, name: str) -> Path:
         return self.home / name
 
+    def as_site(self) -> Path:
+        """Return the folder as a site, in which no private key may lie."""
+        for name in ("vendor", "issuer", "stranger"):
+            self.key(name).unlink()
+        return self.home
+
     def trust(self, **more: Any) -> Trust:
         return replace(Trust(self.home / SIGNERS, challenge=self.challenge), **more)
 

@@ -235,6 +235,16 @@ def test_a_page_of_somebody_else_is_not_replaced(command: Command, name: str) ->
     assert [path for path in page.parents[name.count("/")].rglob("*") if path.is_file()] == [page]
 
 
+def test_a_private_key_in_a_site_is_refused(command: Command) -> None:
+    key = command.folder / "reports" / "keys" / "vendor-key"
+    key.parent.mkdir(parents=True)
+    key.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\n")
+    call_publish(command).expect(2, err="vendor-key: is a private key, and a site is uploaded whole", lines=1)
+    assert not (command.folder / "reports" / "spec").exists()
+    key.write_text("-----BEGIN PUBLIC KEY-----\nPRIVATE KEY-----\n")
+    call_publish(command).expect(0)
+
+
 def test_a_folder_where_no_file_can_be_made_is_one_line(cli: Cli) -> None:
     """It waited for ever."""
     cli("publish", "/proc").expect(2, err="/proc/.conformance-lock: No such file", lines=1)
