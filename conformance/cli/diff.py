@@ -40,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
         spec = load_spec_of(args.suite)
         names = [str(args.old), str(args.new)]
         if not spec.documents.keys().isdisjoint(names):
+            if run := next((name for name in names if name not in spec.documents and Path(name).exists()), None):
+                raise Usage(f"{run} is no document; compare two runs or two documents, not one of each")
             if args.out:
                 raise Usage("--out is for two runs; what differs between documents is printed, or --json has it")
             a, b = (pick("document", name, spec.documents) for name in names)

@@ -61,6 +61,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "explain-surrogate": (["explain", "\udcff"], "unknown name"),
     "diff-one": (["diff", "static-oneapi"], "the following arguments are required: NEW"),
     "diff-unknown": (["diff", "static-oneapi", "static-2012"], "did you mean"),
+    "diff-run-and-document": (["diff", "/dev/null", "static-oneapi"], "/dev/null is no document; compare two runs or"),
     "diff-three": (["diff", "static-oneapi", "static-graph-v0.9", "static-spec-v0.9"], "unknown argument"),
     "meaning-nothing": (["meaning"], "--src is missing; for example: conformance meaning"),
     "meaning-no-flag": (["meaning", "--src", "3", "--shape", "3"], "--special-zero is missing"),
