@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..evidence.results import Evidence
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_findings
 from ..graphs.decide import Judge
-from ..graphs.nodes import Dims, ReshapeNode, UnreadableModel
+from ..graphs.nodes import Dims, ImpossibleInput, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
 from ..graphs.page import make_entry, render_graphs
 from ..graphs.read import read_model
@@ -186,6 +186,8 @@ def _check(path: Path, judge: Judge, inputs: Lengths, known: KnownFaults, is_tra
                 raise Usage(f"{path}: {name!r} names one length, and --input gives {len(own[name])}; write {name}=1..8")
         trials = fit_trials(list(_trials_of(own)), model.inputs)
         nodes = check_model(model, judge, trials, known)
+    except ImpossibleInput as mistake:
+        raise Usage(f"{path}: {mistake}") from None
     except UnreadableModel as unreadable:
         return CheckedFile(path, (), {}, str(unreadable))
     return CheckedFile(path, nodes, model.inputs)

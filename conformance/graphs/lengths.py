@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from ..system.text import quote
-from .nodes import UnreadableModel, write_product
+from .nodes import ImpossibleInput, write_product
 
 MAX_CHARACTERS = 2000
 _FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
@@ -51,11 +51,11 @@ def bind_length(length: int | str | None, symbols: Mapping[str, int]) -> int | s
 
 
 def bind_symbol(symbols: dict[str, int], symbol: str, length: int, place: str) -> None:
-    """Give a symbol its length; UnreadableModel if it, or a product with it, has another one."""
+    """Give a symbol its length; ImpossibleInput if it, or a product with it, has another one."""
     symbols.setdefault(symbol, length)
     for text, given in (*symbols.items(), (symbol, length)):
         if (other := bind_length(text, symbols)) != given:
-            raise UnreadableModel(f"--input gives {quote(text)} two lengths: {other}, and {given} in {place}")
+            raise ImpossibleInput(f"--input gives {quote(text)} two lengths: {other} before, and {given} in {place}")
 
 
 def _evaluate(node: ast.expr, symbols: Mapping[str, int]) -> Product | None:

@@ -23,6 +23,10 @@ class UnreadableModel(Exception):
     """A model file cannot be read; the message says which byte or element, and why."""
 
 
+class ImpossibleInput(UnreadableModel):
+    """The lengths of --input contradict one another in a model."""
+
+
 class ReshapeNode(NamedTuple):
     """One reshape of a model; None for what the file does not say."""
 

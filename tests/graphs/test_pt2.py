@@ -99,6 +99,12 @@ def test_a_symbol_has_one_length_in_every_tensor_and_shape(tmp_path: Path, cli: 
     assert "the dims of src are not inferred for this length" in said
 
 
+def test_two_lengths_of_one_symbol_are_a_mistake_of_the_command(tmp_path: Path, cli: Cli) -> None:
+    said = "model.pt2: --input gives 's0' two lengths: 2 before, and 3 in x[1]"
+    path = archive(tmp_path, program([-1], ("s0", "s0")))
+    cli("check-graph", path, "--input", "x=2,3").expect(2, err=said, lines=1)
+
+
 @pytest.mark.parametrize(
     ("text", "unbound", "bound"),
     [
