@@ -226,7 +226,9 @@ class Blamer:
         names = (diagnosis or "", *(diagnosis or "").split(", "))
         rules = [rule for name in names for rule in self.broken_by.get(name, ())]
         # no rule lists every way in which elements are wrong, such as memory around src that was read
-        return rules or (list(self.broken_by["wrong elements"]) if diagnosis and outcome.kind == "tensor" else [])
+        return rules or (
+            list(self.broken_by.get("wrong elements", ())) if diagnosis and outcome.kind == "tensor" else []
+        )
 
     def _rules_of_dims(self, failing: _Failing, got: Sequence[int]) -> Iterator[str]:
         """Yield the rules that say what the wrong lengths of an answer should be."""

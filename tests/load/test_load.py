@@ -57,6 +57,10 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
     "a digest that is too short": ("sources", "0" * 64, "0" * 63, 8, "sha256"),
     "a huge number of lines": ("sources", "lines: 9", "lines: -9", 9, "-9"),
     "an id that is no kebab": ("rules", "one-infer", "One_Infer", 2, "'One_Infer' is not"),
+    "an unknown diagnosis": (
+        "rules", "    requires:", "    diagnoses: [wrong volumes]\n    requires:", 6, "did you mean 'wrong volume'?"),
+    "an unknown facet": (
+        "rules", "    requires:", "    offers: {facets: [declred]}\n    requires:", 6, "'declred' is not a facet"),
     "an unknown rule": ("findings", "[one-infer]", "[one-infre]", 9, "did you mean 'one-infer'?"),
     "an unknown document in stated": ("rules", "only:", "onyl:", 5, "did you mean 'only'?"),
     "an unknown document in a finding": ("findings", "only:", "onyl:", 6, "did you mean 'only'?"),
