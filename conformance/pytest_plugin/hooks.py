@@ -201,9 +201,8 @@ class ConformanceSession:
     def failure(self, row: Row, result: Result) -> RowFailure:
         """Describe a failing row for a person, with the command that repeats it."""
         shown = RowResult(row, result, worst(result.verdicts.values()))
-        rule = self.plan.suite.spec.rules[row.case.rule]
         commands = [] if result.went_right_alone else [self.repeat_command(row)]
-        return RowFailure(format_failure(shown, rule, commands), format_headline(shown))
+        return RowFailure(format_failure(shown, self.plan.suite.spec.rules, commands), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
         suite = suite_words(self.setup.header, "--conformance-suite")

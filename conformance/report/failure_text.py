@@ -17,16 +17,17 @@ def format_headline(result: RowResult) -> str:
 
 
 def format_failure(
-    result: RowResult, rule: Rule, commands: Iterable[str], blames: Mapping[str, Blamed] | None = None
+    result: RowResult, rules: Mapping[str, Rule], commands: Iterable[str], blames: Mapping[str, Blamed] | None = None
 ) -> str:
-    lines = _list_lines(result, rule, commands, blames)
+    lines = _list_lines(result, rules, commands, blames)
     return "\n".join(f"{label:<{LABEL_WIDTH}}{visible(text)}" for label, text in lines)
 
 
 def _list_lines(
-    result: RowResult, rule: Rule, commands: Iterable[str], blames: Mapping[str, Blamed] | None
+    result: RowResult, rules: Mapping[str, Rule], commands: Iterable[str], blames: Mapping[str, Blamed] | None
 ) -> Iterator[tuple[str, str]]:
     row = result.row
+    rule = rules[row.case.rule]
     yield "rule", f"{rule.id}: {rule.sentence}"
     for document in result.failing:
         yield "", f"{document}: {format_lines(rule, document)}"
@@ -45,7 +46,7 @@ def _list_lines(
     yield "got", format_answer(result)
     yield "verdict", ", ".join(f"{verdict} ({document})" for document, verdict in result.verdicts.items())
     if blames:
-        yield "blame", format_blames(blames)
+        yield "blame", format_blames(blames, rules)
     yield "diagnosis", result.detail or format_headline(result)
     for command in commands:
         yield "repeat", command

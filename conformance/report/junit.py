@@ -87,6 +87,6 @@ def _add_row(run: FinishedRun, suite: Element, result: RowResult) -> None:
         cause = run.conclusion.causes.get(row.id)
         what = f"{worst_severity(blames.values()) or result.worst}: {cause.title if cause else diagnosis}"
         failure = make(test, element, type=diagnosis, message=f"{what} ({', '.join(result.failing)})")
-        text = format_failure(result, run.plan.suite.spec.rules[row.case.rule], run.commands(result), blames)
+        text = format_failure(result, run.plan.suite.spec.rules, run.commands(result), blames)
         drawn = filter(None, (result.result.case or "").rstrip().split("\n"))
         failure.text = "\n".join([text, *map(visible, drawn)])

@@ -63,7 +63,7 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
     for kind, entries in islice(run.failures.items(), _MAX_KINDS_LISTED):
         counts = run.count_failures(result for same in entries.values() for result in same)
         means = f". {inert(kind.cause.fault.means)}" if kind.cause else ""
-        yield f"- {kind.severity or FAIL}: {_name(kind)}, {counts}{means}"
+        yield f"- {_name(kind)}, {counts}{means}"
     yield ""
     said = tabulate_documents(run.conclusion)
     if said.rows:
@@ -81,15 +81,14 @@ def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
     for number, (kind, entries) in enumerate(run.failures.items()):
         rows = [result for same in entries.values() for result in same]
         numbers = f"{run.count_failures(rows)} of {describe_cases(rows)}"
-        severity = f"{kind.severity}: " if kind.severity else ""
         means = [f"{inert(kind.cause.fault.means)}\n"] if kind.cause and number >= _MAX_KINDS_LISTED else []
-        yield 0, [f"## {MARKS[FAIL]} {severity}{_name(kind)}: {numbers}\n", *means]
+        yield 0, [f"## {MARKS[FAIL]} {_name(kind)}: {numbers}\n", *means]
         for same in entries.values():
             yield sum(run.count_failures(same)), _render_case(run, same)
 
 
 def _name(kind: Kind) -> str:
-    return f"{inert(kind.title)} ({kind.blame})" if kind.blame else inert(kind.title)
+    return f"{inert(kind.heading)} ({kind.blame})" if kind.blame else inert(kind.heading)
 
 
 def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
@@ -98,7 +97,7 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
     failing = failing_documents(rows)
     more = f", and {count_noun(len(rows) - 1, 'more row')} of this case" if len(rows) > 1 else ""
     yield f"- {code(first.row.id)}{more}"
-    yield f"  - rule {code(rule.id)} ({format_clauses(rule, failing)})"
+    yield f"  - about the rule {code(rule.id)} ({format_clauses(rule, failing)})"
     steps = first.row.case.steps
     at = f"step {first.step + 1} of {len(steps):,}: " if len(steps) > 1 else ""
     yield f"  - {at}call {code(format_step(first.row.case, steps[first.step]))}"
@@ -107,7 +106,7 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
         if there := [document for document in failing if document in documents]:
             yield f"  - want {code(want)} ({', '.join(there)})"
     if blames := run.blames_of(rows):
-        yield f"  - {inert(format_blames(blames))}"
+        yield f"  - {inert(format_blames(blames, run.plan.suite.spec.rules))}"
     yield f"  - {code(shorten(tell_error(first.detail or format_answer(first)), _MAX_CHARACTERS))}"
     yield f"  - repeat with {code(run.commands(first)[0])}"
 

@@ -82,10 +82,15 @@ def format_lines(rule: Rule, document: str) -> str:
     return f"{standing}, near {lines}" if lines else standing
 
 
-def format_blames(blames: Mapping[str, Blamed]) -> str:
-    """`static-oneapi: wrong answer, breaks only our ruling (row-major-order); static-graph-v0.9: …`."""
+def format_blames(blames: Mapping[str, Blamed], rules: Mapping[str, Rule] | None = None) -> str:
+    """`static-oneapi: wrong answer, breaks the text (same-volume: line 48); …`; the lines only with `rules`."""
+
+    def name(rule: str, document: str) -> str:
+        return f"{rule}: {format_lines(rules[rule], document)}" if rules and rule in rules else rule
+
     same = group_pairs(
-        (f"{each.severity}, {each.blame} ({each.premise.rule})", document) for document, each in blames.items()
+        (f"{each.severity}, {each.blame} ({name(each.premise.rule, document)})", document)
+        for document, each in blames.items()
     )
     return "; ".join(f"{', '.join(documents)}: {what}" for what, documents in same.items())
 

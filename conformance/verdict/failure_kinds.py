@@ -44,6 +44,11 @@ class Kind(NamedTuple):
     def title(self) -> str:
         return self.cause.title if self.cause else self.diagnosis
 
+    @property
+    def heading(self) -> str:
+        """The severity, then the cause, or what went wrong if that says more."""
+        return ": ".join(filter(None, (self.severity, "" if self.title in _SAYS_NO_MORE else self.title)))
+
 
 @dataclass(frozen=True)
 class FailureKind:
@@ -60,9 +65,7 @@ class FailureKind:
 
     @property
     def title(self) -> str:
-        """The severity, then the cause, or what went wrong if that says more."""
-        what = "" if self.kind.title in _SAYS_NO_MORE else self.kind.title
-        return ": ".join(filter(None, (self.kind.severity, what)))
+        return self.kind.heading
 
     @property
     def about(self) -> str:

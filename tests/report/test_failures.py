@@ -239,10 +239,23 @@ def test_kinds_with_one_title_differ_in_the_summary(tmp_path: Path) -> None:
     """Without a known cause, rejected legal calls that the text decides are apart from those of our rulings."""
     run = finish_run(plan_as_bundled(tmp_path / "suite", REVERSED), RejectsAll(), tmp_path)
     summary = markdown.render(replace(run, conclusion=replace(run.conclusion, causes={})))
-    titles = ["rejected a legal call (breaks the text)", "rejected a legal call (breaks only our ruling)"]
+    titles = ["rejects a legal call (breaks the text)", "rejects a legal call (breaks only our ruling)"]
     for start, end in (("- ", ", "), ("## ✗ ", ": ")):
-        assert re.findall(rf"^{start}rejects a legal call: (.*){end}\d+ tests", summary, re.MULTILINE) == titles
+        assert re.findall(rf"^{start}(rejects a legal call.*){end}\d+ tests", summary, re.MULTILINE) == titles
     to_fix = report_page.render(run).partition("What to fix")[2].partition("</ul>")[0]
     assert re.findall(r"rejected a legal call</bdi></a>: .*?<span class=sub>· (breaks [\w ]+)</span>", to_fix) == [
         "breaks the text", "breaks only our ruling",
     ]  # fmt: skip
+
+
+def test_summary_and_junit_name_the_lines_that_a_failure_breaks(run: FinishedRun) -> None:
+    for text in (markdown.render(run), junit.render(run)):
+        broken = {tuple(each) for each in re.findall(r"breaks the text \(([a-z-]+): lines? ([0-9]+)", text)}
+        lines = {
+            (rule.id, str(pointer.line))
+            for rule in run.plan.suite.spec.rules.values()
+            for document in run.plan.suite.spec.documents
+            for pointer in rule.pointers_in(document)
+        }
+        assert broken
+        assert broken <= lines
