@@ -28,6 +28,9 @@ from .mutants import try_mutants
 from .parser import Parser
 from .prove import try_proof
 
+_MAX_PROBLEMS = 100
+"""Problems on the terminal."""
+
 EXAMPLES = """\
   conformance check                                   the bundled suite
   conformance check --suite my --lock                 cases of yours in my/cases; lock the ids of new ones
@@ -171,8 +174,10 @@ def _summarise(spec: Spec, findings: _CheckResults) -> dict[str, Any]:
 
 def _show(findings: _CheckResults, options: str) -> None:
     spec, problems = findings.spec, findings.problems
-    for problem in problems:
+    for problem in problems[:_MAX_PROBLEMS]:
         say(f"{paint('bold', str(problem.place))}: {problem.what}")
+    if len(problems) > _MAX_PROBLEMS:  # a wrong rule is one for each of thousands of cases
+        say(f"and {len(problems) - _MAX_PROBLEMS:,} more; --json has all")
     if problems:
         say()
     if spec is None:

@@ -89,6 +89,16 @@ def test_a_spoiled_file_is_named_with_its_line(cli: Cli, spec: Path, file: str, 
     assert err.startswith(f"conformance: {spec}")
 
 
+def test_many_problems_are_shown_in_part(cli: Cli, spec: Path) -> None:
+    """A wrong rule is a problem of each case."""
+    path = spec / "rules.yaml"
+    unknown = "".join(f"    wrong{number}: x\n" for number in range(130))
+    path.write_text(path.read_text(encoding="utf-8").replace("    must: ", f"{unknown}    must: ", 1), encoding="utf-8")
+    shown = cli("check", "--suite", spec.parent).expect(1, out="and 30 more; --json has all").out
+    assert shown.count("unknown key") == 100
+    assert len(cli("check", "--suite", spec.parent, "--json").expect(1).data["problems"]) == 130
+
+
 def test_a_missing_file_gets_a_message(cli: Cli, spec: Path) -> None:
     (spec / "findings.yaml").unlink()
     cli("check", "--suite", spec.parent).expect(1, out="findings.yaml:1: cannot be read")
