@@ -130,7 +130,7 @@ def _deleted_row(deleted: selfcheck.DeletedRule) -> tuple[str, ...]:
 def _count_mutants(results: tuple[selfcheck.MutantResult, ...]) -> str:
     verdict = sum(each.killer is not None and not each.by_reason for each in results)
     reason = sum(each.by_reason for each in results)
-    proved = sum(each.proof is not None for each in results)
+    proved = sum(each.proof is not None and each.killer is None for each in results)
     return (
         f"{count_noun(len(results), 'mutant')}: {verdict} noticed by a verdict, {reason} by the reason of a rejection, "
         f"{proved} proved equivalent, {len(results) - verdict - reason - proved} left"
