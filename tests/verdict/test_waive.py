@@ -198,7 +198,7 @@ def test_a_waiver_holds_on_its_last_day(command: Command, tmp_path: Path) -> Non
 
 def test_a_waiver_ends_within_two_years(tmp_path: Path) -> None:
     today = datetime.now(timezone.utc).date()
-    plan, all_cases = bundled_plan(), {"case": "*-*"}
+    plan, all_cases = bundled_plan(), {"case": "*-of-*"}
     load_all([waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366)).isoformat()})], plan)
     with pytest.raises(Malformed, match="more than two years ahead"):
         load_all([waivers(tmp_path, {**all_cases, "expires": (today + timedelta(days=2 * 366 + 2)).isoformat()})], plan)
@@ -235,6 +235,7 @@ def test_waiving_everything_shows_nothing(command: Command, tmp_path: Path, monk
 
 MALFORMED: dict[str, tuple[dict[str, Any] | str, str]] = {
     "everything": ({"case": "*", "rule": "**"}, ":2: the waiver is for everything; name what fails"),
+    "all that ends with a bracket": ({"case": None, "row": "*]"}, ":2: the waiver is for everything; name what fails"),
     "everything but nothing": ({"case": "?*"}, ":2: the waiver is for everything; name what fails"),
     "nearly for ever": ({"expires": "2999-01-01"}, ":6: expires '2999-01-01' is more than two years ahead"),
     "no reason": ({"reason": None}, ":2: missing key 'reason'"),
