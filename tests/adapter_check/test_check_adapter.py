@@ -201,6 +201,12 @@ def test_a_broken_adapter_is_named(what: str, tmp_path: Path, cli: Cli) -> None:
     assert words in to_mend(found)
 
 
+def test_one_memory_for_answers_of_two_programs(tmp_path: Path, cli: Cli) -> None:
+    change, words = BROKEN["answers in one memory"]
+    said = cli("check-adapter", adapter(tmp_path, change), "--json", "--isolation", "worker").expect(1)
+    assert words in to_mend(said.data["checks"])
+
+
 def test_the_lowest_unsupported_rank_is_named(tmp_path: Path, cli: Cli) -> None:
     change = (
         "    not_claimed = ('declared', 'form')\n"

@@ -108,9 +108,9 @@ CONTRADICTIONS = {
     "'wrote' names the tensor 1, and there are 1": ['beside:{"wrote": [{"tensor": 1, "bytes": 4}]}'],
     "it changed 4 bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0, "bytes": 4}]}'],
     "it changed None bytes of a memory that has": ['beside:{"wrote": [{"tensor": 0}]}'],
-    "'changed' names the call None, which is not one of this program": ['beside:{"changed": [{"bytes": 24}]}'],
-    "'changed' names the call 0, which is not one of this program": ['beside:{"changed": [{"call": 0, "bytes": 24}]}'],
-    "'overwrote' names the call -1, which is not one of this program": [
+    "'changed' names the call None, which was not made": ['beside:{"changed": [{"bytes": 24}]}'],
+    "'changed' names the call 0, which was not made": ['beside:{"changed": [{"call": 0, "bytes": 24}]}'],
+    "'overwrote' names the call -1, which was not made": [
         'beside:{"overwrote": [{"call": -1, "bytes": 24}]}',
     ],
 }  # fmt: skip

@@ -95,6 +95,70 @@ def test_deeds_in_memory_of_another_process(tmp_path: Path, fresh: Fresh, deed: 
     assert any("fail" in result.verdicts.values() for result in here) == (deed not in INNOCENT)
 
 
+ACROSS = """
+from tests.miniatures import Bent
+
+class Across(Bent):
+    latest = None
+
+    def spoil(self):
+        if self.latest:
+            answer, src = self.latest
+            {spoil}
+
+    def compile(self, graph):
+        try:
+            program = super().compile(graph)
+        except BaseException:
+            {rejecting}
+            raise
+        {compiling}
+        return program
+
+    def bent(self, answer, src, shapes):
+        {running}
+        self.latest = answer, src
+        return answer
+"""
+SEVERAL = """about: Rows of several programs, and one of a single call.
+cases:
+  - id: dropped
+    rule: each-call-alone
+    special_zero: false
+    steps:
+      - {src: "f32[2, 3]", shape: [6], new_program: true, expect: "f32[6]"}
+      - {src: "f32[4]", shape: [3], expect: reject}
+      - {src: "f32[5]", shape: [5, 1], expect: "f32[5, 1]"}
+  - id: kept
+    rule: each-call-alone
+    special_zero: false
+    steps:
+      - {src: "f32[7]", shape: [7, 1], expect: "f32[7, 1]"}
+      - {src: "f32[8]", shape: [9], expect: reject}
+      - {src: "f32[3, 3]", shape: [9], expect: "f32[9]"}
+  - {id: single, rule: literal-lengths, src: "f32[2]", shape: [2, 1], special_zero: false, expect: "f32[2, 1]"}
+"""
+SPOILS = {
+    "answer changed later": ("answer.view('u1').fill(7)", ["dropped", "kept", "single"]),
+    "src of an earlier call changed": ("src.memory[src.offset] ^= 1", ["kept"]),
+}
+ACTS = "rejecting", "compiling", "running"
+
+
+@pytest.mark.parametrize("fault", SPOILS)
+@pytest.mark.parametrize("when", ACTS)
+def test_memory_of_another_program(tmp_path: Path, fresh: Fresh, when: str, fault: str) -> None:
+    """It may not change until the row ends; an answer not even if its program is dropped."""
+    spoil, cases = SPOILS[fault]
+    acts = {act: "self.spoil()" if act == when else "pass" for act in ACTS}
+    backend = write_backend(tmp_path, ACROSS.format(spoil=spoil, **acts), "Across")
+    plan = plan_of_cases(tmp_path, SEVERAL)
+    rows = [row for row in plan.rows if row.case.id in cases and row.operation == "StaticReshape"]
+    here, there = run_in_both(backend, rows, fresh(backend))
+    assert [result[:5] for result in there] == [result[:5] for result in here]
+    assert [result.diagnosis for result in there] == [None if case == "single" else fault for case in cases]
+
+
 IN_TURN = """
 from conformance.model import Rejected
 from tests import miniatures

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 from ...model import Graph, Tensor
 from .messages import Place
 
 if TYPE_CHECKING:
     from .session import Session
+
+
+_MAX_SOURCES_WATCHED = 24
+"""Calls of a program with a src that later calls may not change; a row looks at no more."""
 
 
 class CompiledGraph:
@@ -22,29 +29,30 @@ class CompiledGraph:
         self.graph, self.number = graph, number
         self.calls = 1
         """The number of calls that the latest request made."""
-        self.answers: dict[int, Tensor] = {}
-        """The answers so far, by the ids of the requests."""
-        self.watched: list[WatchedMemory] = []
-        """Sources and answers of earlier calls."""
-        self.sources: dict[int, Tensor] = {}
-        """The src of each of those requests."""
+        self.sources = deque[Tensor](maxlen=_MAX_SOURCES_WATCHED)
+        """The src of the latest calls, in tensors that nobody else has: the session watches each while it is here."""
 
     def __del__(self) -> None:
         if self.session is not None:
             self.session.closing.append(self.number)
 
 
-class WatchedMemory(NamedTuple):
-    """Memory in the worker that must not change, and our copy of it."""
+@dataclass(slots=True)
+class WatchedMemory:
+    """Memory of an earlier call that must not change, as long as somebody has the tensor."""
 
-    address: int
+    tensor: ref[Tensor]
+    """Our copy of it, where changes are judged."""
     size: int
-    data: bytearray
-    """Its content when it was last read."""
-    key: str
-    """The key under which a worker reports a change: `changed` for an answer, `overwrote` for a src."""
-    call: int
-    tensor: Tensor
+    address: int = 0
+    """Its place in the worker; 0 if it cannot be read there."""
+    data: bytes | bytearray = b""
+    """Its content when it was last read there."""
+
+    def change(self, content: bytearray) -> None:
+        self.data = content
+        if tensor := self.tensor():
+            tensor.memory[:] = content
 
 
 class UnreportedChange(Exception):

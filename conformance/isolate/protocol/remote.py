@@ -250,9 +250,7 @@ class RemoteProgram(CompiledGraph):
         """Forget what belongs to an earlier session."""
         if self.session is not session:
             self.session, self.number = None, session.new_program()
-            self.answers.clear()
             self.sources.clear()
-            self.watched.clear()
 
 
 def suite_failed(error: OSError) -> Terminated:

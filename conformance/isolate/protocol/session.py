@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from operator import ne
 from typing import Any
+from weakref import ref
 
 from ...adapter import CannotStart, check_description
 from ...model import AnswerNotRead, Claims, Crashed, Identity, Rejected, RemoteError, Tensor, TimedOut, Unsupported
@@ -25,7 +27,7 @@ _PAGE = 4096
 _ALIGNMENT = 16
 """What malloc gives. A src has the same address modulo this at a page and elsewhere: alignment is another facet."""
 _MAX_DROPPED = 1 << 20
-"""Bytes of a contradictory answer that are read and dropped."""
+"""Bytes of a contradictory answer, or of a change that nobody looks at, that are read and dropped."""
 _CHANGES = ("wrote", "changed", "overwrote")
 """The keys under which a reply reports changes of memory."""
 _CLOSE_AT_ONCE = 16
@@ -52,6 +54,8 @@ class Session:
         self.shared: SharedMemory | None = None
         self.closing: list[int] = []
         """Programs to be closed with the next request."""
+        self.watched: dict[tuple[str, int], WatchedMemory] = {}
+        """Answers and sources of earlier calls, by the key of a reply that reports a change, and the id of the call."""
         self.samples: list[Sample] = []
         """What the process held after some of its calls."""
         self._calls, self._measured_at = 0, 0
@@ -150,8 +154,7 @@ class Session:
             self.process.read_reply(number, "close")
         if sent.compiling:
             self._check_compile_reply(self.process.read_reply(sent.compiling, "compile"), sent)
-        answer = sent.program.answers[sent.id] = self._read_answer(sent)
-        return answer
+        return self._read_answer(sent)
 
     def _request(
         self, program: CompiledGraph, tensors: Sequence[Tensor], may_overwrite: bool, behind: int | None,
@@ -188,7 +191,8 @@ class Session:
         return call, parts + self._run_request(call, more)
 
     def _run_request(self, call: SentCall, more: Mapping[str, Any]) -> list[Bytes]:
-        call.program.sources[call.id] = call.tensors[0]
+        if not call.is_one_of_many and (earlier := self._watched_calls()):
+            more = {**more, "earlier": earlier}
         line = messages.run_line(
             call.id, call.program.number, call.may_overwrite, call.tensors, call.places, call.room, more
         )
@@ -196,6 +200,20 @@ class Session:
             line,
             *(tensor.memory for tensor, at in zip(call.tensors, call.places, strict=True) if not isinstance(at, int)),
         ]
+
+    def _watched_calls(self) -> list[int]:
+        """Return the earlier calls with a tensor that somebody still has, and forget the others."""
+        calls = dict.fromkeys([number for (_, number), memory in self.watched.items() if memory.tensor()])
+        self.watched = {name: memory for name, memory in self.watched.items() if name[1] in calls}
+        return [*calls]
+
+    def _watch(self, call: SentCall, answer: object) -> None:
+        """Watch src until its program is dropped, and an answer until the row drops it."""
+        src = replace(call.tensors[0])  # other programs and rows have the tensor, too
+        call.program.sources.append(src)
+        self.watched["overwrote", call.id] = WatchedMemory(ref(src), len(src.memory))
+        if isinstance(answer, Tensor):
+            self.watched["changed", call.id] = WatchedMemory(ref(answer), len(answer.memory))
 
     def _compile_line(self, number: int, program: CompiledGraph) -> bytes:
         """Encode the request to compile a program; Unsupported if the process would read a fork as a chain."""
@@ -225,8 +243,13 @@ class Session:
         try:
             self._result(reply, "compile")
         except (Rejected, Unsupported, RemoteError, MemoryError):
-            if "result" in self.process.read_reply(call.id, "run"):
+            reply = self.process.read_reply(call.id, "run")
+            if "result" in reply:
                 raise self.process.make_fault("run: a result, although the program was not compiled") from None
+            try:
+                self._apply_changes(reply, call)
+            except Fault as fault:
+                raise self.process.make_fault(f"run: {fault}") from None
             if call.is_last:
                 self.process.expect_no_more("run")
             raise
@@ -253,6 +276,8 @@ class Session:
         self.began_slowly |= self.is_patient and self.process.was_slow
         try:
             answer = self._read_tensor(reply["result"], call) if kind_of_reply(reply) == "result" else None
+            if not call.is_one_of_many:  # otherwise it is the only call of its row
+                self._watch(call, answer)
             if call.room:
                 self._copy_back(call)
             if "usage" in reply:
@@ -293,13 +318,19 @@ class Session:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):
             if type(index) is not int or not 0 <= index < len(call.tensors):
                 raise Fault(f"'wrote' names the tensor {quote(index)}, and there are {len(call.tensors)}")
-            self._replace(call.tensors[index].memory, wrote)
-        for key, tensors in (("changed", call.program.answers), ("overwrote", call.program.sources)):
+            memory = call.tensors[index].memory
+            memory[:] = self._read_change(wrote, len(memory))
+        for key in ("changed", "overwrote"):
             for number, changed in listed_objects(reply, key, "call"):
-                earlier = tensors.get(number) if type(number) is int else None
-                if earlier is None:
-                    raise Fault(f"{key!r} names the call {quote(number)}, which is not one of this program")
-                self._replace(earlier.memory, changed)
+                if type(number) is not int or not 0 < number <= call.id:
+                    raise Fault(f"{key!r} names the call {quote(number)}, which was not made")
+                size = changed.get("bytes")
+                if earlier := self.watched.get((key, number)):
+                    earlier.change(self._read_change(changed, earlier.size))
+                elif type(size) is int and 0 <= size <= _MAX_DROPPED:
+                    self.process.read_payload(size, "run")
+                else:
+                    raise _bad_size(size)
 
     def _find_unreported_changes(self, reader: MemoryReader, reply: Reply, call: SentCall, answer: object) -> None:
         """Find changes that the worker did not report: read src, shapes and the tensors of earlier calls in its memory.
@@ -307,10 +338,11 @@ class Session:
         A change that the worker reports is kept as reported, because it may concern memory that was cut off or moved.
         If the call was sent with others, any difference is an UnreportedChange: a later call may have made it.
         """
-        program = call.program
         if not (addressed := addressed_tensors(reply, call.tensors)):
             return
-        spans = [(at, len(tensor.memory)) for at, tensor in addressed] + [memory[:2] for memory in program.watched]
+        watched = {name: memory for name, memory in self.watched.items() if memory.address}
+        spans = [(at, len(tensor.memory)) for at, tensor in addressed]
+        spans += [(memory.address, memory.size) for memory in watched.values()]
         if (contents := reader.read(spans)) is None:
             return
         if call.is_one_of_many:
@@ -321,23 +353,19 @@ class Session:
         for index, ((_, tensor), content) in enumerate(zip(addressed, contents, strict=False)):
             if content != tensor.memory and index not in wrote:
                 tensor.memory[:] = content
-        if program.watched:
-            self._check_watched_memory(program, reply, contents[len(addressed) :])
+        reported = {(key, call) for key in ("changed", "overwrote") for call, _ in listed_objects(reply, key, "call")}
+        for (name, memory), content in zip(watched.items(), contents[len(addressed) :], strict=True):
+            if name in reported:
+                memory.data = content
+            elif content != memory.data:
+                memory.change(content)
         if not call.may_overwrite:
-            program.watched.append(WatchedMemory(*spans[0], contents[0], "overwrote", call.id, addressed[0][1]))
+            src = self.watched["overwrote", call.id]
+            src.address, src.data = addressed[0][0], contents[0]
             address = reply["result"].get("address") if isinstance(answer, Tensor) else None
             if type(address) is int and isinstance(answer, Tensor) and 0 < len(answer.memory) < SHARED_FROM:
-                data = bytearray(answer.memory)
-                program.watched.append(WatchedMemory(address, len(data), data, "changed", call.id, answer))
-
-    def _check_watched_memory(self, program: CompiledGraph, reply: Reply, contents: Sequence[bytearray]) -> None:
-        """Compare the tensors of earlier calls in the worker's memory with their content when they were last read."""
-        reported = {(key, call) for key in ("changed", "overwrote") for call, _ in listed_objects(reply, key, "call")}
-        for number, (memory, content) in enumerate(zip(program.watched, contents, strict=True)):
-            if content != memory.data:
-                program.watched[number] = memory._replace(data=content)
-                if (memory.key, memory.call) not in reported:
-                    memory.tensor.memory[:] = content
+                kept = self.watched["changed", call.id]
+                kept.address, kept.data = address, bytes(answer.memory)
 
     def _read_tensor(self, result: Reply, call: SentCall) -> Tensor | RemoteError:
         """Read the tensor of a result, or return how the result contradicts itself. Its size is checked first."""
@@ -383,10 +411,10 @@ class Session:
                     if tensor.memory != shared:
                         tensor.memory[:] = shared
 
-    def _replace(self, memory: Any, change: Mapping[str, Any]) -> None:
-        if change.get("bytes") != len(memory):
-            raise Fault(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {len(memory)}")
-        memory[:] = self.process.read_payload(len(memory), "run")
+    def _read_change(self, change: Mapping[str, Any], size: int) -> bytearray:
+        if change.get("bytes") != size:
+            raise Fault(f"it changed {quote(change.get('bytes'))} bytes of a memory that has {size}")
+        return self.process.read_payload(size, "run")
 
     def _result(self, reply: Reply, what: str) -> dict[str, Any]:
         try:

@@ -10,7 +10,7 @@ import mmap
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
@@ -55,11 +55,9 @@ class Kept:
 
 @dataclass(slots=True)
 class ServedProgram:
-    """A compiled program, and what its later calls must not change."""
+    """A compiled program."""
 
     program: Program
-    answers: list[Kept] = field(default_factory=list)
-    sources: list[Kept] = field(default_factory=list)
     did: Any = None
     """What its latest run did. Many runs for one request are compared with it."""
 
@@ -72,7 +70,6 @@ class ReceivedRun(NamedTuple):
     before: list[bytes | None]
     """The memory of each tensor before the call; None if it lies in shared memory, which the suite sees itself."""
     addresses: list[int]
-    earlier_answers: int
 
 
 class Server:
@@ -83,6 +80,9 @@ class Server:
         self.pid = os.getpid()
         self.file = getattr(sys.modules.get(type(adapter).__module__), "__file__", None)
         self.programs: dict[int, ServedProgram] = {}
+        self.answers: list[Kept] = []
+        """Those of earlier calls that the suite still watches, also if their programs are closed."""
+        self.sources: list[Kept] = []
         self.shared_file: int | None = None
         self._shared: mmap.mmap | None = None
         self.pages = GuardedPages()
@@ -192,21 +192,23 @@ class Server:
         return (record | {"calls": self.calls} if "times" in request else record), payloads
 
     def receive(self, request: Mapping[str, Any]) -> ReceivedRun:
+        watched = set(request.get("earlier", ()))
+        self.answers = [kept for kept in self.answers if kept.call in watched]
+        self.sources = [kept for kept in self.sources if kept.call in watched]
         before: list[bytes | None] = []
         tensors = [self.tensor(record, before) for record in request["tensors"]]
         addresses = [  # 0 of shared and of empty memory
             ctypes.addressof(ctypes.c_char.from_buffer(tensor.memory)) if was else 0
             for tensor, was in zip(tensors, before, strict=True)
         ]
-        program = self.programs.get(request["program"])
-        return ReceivedRun(request, tensors, before, addresses, len(program.answers) if program else 0)
+        return ReceivedRun(request, tensors, before, addresses)
 
     def report(self, run: ReceivedRun, reply: Reply) -> Reply:
-        """Add to a reply what the call changed beside its answer: the memory of its tensors, and earlier answers."""
-        request, tensors, before, addresses, count = run
-        program = self.programs.get(request["program"])
-        if program is None:
-            return reply
+        """Add to a reply what the call changed beside its answer: the memory of its tensors, and earlier answers.
+
+        What its compilation changed is among that, also if it failed.
+        """
+        request, tensors, before, addresses = run
         record, payloads = reply
         record["addresses"] = addresses
         sent = list(payloads)
@@ -217,11 +219,12 @@ class Server:
                 sent.append(_content(tensor.memory, was))
         if wrote:
             record["wrote"] = wrote
-        self.add_changes("changed", program.answers[:count], record, sent)
-        self.add_changes("overwrote", program.sources, record, sent)
+        earlier = [kept for kept in self.answers if kept.call < request["id"]]
+        self.add_changes("changed", earlier, record, sent)
+        self.add_changes("overwrote", self.sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
             now = _content(tensors[0].memory, before[0]) if wrote else before[0]
-            program.sources.append(Kept(request["id"], lambda: bytes(tensors[0].memory), now))
+            self.sources.append(Kept(request["id"], lambda: bytes(tensors[0].memory), now))
         return record, sent
 
     def add_changes(
@@ -273,7 +276,7 @@ class Server:
         # The next src will lie in the shared memory, so an answer that lies there is lost anyway.
         lost = bool(data) and self._shared is not None and _shares_memory(value, self._shared)
         if not request["may_overwrite"] and not lost:
-            program.answers.append(Kept(request["id"], partial(elements_of, value), data))
+            self.answers.append(Kept(request["id"], partial(elements_of, value), data))
             if data and (address := _address_of_answer(value)):
                 result["address"] = address
         room = request.get("answer")
