@@ -102,10 +102,8 @@ def shown_lines(case: str, every_line: bool) -> list[str]:
     return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines; --verbose shows them"]
 
 
-def group_by_kind(
-    rows: Iterable[Failed], conclusion: Conclusion, by_rule: bool = False
-) -> list[tuple[Kind, list[Failed]]]:
-    """Group rows that failed, in the order in which all reports show them; `by_rule`: also by the rule they break.
+def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[Kind, list[Failed]]]:
+    """Group rows that failed, in the order in which all reports show them.
 
     The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
     commonest kind. In a kind, the worst severity, single calls, rows of cases and small tensors come first.
@@ -120,11 +118,8 @@ def group_by_kind(
             HEAVIEST_FIRST.index(worst.blame) if worst else len(HEAVIEST_FIRST),
         )
 
-    def alike(row: Row, result: Result) -> object:
-        return causes.get(row.id) or (weight(row), result.diagnosis, by_rule and _broken_rule(row, conclusion))
-
-    same_kind = group_pairs((alike(*failed), failed) for failed in rows).values()
-    groups = [sorted(same, key=lambda each: (weight(each[0]), _effort_to_read(each[0]))) for same in same_kind]
+    alike = group_pairs((causes.get(row.id) or (weight(row), result.diagnosis), (row, result)) for row, result in rows)
+    groups = [sorted(same, key=lambda each: (weight(each[0]), _effort_to_read(each[0]))) for same in alike.values()]
     kinds = [(_kind_of(same, conclusion), same) for same in groups]
 
     def order(group: tuple[Kind, list[Failed]]) -> tuple[object, ...]:
@@ -177,17 +172,16 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
     outside = sum(verdict in BAD for _, result in failed for verdict in result.verdicts.values()) - inside
     shown, verdicts = (failed, BAD) if inside else (rows, {WAIVED})
     numbers = {row.id: _count_tests_of((row, result), verdicts, target, claims) for row, result in shown}
-    kinds = group_by_kind([each for each in shown if numbers[each[0].id]], conclusion, by_rule=True)
-    return Failures(
-        tuple(
-            FailureKind(
-                kind, _broken_rule(members[0][0], conclusion), tuple(members),
-                sum(numbers[row.id] for row, _ in members), sum(numbers.values()),
-            )
-            for kind, members in kinds
-        ),
-        outside,
-    )  # fmt: skip
+    kinds = []
+    for kind, same in group_by_kind(shown, conclusion):
+        tests = ((row, result) for row, result in same if numbers[row.id])
+        by_rule = group_pairs(
+            (kind.cause is None and _broken_rule(row, conclusion), (row, result)) for row, result in tests
+        )
+        for members in by_rule.values():
+            number, rule = sum(numbers[row.id] for row, _ in members), _broken_rule(members[0][0], conclusion)
+            kinds.append(FailureKind(kind, rule, members, number, sum(numbers.values())))
+    return Failures(tuple(kinds), outside)
 
 
 def _count_tests_of(failed: Failed, verdicts: Set[Verdict], target: Target, claims: Claims) -> int:
