@@ -129,7 +129,7 @@ class Needs:
 
 
 def keys_of(need: Need) -> frozenset[str]:
-    """Return the keys of cases of which a call must have one to have a need; empty if it may have it without any."""
+    """Return the keys that can give a case this need; empty if a case without any key may have it."""
     return _KEYS_OF.get(need.facet.partition(":")[0] if need != Need(ALONE) else ALONE, frozenset())
 
 

@@ -266,7 +266,7 @@ def list_differences(name: str, expected: Expected) -> list[str]:
     ],
 )
 def test_all_failures_of_a_fault_break_its_sentence(name: str, rules: set[str]) -> None:
-    """Programs at the same time apart, of which no document speaks."""
+    """Programs that run at the same time are left out, because no document speaks of them."""
     *_, conclusion = conclude_run_of(name)
     blamed = {
         each.premise.rule
