@@ -59,7 +59,7 @@ def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
     """Yield a record for each row that failed in the target, or that was waived if no other failed."""
     again = run_words(evidence.header)
     for kind in group_failures(plan, evidence, conclusion).kinds:
-        cause = kind.kind.cause
+        cause = kind.common.cause
         for row, result in kind.members:
             yield {
                 "row": row.id, "case": str(locate_case(row.case, plan.suite)),
@@ -194,8 +194,8 @@ def _kind(
 ) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
-    if kind.kind.cause and with_details:
-        yield wrap(kind.kind.cause.fault.means, 6)
+    if kind.common.cause and with_details:
+        yield wrap(kind.common.cause.fault.means, 6)
     for row, result in kind.members if every_row else kind.members[:1]:
         if with_details:
             yield wrap(": ".join(map(str, filter(None, (locate_case(row.case, suite), row.id, row.case.title)))), 6)

@@ -76,8 +76,12 @@ def _entries(option: str, text: str) -> list[str]:
         body = body[:-1].rstrip()
         if not body:
             raise _nonsense(option, text, "there is a comma without a number")
-    separator = _COMMA if "," in body or re.search(r"[^\W\d_xX]", body) else _SEPARATOR  # an x may be part of a name
-    entries = [body] if _NAME.fullmatch(body) else separator.split(body) if body else []
+    if not body:
+        return []
+    if _NAME.fullmatch(body):  # an x may be a name, or a part of one
+        return [body]
+    separator = _COMMA if "," in body or re.search(r"[^\W\d_xX]", body) else _SEPARATOR
+    entries = separator.split(body)
     if len(entries) > MAX_ENTRIES:
         raise Usage(f"{option} has {len(entries)} entries; at most {MAX_ENTRIES} are read")
     return entries

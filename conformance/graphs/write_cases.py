@@ -49,10 +49,11 @@ def _case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:
         return
     plain = call._replace(declared=None, form=None)
-    kinds = [[each.kind for each in judge.decide(node).values()] for node in (call, plain)]
-    if kinds[0] != kinds[1]:
+    own, without = ([each.kind for each in judge.decide(node).values()] for node in (call, plain))
+    if own != without:
         return
-    decisions = judge.decide_everywhere(plain := plain._replace(operation=None, missing=""))
+    plain = plain._replace(operation=None, missing="")
+    decisions = judge.decide_everywhere(plain)
     tensors = [src, *(each.dst for each in decisions.values())]
     if max(map(_volume, tensors)) * WIDTH[call.src_type] > MAX_BYTES:
         return

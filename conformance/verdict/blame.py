@@ -157,9 +157,8 @@ class Blamer:
         if self.rules[broken.rule].ensures:  # it is about a volume
             if not (step.src and all(step.shapes)):
                 return _ruling(_EMPTY_PRODUCT)  # only our ruling gives a tensor without dimensions a volume
-            if not step.shared_src and any(
-                zero and 0 in shape for shape, zero in list(zip(step.shapes, step.special_zero, strict=True))[1:]
-            ):
+            later = zip(step.shapes[1:], step.special_zero[1:], strict=True)
+            if not step.shared_src and any(zero and 0 in shape for shape, zero in later):
                 return _ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
         return _FORBIDDEN, broken
 
@@ -196,7 +195,7 @@ class Blamer:
     def _needs_of(self, failing: _Failing) -> list[Need]:
         """Return the needs of a call; of a drawn row, without those that its smallest case lacks."""
         needs = self.needs.of_call(*failing.place)
-        if not _has_smallest_case(failing.row, failing.result):
+        if _smallest_case(failing.row, failing.result) is None:
             return needs
         return [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
 
@@ -225,10 +224,10 @@ class Blamer:
             return list(dict.fromkeys(entry.rule for entry in entries_of(*failing.place)[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))
         rules = [rule for name in names for rule in self.broken_by.get(name, ())]
-        # no rule lists every way in which elements are wrong, such as memory around src that was read
-        return rules or (
-            list(self.broken_by.get("wrong elements", ())) if diagnosis and outcome.kind == "tensor" else []
-        )
+        if not rules and diagnosis and outcome.kind == "tensor":
+            # no rule lists every way in which elements are wrong, such as memory around src that was read
+            return list(self.broken_by.get("wrong elements", ()))
+        return rules
 
     def _rules_of_dims(self, failing: _Failing, got: Sequence[int]) -> Iterator[str]:
         """Yield the rules that say what the wrong lengths of an answer should be."""
@@ -356,13 +355,14 @@ def _words_of_rejection(row: Row, outcome: Outcome) -> tuple[str, str] | None:
     return (row.type, words) if words and outcome.kind == "rejected" else None
 
 
-def _has_smallest_case(row: Row, result: Result) -> bool:
-    return bool(result.case and drawn_number(row.id) and not result.went_right_alone)
+def _smallest_case(row: Row, result: Result) -> str | None:
+    """Return the smallest case of a drawn row as YAML, if one call of it or all of them fail alone."""
+    return result.case if drawn_number(row.id) and not result.went_right_alone else None
 
 
 def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
-    if result.case and _has_smallest_case(row, result):
-        return {*_KEYS.findall(_STEP_BEFORE.sub("", result.case))}
+    if (case := _smallest_case(row, result)) is not None:
+        return {*_KEYS.findall(_STEP_BEFORE.sub("", case))}
     step = row.case.steps[at]
     keys = {key.name for part in (row.case, step) for key, _ in given_keys(part)}
     return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0))

@@ -28,8 +28,6 @@ _FAILING_OF_TEN = 9
 """A guess needs so many failing rows among ten that the fault may hit."""
 _MIN_CASES = 3
 """A guess needs failing rows of so many cases: many a fault fits a case or two."""
-
-
 _REJECTED = "rejected a legal call"
 
 

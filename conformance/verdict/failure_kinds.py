@@ -15,7 +15,7 @@ from ..plan.rows import Plan, Row, drawn_number
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from .blame import HEAVIEST_FIRST, MUST_REJECT, describe_blames, heaviest, worst_severity
+from .blame import HEAVIEST_FIRST, MUST_REJECT, Blamed, describe_blames, heaviest, worst_severity
 from .cause import Cause
 from .conclude import Conclusion
 from .standing import has_standing, judged_documents
@@ -52,9 +52,9 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class FailureKind:
-    """The rows of a kind that failed in the target of a run."""
+    """The rows of a kind that failed in the target of a run; without a known cause, those that break one rule."""
 
-    kind: Kind
+    common: Kind
     rule: str | None
     """The rule that its rows break most heavily, or the first if the cause is known; None for an adapter error."""
     members: tuple[Failed, ...]
@@ -65,15 +65,15 @@ class FailureKind:
 
     @property
     def title(self) -> str:
-        return self.kind.heading
+        return self.common.heading
 
     @property
     def about(self) -> str:
         """Name the number of tests, what a cause means for a user, the blame and the rule."""
-        cause = self.kind.cause
-        if self.rule is None and self.kind.diagnosis.endswith(UNCLAIMED):  # a type that is not claimed has no tests
+        cause = self.common.cause
+        if self.rule is None and self.common.diagnosis.endswith(UNCLAIMED):  # a type that is not claimed has no tests
             return f"{MUST_REJECT} · {count_noun(len(self.members), 'row')}"
-        about = self.kind.blame or self.members[0][0].case.rule
+        about = self.common.blame or self.members[0][0].case.rule
         if self.rule and not cause:
             about += f": {self.rule}"
         if cause and cause.is_guess:
@@ -108,11 +108,10 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
     The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
     commonest kind. In a kind, the worst severity, single calls, rows of cases and small tensors come first.
     """
-    blames, causes = conclusion.blames, conclusion.causes
+    causes = conclusion.causes
 
     def weight(row: Row) -> tuple[int, int]:
-        blamed = blames.get(row.id, {}).values()
-        severity, worst = worst_severity(blamed), heaviest(blamed)
+        severity, worst = _worst_of(row, conclusion)
         return (
             SEVERITIES.index(severity) if severity else len(SEVERITIES),
             HEAVIEST_FIRST.index(worst.blame) if worst else len(HEAVIEST_FIRST),
@@ -132,19 +131,17 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
 def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> Kind:
     """Return the kind of failures that are alike, the worst in front."""
     row, result = same[0]
-    cause, blamed = conclusion.causes.get(row.id), conclusion.blames.get(row.id, {}).values()
+    cause, (severity, worst) = conclusion.causes.get(row.id), _worst_of(row, conclusion)
     if cause:
         blame = describe_blames(each for row, _ in same for each in conclusion.blames.get(row.id, {}).values())
     else:
-        worst = heaviest(blamed)
         blame = worst.blame if worst else ""
-    return Kind(cause, worst_severity(blamed), blame, result.diagnosis or "no diagnosis")
+    return Kind(cause, severity, blame, result.diagnosis or "no diagnosis")
 
 
-def _broken_rule(row: Row, conclusion: Conclusion) -> str | None:
-    """Return the rule that a row breaks most heavily."""
-    worst = heaviest(conclusion.blames.get(row.id, {}).values())
-    return worst.premise.rule if worst else None
+def _worst_of(row: Row, conclusion: Conclusion) -> tuple[Severity | None, Blamed | None]:
+    blamed = conclusion.blames.get(row.id, {}).values()
+    return worst_severity(blamed), heaviest(blamed)
 
 
 def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
@@ -173,14 +170,14 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
     shown, verdicts = (failed, BAD) if inside else (rows, {WAIVED})
     numbers = {row.id: _count_tests_of((row, result), verdicts, target, claims) for row, result in shown}
     kinds = []
-    for kind, same in group_by_kind(shown, conclusion):
-        tests = ((row, result) for row, result in same if numbers[row.id])
-        by_rule = group_pairs(
-            (kind.cause is None and _broken_rule(row, conclusion), (row, result)) for row, result in tests
-        )
-        for members in by_rule.values():
-            number, rule = sum(numbers[row.id] for row, _ in members), _broken_rule(members[0][0], conclusion)
-            kinds.append(FailureKind(kind, rule, members, number, sum(numbers.values())))
+    for common, same in group_by_kind(shown, conclusion):
+        worst = {row.id: _worst_of(row, conclusion)[1] for row, _ in same if numbers[row.id]}
+        rules = {row: blamed.premise.rule if blamed else None for row, blamed in worst.items()}
+        tests = ((row, result) for row, result in same if row.id in rules)
+        apart = group_pairs((common.cause or rules[row.id], (row, result)) for row, result in tests)
+        for members in apart.values():
+            number = sum(numbers[row.id] for row, _ in members)
+            kinds.append(FailureKind(common, rules[members[0][0].id], members, number, sum(numbers.values())))
     return Failures(tuple(kinds), outside)
 
 

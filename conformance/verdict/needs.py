@@ -83,7 +83,7 @@ class Needs:
         """Return the needs of a call; only those that its answer tells of, without zeros that two readings agree on."""
         step = row.case.steps[at]
         call = step.src, step.shapes[0], step.special_zero[0]
-        needs = [Need(FLAG, "true")] if any(step.special_zero) else []
+        needs = [Need(FLAG)] if any(step.special_zero) else []
         if earlier_steps(row, at) or row.case.times > 1:
             needs.append(Need(ALONE))
         if step.special_zero[0] and _another_index_forbids(step.src, step.shapes[0]):
@@ -130,7 +130,7 @@ class Needs:
 
 def keys_of(need: Need) -> frozenset[str]:
     """Return the keys that can give a case this need; empty if a case without any key may have it."""
-    return _KEYS_OF.get(need.facet.partition(":")[0] if need != Need(ALONE) else ALONE, frozenset())
+    return _KEYS_OF.get(need.facet.partition(":")[0] or need.rule, frozenset())
 
 
 _KEYS_OF: Mapping[str, frozenset[str]] = {

@@ -87,7 +87,7 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
     conclusion = replace(run.conclusion, causes=dict.fromkeys(run.conclusion.blames, cause))
     blamed = [each for documents in conclusion.blames.values() for each in documents.values()]
     (kind,) = group_failures(run.plan, run.evidence, conclusion).kinds
-    does, breaks = (part.split(", ") for part in kind.kind.blame.split("; "))
+    does, breaks = (part.split(", ") for part in kind.common.blame.split("; "))
     severities = Counter(each.severity for each in blamed)
     assert does == [f"{n} {say_severity(each, n)}" for each in SEVERITIES if (n := severities[each])]
     blames = Counter(each.blame for each in blamed)
@@ -95,7 +95,7 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
     assert min(len(does), len(breaks)) > 1
     assert sum(blames.values()) == kind.tests
     (on_page,) = replace(run, conclusion=conclusion).failures
-    assert on_page == kind.kind
+    assert on_page == kind.common
 
 
 def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun) -> None:

@@ -100,31 +100,27 @@ RIGHT_ALONE = (
 )
 
 
+WRONG, REJECTED = Outcome("tensor", "f32", (4, 6)), Outcome("rejected", stage="run", message="no")
+
+
 @pytest.mark.parametrize(
-    ("case", "rule"),
+    ("outcome", "diagnosis", "case", "rule"),
     [
-        (SMALLER, "same-content"), (NEEDS_LAYOUT, "layout-is-no-content"), (NEEDS_STEPS, "each-call-alone"),
-        (RIGHT_ALONE + SMALLER, "each-call-alone"),
+        (WRONG, "wrong elements", SMALLER, "same-content"),
+        (WRONG, "wrong elements", NEEDS_LAYOUT, "layout-is-no-content"),
+        (WRONG, "wrong elements", NEEDS_STEPS, "each-call-alone"),
+        (WRONG, "wrong elements", RIGHT_ALONE + SMALLER, "each-call-alone"),
+        (REJECTED, "rejected a legal call", SMALLER, "literal-lengths"),
+        (REJECTED, "rejected a legal call", NEEDS_LAYOUT, "layout-is-no-content"),
     ],
-)  # fmt: skip
-def test_what_the_smallest_case_lacks_excuses_no_failure(case: str, rule: str) -> None:
+)
+def test_what_the_smallest_case_lacks_excuses_no_failure(
+    outcome: Outcome, diagnosis: str, case: str, rule: str
+) -> None:
     """A drawn row has a layout by chance; only if its smallest case has one, too, is it needed to fail."""
     (row,) = (each for each in bundled_plan().rows if each.id == "transposed-src-regroups[StaticReshape-f32]")
     row = row._replace(id="drawn-0-7[StaticReshape-f32]")
-    dst = row.case.steps[0].shapes[0]
-    outcome = Outcome("tensor", "f32", dst)
-    wrong = Result(row.id, dict.fromkeys(row.documents, FAIL), (outcome,), 0, "wrong elements", case=case)
-    blamed = Blamer(bundled_plan().suite.spec.rules).blame(row, wrong, "static-spec-v0.9")
-    assert blamed
-    assert blamed.premise.rule == rule
-
-
-@pytest.mark.parametrize(("case", "rule"), [(SMALLER, "literal-lengths"), (NEEDS_LAYOUT, "layout-is-no-content")])
-def test_what_the_smallest_case_lacks_excuses_no_rejection(case: str, rule: str) -> None:
-    (row,) = (each for each in bundled_plan().rows if each.id == "transposed-src-regroups[StaticReshape-f32]")
-    row = row._replace(id="drawn-0-7[StaticReshape-f32]")
-    outcome = Outcome("rejected", stage="run", message="no")
-    wrong = Result(row.id, dict.fromkeys(row.documents, FAIL), (outcome,), 0, "rejected a legal call", case=case)
+    wrong = Result(row.id, dict.fromkeys(row.documents, FAIL), (outcome,), 0, diagnosis, case=case)
     blamed = Blamer(bundled_plan().suite.spec.rules).blame(row, wrong, "static-spec-v0.9")
     assert blamed
     assert blamed.premise.rule == rule

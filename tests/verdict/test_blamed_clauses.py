@@ -240,10 +240,10 @@ def list_shown_blames(name: str) -> Iterator[tuple[str, ShownBlame]]:
         if not kinds:
             yield document, ShownBlame(NOTHING, "")
         elif blamed := [each for each in kinds if each.rule]:
-            first = min(blamed, key=lambda each: [*HEAVIEST_FIRST, ""].index(each.kind.blame))
-            yield document, ShownBlame(first.kind.blame, first.rule or "")
+            first = min(blamed, key=lambda each: [*HEAVIEST_FIRST, ""].index(each.common.blame))
+            yield document, ShownBlame(first.common.blame, first.rule or "")
         else:
-            yield document, ShownBlame(ERROR, kinds[0].kind.diagnosis)
+            yield document, ShownBlame(ERROR, kinds[0].common.diagnosis)
 
 
 def list_differences(name: str, expected: Expected) -> list[str]:
