@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from itertools import count
 from typing import NamedTuple
 
-from ..model import Graph, Meaning
+from ..model import Declared, Graph, Meaning
 from .memory import GuardedBuffer, TensorSpec, lay_out, lay_out_shape, volume_of
 
 _small_buffer = lru_cache(256)(lay_out)
@@ -81,6 +81,11 @@ class RowStep:
     def is_too_large_to_keep(self) -> bool:
         far = self.source.layout == "far"
         return self.large or far or volume_of(self.source.dims) >= _FEW_KEPT_FROM_ELEMENTS
+
+    @cached_property
+    def strided_dst(self) -> Declared | None:
+        """The dst for which the graph declares strides. What they reorder is the same in every later node."""
+        return next((node.result for node in self.graph.nodes if node.result and node.result.strides), None)
 
     def free_memory(self) -> None:
         """Drop src if it is too large to keep; the next use makes it again."""

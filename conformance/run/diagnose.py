@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import Differing, Elements, Meaning, Outcome
+from ..model import Declared, Differing, Elements, Meaning, Outcome
 from ..model.types import WIDTH, dtype_of
-from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, volume_of
+from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, view_of, volume_of
 
 Bits = np.ndarray[Any, np.dtype[Any]]
 
@@ -31,6 +31,17 @@ _ELEMENTS_AT_ONCE = 1 << 16
 
 _MANY_VALUES = 9
 """Different values that no change of single elements makes one."""
+
+
+class Expected(NamedTuple):
+    """The elements that are due, and by what a wrong answer shows how it came about."""
+
+    source: TensorSpec
+    elements: Elements
+    earlier: Sequence[Elements] = ()
+    """The answers to steps before."""
+    dst: Declared | None = None
+    """What the graph declares for dst, if it declares strides."""
 
 
 class _Float(NamedTuple):
@@ -57,18 +68,13 @@ class _Float(NamedTuple):
 _FLOAT = {"f32": _Float(8, 23), "bf16": _Float(8, 7), "f16": _Float(5, 10), "f64": _Float(11, 52)}
 
 
-def diagnose(
-    outcome: Outcome,
-    meaning: Meaning,
-    source: TensorSpec,
-    elements: Elements,
-    earlier: Sequence[Elements] = (),
-) -> Diagnosis | None:
+def diagnose(outcome: Outcome, meaning: Meaning, expected: Expected) -> Diagnosis | None:
     """Return what is wrong with a tensor; None if it is right, or if it agrees with all that is specified.
 
     Without data, as evidence holds it, its elements are wrong.
     """
     assert outcome.dims is not None
+    source = expected.source
     if outcome.type != source.type:
         return Diagnosis("wrong type", f"answered {outcome.type}, src is {source.type}")
     wrong = wrong_dims(outcome.dims, meaning, source.dims)
@@ -76,8 +82,8 @@ def diagnose(
         return wrong
     if outcome.data is None:
         return Diagnosis("wrong elements", "the elements were not kept")
-    if not are_equal(outcome.data, elements):
-        return diagnose_elements(source, elements, outcome.data, earlier)
+    if not are_equal(outcome.data, expected.elements):
+        return diagnose_elements(expected, outcome.data)
     return None
 
 
@@ -101,18 +107,19 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
     return None
 
 
-def diagnose_elements(source: TensorSpec, want: Elements, got: Elements, earlier: Sequence[Elements] = ()) -> Diagnosis:
+def diagnose_elements(expected: Expected, got: Elements) -> Diagnosis:
     """Name the way in which the elements differ."""
+    source, want = expected.source, expected.elements
     if len(got) < len(want):
         return Diagnosis("truncated", f"{len(got)} bytes of {len(want)}")
     if len(got) > len(want):
         return Diagnosis("too many elements", f"{len(got)} bytes for {len(want)}")
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     right, wrong = np.frombuffer(want[:], kind), np.frombuffer(got[:], kind)
-    if any(old and are_equal(got, old) for old in earlier):
+    if any(old and are_equal(got, old) for old in expected.earlier):
         name = "stale: an earlier answer"
     else:
-        name = _find_move(source, right, wrong) or name_changes(source.type, right, wrong)
+        name = _find_move(expected, right, wrong) or name_changes(source.type, right, wrong)
     first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[source.type]
     due, came = (tuple(f"{int(bits):0{digits}x}" for bits in each[first]) for each in (right, wrong))
     differing = Differing(int(np.count_nonzero(right != wrong)), tuple(map(int, first)), came)
@@ -161,12 +168,15 @@ def _are_flushed(type_: str, want: Bits, got: Bits) -> bool:
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
 
 
-def _find_move(source: TensorSpec, want: Bits, got: Bits) -> str | None:
+def _find_move(expected: Expected, want: Bits, got: Bits) -> str | None:
+    source = expected.source
     if _are_equal_values(source.type, want, got) or _are_flushed(source.type, want, got):
         return None
     longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
     if want.size and source.layout != "dense" and _as_if_dense(source, got):
         return "offset ignored" if source.layout == "offset" else "strides ignored"
+    if expected.dst and _is_dense_dst(expected.dst, want, got):
+        return "strides of dst ignored"
     if np.array_equal(got, want.view(want.dtype.newbyteorder())):
         return "bytes of each element reversed"  # of every pattern in turn, that is a transposition, too
     if len(longer) > 1 and np.array_equal(got.reshape(longer[::-1]), want.reshape(longer).T):
@@ -202,6 +212,18 @@ def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
     return any(row == got.tobytes() for row in rows)
 
 
+def _is_dense_dst(dst: Declared, want: Bits, got: Bits) -> bool:
+    """Ask whether the answer is a dense dst, read at the strides that were declared for it."""
+    if dst.strides is None or dst.dims is None or None in dst.dims:
+        return False
+    dims, width = tuple(length for length in dst.dims if length is not None), want.itemsize
+    size = max(want.size, 1 + sum((length - 1) * step for length, step in zip(dims, dst.strides, strict=True)) // width)
+    memory, is_written = np.zeros(size, want.dtype), np.zeros(size, want.dtype)
+    memory[: want.size], is_written[: want.size] = want, 1
+    read, known = (view_of(each, want.dtype, dims, dst.strides).reshape(-1) for each in (memory, is_written))
+    return bool(np.any(read[known > 0] != want[known > 0]) and np.all((read == got) | (known == 0)))
+
+
 # ── elements changed on the way ───────────────────────────────────────────────────────────────────
 
 
@@ -220,7 +242,17 @@ def name_changes(type_: str, want: Bits, got: Bits) -> str:
     for way in ("wrong elements", "elements lost"):  # then the others say nothing of how the backend treats them
         if way in ways:
             return way
+    if _is_tail_lost(type_, want, got):
+        return "elements lost"
     return ", ".join(way for way, _ in ways.most_common(4))
+
+
+def _is_tail_lost(type_: str, want: Bits, got: Bits) -> bool:
+    """Ask whether the last elements are 0 although others like them were kept, so that no treatment explains it."""
+    first, kind = _first_places(want, got, 1)[0], _FLOAT[type_]
+    limits = [1, kind.fraction + 1, kind.infinity, kind.infinity + 1]  # of subnormal, normal, infinite, and NaN
+    kept, lost = (np.digitize(part[part != 0] & kind.size, limits) for part in (want[:first], want[first:]))
+    return not got[first:].any() and bool(np.isin(lost, kept).any())
 
 
 def _are_rounded(type_: str, want: Bits, got: Bits, other: str) -> bool:

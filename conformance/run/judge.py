@@ -23,7 +23,7 @@ from ..model import (
 )
 from ..plan.memory import TensorSpec
 from ..plan.steps import RowStep
-from .diagnose import Diagnosis, diagnose
+from .diagnose import Diagnosis, Expected, diagnose
 
 Column = Kind | Literal["capacity", "no room"]
 """A kind of meaning. `capacity`: a legal call that a backend may reject for want of capacity. `no room`: an unspecified
@@ -70,28 +70,22 @@ def judge_step(
     step: RowStep, outcome: Outcome, unclaimed: Collection[str], earlier: Sequence[Elements] = ()
 ) -> dict[str, Judgement]:
     """Return the judgement on a step in each document; `earlier` are the answers to steps before it."""
+    expected = Expected(step.source, step.src.elements, earlier, step.strided_dst)
     judgements: dict[str, Judgement] = {}
     for meaning, documents in step.meanings:
-        judgement = judge(outcome, meaning, step.source, step.src.elements, unclaimed, earlier)
+        judgement = judge(outcome, meaning, expected, unclaimed)
         for document in documents:
             judgements[document] = judgement
     return judgements
 
 
-def judge(
-    outcome: Outcome,
-    meaning: Meaning,
-    source: TensorSpec,
-    elements: Elements,
-    unclaimed: Collection[str],
-    earlier: Sequence[Elements] = (),
-) -> Judgement:
+def judge(outcome: Outcome, meaning: Meaning, expected: Expected, unclaimed: Collection[str]) -> Judgement:
     """Return the verdict on one outcome. `unclaimed`: the facets of the call that the backend does not claim."""
     if outcome.faults:
         return Judgement(
             FAIL, Diagnosis(outcome.faults[0], f"the call did more than answer: {', '.join(outcome.faults)}")
         )
-    if unclaimed and _shows_nothing(outcome, source, unclaimed):
+    if unclaimed and _shows_nothing(outcome, expected.source, unclaimed):
         return _NOT_CLAIMED
     cell = TABLE[outcome.kind][_column(meaning)]
     if cell is not None:
@@ -100,7 +94,7 @@ def judge(
             return Judgement(verdict)
         word += UNCLAIMED if unclaimed and outcome.ends_process else ""
         return Judgement(verdict, Diagnosis(word, _describe(word, outcome, meaning)))
-    diagnosis = diagnose(outcome, meaning, source, elements, earlier)
+    diagnosis = diagnose(outcome, meaning, expected)
     if diagnosis:
         return Judgement(FAIL, diagnosis)
     return _PASS if meaning.kind == "legal" else _OBSERVED
