@@ -107,7 +107,8 @@ class Result(NamedTuple):
     """Whether the result is from an earlier run that was interrupted."""
     case: str | None = None
     """For a drawn row that failed, as YAML: the smallest case found that fails in the same way, or the row as drawn.
-    A first line with `#` says that a row, drawn or not, went right alone in a fresh process."""
+    A first line with `#` says that a row, drawn or not, went right alone in a fresh process, or is like rows that did.
+    """
     differing: Differing | None = None
     """For an answer with the right type and dims: the elements that differ; None if none does."""
     milliseconds: int = 0

@@ -78,12 +78,13 @@ def confirm(
     return worse
 
 
-def tell_right_alone(row: Row) -> str:
-    """Write the line that marks a row that failed, and went right alone in a fresh process."""
+def tell_right_alone(row: Row, was_called: bool = True) -> str:
+    """Write the line that marks a failing row that went right alone in a fresh process, or is like rows that did."""
     reason = "the calls before it, which the same run makes again"
     if row.case.concurrent > 1:
         reason = "which thread comes first, or on calls before it"
-    return f"# went right alone in a fresh process: it depends on {reason}\n"
+    subject = "went" if was_called else "was not called again; others that fail so went"
+    return f"# {subject} right alone in a fresh process: it depends on {reason}\n"
 
 
 def _had_fresh_process(row: Row, outcome: Outcome, previous: Result) -> bool:

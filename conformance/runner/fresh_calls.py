@@ -33,6 +33,9 @@ class FreshCalls:
         self._wrong_left = _MAX_WRONG if is_of_use else 0
         self._right_left = _MAX_RIGHT
         self._wrong_alone: set[object] = set()
+        """Kinds of failures with a row that failed again."""
+        self._right_alone: set[object] = set()
+        """Kinds of failures with a row that went right."""
         self._answered: Row | None = None
         """A row that the backend answered rightly."""
 
@@ -48,8 +51,9 @@ class FreshCalls:
         """Return the result of a row of a case; if it failed and goes right alone, with a line that says so.
 
         Of each kind of failures, rows are called again up to the first that fails again. What crashed or hung was.
+        After many calls, a row counts as those of its kind that went right.
         """
-        if not self._wrong_left or not self._right_left or has_many_elements(row.case):
+        if not self._wrong_left or has_many_elements(row.case):
             return result
         if not result.is_failure:
             if result.outcome.kind == "tensor" and PASS in result.verdicts.values():
@@ -58,11 +62,15 @@ class FreshCalls:
         kind = failure_kind_of(row, result)
         if result.ends_process or kind in self._wrong_alone:
             return result
+        if not self._right_left:
+            alike = tell_right_alone(row, was_called=False) if kind in self._right_alone else None
+            return result._replace(case=alike)
         is_right = False
         with go_on(f"{row.id}: was not called again alone", self._tell):
             is_right = self._goes_right(row, result)
         if is_right:
             self._right_left -= 1
+            self._right_alone.add(kind)
             if not self._right_left:
                 self._tell(f"{_MAX_RIGHT} failing rows went right alone; later ones were not called again")
             return result._replace(case=tell_right_alone(row))

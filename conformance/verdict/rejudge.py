@@ -134,7 +134,7 @@ def _misfit_of_case(row: Row, result: Result, failed: bool, isolation: str) -> s
         return None
     if not failed:
         return "has a case and fails nowhere"
-    case = result.case.removeprefix(tell_right_alone(row))
+    case = result.case.removeprefix(tell_right_alone(row)).removeprefix(tell_right_alone(row, was_called=False))
     if drawn_number(row.id):
         return None if case.startswith("  - id: ") else "has a case of another form"
     can_be = isolation == "worker" and not result.ends_process

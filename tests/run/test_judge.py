@@ -257,7 +257,7 @@ def test_strides_ignored(layout: Layout) -> None:
     assert of(source) is None
 
 
-def test_strides_of_dst_ignored() -> None:
+def test_strides_of_dst_that_are_ignored() -> None:
     """Dense elements are read at the strides that the graph declares; what lies behind them may be anything."""
     wide = TensorSpec("f32", (3, 4))
     columns, gap = Declared("f32", (3, 4), (4, 12)), Declared("f32", (2, 6), (36, 4))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.evidence.results import read
+from conformance.runner import fresh_calls
 
 from ..builders import Cli, write_suite
 
@@ -15,6 +16,10 @@ cases:
   - {id: turned-into-five, rule: same-volume, src: "T[2, 3]", shape: [5], special_zero: false, expect: reject}
   - {id: turned-second, rule: literal-lengths, src: "T[2, 3]", shape: [6, 1], special_zero: false, expect: "T[6, 1]"}
 """
+REST = "rule: literal-lengths, src: 'T[2, 3]', shape: [6, 1], special_zero: false, expect: 'T[6, 1]'"
+SEVEN = (
+    "  - {id: turned-into-seven, rule: same-volume, src: 'T[2, 3]', shape: [7], special_zero: false, expect: reject}"
+)
 LIBRARY = """
 import fcntl, pathlib
 from conformance import FunctionAdapter
@@ -56,4 +61,23 @@ def test_a_row_that_goes_right_alone_breaks_no_text(
     assert all((failure["repeat"] is None) == bool(alone) for failure in said["failures"])
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert (NOTE in page) == bool(alone)
+    cli("verify", tmp_path / "out", "--suite", suite).expect(0)
+
+
+def test_after_many_calls_a_row_counts_as_those_like_it(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fresh_calls, "_MAX_RIGHT", 2)
+    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
+    suite = write_suite(tmp_path, CASES + "".join(f"  - {{id: turned-{k}, {REST}}}\n" for k in range(3, 6)) + SEVEN)
+    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned", "--type", "f32"]
+    said = cli(*words, "--operation", "StaticReshape", "--out", tmp_path / "out", "--json").expect(1).data
+    (of_another_kind,) = (each for each in said["failures"] if "seven" in each["row"])
+    alike = [each for each in said["failures"] if each != of_another_kind]
+    assert {blame["rule"] for each in alike for blame in each["blames"].values()} == {"each-call-alone"}
+    assert {each["repeat"] for each in alike} == {None}
+    assert of_another_kind["repeat"]
+    marks = [each.case for each in read(tmp_path / "out" / "results.jsonl").results if each.is_failure]
+    assert ["was not called again" in str(mark) for mark in marks] == [False, False, True, True, False]
+    assert marks[-1] is None
     cli("verify", tmp_path / "out", "--suite", suite).expect(0)
