@@ -17,7 +17,7 @@ SUITE = load_suite()
 ROWS = {row.id: row for row in plan_of(SUITE).rows if row.case.concurrent > 1}
 MISBEHAVING = Path(__file__).parents[1] / "misbehaving.py"
 ADAPTER = '''
-import os, sys, threading
+import os, sys, threading, time
 from conformance.adapters.reference import Reference
 
 MEET = threading.Barrier(2)
@@ -36,6 +36,25 @@ class Hides(Reference):
     """Nothing can be imported any more."""
     def __init__(self):
         sys.path[:] = []
+
+class Spoils(Reference):
+    """Two of three programs write into the answer of the last one after that was returned."""
+    programs, answers, meet = 0, [], threading.Barrier(3)
+    def compile(self, graph):
+        program = super().compile(graph)
+        run, is_last = program.run, self.programs == 2
+        program.run = lambda *given: self.spoil(run(*given), is_last)
+        self.programs += 1
+        return program
+    def spoil(self, answer, is_last):
+        if is_last:
+            self.answers.append(answer.copy())
+        self.meet.wait(10)
+        if is_last:
+            return self.answers[0]
+        time.sleep(0.2)
+        self.answers[0].view("u1").fill(7)
+        return answer
 
 class Writes(Reference):
     """Writes into src."""
@@ -121,6 +140,13 @@ def test_a_worker_imports_nothing_after_the_backend(adapters: Path) -> None:
 def test_a_src_that_is_changed_meanwhile_is_seen(adapters: Path) -> None:
     (result,) = run([row(COPIED)], worker(f"{adapters}:Writes"))
     assert result.diagnosis == "src changed"
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_an_answer_that_another_thread_overwrites_is_seen(adapters: Path, isolated: bool) -> None:
+    backend = f"{adapters}:Spoils"
+    (result,) = run([row(COPIED)], worker(backend) if isolated else load_adapter(backend))
+    assert set(result.verdicts.values()) == {"fail"}
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ class Server:
         replies = run_in_threads([partial(self.guard, self.answer, run.request, run.tensors) for run in runs])
         self.latest, self.behind = [tensor for run in runs for tensor in run.tensors], 0
         for run, reply in zip(runs, replies, strict=True):
-            self.reply(run.request, self.report(run, reply))
+            self.reply(run.request, self.report(run, reply, in_threads=True))
         self.stdout.flush()
 
     def handle(self, request: Mapping[str, Any]) -> Reply:
@@ -203,10 +203,10 @@ class Server:
         ]
         return ReceivedRun(request, tensors, before, addresses)
 
-    def report(self, run: ReceivedRun, reply: Reply) -> Reply:
+    def report(self, run: ReceivedRun, reply: Reply, in_threads: bool = False) -> Reply:
         """Add to a reply what the call changed beside its answer: the memory of its tensors, and earlier answers.
 
-        What its compilation changed is among that, also if it failed.
+        What its compilation changed is among that, also if it failed. Another thread can change its own answer.
         """
         request, tensors, before, addresses = run
         record, payloads = reply
@@ -219,7 +219,7 @@ class Server:
                 sent.append(_content(tensor.memory, was))
         if wrote:
             record["wrote"] = wrote
-        earlier = [kept for kept in self.answers if kept.call < request["id"]]
+        earlier = [kept for kept in self.answers if kept.call < request["id"] + in_threads]
         self.add_changes("changed", earlier, record, sent)
         self.add_changes("overwrote", self.sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
