@@ -15,10 +15,10 @@ from conformance.evidence.folder import RESULTS, find_results
 from conformance.evidence.results import Evidence, InvalidEvidence, read
 from conformance.load.faults import load_faults
 from conformance.meaning.faults import KnownFaults
-from conformance.model import FAIL, PASS, Case, Form, KnownFault, PlainCall, Result, Step
+from conformance.model import FAIL, PASS, Case, Form, KnownFault, Malformed, PlainCall, Result, Step
 from conformance.model.cases import given_keys
 from conformance.plan.rows import Plan, Row
-from conformance.system.exit_codes import CommandError
+from conformance.system.exit_codes import USAGE, CommandError
 from conformance.system.terminal import say
 from conformance.system.text import format_call
 from conformance.verdict.cause import explaining
@@ -123,9 +123,9 @@ def main(words: Sequence[str] | None = None) -> int:
             raise Usage(f"{str(args.folder)!r} holds no {RESULTS}; name the folder of a run, or of several")
         plan, faults = load_plan(args.suite), load_faults()
         problems = [problem for file in found for problem in _compare(file, plan, faults)]
-    except CommandError as error:
+    except (CommandError, Malformed) as error:
         say_error(str(error))
-        return error.exit_code
+        return USAGE
     for problem in problems:
         say(problem)
     return 1 if problems else 0

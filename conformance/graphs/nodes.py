@@ -24,7 +24,7 @@ class UnreadableModel(Exception):
 
 
 class ImpossibleInput(UnreadableModel):
-    """The lengths of --input contradict one another in a model."""
+    """The dims of --input contradict one another, or the rank of a model's input."""
 
 
 class ReshapeNode(NamedTuple):
@@ -120,6 +120,6 @@ def fail_at(place: str, value: object, why: str) -> NoReturn:
 
 
 def check_rank(name: str, declared: Dims | None, given: Dims) -> None:
-    """Raise UnreadableModel if an input cannot have these dims. A declared length may be replaced, a rank may not."""
+    """Raise ImpossibleInput if an input cannot have these dims. A declared length may be replaced, a rank may not."""
     if declared is not None and len(declared) != len(given):
-        raise UnreadableModel(f"input {shorten(name)!r} has {len(declared)} dims, and --input gives {len(given)}")
+        raise ImpossibleInput(f"input {shorten(name)!r} has {len(declared)} dims, and --input gives {len(given)}")

@@ -28,7 +28,7 @@ Isolation = Literal["worker", "row", "none"]
 _MAX_CALLS_AHEAD, _MAX_BYTES_AHEAD = 32, 1 << 13
 """Calls that are sent together to a process, and the bytes that each may have.
 
-A small row then takes half the CPU time, and `conformance run reference --isolation worker` 5 % less.
+A small row then takes half the CPU time, and `conformance run reference --isolation worker` a fifth less.
 """
 _JUDGE_TOO = ("LD_PRELOAD", "LD_AUDIT", "PYTHONHOME")
 SmallCall = tuple[Graph, tuple[Tensor, ...], bool]
