@@ -63,8 +63,8 @@ _DIGEST = {"sha256": SHA256}
 _FILE = {"name": _NAME, "digest": _DIGEST}
 _BACKEND = {"name": _NAME, "version": _NAME, "adapter": OrNull(SHA256)}
 COMMITMENT_FORM = {
-    "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "claims": CLAIMS_FORM,
-    "files": MapOf(SHA256),
+    "commitment": frozenset(("reshape-conformance-1",)), "suite": SHA256, "backend": _BACKEND, "called_as": str,
+    "claims": CLAIMS_FORM, "files": MapOf(SHA256),
 }  # fmt: skip
 CHALLENGE_FORM = {
     "challenge": frozenset(("reshape-conformance-1",)), "nonce": NONCE, "commitment": SHA256, "issued": _is_time,
@@ -161,10 +161,13 @@ def in_days(days: int, since: datetime | None = None) -> str:
 
 
 def commitment_of(header: Record, files: Mapping[str, str]) -> dict[str, Any]:
-    """Make the record that names what will be tested, before anybody draws a nonce."""
+    """Make the record that names what will be tested, before anybody draws a nonce.
+
+    One file can hold several backends: the class, or the words of the command, choose among them.
+    """
     return {
         "commitment": "reshape-conformance-1", "suite": header["suite"]["digest"], "backend": _backend_of(header),
-        "claims": header["claims"], "files": dict(files),
+        "called_as": header["backend"]["adapter"], "claims": header["claims"], "files": dict(files),
     }  # fmt: skip
 
 

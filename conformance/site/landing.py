@@ -120,9 +120,8 @@ def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
                 if document in run.tests_of(result):
                     titles[document][kind.title] = None
     return group_pairs(
-        (next(iter(each)) + (f"; {len(each) - 1} more" if len(each) > 1 else ""), place)
-        for place, each in enumerate(titles.values())
-        if each
+        (first[:1].upper() + first[1:] + (f"; {len(more)} more" if more else ""), place)
+        for place, (first, *more) in ((place, each) for place, each in enumerate(titles.values()) if each)
     )
 
 

@@ -520,8 +520,11 @@ def other_adapter(lab: Lab, old: str = "", new: str = "") -> None:
 @pytest.mark.parametrize(
     ("act", "says"),
     [
-        (other_adapter, "commitment.json: what is tested differs from it in backend.adapter; restore that, or commit"),
-        (lambda lab: other_adapter(lab, '"chain", '), "from it in backend.adapter, claims.not_claimed; restore that"),
+        (other_adapter, "commitment.json: what is tested differs from it in backend.adapter, called_as; restore that"),
+        (
+            lambda lab: other_adapter(lab, '"chain", '),
+            "from it in backend.adapter, called_as, claims.not_claimed; restore that",
+        ),
         (lambda lab: lab.change_challenge(expires=in_days(-1)), "before the run began"),
         (lambda lab: lab.change_challenge(issued=in_days(2)), "after the run began"),
     ],

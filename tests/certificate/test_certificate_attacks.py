@@ -300,6 +300,7 @@ COMMITTED = {
     "files": {"lib.so": "0" * 64},
     "claims": {"operations": [], "not_claimed": [], "answers_special_zero": False},
     "backend": {"name": "other", "version": "1", "adapter": None},
+    "called_as": "./mine.py:Other",
     "suite": "0" * 64,
 }
 ATTACKS: dict[str, Attack] = {
