@@ -18,18 +18,21 @@ from ..model import RIGHT, Adapter, Case, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import run
 from .shrink import shrink
-from .write_case import case_text, rule_against
+from .write_case import rule_against
+from .write_drawn import write_as_drawn
 
 
 class Counterexample(NamedTuple):
     row: Row
     result: Result
-    rule: str
-    """The rule that it breaks."""
+
+    @property
+    def rule(self) -> str:
+        return rule_against(self.row, self.result)
 
     @property
     def text(self) -> str:
-        return case_text(self.row.case, self.rule, self.row, f"{self.result.diagnosis} {self.rule}")
+        return write_as_drawn(self.row, self.result)
 
 
 class HuntResult(NamedTuple):
@@ -57,7 +60,7 @@ def hunt(
             if not operations or row.operation in operations:
                 (result,) = run([row], adapter, claims)
                 if result.is_failure:
-                    return Counterexample(row, result, rule_against(row, result))
+                    return Counterexample(row, result)
                 right += not RIGHT.isdisjoint(result.verdicts.values())
         return None
 

@@ -56,18 +56,17 @@ def rule_against(row: Row, result: Result) -> str:
     return "layout-is-no-content" if step.layout != "dense" else "same-content"
 
 
-def case_text(case: Case, rule: str, row: Row, fact: str) -> str:
-    """Write a case as YAML, its keys in the order of case files; the contracts say what is expected."""
-    first, *later = case.steps
+def case_text(row: Row, rule: str, fact: str) -> str:
+    """Write the case of a row as YAML, its keys in the order of case files; the contracts say what is expected."""
+    first, *later = row.case.steps
     name = re.sub(r"[^a-z0-9]+", "-", fact.lower()).strip("-")
     lines = [f"id: {name}", f"rule: {rule}"]
     if not later:
         lines += [f"{key}: {value}" for key, value in _call(first).items()]
-    for key, value in _form(case).items():
-        lines.append(f"{key}: {value}")
+    lines += [f"{key}: {value}" for key, value in _form(row.case).items()]
     if later:
         lines += ["steps:"]
-        for step, row_step in zip(case.steps, row.steps, strict=True):
+        for step, row_step in zip(row.case.steps, row.steps, strict=True):
             inside = {**_call(step), "expect": _expectation(step, row_step)}
             written = ", ".join(f"{key}: {_quote(value)}" for key, value in inside.items())
             lines.append(f"  - {{{written}}}")

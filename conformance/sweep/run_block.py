@@ -175,7 +175,7 @@ class BlockRun:
             "call": str(way),
             "detail": result.detail,
             "verdicts": dict(result.verdicts),
-            "case": case_text(row.case, rule, row, f"{diagnosis} {rule}"),
+            "case": case_text(row, rule, f"{diagnosis} {rule}"),
         }
         self._failures[group] = FailedCalls(known.calls + 1 if known else 1, size, example)
 

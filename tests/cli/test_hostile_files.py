@@ -245,7 +245,7 @@ def test_a_message_of_a_backend_adds_no_case_to_what_is_shown(
 def test_a_text_in_a_case_that_was_found_stays_a_text(tmp_path: Path) -> None:
     for value in TEXTS[:-9]:
         row = row_of({"axis": text(value)})
-        written = case_text(row.case, "extra-attributes", row, "a found case")
+        written = case_text(row, "extra-attributes", "a found case")
         (tmp_path / "a.yaml").write_text(f"about: One.\ncases:\n{written}", encoding="utf-8")
         (case,) = load_cases(tmp_path, spec()).values()
         assert case.attributes == row.case.attributes, value

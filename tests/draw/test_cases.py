@@ -77,7 +77,7 @@ def test_every_drawn_case_can_be_written_and_read(tmp_path: Path) -> None:
     for number, case in enumerate(draw_cases(250)):
         row = next(iter(rows_of([case], spec(), compiled)), None)
         if row is not None:
-            written.append((case_text(case, "same-volume", row, f"n{number}"), row))
+            written.append((case_text(row, "same-volume", f"n{number}"), row))
     text = "about: Drawn.\ncases:\n" + "".join(text for text, _ in written)
     (tmp_path / "cases" / "drawn.yaml").write_text(text, encoding="utf-8")
     read = with_cases(spec(), tmp_path)

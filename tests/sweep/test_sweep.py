@@ -172,4 +172,4 @@ def test_the_smallest_example_is_a_case_that_shows_the_failure(spec: Spec, tmp_p
     row = next(row for row in plan.rows if row.operation == "StaticReshape")
     assert row.case.rule == "one-infer"
     assert set(run_row(row, FirstInferWins()).verdicts.values()) == {"fail"}
-    assert case_text(row.case, rule, row, f"{diagnosis} {rule}") == failure.example["case"]
+    assert case_text(row, rule, f"{diagnosis} {rule}") == failure.example["case"]
