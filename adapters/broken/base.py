@@ -111,8 +111,6 @@ class PlantedCall(NamedTuple):
 
 
 class ProgramRun(NamedTuple):
-    """One run of a program."""
-
     program: Broken
     src: Tensor
     shapes: tuple[Tensor, ...]

@@ -53,7 +53,6 @@ def _(declared: Declared, dims: tuple[int | None, ...]) -> bool:
 
 
 def known_dims(call: PlantedCall) -> Dims | None:
-    """The declared dims if all of them are known."""
     declared = call.node.result.dims if call.node.result is not None else None
     return None if declared is None or None in declared else tuple(d or 0 for d in declared)
 

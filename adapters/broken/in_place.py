@@ -12,7 +12,6 @@ from .layout import dense_strides
 
 
 def spoil(src: Tensor) -> None:
-    """Write into the first element of src."""
     if 0 not in src.dims:
         src.memory[src.offset] ^= 0xFF
 

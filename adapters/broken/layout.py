@@ -95,7 +95,6 @@ def has_gaps(src: Tensor) -> bool:
 
 
 def ignore_strides(src: Tensor) -> Tensor:
-    """src read as if it were dense."""
     return src if src.strides == dense_strides(src) else with_strides(src, dense_strides(src))
 
 

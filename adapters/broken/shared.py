@@ -37,7 +37,6 @@ def _(run: ProgramRun, dst: Dims) -> Answer:
 
 
 def late_nodes(run: ProgramRun) -> list[tuple[int, Node]]:
-    """The nodes with a shape that arrives with run, with their indexes."""
     return [(k, node) for k, node in enumerate(run.program.graph.nodes) if node.shape and node.shape.values is None]
 
 

@@ -105,7 +105,6 @@ def write_script(row: Row, backend: str) -> Parts:
 
 
 def model(graph: Graph, name: str, opset: int) -> str:
-    """A function that makes the model of a graph."""
     parts = onnx_parts(graph)
     nodes = [
         f"helper.make_node({python(operator)}, {python(operands)}, {python(outputs)}"

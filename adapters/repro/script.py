@@ -69,8 +69,6 @@ else:  # a row may end its process
 
 
 class Parts(NamedTuple):
-    """The parts of the script of a row."""
-
     imports: Sequence[str]
     rejections: str
     """The exceptions by which it rejects, as Python."""

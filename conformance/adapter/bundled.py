@@ -13,8 +13,6 @@ from ..system.files import adapters_folder
 
 
 class Bundled(NamedTuple):
-    """A backend that comes with the suite."""
-
     module: str
     """In adapters/."""
     class_name: str

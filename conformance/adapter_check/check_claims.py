@@ -12,8 +12,6 @@ from ..run.row import call_first
 
 
 class Check(NamedTuple):
-    """The finding of one check, in a line."""
-
     word: Literal["ok", "mend", "note"]
     check: str
     text: str

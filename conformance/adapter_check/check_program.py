@@ -42,7 +42,6 @@ class Talk:
 
 
 def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
-    """Send each fault and check that the program handles it."""
     for name, act in _FAULTS.items():
         talk = Talk(command_line, plan, limits)
         try:

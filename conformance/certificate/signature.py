@@ -38,8 +38,6 @@ class Signer(NamedTuple):
 
 
 class Revoked(NamedTuple):
-    """What is revoked."""
-
     source: Path | None = None
     digests: frozenset[str] = frozenset()
     """The SHA-256 of statements and audits."""

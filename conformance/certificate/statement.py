@@ -172,7 +172,6 @@ def commitment_of(header: Record, files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def challenge_of(nonce: str, commitment: RecordFile, days: int) -> dict[str, Any]:
-    """Make the record that gives a nonce for a commitment."""
     return {
         "challenge": "reshape-conformance-1", "nonce": nonce, "commitment": commitment.sha256,
         "issued": in_days(0), "expires": in_days(days),

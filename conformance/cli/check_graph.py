@@ -217,7 +217,6 @@ def _exit_code(files: Sequence[CheckedFile]) -> int:
 
 
 def _read_inputs(texts: Iterable[str]) -> Lengths:
-    """Return the lengths to try for each input or named length."""
     dims: dict[str, tuple[range, ...]] = {}
     for text in texts:
         name, equals, lengths = text.rpartition("=")

@@ -35,14 +35,12 @@ def print_conclusion(name: str, conclusion: Conclusion, notes: Iterable[str] = (
 
 
 def print_paragraphs(facts: Iterable[tuple[str, str | None]]) -> None:
-    """Print a labelled paragraph for each fact that there is."""
     for label, text in facts:
         if text:
             say(label_paragraph(label, text))
 
 
 def print_section(title: str, rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under a title; nothing if there are none."""
     if rows:
         say()
         say(paint("bold", title))

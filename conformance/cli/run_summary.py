@@ -135,7 +135,6 @@ def _end(conclusion: Conclusion, out: Path | None) -> Iterator[str]:
 
 
 def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[str]:
-    """Yield the number of each verdict, and what ran."""
     counts = conclusion.counts
     numbers = [paint(TABLE[v].style or "dim", f"{counts[v]:,} {v}") for v in VERDICTS if counts.get(v)]
     yield f"  {' · '.join(numbers)}"

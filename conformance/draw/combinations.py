@@ -27,8 +27,6 @@ _THREADS = 4
 
 
 class Combination(NamedTuple):
-    """A line of the file."""
-
     call: DrawnCall
     chosen: Values
 
@@ -39,7 +37,6 @@ class Combination(NamedTuple):
 
 
 def read_combinations(factors: Factors) -> Iterator[Combination]:
-    """Yield the lines of the bundled file."""
     return (read_combination(factors, number) for number in range(count_combinations()))
 
 

@@ -283,7 +283,6 @@ class Meetings:
 
 
 def _bits(flags: Iterable[bool]) -> int:
-    """Return a number with a bit for each flag."""
     return sum(1 << at for at, flag in enumerate(flags) if flag)
 
 

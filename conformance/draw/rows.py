@@ -120,7 +120,6 @@ class Drawer:
         return self._with_rule(made[0]) if made else None
 
     def _make(self, seed: int, number: int) -> tuple[Row, Values | None] | None:
-        """Return the row with a number, and the values of a combination."""
         if not self._ways:
             return None
         length = LONG_CALLS.get(number, LONG_CALLS[FIRST_SEQUENCE]) if number % SEQUENCE_EVERY == FIRST_SEQUENCE else 0

@@ -33,7 +33,6 @@ class Chosen(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The case and the element type."""
         return f"{self.rows[0].case.id}-{self.rows[0].type}"
 
     @property

@@ -21,8 +21,6 @@ MAX_NAMED = 4
 
 
 class Trial(NamedTuple):
-    """The dims of the inputs for one trial."""
-
     lengths: tuple[tuple[str, int], ...]
     """The lengths that differ between trials, such as ('x[0]', 2)."""
     binding: Binding

@@ -47,8 +47,6 @@ class ReshapeNode(NamedTuple):
 
 
 class Model(Protocol):
-    """A model that was read."""
-
     @property
     def inputs(self) -> Mapping[str, Dims | None]:
         """The inputs that can be bound, with their declared dims."""
@@ -62,7 +60,6 @@ Answer = Callable[[ReshapeNode], Dims | None]
 
 
 def known_dims(dims: Dims | None) -> tuple[int, ...] | None:
-    """Return the dims if every length is known."""
     if dims is None:
         return None
     known = tuple(length for length in dims if isinstance(length, int))

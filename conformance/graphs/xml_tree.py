@@ -13,8 +13,6 @@ MAX_ELEMENTS = 5_000_000
 
 
 class XmlElement(Element):
-    """An element of a file, with its line."""
-
     __slots__ = ("line",)
     line: int
 

@@ -18,7 +18,6 @@ MAX_PROCESSES = 60
 
 
 def write_as_drawn(row: Row, result: Result) -> str:
-    """Return the case of a failing row as YAML, as it was drawn."""
     rule = rule_against(row, result)
     return case_text(row, rule, f"{result.diagnosis} {rule}")
 

@@ -154,8 +154,6 @@ def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case | Un
 
 
 class _CaseReader:
-    """One entry of a case file."""
-
     def __init__(self, entry: Map, path: str, spec: Spec) -> None:
         self.entry, self.path, self.spec = entry, path, spec
         self.problems: list[Problem] = []

@@ -24,8 +24,6 @@ def cases_folder() -> Path:
 
 
 class Folders(NamedTuple):
-    """The folders of specification and cases of a suite."""
-
     spec: Path
     cases: Path
 

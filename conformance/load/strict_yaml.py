@@ -63,7 +63,6 @@ def read(path: Path, name: str) -> tuple[Any, list[Problem]]:
 
 
 def read_text(path: Path, name: str) -> tuple[str | None, list[Problem]]:
-    """Return the text of a file, or None and the problem."""
     try:
         content = read_bytes(path, MAX_FILE_BYTES)
         return content.decode("utf-8-sig"), []

@@ -135,7 +135,6 @@ def _compile(source: str) -> CodeType:
 
 
 def documents_by_contract(compiled: Mapping[str, Contract]) -> dict[Contract, list[str]]:
-    """Return the contracts that differ, each with its documents."""
     by_source: dict[str, list[str]] = {}
     for document, contract in compiled.items():
         by_source.setdefault(contract.source, []).append(document)

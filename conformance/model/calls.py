@@ -43,8 +43,6 @@ Kind = Literal["legal", "illegal", "unspecified"]
 
 
 class Meaning(NamedTuple):
-    """The meaning of a call in one document."""
-
     kind: Kind
     dst: tuple[int | None, ...] | None
     """Legal: the answer. Unspecified: the known lengths, None for a free one. Illegal: None."""

@@ -26,8 +26,6 @@ class Prose(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A commit of a repository, and its day."""
-
     commit: str
     date: str
 
@@ -105,8 +103,6 @@ AUTHORITIES: tuple[Authority, ...] = get_args(Authority)
 
 
 class Expression(NamedTuple):
-    """The text of one expression, and its place."""
-
     text: str
     place: Place
 

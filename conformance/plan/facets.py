@@ -32,7 +32,6 @@ def facets_of_case(case: Case) -> Iterator[str]:
 
 
 def facets_of_way(case: Case, operation: Operation, shape_type: str, given: Given) -> Iterator[str]:
-    """Yield the facets of the rows of a case for one way of passing shape."""
     is_shape_known = given != "runtime" or has_constant_nodes(case)
     if is_shape_known and case.unknown_rank:
         yield "unknown-src:rank"

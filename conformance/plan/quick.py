@@ -15,8 +15,6 @@ QUICK = "--quick"
 
 
 class QuickRows(NamedTuple):
-    """The content of the file."""
-
     rows: Sequence[str]
     """The ids of rows of cases, in the order of the plan."""
     drawn: Sequence[int]

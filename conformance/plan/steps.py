@@ -44,8 +44,6 @@ def _in_one_memory(number: int, buffer: GuardedBuffer) -> GuardedBuffer:
 
 
 class StepMeaning(NamedTuple):
-    """One meaning of a step, and the documents in which it has it."""
-
     meaning: Meaning
     documents: tuple[str, ...]
 

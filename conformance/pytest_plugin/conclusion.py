@@ -50,8 +50,6 @@ def keep_warning_filters_out() -> Iterator[None]:
 
 
 class SessionConclusion:
-    """The results of a session and what they show."""
-
     def __init__(
         self, config: pytest.Config, request: RunRequest, adapter: Adapter, setup: BackendSetup, wanted: list[Row],
         names_rows: bool,

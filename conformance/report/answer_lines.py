@@ -18,8 +18,6 @@ MAX_STEPS = 24
 
 
 class CaseAnswer(NamedTuple):
-    """The answer that rows of a case have in common."""
-
     wants: Wants
     got: str
     verdicts: tuple[tuple[Verdict, tuple[str, ...]], ...]

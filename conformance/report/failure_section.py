@@ -98,8 +98,6 @@ class FailingCase(NamedTuple):
 
 
 class ShortCase(NamedTuple):
-    """A failing case in a line."""
-
     facet: int
     case: Case
     call: str

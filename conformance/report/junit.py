@@ -39,7 +39,6 @@ def render(run: FinishedRun) -> str:
 
 
 def make(parent: Element | None, tag: str, **attributes: object) -> Element:
-    """Make an element, in its parent if it has one."""
     shown = {name: visible(value) for name, value in attributes.items()}
     return Element(tag, shown) if parent is None else SubElement(parent, tag, shown)
 

@@ -41,7 +41,6 @@ class RuleRow(NamedTuple):
 
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
-    """Collect every rule of the specification."""
     blames = run.conclusion.blames.values()
     broken = Counter(blamed.premise.rule for documents in blames for blamed in documents.values())
     for rule_id, tests in run.tests.items():

@@ -64,7 +64,6 @@ def run(
 
 
 def result_without_call(row: Row, verdict: Verdict) -> Result:
-    """Return the result of a row that was not called."""
     return Result(row.id, dict.fromkeys(row.documents, verdict), IDLE)
 
 
@@ -142,7 +141,6 @@ def _digest_of(step: RowStep, outcome: Outcome) -> str | None:
 
 
 def call_first(row: Row, adapter: Adapter) -> Outcome:
-    """Call a row, and return the outcome of its first step."""
     return _call_part(row, adapter, 0)[0]
 
 

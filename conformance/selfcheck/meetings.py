@@ -32,8 +32,6 @@ class GroupCount(NamedTuple):
 
 
 class DesignCount(NamedTuple):
-    """The meetings of one design."""
-
     design: Design
     rows: int
     groups: tuple[GroupCount, ...]

@@ -160,8 +160,6 @@ def find_unopposed_rules(suite: Suite, backends: Mapping[str, Any]) -> Iterator[
 
 
 class DeletedRule(NamedTuple):
-    """A contract without one of its rules."""
-
     rule: str
     cases: tuple[str, ...]
     """The cases that expect something else."""
@@ -190,8 +188,6 @@ def delete_rule(suite: Suite, rule_id: str) -> DeletedRule:
 
 
 class MutantResult(NamedTuple):
-    """A mutant of the reference, and what noticed it."""
-
     mutant: Mutant
     killer: str | None
     """The row that notices it."""

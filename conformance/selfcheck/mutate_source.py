@@ -34,8 +34,6 @@ _UNRUN = {"annotation", "returns", "decorator_list", "type_params"}
 
 
 class Mutant(NamedTuple):
-    """A source with one change."""
-
     function: str
     """Where: a function's name, `Class.method`, or "" for the module itself."""
     line: int

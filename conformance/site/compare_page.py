@@ -104,8 +104,6 @@ class CaseLine(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A page with one part of the comparison."""
-
     name: str
     """What others call it."""
     heading: str

@@ -46,8 +46,6 @@ class RuleExample(NamedTuple):
 
 
 class RuleEntry(NamedTuple):
-    """A rule on the page of a document."""
-
     rule: Rule
     findings: tuple[Finding, ...]
     example: RuleExample | None

@@ -60,8 +60,6 @@ class Library(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """The numbers at the top of the page."""
-
     backends: int
     first: str
     last: str

@@ -116,7 +116,6 @@ def _clause(rule: Rule, document: str) -> dict[str, Any]:
 
 
 def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[CallRecord]:
-    """Yield what the backends did with a call in each document."""
     tests: dict[str, list[list[Outcome | None]]] = {document: [[] for _ in runs] for document in documents}
     for number, run in enumerate(runs):
         for result in run.cases[case]:

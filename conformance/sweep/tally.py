@@ -46,7 +46,6 @@ class Tally(NamedTuple):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Tally:
-        """Make a tally from a record of TALLY_FORM."""
         failures = {
             (failed["rule"], failed["diagnosis"]): FailedCalls(
                 failed["calls"],

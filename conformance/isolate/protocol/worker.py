@@ -55,8 +55,6 @@ class Kept:
 
 @dataclass(slots=True)
 class ServedProgram:
-    """A compiled program."""
-
     program: Program
     did: Any = None
     """What its latest run did. Many runs for one request are compared with it."""
