@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from ..meaning.contract import Contract, contracts
+from ..meaning.contract import contracts
 from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
 from ..model import Call, Form, Operation, Spec
 from ..system.progress import track
@@ -94,18 +94,13 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     if first.source != second.source:  # a form shows a difference sooner than a large domain
         small, large = itertools.chain(calls(SMALL_DOMAIN), far_calls()), calls(FULL_DOMAIN)
         domain = itertools.chain((Call(*each) for each in small), domain, (Call(*each) for each in large))
-    call = _first_difference(first, second, domain)
+    tried = track("searching", domain, FULL_DOMAIN.size)  # another kind of meaning, or another answer
+    call = next((call for call in tried if first.meaning(*call)[:2] != second.meaning(*call)[:2]), None)
     if call is None:
         return {"example": None, "searched": searched}
     meanings = {name: of_meaning(spec, name, compiled[name].meaning(*call)) for name in (a, b)}
     example = {"call": of_call(call), "command": command_of(call) + options, "meanings": meanings}
     return {"example": example, "searched": searched}
-
-
-def _first_difference(first: Contract, second: Contract, domain: Iterator[Call]) -> Call | None:
-    """Return the first call with another kind of meaning, or another answer, in the second document."""
-    searched = track("searching", domain, FULL_DOMAIN.size)
-    return next((call for call in searched if first.meaning(*call)[:2] != second.meaning(*call)[:2]), None)
 
 
 def _forms(a: Operation, b: Operation) -> Iterator[Form]:

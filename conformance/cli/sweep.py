@@ -96,7 +96,8 @@ def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: 
     due = (block.calls * len(request.ways) for block in blocks_of(request.domain))
     done = salvage(path, header, due) if args.resume and part_of(path).exists() else []
     if not args.json:
-        _announce(request)
+        ways = count_noun(len(request.ways), "way")
+        say(f"{request.domain}, each in {ways} of calling: {count_noun(request.calls, 'call')}")
     writer = SweepWriter(path.parent, header, done)
     began = time.perf_counter()
     try:
@@ -136,11 +137,6 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
         isolation_of(args.backend, args.isolation), read_limits(args),
         args.suite and args.suite.resolve(), spec.digest,
     )  # fmt: skip
-
-
-def _announce(request: SweepRequest) -> None:
-    ways = count_noun(len(request.ways), "way")
-    say(f"{request.domain}, each in {ways} of calling: {count_noun(request.calls, 'call')}")
 
 
 def _conclude(results: SweepResults) -> tuple[int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
@@ -15,11 +15,10 @@ from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
 from ..evidence.journal import PART
 from ..model import Document
 from ..system.groups import group_pairs
-from ..verdict.standing import Standing
 from .answer_lines import Facets
 from .case_section import collect_cases, collect_other_failures, list_filters
 from .embedded import dump_evidence
-from .failure_section import IN_FULL, IN_FULL_BRIEF, FailureGroup, collect_failures, list_shown
+from .failure_section import IN_FULL, IN_FULL_BRIEF, collect_failures, list_shown
 from .finished_run import FinishedRun
 from .render import format_foot, menu_of, render_page
 from .repeat_script import complete_script
@@ -67,6 +66,8 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
     facets: Facets = {}
     states = describe_documents(run)
     failures = list(collect_failures(run, facets, IN_FULL_BRIEF if brief else IN_FULL))
+    explained = [each.failures.tests for each in failures if each.kind.cause and each.failures.tests]
+    standings = group_pairs((repr(replace(each, document="")), each) for each in run.standings)
     scripted = {entry.anchor: entry.row for failure in failures for entry in failure.full if entry.in_script}
     sections = {**SECTIONS, "cases": "Cases"} if brief else dict(SECTIONS)
     suite, started = run.evidence.header["suite"], format_time(run.evidence.header["started"])
@@ -90,12 +91,12 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         verify=shlex.join(["conformance", "verify", PAGE, *suite_words(run.evidence.header)]),
         sections=sections,
         **(_LINKS if brief else _NO_LINKS),
-        standings=list(_merge_documents(run.standings)),
+        standings=[(alike[0], [each.document for each in alike]) for alike in standings.values()],
         number_of_cases=len(run.plan.suite.cases),
         drawn=describe_drawn(run.evidence, run.plan.suite.spec),
         rules=list(collect_rules(run)),
         failures=failures,
-        explained=_count_explained(failures),
+        explained={"causes": len(explained), "tests": sum(explained)},
         repeat_script=complete_script(scripted, run.backend) if scripted else None,
         most_kinds=MAX_KINDS_LISTED,
         observed=list(count_observed_calls(run)),
@@ -108,18 +109,6 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
         evidence=None if brief else dump_evidence(run.evidence),
         facets=list(facets),
     )
-
-
-def _count_explained(failures: Sequence[FailureGroup]) -> Mapping[str, int]:
-    """Count the known or guessed causes, and the failing tests that they explain."""
-    tests = [failure.failures.tests for failure in failures if failure.kind.cause and failure.failures.tests]
-    return {"causes": len(tests), "tests": sum(tests)}
-
-
-def _merge_documents(standings: Sequence[Standing]) -> Iterator[tuple[Standing, Sequence[str]]]:
-    """Yield standings that differ in nothing else once, with their documents."""
-    alike = group_pairs((repr(replace(standing, document="")), standing) for standing in standings)
-    yield from ((group[0], [standing.document for standing in group]) for group in alike.values())
 
 
 def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:

@@ -175,7 +175,9 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
         place, _, what = str(refused).removeprefix(str(path)).partition(": ")
         return Verified(files, None, None, (Mismatch(path.name + place, what),))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
-    wrong = (*_find_miscounts(lines, evidence), *find_contradictions(plan, results, evidence.header))
+    wrong = [*find_miscounts(evidence), *find_contradictions(plan, results, evidence.header)]
+    if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
+        wrong.insert(0, "the footer is not written as the suite writes it; somebody edited it")
     if found := [Mismatch(path.name, what) for what in wrong]:
         return Verified(files, None, evidence, tuple(found))
     conclusion = conclude_evidence(plan, evidence)
@@ -189,13 +191,6 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
     for name, text in there.items():
         found += [Mismatch(written[name].name, what) for what in differences(text, texts[name])]
     return Verified(files, conclusion, evidence, tuple(found))
-
-
-def _find_miscounts(lines: bytes, evidence: Evidence) -> Iterator[str]:
-    """Yield counts in the footer that are not those of the rows, and a footer that the suite did not write."""
-    if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
-        yield "the footer is not written as the suite writes it; somebody edited it"
-    yield from find_miscounts(evidence)
 
 
 def differences(there: str, derived: str) -> Iterator[str]:
