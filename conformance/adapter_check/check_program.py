@@ -45,7 +45,7 @@ def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS
     for name, act in _FAULTS.items():
         talk = Talk(command_line, plan, limits)
         try:
-            if act is not _other_version:
+            if name != _OTHER_VERSION:
                 talk.ask(_HELLO)
             wrong = act(talk)
         except (Fault, Crashed, TimedOut) as error:
@@ -55,22 +55,9 @@ def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS
         yield Check.of("protocol", name, f"does not hold: {name}; {wrong}" if wrong else None)
 
 
-def _other_version(talk: Talk) -> str | None:
-    return _lacks("error", talk.ask({**_HELLO, "protocol": "reshape-conformance/0"}))
-
-
-def _unknown_request(talk: Talk) -> str | None:
-    return _lacks("error", talk.ask({"do": "sing", "song": ["la", {"la": None}]})) or _stopped_answering(talk)
-
-
 def _unknown_key(talk: Talk) -> str | None:
     wrong = _lacks("result", talk.ask({"do": "describe", "extra": {"nested": [1, 2.5, "é\n", True, None]}}))
     return wrong and f"{wrong}: keys it does not know are to be ignored"
-
-
-def _unknown_program(talk: Talk) -> str | None:
-    reply = talk.ask({"do": "run", "program": 77, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(8))
-    return _lacks("error", reply) or _stopped_answering(talk)
 
 
 def _close_unknown(talk: Talk) -> str | None:
@@ -118,11 +105,19 @@ def _format_reply(reply: Mapping[str, Any]) -> str:
     return quote_json({key: value for key, value in reply.items() if key != "id"})
 
 
+def _asks(request: Mapping[str, Any], payload: bytes = b"") -> Callable[[Talk], str | None]:
+    """Return a check that a request is rejected, and the next one answered."""
+    return lambda talk: _lacks("error", talk.ask(request, payload)) or _stopped_answering(talk)
+
+
+_OTHER_VERSION = "another version of the protocol is rejected"
 _FAULTS: Mapping[str, Callable[[Talk], str | None]] = {
-    "another version of the protocol is rejected": _other_version,
-    "an unknown request is rejected, and the next one answered": _unknown_request,
+    _OTHER_VERSION: lambda talk: _lacks("error", talk.ask({**_HELLO, "protocol": "reshape-conformance/0"})),
+    "an unknown request is rejected, and the next one answered": _asks({"do": "sing", "song": ["la", {"la": None}]}),
     "keys that it does not know are ignored": _unknown_key,
-    "a run of an unknown program is rejected, its payload read": _unknown_program,
+    "a run of an unknown program is rejected, its payload read": _asks(
+        {"do": "run", "program": 77, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(8)
+    ),
     "a close of an unknown program is survived": _close_unknown,
     "two requests that come at once get two replies": _two_at_once,
     "a request that comes in pieces is put together": _in_pieces,

@@ -45,13 +45,10 @@ def compute_shape(attributes: Mapping[str, Any], dims: Dims | None) -> Value | N
     return np.array(part, object if known_dims(part) is None else np.int64)
 
 
-def _unsqueeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
-    return np.expand_dims(data, tuple(attributes["axes"] if axes is None else axes.tolist()))
-
-
-def _squeeze(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
-    chosen = attributes.get("axes") if axes is None else axes.tolist()
-    return np.squeeze(data, None if chosen is None else tuple(chosen))
+def _axes(attributes: Mapping[str, Any], given: Value | None) -> Any:
+    """Return the axes as a tuple: those that an input gives, or else the attribute; None if neither does."""
+    chosen = attributes.get("axes") if given is None else given.tolist()
+    return None if chosen is None else tuple(chosen)
 
 
 def _slice(attributes: Mapping[str, Any], data: Value, *bounds: Value) -> Value:
@@ -84,10 +81,10 @@ def _constant_of_shape(attributes: Mapping[str, Any], shape: Value) -> Value:
 
 
 def _reduce_product(attributes: Mapping[str, Any], data: Value, axes: Value | None = None) -> Value:
-    chosen = attributes.get("axes") if axes is None else axes.tolist()
+    chosen = _axes(attributes, axes)
     if not chosen and attributes.get("noop_with_empty_axes"):
         return data
-    return np.asarray(data.prod(None if not chosen else tuple(chosen), keepdims=bool(attributes.get("keepdims", 1))))
+    return np.asarray(data.prod(chosen or None, keepdims=bool(attributes.get("keepdims", 1))))
 
 
 def _cast_names(attributes: Mapping[str, Any], data: Value) -> Value:
@@ -110,8 +107,8 @@ def _multiply_names(_: Mapping[str, Any], a: Value, b: Value) -> Value:
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Identity": lambda _, data: data,
     "Gather": lambda attributes, data, indices: np.take(data, indices, attributes.get("axis", 0)),
-    "Unsqueeze": _unsqueeze,
-    "Squeeze": _squeeze,
+    "Unsqueeze": lambda attributes, data, axes=None: np.expand_dims(data, _axes(attributes, axes)),
+    "Squeeze": lambda attributes, data, axes=None: np.squeeze(data, _axes(attributes, axes)),
     "Concat": lambda attributes, *parts: np.concatenate(parts, attributes["axis"]),
     "Slice": _slice,
     "Cast": lambda attributes, data: data.astype(attributes["to"]),

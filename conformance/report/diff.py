@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -168,8 +168,9 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     rules = {row.id: row.case.rule for each in [*filter(None, plans)] or [plan] for row in each.rows}
     comparable = find_comparable(plan, old, new)
     not_compared = {row for row in (*now, *was) if drawn_number(row) and row not in comparable}
-    concluded = compared = _conclude(old, new, plan)
-    blames = [each.blames for each in concluded] if concluded else [{}, {}]
+    is_judged = all(each.header["suite"]["digest"] == plan.suite.digest for each in (old, new))
+    runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in (old, new)] if is_judged else []
+    blames = [run.conclusion.blames for run in runs] or [{}, {}]
     changes: list[Change] = []
     tests = 0
     for row in dict.fromkeys((*now, *was)):
@@ -187,17 +188,18 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
             changes += _changes_of_drawn(rule, held, row in now, pinned)
         else:
             changes.append(_make_lone(rule, held, row in now))
-    if concluded and (not_compared or asked_once):
+    compared = [run.conclusion for run in runs]
+    if runs and (not_compared or asked_once):
         compared = _conclude_on_common(old, new, plan, not_compared | left_out.keys())
     return Difference(
         _name(old, plan),
         _name(new, plan),
         pinned,
         _compare_words(compared) if compared else None,
-        tuple(_pair_documents((old, new), concluded, plan)) if concluded else (),
+        tuple(zip(*(describe_documents(run.with_drawn) for run in runs), strict=True)),
         tuple(_compare_blames(compared)) if compared else (),
         tuple(changes),
-        _name_failures((old, new), concluded) if concluded else {},
+        _name_failures(runs),
         tests,
         asked_once,
         len(not_compared),
@@ -258,33 +260,17 @@ def _flat(value: Any, name: str) -> dict[str, str]:
     return {name: "none" if value is None else str(value)}
 
 
-def _conclude(old: Evidence, new: Evidence, plan: Plan) -> tuple[Conclusion, Conclusion] | None:
-    """Conclude from both runs; None if one is of another suite."""
-    if any(each.header["suite"]["digest"] != plan.suite.digest for each in (old, new)):
-        return None
-    return conclude_evidence(plan, old), conclude_evidence(plan, new)
-
-
-def _pair_documents(
-    both: tuple[Evidence, Evidence], concluded: tuple[Conclusion, Conclusion], plan: Plan
-) -> Iterator[tuple[DocumentState, DocumentState]]:
-    runs = map(FinishedRun, (plan, plan), both, concluded)
-    return zip(*(describe_documents(run.with_drawn) for run in runs), strict=True)
-
-
-def _name_failures(
-    both: tuple[Evidence, Evidence], concluded: tuple[Conclusion, Conclusion]
-) -> Mapping[str, WhatFailed]:
+def _name_failures(runs: Iterable[FinishedRun]) -> Mapping[str, WhatFailed]:
     failed: dict[str, WhatFailed] = {}
-    for evidence, conclusion in zip(both, concluded, strict=True):
-        for result in evidence.results:
-            cause = conclusion.causes.get(result.row)
-            if severity := worst_severity(conclusion.blames.get(result.row, {}).values()):
+    for run in runs:
+        for result in run.evidence.results:
+            cause = run.conclusion.causes.get(result.row)
+            if severity := worst_severity(run.conclusion.blames.get(result.row, {}).values()):
                 failed[result.row] = WhatFailed(severity, cause.title if cause else result.diagnosis or "no diagnosis")
     return failed
 
 
-def _conclude_on_common(old: Evidence, new: Evidence, plan: Plan, left_out: Set[str]) -> tuple[Conclusion, Conclusion]:
+def _conclude_on_common(old: Evidence, new: Evidence, plan: Plan, left_out: Set[str]) -> list[Conclusion]:
     """Conclude as if both runs had been asked for the rows that are compared, and for nothing else."""
     select = old.target.select or new.target.select
 
@@ -295,10 +281,10 @@ def _conclude_on_common(old: Evidence, new: Evidence, plan: Plan, left_out: Set[
         asked = evidence.with_target(operations=[], documents=[], types=[], select=select)
         return conclude_evidence(replace(whole, rows=rows, select=select), replace(asked, results=results))
 
-    return conclude_on(old), conclude_on(new)
+    return [conclude_on(old), conclude_on(new)]
 
 
-def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[WordChange, ...]:
+def _compare_words(concluded: Iterable[Conclusion]) -> tuple[WordChange, ...]:
     was, now = ({(s.document, s.type): s.word for s in each.standings} for each in concluded)
     return tuple(
         WordChange(
@@ -309,7 +295,7 @@ def _compare_words(concluded: tuple[Conclusion, Conclusion]) -> tuple[WordChange
     )
 
 
-def _compare_blames(concluded: tuple[Conclusion, Conclusion]) -> Iterator[BlamesOfDocument]:
+def _compare_blames(concluded: Iterable[Conclusion]) -> Iterator[BlamesOfDocument]:
     was, now = (group_pairs((s.document, s) for s in each.standings) for each in concluded)
     for document in dict.fromkeys((*was, *now)):
         before, after = (describe_failures(each.get(document, ())) or "no failure" for each in (was, now))
