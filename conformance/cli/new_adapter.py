@@ -67,9 +67,11 @@ def _write(path: Path, name: str, language: str) -> None:
         (path / "src").mkdir()
     for template in _TEMPLATES[language]:
         target = path / Path(template).relative_to("rust") if language == "rust" else path
-        text = (adapters_folder() / template).read_text(encoding="utf-8")
+        text = (adapters_folder() / template).read_text(encoding="utf-8").replace('"template"', f'"{name}"')
+        if language == "python":
+            text = text.replace("NAME: a", f"{name}: a").replace("class Template(", f"class {_class_name(name)}(")
         with target.open("x", encoding="utf-8") as file:
-            file.write(_fill_template(text, name, language))
+            file.write(text)
 
 
 def _file_name(name: str, language: str) -> str:
@@ -84,12 +86,6 @@ def _file_name(name: str, language: str) -> str:
 def _class_name(name: str) -> str:
     name = "".join(part[0].upper() + part[1:] for part in re.split(r"[\W_]+", name) if part)
     return f"{name}Adapter" if iskeyword(name) else name
-
-
-def _fill_template(text: str, name: str, language: str) -> str:
-    if language == "python":
-        text = text.replace("NAME: a", f"{name}: a").replace("class Template(", f"class {_class_name(name)}(")
-    return text.replace('"template"', f'"{name}"')
 
 
 def _list_next_commands(path: Path, name: str, language: str) -> list[str]:

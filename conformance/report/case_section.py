@@ -38,7 +38,10 @@ def collect_cases(run: FinishedRun, facets: Facets) -> Iterator[RuleCases]:
     listed = {result.row.id for result in run.listed}
     for rule, cases in _group_by_rule(run).items():
         by_kind = group_pairs((not any(result.row.id in listed for result in rows), rows) for rows in cases)
-        entries, idle = [_make_entry(run, facets, rows) for rows in by_kind.get(False, ())], by_kind.get(True, ())
+        entries, idle = [], by_kind.get(True, ())
+        for rows in by_kind.get(False, ()):
+            lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, rows).items()]
+            entries.append(CaseAnswers(rows[0].row.case, count_results(rows), describe_steps(rows), lines))
         yield RuleCases(rule, entries, [rows[0].row.case for rows in idle], count_results(chain.from_iterable(idle)))
 
 
@@ -74,12 +77,6 @@ def list_filters(run: FinishedRun, brief: bool) -> Mapping[str, Iterable[str]]:
         "type": sorted({result.row.type for result in run.rows}),
         "document": spec.documents,
     }
-
-
-def _make_entry(run: FinishedRun, facets: Facets, rows: Sequence[RowResult]) -> CaseAnswers:
-    counts = count_results(rows)
-    lines = [make_line(facets, answer, same) for answer, same in _group_answers(run, rows).items()]
-    return CaseAnswers(rows[0].row.case, counts, describe_steps(rows), lines)
 
 
 def _group_answers(run: FinishedRun, rows: Iterable[RowResult]) -> Mapping[CaseAnswer, Sequence[RowResult]]:

@@ -227,12 +227,8 @@ def name_runs(runs: Sequence[FinishedRun]) -> list[str]:
 
 def differs(cells: RowsOfEach) -> bool:
     """Ask whether a row has different verdicts, apart from those that say nothing of a backend."""
-    return any(_row_differs(row) for row in zip(*cells, strict=True))
-
-
-def _row_differs(row: Sequence[RowResult]) -> bool:
-    verdicts = {tuple(result.verdicts.values()) for result in row}
-    return len(verdicts) > 1 and any(len(set(each) - _MUTE) > 1 for each in zip(*verdicts, strict=True))
+    rows = ({tuple(result.verdicts.values()) for result in row} for row in zip(*cells, strict=True))
+    return any(len(set(each) - _MUTE) > 1 for verdicts in rows for each in zip(*verdicts, strict=True))
 
 
 def one_fails(cells: RowsOfEach) -> bool:
