@@ -1,75 +1,22 @@
 """The values that all rooms share: frozen, without input or output."""
 
+# ruff: noqa: I001
 from .backends import (
-    EVERY,
-    LIMITS,
-    Adapter,
-    AnswerNotRead,
-    Claims,
-    Crashed,
-    Identity,
-    Isolated,
-    Program,
-    Rejected,
-    RemoteError,
-    TimedOut,
-    Unsupported,
-    covers,
-)
+    EVERY, LIMITS, Adapter, AnswerNotRead, Claims, Crashed, Identity, Isolated, Program, Rejected, RemoteError,
+    TimedOut, Unsupported, covers,
+)  # fmt: skip
 from .calls import Call, Form, Kind, Meaning
 from .cases import (
-    LAYOUT_FAMILIES,
-    LAYOUTS,
-    STRIDED,
-    STRIDED_FACETS,
-    Case,
-    Cases,
-    Expected,
-    Layout,
-    Step,
-    Suite,
-    UnreadCase,
-)
+    LAYOUT_FAMILIES, LAYOUTS, STRIDED, STRIDED_FACETS, Case, Cases, Expected, Layout, Step, Suite, UnreadCase,
+)  # fmt: skip
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
 from .results import IDLE, Differing, Elements, Outcome, OutcomeKind, Result
 from .rules import (
-    AUTHORITIES,
-    FINDING_KINDS,
-    LEVELS,
-    WEIGHTS,
-    Authority,
-    Commit,
-    Document,
-    Expression,
-    Finding,
-    Given,
-    KnownFault,
-    Level,
-    NewerPage,
-    Operation,
-    Origin,
-    PlainCall,
-    Pointer,
-    Prose,
-    Rule,
-    Spec,
-)
+    AUTHORITIES, FINDING_KINDS, LEVELS, WEIGHTS, Authority, Commit, Document, Expression, Finding, Given,
+    KnownFault, Level, NewerPage, Operation, Origin, PlainCall, Pointer, Prose, Rule, Spec,
+)  # fmt: skip
 from .verdicts import (
-    BAD,
-    BLAMES,
-    ERROR,
-    FAIL,
-    NOT_CLAIMED,
-    NOT_RUN,
-    OBSERVED,
-    PASS,
-    RIGHT,
-    VERDICTS,
-    WAIVED,
-    Blame,
-    Verdict,
-    Word,
-    fails,
-    worst,
-)
+    BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, VERDICTS, WAIVED, Blame, Verdict, Word,
+    fails, worst,
+)  # fmt: skip
