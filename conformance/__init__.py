@@ -22,20 +22,9 @@ if TYPE_CHECKING:
 
     from .adapter import CannotStart, FunctionAdapter, array_of
     from .api import CallMeaning, Clause, Failure, Run, WrongAnswer, check, meaning, run
-    from .model import (
-        Adapter,
-        Array,
-        Claims,
-        Declared,
-        Graph,
-        Identity,
-        Node,
-        Operand,
-        Program,
-        Rejected,
-        Tensor,
-        Unsupported,
-    )
+    from .model import (  # isort: skip
+        Adapter, Array, Claims, Declared, Graph, Identity, Node, Operand, Program, Rejected, Tensor, Unsupported,
+    )  # fmt: skip
 
 __version__ = "0.1.0"
 DISTRIBUTION = "reshape-conformance"
