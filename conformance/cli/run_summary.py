@@ -170,9 +170,15 @@ def _failures(
 
     `rest`: what has all of a long message.
 
-    With `room` there is no title, and the first kind is always shown, if need be without its details.
+    With `room` there is no title, and the first kind is always shown, if need be without its details. Rows that differ
+    from those before in the rule only have a line.
     """
-    kinds = [list(_kind(suite, kind, every_row, evidence.header, rest)) for kind in failures.kinds]
+    kinds = [
+        [_rule_line(kind, evidence.header)]
+        if before and kind.common is before.common and not every_row
+        else list(_kind(suite, kind, every_row, evidence.header, rest))
+        for before, kind in zip((None, *failures.kinds), failures.kinds, strict=False)
+    ]
     if not kinds:
         return
     shown = len(kinds) if every_row else min(MAX_KINDS_SHOWN, len(kinds))
@@ -206,6 +212,14 @@ def _kind(
             yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), *row_words(row)])}"))
         if drawn_number(row.id) is None:
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
+
+
+def _rule_line(kind: FailureKind, header: Mapping[str, Any]) -> str:
+    """Name a rule, the number of its tests, and the command that repeats the first, or the row if there is none."""
+    row, result = kind.members[0]
+    words = [row.id] if result.went_right_alone else [*run_words(header), *row_words(row)]
+    number = count_noun(kind.tests, "test")
+    return verbatim(f"    also {kind.rule or row.case.rule} · {number}: {paint('bold', shlex.join(words))}")
 
 
 def relative(path: Path) -> str:

@@ -224,6 +224,17 @@ def test_failures_are_grouped_with_place_and_command(command: Command) -> None:
     assert table_of(said.out)["static-oneapi"][:3] == ["yes", "yes", "no"]
 
 
+def test_rows_that_differ_in_the_rule_only_have_a_line(command: Command) -> None:
+    said = command.run(mini("Accepts"), "--type", "f32").expect(1).out.splitlines()
+    line = next(line for line in said if line.startswith("    also "))
+    rule, tests, words = re.fullmatch(r" +also ([a-z-]+) · (\d+) tests?: conformance (run .*)", line).groups()  # type: ignore[union-attr]
+    again = command(*shlex.split(words), "--json", "--out", command.folder / "again").expect(1).data
+    assert {blame["rule"] for failure in again["failures"] for blame in failure["blames"].values()} == {rule}
+    assert int(tests) >= len(again["failures"])
+    every = command.run(mini("Accepts"), "--type", "f32", "--verbose").expect(1).out
+    assert "    also " not in every
+
+
 def test_failures_against_text_and_rulings_count_apart(command: Command) -> None:
     said = command.run(mini("Accepts"), "--json", "--document", "static-oneapi", "--type", "f32")
     spec, results = load_spec(), read(command.out / "results.jsonl").results
