@@ -59,7 +59,8 @@ class FreshCalls:
             if result.outcome.kind == "tensor" and PASS in result.verdicts.values():
                 self._answered = row
             return result
-        kind = failure_kind_of(row, result)
+        has_own_state = len(row.case.steps) > 1 or row.case.times > 1
+        kind = failure_kind_of(row, result), has_own_state
         if result.ends_process or kind in self._wrong_alone:
             return result
         if not self._right_left:
@@ -98,6 +99,7 @@ class FreshCalls:
         if again.outcome.kind == "tensor":
             return True
         # a second process may reject whatever it is given, for example for want of memory on a device
+        self._renew()  # or the first call may be what a backend with state rejects it for
         return self._answered is not None and self._call(self._answered).outcome.kind == "tensor"
 
     def _renew(self) -> None:

@@ -41,6 +41,7 @@ NOTE = "# went right alone in a fresh process: it depends on the calls before it
     ("answer", "alone", "rules"),
     [
         (ONLY_LATER, {"turned-second"}, {"each-call-alone"}),
+        ("src.reshape(seen[0])", {"turned-into-five", "turned-second"}, {"each-call-alone"}),
         (ALWAYS, set(), {"literal-lengths"}),
         (IF_ONE_PROCESS, set(), {"same-volume"}),
     ],
