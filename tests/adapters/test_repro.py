@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from array import array
-from collections.abc import Iterable
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -74,16 +73,17 @@ def test_a_script_holds_the_very_words_of_src() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("of_every_case", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_script_of_each_facet_is_python(backend: str) -> None:
-    check_scripts(backend, of_each_facet())
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_every_script_is_python(backend: str) -> None:
-    check_scripts(backend, {row.case.id: row for row in bundled_plan().rows if not row.case.large}.values())
+def test_a_script_is_python(backend: str, of_every_case: bool) -> None:
+    every = {row.case.id: row for row in bundled_plan().rows if not row.case.large}
+    for row in every.values() if of_every_case else of_each_facet():
+        try:
+            text = script({row.id: repro.WRITERS[backend](row, backend)})
+        except Unsupported:
+            continue
+        ast.parse(text)
+        assert "conformance" not in text
 
 
 @cache
@@ -100,16 +100,6 @@ def is_short(row: Row) -> bool:
 
 def size_of(row: Row) -> int:
     return sum(volume_of(step.src) for step in row.case.steps)
-
-
-def check_scripts(backend: str, chosen: Iterable[Row]) -> None:
-    for row in chosen:
-        try:
-            text = script({row.id: repro.WRITERS[backend](row, backend)})
-        except Unsupported:
-            continue
-        ast.parse(text)
-        assert "conformance" not in text
 
 
 def test_the_head_says_what_is_due_and_how_to_run_it(cli: Cli) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import subprocess
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 
 from conformance.isolate.backend import use_backend
 from conformance.isolate.process.launch import Limits
+from conformance.isolate.protocol.messages import graph_record
 from conformance.load.cases import load_suite
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row, plan_of
@@ -23,6 +24,7 @@ from conformance.selfcheck.mutants import rows_to_run
 from conformance.system.files import adapters_folder
 
 from ..builders import Cli
+from ..isolate.calls import reshape
 from ..processes import works
 from .planted_programs import JS_ANSWER, PLANTED, PRINTS, PlantedFault
 
@@ -232,20 +234,7 @@ def test_javascript_may_be_async_and_names_its_refusals(plan: Plan, workshop: Wo
 
 
 SRC = {"type": "f32", "dims": [2], "strides": [4], "offset": 0, "bytes": 8}
-GRAPH = {
-    "src": {"type": "f32", "dims": [2], "strides": None},
-    "nodes": [
-        {
-            "operation": "StaticReshape",
-            "shape": {"type": "s64", "dims": [1], "values": [2]},
-            "special_zero": {"type": "bool", "dims": [], "values": [False]},
-            "result": None,
-            "attributes": {},
-            "inputs": 1,
-            "outputs": 1,
-        }
-    ],
-}
+GRAPH = graph_record(reshape((2,), (2,)))
 COMPILE = {"id": 2, "do": "compile", "program": 5, "graph": GRAPH}
 RUN = {"id": 3, "do": "run", "program": 5, "may_overwrite": False}
 
@@ -286,18 +275,19 @@ def talk(backend: str, sent: bytes) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_malformed_frame_ends_the_program_with_one_line(workshop: Workshop, language: str) -> None:
-    assert_malformed_frames_end(workshop.build_strictly(language), language)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("language", ["c", pytest.param("cpp", marks=pytest.mark.exhaustive)])
-def test_a_malformed_frame_touches_no_other_memory(workshop: Workshop, language: str) -> None:
-    assert_malformed_frames_end(workshop.build(language, *SANITIZERS), language)
-
-
-def assert_malformed_frames_end(backend: str, language: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "flags"),
+    [
+        *(pytest.param(each.id, (), marks=each.marks, id=each.id) for each in LANGUAGES),
+        pytest.param("c", SANITIZERS, id="c-sanitized"),
+        pytest.param("cpp", SANITIZERS, id="cpp-sanitized", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_a_malformed_frame_ends_the_program_with_one_line(
+    workshop: Workshop, language: str, flags: Sequence[str]
+) -> None:
+    """With the sanitizers, it also touches no other memory."""
+    backend = workshop.build(language, *flags) if flags else workshop.build_strictly(language)
     frames = {**MALFORMED, **({} if language == "javascript" else BEYOND)}  # a Buffer has bounds
     for what, sent in frames.items():
         done = talk(backend, sent)

@@ -35,6 +35,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def beside_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The calls are run beside a few cases, so that a report of the thousands that were not run need not be written."""
+    monkeypatch.chdir(tmp_path)
     few = write_cases(tmp_path / "few")
     (few / "ids.lock").write_text("".join(f"{name}\n" for name in sorted(load_cases(few, spec()))), encoding="utf-8")
     monkeypatch.setattr("conformance.load.cases.cases_folder", lambda: few)
@@ -61,11 +62,8 @@ def test_calls_that_no_case_can_hold_are_counted(tmp_path: Path, cli: Cli) -> No
 
 
 @pytest.mark.usefixtures("beside_few")
-def test_a_call_that_its_declared_dst_decides_is_no_case(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_its_declared_dst_decides_is_no_case(tmp_path: Path, cli: Cli) -> None:
     """The case had no declared dst, and so was a legal call of an illegal node."""
-    monkeypatch.chdir(tmp_path)
     other = static(tensor(2, 2, 3), [6], tensor(3, 6))
     path = dump(tmp_path, static(tensor(0, 2, 3), [3, 2], tensor(1, 2, 3)), other)
     cli("check-graph", path, "--cases", str(tmp_path / "cases.yaml")).expect(1, out="wrote 1 case to")
@@ -73,9 +71,8 @@ def test_a_call_that_its_declared_dst_decides_is_no_case(
 
 
 @pytest.mark.usefixtures("beside_few")
-def test_a_case_cites_a_rule_that_forbids_the_call(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_cites_a_rule_that_forbids_the_call(tmp_path: Path, cli: Cli) -> None:
     """It was filed under the silent rule of another document, so that the suite refused its own file."""
-    monkeypatch.chdir(tmp_path)
     path = dump(tmp_path, static(tensor(0, 0, 3), [0, -1], tensor(1, 0, 3)))
     cli("check-graph", path, "--run", "reference").expect(1)
     said = cli("check-graph", path, "--document", "static-oneapi", "--run", "reference").expect(0).out
@@ -83,8 +80,7 @@ def test_a_case_cites_a_rule_that_forbids_the_call(tmp_path: Path, cli: Cli, mon
 
 
 @pytest.mark.usefixtures("beside_few")
-def test_a_backend_that_answers_otherwise_fails(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_backend_that_answers_otherwise_fails(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "resizes.py").write_text(RESIZES, encoding="utf-8")
     path = dump(tmp_path, static(tensor(0, 2, 3, 4), [-1, 12], tensor(1, 2, 12)))
     cli("check-graph", path).expect(0)

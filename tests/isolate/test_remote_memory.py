@@ -197,25 +197,17 @@ def test_an_answer_in_read_only_memory(obedient: Obedient, dims: str, strides: s
 
 
 @pytest.mark.parametrize("share", [True, False])
-@pytest.mark.parametrize("times", [2, 40])
-def test_an_answer_larger_than_src(obedient: Obedient, share: bool, times: int) -> None:
-    remote = obedient(f"return np.tile(src.array(), {times})", share)
-    for _ in range(2):
-        answer, buffer = call_with_buffer(remote, (SHARED_FROM,), (SHARED_FROM,))
-        assert (answer.dims, bytes(answer.memory)) == ((times * SHARED_FROM,), bytes(buffer.elements[:]) * times)
-        assert not buffer.touched
-    assert remote.generation == 1
-
-
-@pytest.mark.parametrize("share", [True, False])
-@pytest.mark.parametrize("size", [SHARED_FROM // 4, (1 << 20) + 3, 1 << 22])
-def test_large_tensors_return_unchanged(obedient: Obedient, share: bool, size: int) -> None:
-    remote = obedient("pass", share)
+@pytest.mark.parametrize(
+    ("size", "times"), [(SHARED_FROM // 4, 1), ((1 << 20) + 3, 1), (1 << 22, 1), (SHARED_FROM, 2), (SHARED_FROM, 40)]
+)
+def test_large_tensors_and_answers_larger_than_src(obedient: Obedient, share: bool, size: int, times: int) -> None:
+    remote = obedient("pass" if times == 1 else f"return np.tile(src.array(), {times})", share)
     for _ in range(2):
         answer, buffer = call_with_buffer(remote, (size,), (1, size))
-        assert answer.dims == (1, size)
-        assert bytes(answer.memory) == bytes(buffer.elements[:])
+        assert answer.dims == ((1, size) if times == 1 else (times * size,))
+        assert bytes(answer.memory) == bytes(buffer.elements[:]) * times
         assert not buffer.touched
+    assert remote.generation == 1
 
 
 @pytest.mark.slow
