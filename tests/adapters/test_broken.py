@@ -125,7 +125,7 @@ class Odd:
     ],
 )
 def test_a_rule_or_class_without_planted_backend_is_named(is_left: Any, words: str) -> None:
-    planted = {name: backend for name, backend in (BROKEN | {"odd": Odd}).items() if is_left(backend)}
+    planted = {name: backend for name, backend in {**BROKEN, "odd": Odd}.items() if is_left(backend)}
     assert any(words in each for each in find_unopposed_rules(load_suite(), planted))
 
 
