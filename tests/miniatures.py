@@ -253,18 +253,17 @@ class ReusesItsAnswer(Bent):
         return Ran(run)
 
 
-class Unable(Bent):
-    """Supports nothing that it claims."""
+def never_compiling(error: Exception) -> type[Bent]:
+    """Make a backend that raises an error whatever it compiles."""
 
-    def compile(self, graph: Graph) -> Program:
-        raise Unsupported("everything")
+    def compile_(self: Bent, graph: Graph) -> Program:
+        raise error
+
+    return type("NeverCompiling", (Bent,), {"compile": compile_})
 
 
-class Refuses(Bent):
-    """Refuses everything."""
-
-    def compile(self, graph: Graph) -> Program:
-        raise Rejected("compile", "no")
+Unable, Refuses = never_compiling(Unsupported("everything")), never_compiling(Rejected("compile", "no"))
+"""The first supports nothing that it claims, the second refuses everything."""
 
 
 class RefusesPairs(Bent):
@@ -316,13 +315,8 @@ def claiming(operations: tuple[str, ...], *not_claimed: str) -> type[Bent]:
     return type("Claiming", (Bent,), {"claims": Claims(operations, not_claimed)})
 
 
-ClaimsNothing = claiming(())
-
-
-class ClaimsOne(Bent):
-    """Claims one operation only."""
-
-    claims = Claims(("StaticReshape",))
+ClaimsNothing, ClaimsOne = claiming(()), claiming(ALL[:1])
+LeavesOutEveryType, LeavesOutOneType = claiming(ALL, "type"), claiming(ALL, "type:f16")
 
 
 class LeavesOut(Bent):
@@ -347,18 +341,6 @@ class LeavesOut(Bent):
         if self.instead == "crash":
             raise Crashed("SIGSEGV")
         return np.zeros((2, 6), dtype_of(src.type) if self.instead == "wrong" else np.float64)
-
-
-class LeavesOutEveryType(Bent):
-    """Leaves out all types, and so everything."""
-
-    claims = Claims(ALL, ("type",))
-
-
-class LeavesOutOneType(Bent):
-    """Leaves out f16."""
-
-    claims = Claims(ALL, ("type:f16",))
 
 
 class LeavesOutHalf(Bent):
@@ -414,18 +396,16 @@ class Zeros(Bent):
         return np.zeros_like(answer) if src.type == "f16" else answer
 
 
-class Crashes(Instead):
-    """Says of every refusal that its process died of it."""
+def raising(error: Exception) -> type[Instead]:
+    """Make a backend that raises an error on the way to every refusal."""
 
-    def instead(self, src: Tensor | None) -> Any:
-        raise Crashed("SIGSEGV") from None
+    def instead(self: Instead, src: Tensor | None) -> Any:
+        raise error from None
+
+    return type("Raising", (Instead,), {"instead": instead})
 
 
-class Errs(Instead):
-    """Has a bug on the way to every refusal."""
-
-    def instead(self, src: Tensor | None) -> Any:
-        raise KeyError("lost") from None
+Crashes, Errs = raising(Crashed("SIGSEGV")), raising(KeyError("lost"))
 
 
 class SpoilsSrc(Bent):

@@ -20,6 +20,8 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "no-command": (["reference", "--jobs", "2"], "to run the suite on a backend, write `conformance run reference`"),
     "no-command-but-a-file": (["./mine.py:Mine"], "write `conformance run ./mine.py:Mine`"),
     "certify-reference": (["certify", "reference"], "the reference is part of the suite and gets no certificate"),
+    "choice": (["run", "reference", "--isolation", "wroker"], "did you mean 'worker'?"),
+    "no-truth": (["meaning", "--src", "3", "--shape", "3", "--special-zero", "maybe"], "neither true nor false"),
     "memory-no-number": (["run", "reference", "--memory", "x"], "write --memory 2;"),
     "seed-no-number": (["hunt", "reference", "--seed", "-1"], "write --seed 2;"),
     "max-dim-no-number": (["sweep", "reference", "--max-dim", "x"], "write --max-dim 2;"),

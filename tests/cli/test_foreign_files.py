@@ -13,18 +13,11 @@ import pytest
 from conformance.load.cases import LOCK, load_cases, load_suite
 from conformance.model import Malformed
 from conformance.selfcheck import check_cases
-from tests.builders import FOUR_CASES, Cli, copy_bundled_spec, some_slow, spare_meetings, spec, write_suite
+from tests.builders import FOUR_CASES, Cli, copy_bundled_spec, some_slow, spare_meetings, spec, write_cases, write_suite
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes, devices and links")
 LINUX = sys.platform == "linux"
 SECRET = "b3BlbnNzaC1rZXktdjEA"
-
-
-def cases(folder: Path, text: str = FOUR_CASES) -> Path:
-    path = folder / "cases"
-    path.mkdir()
-    (path / "few.yaml").write_text(text, encoding="utf-8")
-    return path
 
 
 def case(*lines: str, src: str = "T[2]", shape: str = "[2]") -> str:
@@ -36,7 +29,7 @@ def case(*lines: str, src: str = "T[2]", shape: str = "[2]") -> str:
 def problems(folder: Path, text: str) -> list[str]:
     """Return the problems of a folder with one file of cases."""
     try:
-        load_cases(cases(folder, text), spec())
+        load_cases(write_cases(folder, text), spec())
     except Malformed as malformed:
         return [str(problem) for problem in malformed.problems]
     return []
@@ -98,7 +91,7 @@ def test_what_is_no_file_or_far_too_large_is_named_in_one_line(
 ) -> None:
     spare_meetings(monkeypatch)
     place, words = WHERE[where]
-    cases(tmp_path)
+    write_cases(tmp_path, FOUR_CASES)
     copy_bundled_spec(tmp_path)
     (tmp_path / "sources").mkdir()
     bad = tmp_path / place
@@ -135,7 +128,7 @@ SECRETS = {
 @pytest.mark.parametrize("where", ["a file of cases", "a file of a specification", "claims", "waivers"])
 def test_the_target_of_a_link_to_another_folder_stays_secret(tmp_path: Path, cli: Cli, where: str, secret: str) -> None:
     place, words = WHERE[where]
-    cases(tmp_path)
+    write_cases(tmp_path, FOUR_CASES)
     copy_bundled_spec(tmp_path)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "id").write_bytes(secret.encode("latin-1"))
@@ -155,7 +148,7 @@ def test_the_target_of_a_link_to_another_folder_stays_secret(tmp_path: Path, cli
 @pytest.mark.slow
 def test_a_linked_lock_or_document_stays_secret(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     spare_meetings(monkeypatch)
-    folder = cases(tmp_path)
+    folder = write_cases(tmp_path, FOUR_CASES)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "id").write_text(f"{SECRET} {SECRET}2.\n\n{SECRET}\n", encoding="utf-8")
     (folder / LOCK).symlink_to(tmp_path / "home" / "id")
@@ -169,23 +162,23 @@ def test_a_linked_lock_or_document_stays_secret(tmp_path: Path, cli: Cli, monkey
 
 
 def test_a_good_file_behind_a_link_is_read(tmp_path: Path, cli: Cli) -> None:
-    folder = cases(tmp_path)
+    folder = write_cases(tmp_path, FOUR_CASES)
     (tmp_path / "store").mkdir()
-    (folder / "few.yaml").rename(tmp_path / "store" / "few.yaml")
-    (folder / "few.yaml").symlink_to(tmp_path / "store" / "few.yaml")
+    (folder / "few0.yaml").rename(tmp_path / "store" / "few0.yaml")
+    (folder / "few0.yaml").symlink_to(tmp_path / "store" / "few0.yaml")
     cli("list", "cases", "--suite", tmp_path).expect(0, out="flattens")
 
 
 def test_a_link_within_the_folder_is_explained_like_any_file(tmp_path: Path) -> None:
     (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "other.yaml").symlink_to("few.yaml")
-    (tmp_path / "cases" / "few.yaml").write_text(case().replace("same-volume", "same-volmue"), encoding="utf-8")
+    (tmp_path / "cases" / "other.yaml").symlink_to("few0.yaml")
+    (tmp_path / "cases" / "few0.yaml").write_text(case().replace("same-volume", "same-volmue"), encoding="utf-8")
     with pytest.raises(Malformed, match="unknown rule 'same-volmue'"):
         load_cases(tmp_path / "cases", spec())
 
 
 def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
-    folder = cases(tmp_path)
+    folder = write_cases(tmp_path, FOUR_CASES)
     other = tmp_path / "precious"
     other.write_text("", encoding="utf-8")
     (folder / LOCK).symlink_to(other)
@@ -196,8 +189,8 @@ def test_locking_ids_writes_into_no_other_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x\n::error::y.yaml", "::error::y.yaml", "\x1b[2J.yaml"])
 def test_a_file_name_that_looks_like_output_is_an_error(tmp_path: Path, cli: Cli, name: str) -> None:
-    folder = cases(tmp_path)
-    (folder / "few.yaml").rename(folder / name)
+    folder = write_cases(tmp_path, FOUR_CASES)
+    (folder / "few0.yaml").rename(folder / name)
     cli("list", "cases", "--suite", tmp_path).expect(
         2, err="has more than letters, digits, _, . and -; rename the file"
     )
@@ -214,14 +207,14 @@ def test_the_name_of_a_suite_does_not_look_like_output(
 
 
 TOO_MUCH = {
-    "elements": (case(src="T[4000000000]"), "few.yaml:5: src has 4,000,000,000 elements; write `large: true`"),
+    "elements": (case(src="T[4000000000]"), "few0.yaml:5: src has 4,000,000,000 elements; write `large: true`"),
     "elements of a step": (
         case("steps: [{src: 'T[3]', expect: reject}, {src: 'T[65536, 65536]'}]").replace("    expect: reject\n", "", 1),
-        "few.yaml:8: src has 4,294,967,296 elements",
+        "few0.yaml:8: src has 4,294,967,296 elements",
     ),
     "elements past all counting": (case(src="T[" + ", ".join(["9" * 30] * 9) + "]"), "more than 2^64 elements"),
-    "dims": (case(src=f"T[{', '.join(['1'] * 1001)}]"), "few.yaml:5: src has 1,001 dims; at most 1,000 are tried"),
-    "entries of shape": (case(shape=str([1] * 1001)), "few.yaml:6: cases.0.shape: 1,001 entries"),
+    "dims": (case(src=f"T[{', '.join(['1'] * 1001)}]"), "few0.yaml:5: src has 1,001 dims; at most 1,000 are tried"),
+    "entries of shape": (case(shape=str([1] * 1001)), "few0.yaml:6: cases.0.shape: 1,001 entries"),
     "steps": (case(f"steps: [{', '.join(['{expect: reject}'] * 1001)}]"), "steps: 1,001 entries"),
     "nodes": (case(f"chain: [{', '.join(['{shape: [1], special_zero: true}'] * 1001)}]"), "chain: 1,001 entries"),
     "declared dims": (case(f"declared: {[1] * 1001}"), "declared: 1,001 entries"),
@@ -278,9 +271,9 @@ HOSTILE: dict[str, bytes] = {
 def test_hostile_yaml_is_refused_in_short_lines(tmp_path: Path, with_limits: Cli, name: str) -> None:
     folder = tmp_path / "cases"
     folder.mkdir()
-    (folder / "few.yaml").write_bytes(HOSTILE[name])
+    (folder / "few0.yaml").write_bytes(HOSTILE[name])
     code, out, err = with_limits("list", "cases", "--suite", tmp_path)
     assert (code, out) == (2, ""), err[-2000:]
     lines = err.splitlines()
     assert 0 < len(lines) < 1100
-    assert all("few.yaml:" in line and len(line) < 500 for line in lines), [line[:300] for line in lines][:5]
+    assert all("few0.yaml:" in line and len(line) < 500 for line in lines), [line[:300] for line in lines][:5]

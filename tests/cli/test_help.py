@@ -44,10 +44,6 @@ def test_the_version_names_the_suite(cli: Cli) -> None:
     cli("--version").expect(0, out=load_suite().digest)
 
 
-def test_a_choice_misspelt_gets_the_nearest(cli: Cli) -> None:
-    cli("run", "reference", "--isolation", "wroker").expect(2, err="did you mean 'worker'?")
-
-
 def test_every_command_speaks_to_machines() -> None:
     for command in COMMANDS:
         assert "--json" in parser_of(command).options

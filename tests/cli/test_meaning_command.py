@@ -50,24 +50,43 @@ def test_meaning_names_broken_rules_with_their_sentence_and_line(cli: Cli) -> No
     assert "[0, ?]" in out
 
 
-@pytest.mark.parametrize(
-    "typed",
-    ["3,4,5", "3x4x5", "3X4x5", "[3, 4, 5]", "(3,4,5)", "{3;4;5}", "3 4 5", " 3 ,4 , 5 ", "3,4,5,",
-     "(3, 4, 5,)", "T[3, 4, 5]", "f32[3,4,5]", "'3,4,5'", "3*4*5", "+3,4,5", "03,4,5"],
+DIMS = (
+    "3,4,5", "3x4x5", "3X4x5", "[3, 4, 5]", "(3,4,5)", "{3;4;5}", "3 4 5", " 3 ,4 , 5 ", "3,4,5,", "(3, 4, 5,)",
+    "T[3, 4, 5]", "f32[3,4,5]", "'3,4,5'", "3*4*5", "+3,4,5", "03,4,5",
 )  # fmt: skip
-def test_meaning_reads_dims_as_people_write_them(cli: Cli, typed: str) -> None:
-    assert answer(cli, "meaning", "--src", typed, "--shape", "60", "--special-zero", "true")["call"]["src"] == [3, 4, 5]
+LEADING_MINUS = (
+    ["--shape", "-1,2"], ["--shape=-1,2"], ["--shape", "-1", "2"], ["--shape", "-1,", "2"], ["--shape", "(-1,2)"],
+    ["--shape", "-1 2"], ["--shape=-1,", "2"],
+)  # fmt: skip
+SCALAR = ("", "()", "[]", " ", "( )", "''")
+TRUE = (
+    ["--special-zero", "True"], ["--special-zero=yes"], ["--special_zero", "1"], ["--special-zero", "ON"],
+    ["--special-zero", "'t'"], ["--special-zero"],
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["--shape", "-1,2"], ["--shape=-1,2"], ["--shape", "-1", "2"], ["--shape", "-1,", "2"],
-     ["--shape", "(-1,2)"], ["--shape", "-1 2"], ["--shape=-1,", "2"]],
-)  # fmt: skip
-def test_meaning_takes_a_leading_minus(cli: Cli, words: list[str]) -> None:
-    data = answer(cli, "meaning", "--src", "3,4", *words, "--special-zero", "false")
-    assert data["call"]["shape"] == [-1, 2]
-    assert data["meanings"]["static-oneapi"]["dst"] == [6, 2]
+    ("words", "call", "dst"),
+    [
+        *((["--src", typed, "--shape", "60", "--special-zero"], ([3, 4, 5], [60], True), [60]) for typed in DIMS),
+        *(
+            (["--src", "3,4", *shape, "--special-zero", "no"], ([3, 4], [-1, 2], False), [6, 2])
+            for shape in LEADING_MINUS
+        ),
+        *(
+            (["--src", typed, "--shape", typed, "--special-zero", "no"], ([], [], False), None)
+            for typed in ("", "()", "[]", " ", "( )", "''")
+        ),
+        *((["--src", "3", "--shape", "3", *flag], ([3], [3], True), [3]) for flag in TRUE),
+    ],
+)
+def test_meaning_reads_a_call_as_people_write_it(
+    cli: Cli, words: list[str], call: tuple[object, ...], dst: list[int] | None
+) -> None:
+    data = answer(cli, "meaning", *words)
+    assert data["call"] == dict(zip(("src", "shape", "special_zero"), call, strict=True))
+    meaning = data["meanings"]["static-oneapi"]
+    assert meaning["dst"] == dst if dst else meaning["kind"] == "unspecified"
 
 
 @pytest.mark.parametrize("name", ["x", "X", "x2"])
@@ -77,22 +96,6 @@ def test_a_name_with_an_x_is_one_length(cli: Cli, name: str) -> None:
     ]
     (found,) = conformance.meaning((name, 2), (2, name), document="static-oneapi").values()
     assert (found.kind, found.dst) == ("legal", (2, name))
-
-
-@pytest.mark.parametrize("typed", ["", "()", "[]", " ", "( )", "''"])
-def test_meaning_takes_rank_0(cli: Cli, typed: str) -> None:
-    data = answer(cli, "meaning", "--src", typed, "--shape", typed, "--special-zero", "no")
-    assert data["call"] == {"src": [], "shape": [], "special_zero": False}
-    assert data["meanings"]["static-oneapi"]["kind"] == "unspecified"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["--special-zero", "True"], ["--special-zero=yes"], ["--special_zero", "1"], ["--special-zero", "ON"],
-     ["--special-zero", "'t'"], ["--special-zero"]],
-)  # fmt: skip
-def test_meaning_takes_any_truth(cli: Cli, words: list[str]) -> None:
-    assert answer(cli, "meaning", "--src", "3", "--shape", "3", *words)["call"]["special_zero"] is True
 
 
 def test_meaning_takes_the_form_of_the_call(cli: Cli) -> None:

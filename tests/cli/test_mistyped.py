@@ -25,9 +25,6 @@ def python(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, env=env, timeout=60, check=False)
 
 
-MISTYPED["maybe"] = (["meaning", "--src", "3", "--shape", "3", "--special-zero", "maybe"], "neither true nor false")
-
-
 @pytest.mark.parametrize(("words", "said"), MISTYPED.values(), ids=[name[:40] for name in MISTYPED])
 def test_a_slip_gets_one_line_that_helps(cli: Cli, words: list[str], said: str) -> None:
     code, out, err = cli(*words)

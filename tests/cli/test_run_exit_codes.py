@@ -42,13 +42,16 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "no such run": (("--resume", "/dev/null/run"), "there is no run to resume"),
     "a folder twice": (("--resume", "/dev/null/run", "--out", "x"), "drop --out"),
     "two choices": (("-k", "a", "-k", "b"), "given twice"),
+    "a folder of claims": (("--claims", ".."), "..:1: is a folder; name a file"),
+    "partial, and no shard": (("--partial-ok",), "give --shard I/N, without -k"),
+    "partial, and a choice": (("--partial-ok", "--shard", "1/2", "-k", "flattens"), "give --shard I/N, without -k"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", USAGE)
 def test_2_is_for_what_cannot_be_read(command: Command, what: str) -> None:
     typed, said_of_it = USAGE[what]
-    assert command.run("reference", *typed).expect(2, err=said_of_it).out == ""
+    assert command.run("reference", *typed).expect(2, err=said_of_it, lines=1).out == ""
     assert not (command.out / "results.jsonl").exists()
 
 
@@ -103,11 +106,6 @@ def test_a_shard_that_fails_or_shows_nothing_is_not_0(command: Command) -> None:
     for backend, shard in ((mini("ClaimsNothing"), "1/1"), ("reference", "9999/9999")):
         words = f"exit 4: incomplete, also with --partial-ok: shard {shard}: it has no row in the target"
         command.run(backend, "--shard", shard, "--partial-ok").expect(4, text=words)
-
-
-def test_partial_ok_is_for_shards_of_all_rows(command: Command) -> None:
-    for more in ((), ("--shard", "1/2", "-k", "flattens")):
-        command.run("reference", "--partial-ok", *more).expect(2, err="give --shard I/N, without -k")
 
 
 def test_5_comes_before_everything_that_ran(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,10 +182,6 @@ def test_a_file_of_claims_that_is_none_is_said_with_its_place(
 ) -> None:
     path = pinned(tmp_path, text)
     command.run("reference", "--claims", path).expect(2, err=f"{path}:{says}")
-
-
-def test_a_folder_instead_of_claims_is_called_one(command: Command) -> None:
-    command.run("reference", "--claims", "..").expect(2, err="..:1: is a folder; name a file", lines=1)
 
 
 def test_on_a_small_terminal_the_verdicts_stay_on_the_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

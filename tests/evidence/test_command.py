@@ -1,5 +1,7 @@
 """The folder and the limits with which rows are called again."""
 
+from typing import Any
+
 import pytest
 
 from conformance.evidence.command import again_words, limits_again, suite_words
@@ -8,20 +10,17 @@ from conformance.isolate.process.launch import DEFAULT_LIMITS, DEVICE_MEMORY
 
 
 @pytest.mark.parametrize(
-    ("limits", "seconds"), [({}, DEFAULT_LIMITS.seconds), ({"timeout": 60.0}, 60.0), ({"timeout": 1e9}, 600.0)]
+    ("header", "backend", "limits"),
+    [
+        ({"limits": {}}, "numpy", {}),
+        ({"limits": {"timeout": 60.0}}, "numpy", {"seconds": 60.0}),
+        ({"limits": {"timeout": 1e9}}, "numpy", {"seconds": 600.0}),
+        *(({}, backend, {"memory": DEVICE_MEMORY}) for backend in ("torch@cuda", "./mine.py:Mine@cuda:1", "cupy")),
+        *(({}, backend, {}) for backend in ("torch@cpu:0", "numpy", "cmd:python mine.py:Mine@cuda")),
+    ],
 )
-def test_rows_are_called_again_under_the_limit_of_their_run(limits: dict[str, float], seconds: float) -> None:
-    assert limits_again({"limits": limits}, "numpy") == DEFAULT_LIMITS._replace(seconds=seconds)
-
-
-@pytest.mark.parametrize("backend", ["torch@cuda", "./mine.py:Mine@cuda:1", "cupy"])
-def test_rows_are_called_again_on_a_device_with_its_limit(backend: str) -> None:
-    assert limits_again({}, backend).memory == DEVICE_MEMORY
-
-
-@pytest.mark.parametrize("backend", ["torch@cpu:0", "numpy", "cmd:python mine.py:Mine@cuda"])
-def test_rows_are_called_again_elsewhere_with_the_usual_limit(backend: str) -> None:
-    assert limits_again({}, backend) == DEFAULT_LIMITS
+def test_rows_are_called_again_under_the_limits_of_their_run(header: Any, backend: str, limits: Any) -> None:
+    assert limits_again(header, backend) == DEFAULT_LIMITS._replace(**limits)
 
 
 @pytest.mark.parametrize(("folders", "suite"), [({}, []), ({"suite": "mine"}, ["mine"])])

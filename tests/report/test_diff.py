@@ -112,13 +112,8 @@ def test_a_change_has_its_cause(plan: Plan, tmp_path: Path, what: str) -> None:
 
 def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path) -> None:
     old = finish_run(plan, Wrong(), tmp_path / "old")
-    new = finish_run(
-        plan,
-        Wrong(),
-        tmp_path / "new",
-        with_verdict("waived", waiver=1),
-        waivers=[{**FOR_TURNS, "breaks": "lower-bound"}],
-    )
+    waived, waivers = with_verdict("waived", waiver=1), [{**FOR_TURNS, "breaks": "lower-bound"}]
+    new = finish_run(plan, Wrong(), tmp_path / "new", waived, waivers=waivers)
     found = difference(old.evidence, new.evidence, plan)
     assert causes(found) == {("waiver",)}
     assert {change.direction for change in found.changes} == {"set aside"}

@@ -55,12 +55,8 @@ def refuse(when: Condition, error: Exception | None = None, **settings: Any) -> 
     return change(resolve=resolve_others, **settings)
 
 
-def has_type(type_: str) -> Condition:
-    return lambda call, dst: call.program.graph.src.type == type_
-
-
 def refuse_type(type_: str, error: Exception | None = None) -> type[OneFault]:
-    return refuse(has_type(type_), error, types=("f32", type_))
+    return refuse(lambda call, dst: call.program.graph.src.type == type_, error, types=("f32", type_))
 
 
 def refuse_run(when: Callable[[ProgramRun], bool], error: Exception) -> type[OneFault]:
@@ -106,10 +102,6 @@ def ranks(call: PlantedCall, dst: Dims) -> tuple[int, int]:
     return len(call.src), len(dst)
 
 
-def copies_a_zero(call: PlantedCall) -> bool:
-    return call.zero and 0 in call.shape
-
-
 def has_literal_zero(call: PlantedCall) -> bool:
     return not call.zero and 0 in call.shape
 
@@ -128,7 +120,7 @@ NOT_ANSWERED: Mapping[str, type[OneFault]] = {
         lambda call, dst: call.volume == 0 and not has_literal_zero(call)
     ),
     "rejects -1 on an empty src": refuse(lambda call, dst: call.volume == 0 and -1 in call.shape),
-    "rejects a copying 0": refuse(lambda call, dst: copies_a_zero(call)),
+    "rejects a copying 0": refuse(lambda call, dst: call.zero and 0 in call.shape),
     "rejects a literal 0": refuse(lambda call, dst: has_literal_zero(call)),
     "crashes on a literal 0": refuse(lambda call, dst: has_literal_zero(call), Crashed("SIGFPE")),
     "rejects -1": refuse(lambda call, dst: -1 in call.shape),
@@ -163,16 +155,12 @@ def give(dims: Callable[[PlantedCall, Dims], Dims]) -> type[OneFault]:
     return change(resolve=lambda call: dims(call, call.resolve()))
 
 
-def infer_one(call: PlantedCall, dst: Dims) -> Dims:
-    return tuple(1 if d == -1 else n for d, n in zip(call.shape, dst, strict=True))
+def answer_entry(entry: int, length: int) -> Callable[[PlantedCall, Dims], Dims]:
+    """Answer the same length for each such entry of shape."""
+    return lambda call, dst: tuple(length if d == entry else n for d, n in zip(call.shape, dst, strict=True))
 
 
-def infer_one_if_empty(call: PlantedCall, dst: Dims) -> Dims:
-    return infer_one(call, dst) if call.volume == 0 else dst
-
-
-def take_zeros_literally(call: PlantedCall, dst: Dims) -> Dims:
-    return tuple(0 if d == 0 else n for d, n in zip(call.shape, dst, strict=True))
+infer_one = answer_entry(-1, 1)
 
 
 def leave_out_zeros_past_rank(call: PlantedCall) -> Dims:
@@ -200,8 +188,8 @@ WRONG_DIMS: Mapping[str, type[OneFault]] = {
     "flattens": give(lambda call, dst: (math.prod(dst),)),
     "answers the dims of src": give(lambda call, dst: call.src),
     "infers 1": give(infer_one),
-    "infers 1 on an empty src": give(infer_one_if_empty),
-    "answers 0 for a copying 0": give(take_zeros_literally),
+    "infers 1 on an empty src": give(lambda call, dst: infer_one(call, dst) if call.volume == 0 else dst),
+    "answers 0 for a copying 0": give(answer_entry(0, 0)),
     "leaves out a 0 past the rank": change(resolve=leave_out_zeros_past_rank),
     "leaves an undetermined -1": change(resolve=leave_minus_one),
 }
