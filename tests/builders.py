@@ -141,6 +141,13 @@ def one_rule(*lines: str) -> str:
     return "\n".join([*head, *(f"    {line}" for line in lines)]) + "\n"
 
 
+def spoil(path: Path, old: str, new: str, count: int = -1) -> None:
+    """Replace a text that a file has, so often or everywhere."""
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, count), encoding="utf-8")
+
+
 def quoted(key: str, expression: str) -> str:
     """A key and an expression that needs quotes."""
     return f"{key}: {json.dumps(expression)}"

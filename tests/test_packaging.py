@@ -21,7 +21,7 @@ import pytest
 
 import conformance
 from conformance.load.cases import load_suite
-from tests.builders import ROOT, write_suite
+from tests.builders import ROOT, spoil, write_suite
 
 INSIDE = {"adapters": "conformance/adapters", "cases": "conformance/cases", "spec": "conformance/spec"}
 OURS = ("conformance", "reshape_conformance", "__editable__")
@@ -310,8 +310,7 @@ def test_a_stranger_with_a_folder_of_our_name_notices_nothing(guest: CleanEnviro
 
 
 def test_a_stranger_may_have_an_option_called_adapter(guest: CleanEnvironment, stranger: Path) -> None:
-    theirs = stranger / "conftest.py"
-    theirs.write_text(theirs.read_text(encoding="utf-8").replace("--operation", "--adapter"), encoding="utf-8")
+    spoil(stranger / "conftest.py", "--operation", "--adapter")
     printed = run(guest.python, "-m", "pytest", "-q", "--adapter", "hose", cwd=stranger)
     assert "1 passed" in printed
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests import builders
-from tests.builders import ROOT, write_tiny_spec
+from tests.builders import ROOT, spoil, write_tiny_spec
 
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
 pytestmark = pytest.mark.skipif(not HOOKS.is_file(), reason="the hook stays in the clone")
@@ -65,5 +65,5 @@ def test_a_hook_fails_on_an_illegal_model(tmp_path: Path, cli: builders.Cli) -> 
 def test_the_hook_names_a_slip(file: str, tmp_path: Path, cli: builders.Cli) -> None:
     shutil.copytree(ROOT / "examples" / "dialect", tmp_path / "mine")
     slip = tmp_path / "mine" / file
-    slip.write_text(slip.read_text(encoding="utf-8").replace("  - id: ", "  - idd: ", 1), encoding="utf-8")
+    spoil(slip, "  - id: ", "  - idd: ", 1)
     cli(*hook(tmp_path / "mine")).expect(1, text="'idd'", out=f"{slip.name}:")

@@ -32,7 +32,7 @@ from conformance.evidence.results import InvalidEvidence, read
 from conformance.model.results import IDLE
 from conformance.report.verify import Verified
 from conformance.verdict.conclude import conclude_evidence
-from tests.builders import Records, recount, rewrite
+from tests.builders import Records, recount, rewrite, spoil
 from tests.certificate.vendor_and_issuer import Json, Lab, as_it_is, day, put_own, resume
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
@@ -145,8 +145,7 @@ def sign_by_second_name(name: str) -> Callable[[Lab], None]:
 
 
 def expire_key(lab: Lab, on: datetime = datetime(2020, 1, 1)) -> None:
-    keys = lab.home / SIGNERS
-    keys.write_text(keys.read_text().replace("namespaces=", f'valid-before="{on:%Y%m%d}",namespaces='))
+    spoil(lab.home / SIGNERS, "namespaces=", f'valid-before="{on:%Y%m%d}",namespaces=')
 
 
 def revoke(text: str) -> Callable[[Lab], Trust]:
@@ -256,8 +255,7 @@ def change_audit(act: Callable[[Json], object]) -> Callable[[Lab], object]:
 
 
 def praise(lab: Lab) -> None:
-    page = lab.folder / PAGE
-    page.write_text(page.read_text().replace("<h1>", "<h1>The best: "))
+    spoil(lab.folder / PAGE, "<h1>", "<h1>The best: ")
 
 
 def sign_nothing(lab: Lab) -> None:

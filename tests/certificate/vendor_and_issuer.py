@@ -37,7 +37,7 @@ from conformance.report import finish
 from conformance.report.verify import FolderContent, Verified, verify_content
 from conformance.verdict.conclude import conclude_evidence
 from tests import builders
-from tests.builders import Records, spare_planted
+from tests.builders import Records, spare_planted, spoil
 
 BACKEND = """
 from adapters.reference import Reference
@@ -150,8 +150,7 @@ class Lab(NamedTuple):
         self.change(lambda statement: statement["predicate"][EXTENSION].update(level="self-tested", challenge=None))
 
     def allow_the_vendor_everything(self) -> None:
-        allowed = self.home / SIGNERS
-        allowed.write_text(allowed.read_text().replace(f'namespaces="{TESTER}" ', ""))
+        spoil(self.home / SIGNERS, f'namespaces="{TESTER}" ', "")
 
     def change_record(self, name: str, act: Callable[[Json], object]) -> None:
         path = self.folder / name

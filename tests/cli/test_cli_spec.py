@@ -10,7 +10,7 @@ from conformance.draw import combinations
 from conformance.load.folders import cases_folder
 from conformance.model import Place, Problem
 
-from ..builders import DOCUMENTS, ROOT, Cli, copy_bundled_spec, spare_meetings, write_suite
+from ..builders import DOCUMENTS, ROOT, Cli, copy_bundled_spec, spare_meetings, spoil, write_suite
 from .spec_commands import MEANING, answer
 
 
@@ -75,10 +75,7 @@ SPOILED = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "old", "new", "said"), SPOILED.values(), ids=SPOILED)
 def test_a_spoiled_file_is_named_with_its_line(cli: Cli, spec: Path, file: str, old: str, new: str, said: str) -> None:
-    path = spec / f"{file}.yaml"
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    spoil(spec / f"{file}.yaml", old, new, 1)
     out = cli("check", "--suite", spec.parent).expect(1, lines=0, out=said).out
     assert str(spec) in out.splitlines()[0], "the path can be opened from here"
     problem = cli("check", "--suite", spec.parent, "--json").expect(1).data["problems"][0]
@@ -91,9 +88,8 @@ def test_a_spoiled_file_is_named_with_its_line(cli: Cli, spec: Path, file: str, 
 
 def test_many_problems_are_shown_in_part(cli: Cli, spec: Path) -> None:
     """A wrong rule is a problem of each case."""
-    path = spec / "rules.yaml"
     unknown = "".join(f"    wrong{number}: x\n" for number in range(130))
-    path.write_text(path.read_text(encoding="utf-8").replace("    must: ", f"{unknown}    must: ", 1), encoding="utf-8")
+    spoil(spec / "rules.yaml", "    must: ", f"{unknown}    must: ", 1)
     shown = cli("check", "--suite", spec.parent).expect(1, out="and 30 more; --json has all").out
     assert shown.count("unknown key") == 100
     assert len(cli("check", "--suite", spec.parent, "--json").expect(1).data["problems"]) == 130

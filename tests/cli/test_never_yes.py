@@ -49,9 +49,8 @@ def test_all_left_out_and_unsupported_shows_nothing(command: Command, monkeypatc
 
 
 def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path, command: Command) -> None:
-    head, scalar = builders.CASES.split("  - {id: stays")[0], builders.CASES[builders.CASES.index("  - {id: scalar") :]
-    text = head + scalar.splitlines()[0] + "\n"
-    (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
+    lines = builders.CASES.splitlines(keepends=True)
+    builders.write_cases(command.folder, "".join([*lines[:2], *(line for line in lines if "{id: scalar" in line)]))
     with pytest.MonkeyPatch.context() as patch:
         builders.spare_planted(patch)
         said = command.run("reference", "--json").expect(4)
@@ -61,11 +60,9 @@ def test_a_document_for_which_nothing_passed_reads_nothing_shown(tmp_path: Path,
 
 
 def test_a_rule_without_a_pass_is_named(command: Command) -> None:
-    start = "  - {id: keeps-order, rule: row-major-order, "
-    lines = builders.CASES.splitlines(keepends=True)
-    at = next(number for number, line in enumerate(lines) if line.startswith(start))
-    lines[at] = f'{start}src: "T[]", shape: [1], special_zero: true, expect: unspecified}}\n'
-    (command.cases / "few0.yaml").write_text("".join(lines), encoding="utf-8")
+    rule, call = "row-major-order, src: ", '"T[2, 3]", shape: [3, 2], special_zero: true, expect: "T[3, 2]"'
+    unspecified = '"T[]", shape: [1], special_zero: true, expect: unspecified'
+    builders.spoil(command.cases / "few0.yaml", rule + call, rule + unspecified)
     said = command.run("reference", "--json").expect(4)
     never_conforms(said)
     assert "no pass for the rule row-major-order" in said.data["why"]

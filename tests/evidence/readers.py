@@ -48,8 +48,6 @@ def verify(command: Command, *words: object) -> CommandOutput:
 
 
 def remove(key: str) -> Callable[[Records], None]:
-    """Remove a key from every row."""
-
     def change(records: Records) -> None:
         for record in records[1:-1]:
             record.pop(key, None)

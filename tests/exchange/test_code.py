@@ -17,7 +17,7 @@ from conformance.exchange.code.write import NAMES, write_code
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
-from tests.builders import ROOT, Cli, quoted
+from tests.builders import ROOT, Cli, quoted, spoil
 
 SPEC = load_spec(None)
 COMPILED = contracts(SPEC)
@@ -240,9 +240,8 @@ def test_a_rule_without_an_exact_form_is_refused(
     tmp_path: Path, cli: Cli, rule: str, said: str, languages: Sequence[str]
 ) -> None:
     folder = shutil.copytree(ROOT / "examples" / "dialect" / "spec", tmp_path / "spec")
-    text = (folder / "rules.yaml").read_text("utf-8")
     key, _, expression = rule.partition(": ")
-    (folder / "rules.yaml").write_text(text.replace("requires: len(shape) <= 6", quoted(key, expression)), "utf-8")
+    spoil(folder / "rules.yaml", "requires: len(shape) <= 6", quoted(key, expression))
     for name in NAMES:
         export = cli("export", "code", "--lang", name, "--out", tmp_path / name, "--suite", tmp_path)
         if name in languages:

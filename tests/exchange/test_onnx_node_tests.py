@@ -54,20 +54,24 @@ def test_a_row_is_a_model_of_one_reshape_with_declared_dims(cli: Cli, tmp_path: 
     assert facts["rows"][0] == "one[StaticReshape-bf16]"
 
 
-def test_a_shape_that_arrives_with_run_is_an_input(cli: Cli, tmp_path: Path) -> None:
-    export(cli, tmp_path, one("one-infer", "f32[4]", "[2, -1]", "f32[2, 2]"))
+@pytest.mark.parametrize(
+    ("rule", "dst", "more", "name"),
+    [
+        ("one-infer", "f32[2, 2]", "", "shape"),
+        (  # an input has the number of its node; nodes with constant shapes have none
+            "nodes-compose", "f32[1, 4]", ", chain: [{shape: [1, 4], special_zero: true}], constant_nodes: first",
+            "shape1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_shape_that_arrives_with_run_is_an_input(
+    cli: Cli, tmp_path: Path, rule: str, dst: str, more: str, name: str
+) -> None:
+    export(cli, tmp_path, one(rule, "f32[4]", "[2, -1]", dst, more=more))
     folder = tmp_path / "out/test_reshape_one_f32_input"
-    assert [value.name for value in model(folder).graph.input] == ["src", "shape"]
-    assert list(onnx.numpy_helper.to_array(tensor(folder / "test_data_set_0/input_1.pb"))) == [2, -1]
-
-
-def test_an_input_has_the_number_of_its_node(cli: Cli, tmp_path: Path) -> None:
-    """Nodes with constant shapes have none."""
-    chain = ", chain: [{shape: [1, 4], special_zero: true}], constant_nodes: first"
-    export(cli, tmp_path, one("nodes-compose", "f32[4]", "[2, -1]", "f32[1, 4]", more=chain))
-    folder = tmp_path / "out/test_reshape_one_f32_input"
-    assert [value.name for value in model(folder).graph.input] == ["src", "shape1"]
-    assert tensor(folder / "test_data_set_0/input_1.pb").name == "shape1"
+    assert [value.name for value in model(folder).graph.input] == ["src", name]
+    shape = tensor(folder / "test_data_set_0/input_1.pb")
+    assert (shape.name, list(onnx.numpy_helper.to_array(shape))) == (name, [2, -1])
 
 
 @pytest.mark.parametrize(("zero", "allow"), [("true", []), ("false", [1])])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import Cli
+from tests.builders import Cli, spoil
 from tests.graphs.graph_files import kinds
 
 NET = """<?xml version="1.0"?>
@@ -83,7 +83,7 @@ def test_a_reshape_without_special_zero_is_illegal(tmp_path: Path, cli: Cli) -> 
 )
 def test_a_shape_of_another_rank_or_type_is_illegal(tmp_path: Path, cli: Cli, old: str, new: str, rule: str) -> None:
     path = Path(ir(tmp_path, 1, 12))
-    path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
+    spoil(path, old, new)
     assert f"special_zero  illegal: {rule}\n" in cli("check-graph", str(path)).expect(1).out
 
 
@@ -91,7 +91,7 @@ def test_a_shape_of_another_rank_or_type_is_illegal(tmp_path: Path, cli: Cli, ol
 def test_dims_that_may_be_equal_contradict_nothing(tmp_path: Path, cli: Cli, batch: int) -> None:
     path = Path(ir(tmp_path, 0, 12, batch=batch))
     port = '<port id="0" precision="FP32"><dim>'
-    path.write_text(path.read_text("utf-8").replace(f"{port}{batch}", f"{port}{-batch}"), encoding="utf-8")
+    spoil(path, f"{port}{batch}", f"{port}{-batch}")
     assert kinds(cli, 0, str(path)) == ["legal"]
 
 
@@ -171,8 +171,7 @@ def test_a_shape_that_is_computed_from_known_dims_is_followed(tmp_path: Path, cl
     path.write_text(text.replace(" </layers>", f"{layers}\n </layers>"), encoding="utf-8")
     (tmp_path / "model.bin").write_bytes(struct.pack("<8q", 0, 1, 12, 0, 1, -1, 1, 0))
     assert "by [1, 12] special_zero  legal" in cli("check-graph", str(path)).expect(0).out
-    said = cli("check-graph", str(path), "--input", "x=2,3,4").expect(4).out
-    assert "shape is computed from an input" in said
+    cli("check-graph", str(path), "--input", "x=2,3,4").expect(4, out="shape is computed from an input")
 
 
 BAD = {
@@ -202,9 +201,7 @@ def test_a_bad_file_is_reported_with_its_line(tmp_path: Path, cli: Cli, what: st
     path = tmp_path / "bad.xml"
     values = {"batch": 1, "zero": "true", "offset": 8, "size": 16, "maker": 1}
     path.write_text(text.format(**values) if "{batch}" in text else text, encoding="utf-8")
-    said = cli("check-graph", str(path)).expect(2).out
-    assert "unreadable" in said
-    assert why in said
+    cli("check-graph", str(path)).expect(2, out=("unreadable", why))
 
 
 def test_a_circle_is_reported(tmp_path: Path, cli: Cli) -> None:

@@ -23,12 +23,9 @@ def replace_in(file: str, old: str, new: str) -> dict[str, str]:
     return {file: TINY[file].replace(old, new)}
 
 
-def silent_rule(*lines: str) -> dict[str, str]:
-    return {"rules": one_rule(*lines).replace("must:", "silent:")}
-
-
-def decided_rule(*lines: str) -> dict[str, str]:
-    return {"rules": one_rule(*lines).replace("must:", "decided:")}
+def rule_of(level: str, *lines: str) -> dict[str, str]:
+    """The file of a rule of another level than `must`."""
+    return {"rules": one_rule(*lines).replace("must:", f"{level}:")}
 
 
 REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
@@ -114,7 +111,8 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
         {"rules": MUST + MUST.removeprefix("rules:\n")}, "rules.yaml:7", "the id 'one-infer' is taken by line 2"),
     "an unknown document in decided_for": (
         {"rules": one_rule("decided_for:", "  onyl: Because.")}, "rules.yaml:7", "did you mean 'only'?"),
-    "an unknown document in documents": (silent_rule("documents:", "  - onyl"), "rules.yaml:7", "did you mean 'only'?"),
+    "an unknown document in documents": (
+        rule_of("silent", "documents:", "  - onyl"), "rules.yaml:7", "did you mean 'only'?"),
     "a document that its operation does not list": (
         {"sources": TINY["sources"] + TINY["sources"].removeprefix("documents:\n").replace("only", "other")},
         "sources.yaml:12", "'other' defines StaticReshape, and the entry of that does not list it"),
@@ -122,18 +120,18 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
         {"rules": MUST.replace("    must: At most one entry of shape is -1.\n", "")}, "rules.yaml:2", "exactly one of"),
     "two levels": ({"rules": one_rule("may: Also.")}, "rules.yaml:6", "exactly one of"),
     "a ruling without a reason": (
-        decided_rule("requires: special_zero"), "rules.yaml:2", "our ruling without a reason"),
+        rule_of("decided", "requires: special_zero"), "rules.yaml:2", "our ruling without a reason"),
     "documents of a must": (
         {"rules": one_rule("documents: [only]")}, "rules.yaml:2", "`documents` goes with silent and decided"),
     "decided_for of a silence": (
-        silent_rule("decided_for:", "  only: So."), "rules.yaml:2", "`decided_for` goes with must and may"),
+        rule_of("silent", "decided_for:", "  only: So."), "rules.yaml:2", "`decided_for` goes with must and may"),
     "stated and decided": (
         {"rules": one_rule("decided_for:", "  only: So.")}, "rules.yaml:2", "both stated in only and decided for it"),
     "two forms": ({"rules": one_rule("requires: special_zero", "ensures: product(dst) == 1")}, "rules.yaml:2", "takes"),
     "where alone": ({"rules": one_rule("where: d > 0")}, "rules.yaml:2", "gives"),
     "gives alone": ({"rules": one_rule('gives: "d"')}, "rules.yaml:2", "where"),
     "when of a must": ({"rules": one_rule("when: special_zero")}, "rules.yaml:2", "a must rule takes"),
-    "requires of a silence": (silent_rule("requires: special_zero"), "rules.yaml:2", "a silent rule takes when"),
+    "requires of a silence": (rule_of("silent", "requires: special_zero"), "rules.yaml:2", "a silent rule takes when"),
     "an expression of a freedom": (
         {"rules": one_rule("requires: special_zero").replace("must:", "may:")}, "rules.yaml:2",
         "a may rule takes no expression"),

@@ -13,7 +13,7 @@ from conformance.load.folders import cases_folder, spec_folder
 from conformance.load.schema import read_file, schema_of
 from conformance.load.strict_yaml import read
 
-from ..builders import Cli
+from ..builders import Cli, spoil
 
 BUNDLED = [
     *((path, path.stem) for path in sorted(spec_folder().glob("*.yaml"))),
@@ -37,36 +37,28 @@ def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def spoil(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
 def test_check_finds_an_unknown_key_in_a_bundled_case(cli: Cli, cases: Path) -> None:
-    spoil(cases / "chain.yaml", "    src:", "    lagre: true\n    src:")
+    spoil(cases / "chain.yaml", "    src:", "    lagre: true\n    src:", 1)
     cli("check").expect(1, out="unknown key 'lagre'; did you mean 'large'?")
 
 
 @pytest.mark.slow
 def test_check_lists_the_problems_of_all_bundled_cases(cli: Cli, cases: Path) -> None:
     for name in ("chain.yaml", "zero.yaml"):
-        spoil(cases / name, "    rule: ", "    rule: no-")
+        spoil(cases / name, "    rule: ", "    rule: no-", 1)
     said = cli("check").expect(1).text
     assert said.count("unknown rule 'no-") == 2
 
 
 def test_a_run_says_what_its_bundled_case_lacks(cli: Cli, cases: Path) -> None:
-    spoil(cases / "chain.yaml", "    src: T[", "    src: 7 # T[")
+    spoil(cases / "chain.yaml", "    src: T[", "    src: 7 # T[", 1)
     cli("run", "reference", "-k", "there-and-back").expect(2, err="src: 7 is no")
 
 
 def test_a_file_of_a_user_is_checked_against_its_schema(tmp_path: Path) -> None:
-    path = tmp_path / "operations.yaml"
-    text = (spec_folder() / "operations.yaml").read_text(encoding="utf-8")
-    path.write_text(text, encoding="utf-8")
+    path = Path(shutil.copy(spec_folder() / "operations.yaml", tmp_path))
     assert read_file(path, "operations")[1] == []
-    path.write_text(text.replace("shape_passed_as: [attribute]", "shape_passed_as: [atribute]"), encoding="utf-8")
+    spoil(path, "shape_passed_as: [attribute]", "shape_passed_as: [atribute]")
     assert "did you mean 'attribute'" in str(read_file(path, "operations")[1])
 
 

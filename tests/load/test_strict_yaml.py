@@ -110,26 +110,14 @@ def test_the_same_text_in_quotes_is_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("true", True),
-        ("false", False),
-        ("null", None),
-        ("0", 0),
-        ("-1", -1),
-        ("42", 42),
-        ("9223372036854775808", 2**63),
-        ("9" * 40, 10**40 - 1),
-        ("static-graph-v0.9", "static-graph-v0.9"),
-        ("1D tensor", "1D tensor"),
-        ("-1 in shape", "-1 in shape"),
-        ("d != 0 and src[i] == 0", "d != 0 and src[i] == 0"),
-        ("s64", "s64"),
-        ("no more", "no more"),
-        ("yes, it is", "yes, it is"),
-        ("a*b & c!", "a*b & c!"),
-        ("~x", "~x"),
-        ("é\u2603\U0001f600", "é\u2603\U0001f600"),
+        ("true", True), ("false", False), ("null", None), ("0", 0), ("-1", -1), ("42", 42),
+        ("9223372036854775808", 2**63), ("9" * 40, 10**40 - 1),
+        *((text, text) for text in (
+            "static-graph-v0.9", "1D tensor", "-1 in shape", "d != 0 and src[i] == 0", "s64", "no more", "yes, it is",
+            "a*b & c!", "~x", "é\u2603\U0001f600",
+        )),
     ],
-)
+)  # fmt: skip
 def test_plain_values_are_what_they_look_like(text: str, value: object) -> None:
     content, problems = parse(f"a: {text}\n", "x.yaml")
     assert problems == []

@@ -12,6 +12,7 @@ from conformance.load.cases import load_cases, split_entries
 from conformance.load.folders import cases_folder, spec_folder
 from conformance.load.spec import load_spec
 from conformance.model import Case, Malformed
+from tests.builders import spoil
 
 SPEC = load_spec()
 FILES = sorted(cases_folder().glob("*.yaml"))
@@ -74,17 +75,15 @@ def test_the_cases_about_a_rule_are_those_that_say_so(whole: dict[str, Case], mo
 
 
 def test_a_bundled_file_with_an_id_twice_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (cases_folder() / "chain.yaml").read_text(encoding="utf-8")
-    (tmp_path / "chain.yaml").write_text(text.replace("id: flat-and-back", "id: there-and-back"), encoding="utf-8")
+    spoil(Path(shutil.copy(cases_folder() / "chain.yaml", tmp_path)), "id: flat-and-back", "id: there-and-back")
     monkeypatch.setattr(loading, "cases_folder", lambda: tmp_path)
     with pytest.raises(Malformed, match="the id 'there-and-back' is taken by"):
         load_cases(tmp_path, SPEC)
 
 
 def test_a_problem_in_a_changed_file_is_reported(tmp_path: Path) -> None:
-    text = (cases_folder() / "zero.yaml").read_text(encoding="utf-8")
     shutil.copy(cases_folder() / "chain.yaml", tmp_path)
-    (tmp_path / "zero.yaml").write_text(text.replace("rule: zero-literal", "rule: zero-litteral", 1), encoding="utf-8")
+    spoil(Path(shutil.copy(cases_folder() / "zero.yaml", tmp_path)), "rule: zero-literal", "rule: zero-litteral", 1)
     with pytest.raises(Malformed, match="unknown rule 'zero-litteral'"):
         load_cases(tmp_path, SPEC)
 

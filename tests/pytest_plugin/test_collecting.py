@@ -47,8 +47,9 @@ def test_node_ids_are_the_same_everywhere(here: Path) -> None:
         ([ROW, "--type", "f23"], "reference", "unknown type 'f23'"),
         ([ROW, "--adapter", "numpy"], "reference", "--adapter names reference and numpy; a session"),
         (["--conformance-suite", "nowhere"], "reference", "{here}/nowhere:1: is not a folder; "),
+        ([FILE, "-q", "-k", "a and"], "reference", "Wrong expression passed to '-k'"),
     ],
-    ids=["case", "backend", "operation", "document", "type", "two adapters", "suite"],
+    ids=["case", "backend", "operation", "document", "type", "two adapters", "suite", "filter"],
 )  # fmt: skip
 def test_an_unknown_name(few: Path, words: list[str], adapter: str, error: str) -> None:
     Done(few, *SUITE, *words, adapter=adapter).expect(4, f"ERROR: {error.format(here=few)}", never="Traceback")
@@ -73,10 +74,6 @@ def test_a_filter_in_the_environment_is_seen(few: Path, cli: Cli) -> None:
     """Its evidence holds the other rows as not run: the -k of pytest is not that of the command."""
     Done(few, *SUITE, "-q", "--conformance-out=out", PYTEST_ADDOPTS="-k ZERO").expect(4, "incomplete", "-k 'ZERO'")
     cli("verify", few / "out", "--suite", few).expect(0, out="not shown to conform: incomplete")
-
-
-def test_a_filter_that_cannot_be_read(few: Path) -> None:
-    Done(few, *SUITE, FILE, "-q", "-k", "a and").expect(4, "Wrong expression passed to '-k'", never="Traceback")
 
 
 def test_a_rule_chooses_its_rows_by_name(few: Path) -> None:

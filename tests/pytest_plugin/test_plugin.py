@@ -99,11 +99,30 @@ def test_a_name_that_the_locale_cannot_decode(here: Path, where: str) -> None:
     done.expect(4, "is no text in this locale: set PYTHONUTF8=1, or run without -n", never="Traceback")
 
 
-def test_evidence_that_cannot_be_written(few: Path) -> None:
-    (few / "taken").write_text("", encoding="utf-8")
+UNWRITTEN: dict[str, tuple[str, int, tuple[str, ...], str]] = {
+    # what is not written: (a conftest.py, the exit code, words of the output, what is never said)
+    "a folder": (
+        "open('made', 'w').close()\n", 4, ("--conformance-out made/out: Not a directory",),
+        "the whole target conforms"),
+    "a report": (
+        "from conformance.report import junit\njunit.render = None\n", 0,
+        ("junit.xml is not written: the suite failed with TypeError: 'NoneType' object is not callable",
+         "results: made/out/results.jsonl"), "Traceback"),
+    "the evidence at the end": (
+        "import os\ndef pytest_sessionfinish():\n    os.makedirs('made/out/results.jsonl/x')\n", 5,
+        ("was changed while the run wrote it", "not shown: what was asked for as evidence was not written"),
+        "the whole target conforms"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNWRITTEN)
+def test_what_cannot_be_written_is_told(few: Path, what: str) -> None:
+    """A report costs no verdict."""
+    conftest, code, words, never = UNWRITTEN[what]
+    (few / "conftest.py").write_text(conftest, encoding="utf-8")
     part = (*STATIC, "-k", "StaticReshape")  # -k leaves nothing out
-    done = Done(few, *SUITE, "-q", *part, "--conformance-out=taken/out")
-    done.expect(4, "--conformance-out taken/out: Not a directory", never="the whole target conforms")
+    Done(few, *SUITE, "-q", *part, "--conformance-out=made/out").expect(code, *words, never=never)
+    assert (few / "made" / "out" / "report.html").is_file() == (what == "a report")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of a file")
@@ -114,22 +133,6 @@ def test_a_full_disk(few: Path) -> None:
     (few / "conftest.py").write_text(limit, encoding="utf-8")
     done = Done(few, *SUITE, "-q", *STATIC, "-p", "no:cacheprovider", "--conformance-out=out")
     done.expect(4, "out/results.jsonl.part: File too large: nothing was written", never="Traceback")
-
-
-def test_a_report_that_fails_costs_no_verdict(few: Path) -> None:
-    (few / "conftest.py").write_text("from conformance.report import junit\njunit.render = None\n", encoding="utf-8")
-    done = Done(few, *SUITE, "-q", *STATIC, "--conformance-out=out")
-    told = "junit.xml is not written: the suite failed with TypeError: 'NoneType' object is not callable"
-    done.expect(0, told, "results: out/results.jsonl", never="Traceback")
-    assert (few / "out" / "report.html").is_file()
-
-
-def test_evidence_that_cannot_be_written_at_the_end(few: Path) -> None:
-    text = "import os\ndef pytest_sessionfinish():\n    os.makedirs('out/results.jsonl/x')\n"
-    (few / "conftest.py").write_text(text, encoding="utf-8")
-    done = Done(few, *SUITE, "-q", *STATIC, "-k", "StaticReshape", "--conformance-out=out")
-    words = "was changed while the run wrote it", "not shown: what was asked for as evidence was not written"
-    done.expect(5, *words, never="the whole target conforms")
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from conformance.load.cases import load_suite
 from conformance.report import embedded
 from conformance.report.summary import name_facet
 
-from ..builders import Command, bundled_plan
+from ..builders import Command, bundled_plan, spoil
 from .page import Page
 
 CLAIMS = re.compile(
@@ -101,7 +101,7 @@ def test_the_command_on_the_page_verifies_it(
     monkeypatch.chdir(page.parent)
     (command,) = re.findall(r"<dt>Check it</dt><dd><code>([^<]*)</code>", page.read_text(encoding="utf-8"))
     reporting(*shlex.split(command)[1:]).expect(0)
-    page.write_text(page.read_text(encoding="utf-8").replace("tests", "test s", 1), encoding="utf-8")
+    spoil(page, "tests", "test s", 1)
     assert reporting(*shlex.split(command)[1:]).code == 1
 
 

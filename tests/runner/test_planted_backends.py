@@ -59,7 +59,7 @@ def test_a_suite_must_let_each_planted_backend_fail(command: Command, tmp_path: 
     text = builders.CASES
     for rule in ("one-infer", "same-volume"):
         text = text.replace(f"rule: {rule}", "rule: infer-keeps-count")
-    (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
+    builders.write_cases(command.folder, text)
     assert "AcceptsEverything" in command.run("reference").expect(5).last
 
 

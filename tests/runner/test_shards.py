@@ -14,7 +14,7 @@ from conformance.run.row import result_without_call
 from conformance.runner.shards import find_shard_gap, merge_shards
 from conformance.verdict.drawn_calls import draw_calls
 
-from ..builders import Command, mini
+from ..builders import Command, mini, spoil
 from ..evidence.readers import merge, path, rows_in
 
 __all__ = ["path"]
@@ -147,8 +147,7 @@ def write_again(part: Path, header: dict[str, Any], results: Iterable[Result], *
 
 
 def test_parts_of_another_suite_are_refused(command: Command, parts: list[Path]) -> None:
-    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
-    (command.cases / "few0.yaml").write_text(text.replace("about: A few.", "about: A few more."), encoding="utf-8")
+    spoil(command.cases / "few0.yaml", "about: A few.", "about: A few more.")
     merge(command, *parts).expect(2, err="is of a suite with digest")
     merge(command, parts[0], part(command, "2/2")).expect(2, err="its suite.digest is")
 

@@ -27,6 +27,7 @@ from tests.builders import (
     mini,
     plan_as_bundled,
     spare_planted,
+    spoil,
     write_site,
 )
 from tests.site.test_documents import list_broken_links, list_reached_files
@@ -67,8 +68,7 @@ def test_the_same_data_is_packed_the_same() -> None:
 def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
     folder = publish_run(command, "broken:zero-flag-ignored")
     command("verify", "--suite", command.folder, folder).expect(0, out=PAGE)
-    page = folder / PAGE
-    page.write_text(page.read_text(encoding="utf-8").replace("fail", "pass"), encoding="utf-8")
+    spoil(folder / PAGE, "fail", "pass")
     assert command("verify", "--suite", command.folder, folder).code == 1
 
 
@@ -288,8 +288,7 @@ def test_no_published_page_is_left_over() -> None:
 
 
 def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_path: Path) -> None:
-    said = command("publish", tmp_path / "reprots").expect(2)
-    assert "does not exist; name the folder of a RUN too" in said.err
+    command("publish", tmp_path / "reprots").expect(2, err="does not exist; name the folder of a RUN too")
     assert not (tmp_path / "reprots").exists()
 
 

@@ -12,7 +12,7 @@ from conformance.model import Expression, KnownFault, Place
 from conformance.plan.rows import Plan, plan_of
 from tools.faults import explain, explain_evidence, main
 
-from ..builders import REPORTS, Command, published
+from ..builders import REPORTS, Command, published, spoil
 
 BACKEND = "broken:zero-flag-ignored"
 
@@ -97,7 +97,7 @@ def test_evidence_that_cannot_be_compared_is_named(
     evidence: Path, command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = (str(evidence.parent), "--suite", str(command.folder))
-    evidence.write_text(evidence.read_text("utf-8").replace("results-4", "results-1", 1), "utf-8")
+    spoil(evidence, "results-4", "results-1", 1)
     assert main(words) == 0
     assert "not compared: " in capsys.readouterr().out
     shutil.rmtree(evidence.parent)

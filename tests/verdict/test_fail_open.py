@@ -166,12 +166,13 @@ def test_a_run_of_which_rows_are_missing(command: Command) -> None:
 
 # ── the wrong subset run or certified ─────────────────────────────────────────────────────────────
 def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
-    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
-    easy = text.replace("00000001 80000000 7fa00001 3f800001 007fffff", "3f800000 3f800001 7fa00001 3f800002 3f800003")
-    (command.cases / "few0.yaml").write_text(easy.replace("00000000", "3f800004"), encoding="utf-8")
+    easy = builders.CASES.replace(
+        "00000001 80000000 7fa00001 3f800001 007fffff", "3f800000 3f800001 7fa00001 3f800002 3f800003"
+    )
+    builders.write_cases(command.folder, easy.replace("00000000", "3f800004"))
     with without(UNPLANTED):
         assert command.run(mini("Flushes")).code == 0, "nothing subnormal is left in it"
-    (command.cases / "few0.yaml").write_text(text, encoding="utf-8")
+    builders.write_cases(command.folder)
     unjudged = (rejudge, "find_contradictions", lambda *_: iter(()))
     said = as_we_are_and_without(lambda: conclude_folder(command), UNCOUNTED, unjudged)
     assert "is of a suite with digest" in said.data["why"]
@@ -263,9 +264,8 @@ def test_no_row_can_be_skipped_and_all_data_is_the_same(command: Command) -> Non
 
 # ── green for the wrong reason ────────────────────────────────────────────────────────────────────
 def test_a_suite_without_the_case_that_catches_a_fault(command: Command) -> None:
-    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
-    begin, end = text.index("  - id: patterns"), text.index("  - {id: eight")
-    (command.cases / "few0.yaml").write_text(text[:begin] + text[end:], encoding="utf-8")
+    before, _, after = builders.CASES.partition("  - id: patterns")
+    builders.write_cases(command.folder, before + after[after.index("  - {id: eight") :])
     said = as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json"), UNPLANTED).expect(5)
     assert "FlushesSubnormals" in said.data["why"]
 

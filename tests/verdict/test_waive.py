@@ -20,7 +20,7 @@ from conformance.verdict.drawn_calls import draw_calls
 from conformance.verdict.waive import load_all
 
 from .. import miniatures
-from ..builders import Command, bundled_plan, mini
+from ..builders import CASES, Command, bundled_plan, mini, write_cases
 
 IN_200_DAYS = (date.today() + timedelta(days=200)).isoformat()
 GIVEN = {"case": "patterns", "reason": "known", "link": "https://example.org/1", "owner": "me", "expires": IN_200_DAYS}
@@ -215,8 +215,7 @@ def test_a_part_of_a_run_tells_no_waiver_stale(command: Command, tmp_path: Path)
 def test_a_waiver_for_what_was_not_run_is_not_stale(command: Command, tmp_path: Path) -> None:
     large = '  - {id: enormous, rule: same-volume, src: "T[2147483649]", shape: [-1], special_zero: false, '
     large += 'large: true, expect: "T[2147483649]"}\n'
-    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
-    (command.cases / "few0.yaml").write_text(text + large, encoding="utf-8")
+    write_cases(command.folder, CASES + large)
     assert command.run("reference", "--waivers", waivers(tmp_path, {"case": "enormous"})).code == 0
 
 
@@ -298,10 +297,9 @@ def test_all_mistakes_of_a_file_are_told_at_once(command: Command, tmp_path: Pat
 
 
 def test_a_waiver_of_a_broken_rule_covers_every_case(command: Command, tmp_path: Path) -> None:
-    text = (command.cases / "few0.yaml").read_text(encoding="utf-8")
     steps = '[{shape: [4], expect: "T[4]"}, {shape: [-2], expect: reject}]'
     later = f'  - {{id: later, rule: each-call-alone, src: "T[4]", special_zero: false, steps: {steps}}}\n'
-    (command.cases / "few0.yaml").write_text(text + later, encoding="utf-8")
+    write_cases(command.folder, CASES + later)
     backend, path = "broken:any-negative-infers", waivers(tmp_path, {"case": None, "rule": "lower-bound"})
     assert command.run(backend, "--waivers", path).code == 1
     said = command.run(backend, "--waivers", waivers(tmp_path, {"case": None, "breaks": "lower-bound"}), "--json")
