@@ -1,5 +1,6 @@
 """`conformance check-graph` decides the reshapes of a model file for each length, and says what it cannot decide."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,34 @@ def test_one_bad_file_does_not_hide_the_others(tmp_path: Path, cli: Cli) -> None
 def test_a_missing_file_is_not_a_missing_package(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)  # as if it were not installed
     cli("check-graph", tmp_path / "no.onnx").expect(2, out="cannot be read: No such file or directory")
+
+
+# ── known faults of backends ───────────────────────────────────────────────────────────────────────
+def test_a_known_fault_is_shown_with_its_backend_and_reshape(tmp_path: Path, cli: Cli) -> None:
+    hit = static(tensor(0, 20, 1, 2, 512), [0, 0, -1], tensor(1, 20, 1, 1024), 1)
+    path = dump(tmp_path, hit, static(tensor(0, 20, 1, 2, 512), [20, 1024], tensor(2, 20, 1024)))
+    assert "known faults" not in cli("check-graph", path).expect(0).text
+    said = cli("check-graph", path, "--faults").expect(0).text
+    assert "ncnn 1.0.20240410, 1.0.20261020: A 0 copies from a dimension counted from the end" in said
+    assert "(graph[0])" in said
+    nodes = json.loads(cli("check-graph", path, "--faults", "--json").out)["files"][0]["nodes"]
+    first, second = ([fault["id"] for fault in node["faults"]] for node in nodes)
+    assert ("ncnn-copies-from-another-dimension" in first, "ncnn-rejects-ranks-above-4" in first) == (True, False)
+    assert "sparse-0-15-loses-the-sign-of-zero" in second, "it depends on values, so that any call may meet it"
+    assert "ncnn-copies-from-another-dimension" not in second
+
+
+def test_an_illegal_or_undecided_reshape_has_no_faults(tmp_path: Path, cli: Cli) -> None:
+    path = dump(
+        tmp_path, static(tensor(0, 2, 3, 4), [0, 5], tensor(1, 2, 5), 1),
+        static(tensor(2, -(2**63)), [0, 5], tensor(3, 2, 5), 1),
+    )  # fmt: skip
+    nodes = json.loads(cli("check-graph", path, "--faults", "--json").expect(1).out)["files"][0]["nodes"]
+    assert [(node["kind"], node["faults"]) for node in nodes] == [("illegal", []), ("not decided", [])]
+
+
+def test_a_fault_that_only_some_lengths_meet_is_named(tmp_path: Path, cli: Cli) -> None:
+    path = dump(tmp_path, static(tensor(0, 1, 4), [-1, 4], tensor(1, 1, 4)))
+    for lengths, is_hit in (("1..2", False), ("0..2", True)):
+        said = cli("check-graph", path, "--input", f"0={lengths},4", "--faults").expect(0).out
+        assert ("without elements is rejected" in said) == is_hit

@@ -1,16 +1,18 @@
 """A case notices every deleted rule and every change to the reference."""
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conformance.adapter import load_adapter
 from conformance.load.spec import load_spec
+from conformance.meaning.contract import contracts
 from conformance.model import Cases, Graph, Meaning, Outcome, Program, Rejected, Suite
-from conformance.plan.rows import Row
+from conformance.plan.rows import Plan, Row, rows_of
 from conformance.plan.steps import RowStep, StepMeaning
-from conformance.selfcheck.check_cases import reason_holds, reference_problems
+from conformance.selfcheck.check_cases import problems_with_expectations, reason_holds, reference_problems
 from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     KillerSearch,
@@ -240,3 +242,27 @@ def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) ->
 
 def test_a_selection_of_nothing_is_a_usage_error(cli: Cli) -> None:
     cli("check", "--mutants", "no-such-thing").expect(2, err="--mutants 'no-such-thing' is in no name")
+
+
+# ── a rule that no longer binds in one of its documents ────────────────────────────────────────────
+def bindings() -> list[tuple[str, str]]:
+    """Return every rule that has a contract and is not implied, with each of its documents."""
+    rules = bundled_plan().suite.spec.rules.values()
+    return [
+        (rule.id, document)
+        for rule in rules
+        if rule.level in ("must", "decided") and rule.has_contract and not rule.implied
+        for document in sorted(rule.documents)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rule", "document"), bindings(), ids=lambda name: name)
+def test_a_rule_that_no_longer_binds_contradicts_a_case(rule: str, document: str) -> None:
+    suite = bundled_plan().suite
+    unbound = replace(suite.spec.rules[rule], documents=suite.spec.rules[rule].documents - {document})
+    spec = replace(suite.spec, rules={**suite.spec.rules, rule: unbound})
+    citing = {case.id: case for case in suite.cases.values() if case.rule == rule}
+    rows = tuple(rows_of(citing.values(), spec, contracts(spec)))
+    found = [str(problem) for problem in problems_with_expectations(Plan(replace(suite, spec=spec), rows))]
+    assert any(f"in {document} " in problem for problem in found), found[:3]
