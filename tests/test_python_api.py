@@ -55,45 +55,43 @@ def test_meaning_says_what_the_command_says(cli: Cli) -> None:
     assert {each.kind for each in meanings.values()} == {"illegal", "unspecified"}
 
 
-BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
-    (conformance.meaning, {"src": (3, -1), "shape": (3,)}, "src holds -1, and no tensor has a length below 0"),
-    (conformance.meaning, {"src": (3.5,), "shape": (3,)}, "'3.5' is not a whole number; write for example src=3,4,5"),
-    (conformance.meaning, {"src": 3, "shape": (3,), "document": "static"}, "did you mean 'static-oneapi'?"),
-    (conformance.meaning, {"src": None, "shape": (3,)}, "'None' is not a whole number"),
-    (conformance.meaning, {"src": 3, "shape": 3, "document": ["static-oneapi"]}, "unknown document"),
-    (conformance.meaning, {"src": 3, "shape": 3, "special_zero": "maybe"}, "'maybe' is neither true nor false"),
-    (conformance.meaning, {"src": 3, "shape": 3, "special_zero": "yes"}, "'yes' is neither true nor false"),
-    (conformance.meaning, {"src": (6,), "shape": [[2, 3]]}, "shape holds '[2, 3]', and a length is one number"),
-    (conformance.meaning, {"src": (6,), "shape": np.array([[2, 3]])}, "shape holds '[2 3]', and a length is one"),
-    (conformance.meaning, {"src": ("n,m",), "shape": 6}, "src holds 'n,m', and a length is one number"),
-    (conformance.meaning, {"src": ("3x2",), "shape": (6,)}, "src holds '3x2', and a length is one number"),
-    (
-        conformance.check,
-        {"answer": np.ma.masked_equal(X, 1), "src": X, "shape": (2, 3)},
-        "an array has masked elements",
-    ),
-    (conformance.run, {"adapter": "numpy", "select": "copies", "quick": True}, "-k and --quick both choose rows"),
-    (conformance.meaning, {"src": (6,), "shape": ("",)}, "shape holds '', and a length is one number"),
-    (conformance.meaning, {"src": {2, 3}, "shape": 6}, "src is {2, 3}, which has no order; write a list"),
-    (conformance.check, {"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),
-    (conformance.check, {"answer": X, "src": X + 1j, "shape": (6,)}, "complex64, which is no element type"),
-    (
-        conformance.check,
-        {"answer": ValueError, "src": X, "shape": (4,)},
-        "give an instance of the exception ValueError",
-    ),
-    (conformance.check, {"answer": KeyboardInterrupt(), "src": X, "shape": (4,)}, "by which no library rejects"),
-    (conformance.check, {"answer": TypeError("x"), "src": X, "shape": (4,)}, "give conformance.Rejected('run', str("),
-    (conformance.check, {"answer": AssertionError(), "src": X, "shape": (4,)}, "by which bugs speak too"),
-    (conformance.check, {"answer": X.astype(">f4"), "src": X, "shape": (2, 3)}, "a big-endian array of >f4; give it"),
-    (conformance.check, {"answer": NameError("x"), "src": X, "shape": (4,)}, "by which no library rejects a call"),
-    (conformance.run, {"adapter": type("Cli", (Cli,), {"__module__": Cli.__module__})}, "is another class than"),
-    (conformance.run, {"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),
-    (conformance.run, {"adapter": "numpy", "documents": ["static"]}, "did you mean 'static-oneapi'?"),
-    (conformance.run, {"adapter": "numpy", "waivers": "/nowhere"}, "cannot be read: No such file"),
-    (conformance.run, {"adapter": 3}, "3 is no class"),
-    (conformance.run, {"adapter": type("Mine", (), {"__module__": "nowhere"})}, "Mine is defined in no file"),
-]
+BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
+    conformance.meaning: [
+        ({"src": (3, -1), "shape": (3,)}, "src holds -1, and no tensor has a length below 0"),
+        ({"src": (3.5,), "shape": (3,)}, "'3.5' is not a whole number; write for example src=3,4,5"),
+        ({"src": 3, "shape": (3,), "document": "static"}, "did you mean 'static-oneapi'?"),
+        ({"src": None, "shape": (3,)}, "'None' is not a whole number"),
+        ({"src": 3, "shape": 3, "document": ["static-oneapi"]}, "unknown document"),
+        ({"src": 3, "shape": 3, "special_zero": "maybe"}, "'maybe' is neither true nor false"),
+        ({"src": 3, "shape": 3, "special_zero": "yes"}, "'yes' is neither true nor false"),
+        ({"src": (6,), "shape": [[2, 3]]}, "shape holds '[2, 3]', and a length is one number"),
+        ({"src": (6,), "shape": np.array([[2, 3]])}, "shape holds '[2 3]', and a length is one"),
+        ({"src": ("n,m",), "shape": 6}, "src holds 'n,m', and a length is one number"),
+        ({"src": ("3x2",), "shape": (6,)}, "src holds '3x2', and a length is one number"),
+        ({"src": (6,), "shape": ("",)}, "shape holds '', and a length is one number"),
+        ({"src": {2, 3}, "shape": 6}, "src is {2, 3}, which has no order; write a list"),
+    ],
+    conformance.check: [
+        ({"answer": np.ma.masked_equal(X, 1), "src": X, "shape": (2, 3)}, "an array has masked elements"),
+        ({"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),
+        ({"answer": X, "src": X + 1j, "shape": (6,)}, "complex64, which is no element type"),
+        ({"answer": ValueError, "src": X, "shape": (4,)}, "give an instance of the exception ValueError"),
+        ({"answer": KeyboardInterrupt(), "src": X, "shape": (4,)}, "by which no library rejects"),
+        ({"answer": TypeError("x"), "src": X, "shape": (4,)}, "give conformance.Rejected('run', str("),
+        ({"answer": AssertionError(), "src": X, "shape": (4,)}, "by which bugs speak too"),
+        ({"answer": X.astype(">f4"), "src": X, "shape": (2, 3)}, "a big-endian array of >f4; give it"),
+        ({"answer": NameError("x"), "src": X, "shape": (4,)}, "by which no library rejects a call"),
+    ],
+    conformance.run: [
+        ({"adapter": "numpy", "select": "copies", "quick": True}, "-k and --quick both choose rows"),
+        ({"adapter": type("Cli", (Cli,), {"__module__": Cli.__module__})}, "is another class than"),
+        ({"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),
+        ({"adapter": "numpy", "documents": ["static"]}, "did you mean 'static-oneapi'?"),
+        ({"adapter": "numpy", "waivers": "/nowhere"}, "cannot be read: No such file"),
+        ({"adapter": 3}, "3 is no class"),
+        ({"adapter": type("Mine", (), {"__module__": "nowhere"})}, "Mine is defined in no file"),
+    ],
+}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +102,9 @@ def test_lengths_come_in_any_form_that_has_an_order(shape: Any) -> None:
     assert (found.kind, found.dst) == ("legal", (6,))
 
 
-@pytest.mark.parametrize(("function", "arguments", "words"), BAD_ARGUMENTS)
+@pytest.mark.parametrize(
+    ("function", "arguments", "words"), [(function, *each) for function, rows in BAD_ARGUMENTS.items() for each in rows]
+)
 def test_bad_arguments_are_value_errors(function: Any, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         function(**arguments)

@@ -254,14 +254,6 @@ def change_audit(act: Callable[[Json], object]) -> Callable[[Lab], object]:
     )
 
 
-def praise(lab: Lab) -> None:
-    spoil(lab.folder / PAGE, "<h1>", "<h1>The best: ")
-
-
-def sign_nothing(lab: Lab) -> None:
-    lab.change(lambda statement: None, key=None)
-
-
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────
 
 OTHERWISE: dict[str, Callable[[Json], object]] = {
@@ -312,7 +304,7 @@ ATTACKS: dict[str, Attack] = {
         lambda lab: lab.change(put_own("validUntil", "2027-01-01T00:00:00+00:00"), key=None),
         "is not the signature of", "signer_of"),
     "the signature is for another purpose": Attack(
-        in_order(sign_nothing, lambda lab: lab.sign(STATEMENT, "vendor", "file")),
+        in_order(lambda lab: lab.change(lambda _: None, key=None), lambda lab: lab.sign(STATEMENT, "vendor", "file")),
         "is not the signature of", "signer_of"),
     "the key has expired": Attack(expire_key, "is not", "signer_of"),
     "the key is revoked": Attack(
@@ -395,7 +387,9 @@ ATTACKS: dict[str, Attack] = {
        for name, act in AUDITS.items()},
     "the audit is of resumed rows": Attack(
         in_order(forge(resume), Lab.audit), "only a whole run can be audited", "refuse_resumed"),
-    "the page says more": Attack(praise, "does not say what statement.json says", "_check_pages"),
+    "the page says more": Attack(
+        lambda lab: spoil(lab.folder / PAGE, "<h1>", "<h1>The best: "),
+        "does not say what statement.json says", "_check_pages"),
     "the statement has a key twice": Attack(
         write_statement(lambda text: text.replace('"result"', '"result":"FAILED","result"', 1).encode()),
         "twice", "read_record"),

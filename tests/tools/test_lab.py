@@ -17,7 +17,7 @@ from conformance.adapter import REFERENCE, bundled_backends, digest_of_adapter, 
 from conformance.evidence.results import FORMAT, pack
 from conformance.load.folders import cases_folder, digest_of, spec_folder
 from conformance.model import Malformed
-from tests.tools.conftest import LabCommand
+from tests.builders import Cli
 from tools.lab.environments import TESTS, Installation, lacking, run_words
 from tools.lab.read import Environment, LabFile, SharedLibrary, load_lab
 from tools.lab.state import states
@@ -73,19 +73,19 @@ def test_every_pattern_of_tests_finds_a_file() -> None:
         ("[mine], program: node mine.mjs", "'version' is a dependency of 'program'"),
     ],
 )
-def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, run_lab: LabCommand) -> None:
+def test_a_mistake_in_the_lab_is_a_line(text: str, message: str, lab: Path, run_lab: Cli) -> None:
     lab.write_text(LAB_YAML.replace("[numpy]", text), encoding="utf-8")
     run_lab("plan", "--lab", lab).expect(2, err=message)
     with pytest.raises(Malformed):
         load_lab(lab)
 
 
-def test_a_lab_that_is_not_there_is_a_line(tmp_path: Path, run_lab: LabCommand) -> None:
+def test_a_lab_that_is_not_there_is_a_line(tmp_path: Path, run_lab: Cli) -> None:
     run_lab("plan", "--lab", tmp_path / "none.yaml").expect(2, err="does not exist; it lies at the top of a clone")
 
 
 # ── the plan ──────────────────────────────────────────────────────────────────────────────────────
-def test_the_plan_is_the_matrix_of_a_ci(lab: Path, run_lab: LabCommand) -> None:
+def test_the_plan_is_the_matrix_of_a_ci(lab: Path, run_lab: Cli) -> None:
     jobs = run_lab("plan", "--lab", lab, "--json").expect(0).data["include"]
     assert [(job["name"], job["runner"]) for job in jobs] == [
         ("raw", ["ubuntu-latest"]),
@@ -95,7 +95,7 @@ def test_the_plan_is_the_matrix_of_a_ci(lab: Path, run_lab: LabCommand) -> None:
     assert jobs[1]["target"] == {"types": ["bf16"], "large": True}
 
 
-def test_the_plan_of_some_environments(lab: Path, run_lab: LabCommand) -> None:
+def test_the_plan_of_some_environments(lab: Path, run_lab: Cli) -> None:
     out = run_lab("plan", "cuda", "--lab", lab).expect(0).out
     assert "torch@cuda" in out
     assert "numpy" not in out
@@ -111,7 +111,7 @@ def test_gitlab_example_uses_the_runners_of_the_lab() -> None:
             assert (labels[-1] in job["tags"]) == (labels[0] == "self-hosted"), name
 
 
-def test_the_example_for_github_takes_the_matrix_of_the_plan(lab: Path, run_lab: LabCommand) -> None:
+def test_the_example_for_github_takes_the_matrix_of_the_plan(lab: Path, run_lab: Cli) -> None:
     jobs = yaml.safe_load((CLONE / "examples/ci/lab.github.yml").read_text(encoding="utf-8"))["jobs"]
     (job, *_) = run_lab("plan", "--lab", lab, "--json").expect(0).data["include"]
     assert set(re.findall(r"matrix\.(\w+) ", json.dumps(jobs["run"]))) <= job.keys()
@@ -171,7 +171,7 @@ def test_results_of_something_else_are_stale_or_named(
     assert found["torch-cuda-2.13.0"] == ("untried", "needs gpu")
 
 
-def test_status_ends_with_1_and_the_next_command(lab: Path, tmp_path: Path, run_lab: LabCommand) -> None:
+def test_status_ends_with_1_and_the_next_command(lab: Path, tmp_path: Path, run_lab: Cli) -> None:
     publish(tmp_path / "reports", "numpy-2.4.6", days=91)
     words = ["status", "--lab", lab, "--out", tmp_path / "reports"]
     assert "next: python -m tools.lab run raw\n" in run_lab(*words).expect(1).out
@@ -228,9 +228,7 @@ def test_an_environment_is_made_again_for_other_packages(tmp_path: Path, command
     assert commands.programs[:2] == ["python3.99", str(made.python)]
 
 
-def test_an_environment_that_cannot_be_made_is_no_environment(
-    tmp_path: Path, commands: Commands, run_lab: LabCommand
-) -> None:
+def test_an_environment_that_cannot_be_made_is_no_environment(tmp_path: Path, commands: Commands, run_lab: Cli) -> None:
     commands.code = 1
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "lab.yaml").write_text(LAB_YAML, encoding="utf-8")
@@ -254,9 +252,7 @@ environments: {mine: {build: no-such-compiler 'a b.c', program: node mine.mjs, v
 """
 
 
-def test_a_program_is_built_before_each_use_and_run_as_a_command(
-    lab: Path, monkeypatch: Any, run_lab: LabCommand
-) -> None:
+def test_a_program_is_built_before_each_use_and_run_as_a_command(lab: Path, monkeypatch: Any, run_lab: Cli) -> None:
     (lab.parent / "pyproject.toml").touch()
     lab.write_text(PROGRAM, encoding="utf-8")
     monkeypatch.setattr(Installation, "make", lambda self: False)
@@ -275,9 +271,7 @@ def test_a_run_has_the_target_and_the_limit_of_its_environment(lab: Path) -> Non
     assert " ".join(words[3:]) == "torch@cuda --out out --jobs 2 --timeout 60 --tester we --type bf16 --large"
 
 
-def test_a_run_is_published_unless_the_backend_could_not_start(
-    lab: Path, commands: Commands, run_lab: LabCommand
-) -> None:
+def test_a_run_is_published_unless_the_backend_could_not_start(lab: Path, commands: Commands, run_lab: Cli) -> None:
     (lab.parent / "pyproject.toml").touch()
     run_lab("run", "raw", "--lab", lab).expect(0)
     assert "-m conformance run numpy" in commands.lines[-2]
@@ -285,9 +279,7 @@ def test_a_run_is_published_unless_the_backend_could_not_start(
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
-def test_backends_are_certified_run_again_published_and_listed(
-    lab: Path, monkeypatch: Any, run_lab: LabCommand
-) -> None:
+def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkeypatch: Any, run_lab: Cli) -> None:
     lines: list[str] = []
 
     def run(_: Installation, words: Sequence[str]) -> int:
@@ -318,7 +310,7 @@ def test_backends_are_certified_run_again_published_and_listed(
     assert (reports / "signers").read_text().splitlines() == signers, "the keys are made once"
 
 
-def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: Commands, run_lab: LabCommand) -> None:
+def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: Commands, run_lab: Cli) -> None:
     missing = Environment("all", ("reference",), needs=("program:no-such-program", "instructions:no_such"))
     assert lacking(missing) == [*missing.needs]
     assert lacking(missing._replace(needs=("program:sh",))) == []

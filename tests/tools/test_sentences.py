@@ -13,9 +13,9 @@ from conformance.model import Result
 from conformance.model.verdicts import count_verdicts
 from conformance.plan.rows import plan_of
 from conformance.site.publish import published_folders
-from tests.builders import REPORTS, Command, CommandOutput, read_published
-from tests.tools.conftest import LabCommand
+from tests.builders import REPORTS, Cli, Command, CommandOutput, read_published
 from tools.lab import sentences
+from tools.lab.__main__ import main
 from tools.lab.sentences import load_sentences
 
 CLONE = Path(__file__).parents[2]
@@ -65,7 +65,7 @@ def check(raw: Command, rows: str = "rows: minus-two", did: str = "answered [4]"
     (raw.folder / "docs").mkdir(exist_ok=True)
     (raw.folder / "docs" / "faults.md").write_text(text, encoding="utf-8")
     (reports / "sentences.yaml").write_text(SENTENCES.format(rows=rows, did=did), encoding="utf-8")
-    return LabCommand(raw.capsys)("check", "--lab", raw.folder / "lab.yaml", "--out", reports, "--suite", raw.folder)
+    return Cli(raw.capsys, main)("check", "--lab", raw.folder / "lab.yaml", "--out", reports, "--suite", raw.folder)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_results_that_cannot_be_read_are_said_once(raw: Command) -> None:
 
 def test_the_bundled_sentences_are_in_their_files(raw: Command) -> None:
     """Whether the rows show them is checked where results of this suite are published."""
-    said = LabCommand(raw.capsys)("check", "--lab", CLONE / "lab.yaml", "--out", raw.folder, "--suite", raw.folder)
+    said = Cli(raw.capsys, main)("check", "--lab", CLONE / "lab.yaml", "--out", raw.folder, "--suite", raw.folder)
     assert [line for line in said.out.splitlines() if ".md" in line] == []
     assert len(load_sentences(CLONE / "reports" / "sentences.yaml")) > 50
 

@@ -131,10 +131,6 @@ class Pool:
         return taken
 
 
-def from_a_pool(answer: Array, run: ProgramRun) -> Answer:
-    return run.program.maker.__dict__.setdefault("pool", Pool()).take(answer)
-
-
 def in_a_thread(run: ProgramRun) -> Answer:
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(run.answer).result()
@@ -267,7 +263,9 @@ RIGHT: Mapping[str, type[Any]] = {
     "answers a scalar for rank 0": shaped(lambda answer, run: answer if answer.shape else answer[()]),
     "computes an answer when it is read": shaped(late),
     "overwrites src where it may": shaped(over_src),
-    "takes memory from a pool": shaped(from_a_pool),
+    "takes memory from a pool": shaped(
+        lambda answer, run: run.program.maker.__dict__.setdefault("pool", Pool()).take(answer)
+    ),
     "gives equal calls one answer": change(execute=keep_answers),
     "computes in a thread": change(execute=in_a_thread),
     "collects garbage": change(execute=after_a_collection),
