@@ -175,9 +175,9 @@ def _failures(
     """
     kinds = [
         [_rule_line(kind, evidence.header)]
-        if before and kind.common is before.common and not every_row
+        if kind.is_further_rule and not every_row
         else list(_kind(suite, kind, every_row, evidence.header, rest))
-        for before, kind in zip((None, *failures.kinds), failures.kinds, strict=False)
+        for kind in failures.kinds
     ]
     if not kinds:
         return
@@ -215,11 +215,10 @@ def _kind(
 
 
 def _rule_line(kind: FailureKind, header: Mapping[str, Any]) -> str:
-    """Name a rule, the number of its tests, and the command that repeats the first, or the row if there is none."""
+    """Name a rule, and the command that repeats its first row, or the row if there is none."""
     row, result = kind.members[0]
     words = [row.id] if result.went_right_alone else [*run_words(header), *row_words(row)]
-    number = count_noun(kind.tests, "test")
-    return verbatim(f"    also {kind.rule or row.case.rule} · {number}: {paint('bold', shlex.join(words))}")
+    return verbatim(f"    {kind.line}: {paint('bold', shlex.join(words))}")
 
 
 def relative(path: Path) -> str:

@@ -28,6 +28,10 @@ def write_failures(
     if failures.kinds:
         write(f"{failures.title}:", bold=True)
     for kind in failures.kinds if every_row else failures.kinds[:MAX_KINDS_SHOWN]:
+        if kind.is_further_rule and not every_row:
+            row, result = kind.members[0]
+            write(f"    {kind.line}: {row.id if result.went_right_alone else repeat_command(row)}")
+            continue
         write(f"  {kind.title} · {kind.about}", red=True)
         for row, result in kind.members if every_row else kind.members[:1]:
             is_drawn = drawn_number(row.id) is not None

@@ -8,7 +8,8 @@ weakest premise decides, unless the backend meets another one in no call at all:
 words that we had to read is still one that the text forbids.
 
 No document speaks of earlier calls: a call that goes right alone, or fails as no single call does, breaks no more than
-a ruling. What the smallest case of a drawn row lacks, such as a layout, is not needed to fail.
+a ruling. What the smallest case of a drawn row lacks, such as a layout, is not needed to fail; nor is what a single
+dense call lacks that fails in the same way.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ _NO_NEGATIVE = "no-length-below-zero"
 _LAYOUT = "layout-is-no-content"
 _OF_FORM = (None, "wrong type", "wrong dims", "wrong volume")
 """Diagnoses of an answer if its elements were not compared."""
+_SHARED_BY_MISTAKES = (
+    None, "wrong dims", "wrong volume", "wrong elements", "elements in the wrong places",
+    "same elements in another order", "crash", "timeout",
+)  # fmt: skip
+"""Diagnoses that two mistakes may well have."""
+_AROUND = frozenset(("layout", "dst_strides", "chain", "shape_step", "concurrent"))
+"""Keys of what is around a call: documents speak of a call without them."""
 _KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
 """The keys of a case as YAML."""
 _NO_LETTER = re.compile(r"[^a-z]+", re.IGNORECASE)
@@ -99,6 +107,16 @@ class Blamer:
         )
         failing = [each for each in single if each[1].is_failure and not each[1].went_right_alone]
         self._failing_alone = {_way_of_failing(row, result) for row, result in failing}
+        self._failing_in_one_node = {
+            _way_of_failing(row, result)
+            for row, result in failing
+            if "chain" not in _conditions_of(row, result.step, result)
+        }
+        self._failing_plainly = {
+            (row.operation, row.type, result.diagnosis)
+            for row, result in failing
+            if _conditions_of(row, result.step, result).isdisjoint(_AROUND)
+        }
         known = (each for each in failing if not has_unknown_src(each[0].case, each[0].given))
         self._rejected_alone = {_words_of_rejection(row, result.outcome) for row, result in known} - {None}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
@@ -114,8 +132,8 @@ class Blamer:
 
     def _blame(self, failing: _Failing) -> Broken:
         outcome, kind = failing.outcome, failing.meaning.kind
-        if "concurrent" in failing.conditions:  # no document speaks of programs that run at the same time
-            return _ruling(ALONE)
+        if "concurrent" in failing.conditions and not self._fails_plainly(failing):
+            return _ruling(ALONE)  # no document speaks of programs that run at the same time
         if failing.diagnosis and failing.diagnosis.endswith(UNCLAIMED):
             return _ruling(MUST_REJECT)  # nothing obliges the backend to take the call
         if self._goes_right_alone(failing):
@@ -167,10 +185,12 @@ class Blamer:
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
             return _RULING, broken
-        needed, conditions, diagnosis = [], failing.conditions, failing.diagnosis
-        if diagnosis not in _OF_FORM:  # layouts and earlier nodes decide which elements are due
+        needed, diagnosis, is_of_form = [], failing.diagnosis, failing.diagnosis in _OF_FORM
+        conditions = failing.conditions - (_AROUND if self._fails_plainly(failing) else frozenset())
+        if not is_of_form:  # layouts and earlier nodes decide which elements are due
             needed += [_LAYOUT] * (not conditions.isdisjoint(("layout", "dst_strides")))
-            needed += [_NODES] * ("chain" in conditions)
+        in_one_node = is_of_form and _way_of_failing(failing.row, failing.result) in self._failing_in_one_node
+        needed += [_NODES] * ("chain" in conditions and not in_one_node)
         needed += [_LAYOUT] * ("shape_step" in conditions and diagnosis != "wrong type")
         return _weakest([broken, *self._premises(needed, failing.document)])
 
@@ -212,6 +232,14 @@ class Blamer:
     def _fails_alone(self, failing: _Failing) -> bool:
         """Ask whether a single call of the run fails in the same way."""
         return _way_of_failing(failing.row, failing.result) in self._failing_alone
+
+    def _fails_plainly(self, failing: _Failing) -> bool:
+        """Ask whether a single dense call fails so, so that nothing around the call is needed."""
+        row, outcome = failing.row, failing.outcome
+        if outcome.kind == "rejected":
+            return _words_of_rejection(row, outcome) in self._rejected_alone
+        key = row.operation, row.type, failing.diagnosis
+        return failing.diagnosis not in _SHARED_BY_MISTAKES and key in self._failing_plainly
 
     def _broken(self, failing: _Failing) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""

@@ -62,10 +62,17 @@ class FailureKind:
     """The tests of these rows that fail; of waived rows, those that are waived."""
     all_tests: int
     """Those of all kinds."""
+    is_further_rule: bool
+    """Whether it differs from the kind before in the rule only; a terminal has a line for it."""
 
     @property
     def title(self) -> str:
         return self.common.heading
+
+    @property
+    def line(self) -> str:
+        """Name the rule and the number of tests."""
+        return f"also {self.rule or self.members[0][0].case.rule} · {count_noun(self.tests, 'test')}"
 
     @property
     def about(self) -> str:
@@ -175,9 +182,9 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
         rules = {row: blamed.premise.rule if blamed else None for row, blamed in worst.items()}
         tests = ((row, result) for row, result in same if row.id in rules)
         apart = group_pairs((common.cause or rules[row.id], (row, result)) for row, result in tests)
-        for members in apart.values():
-            number = sum(numbers[row.id] for row, _ in members)
-            kinds.append(FailureKind(common, rules[members[0][0].id], members, number, sum(numbers.values())))
+        for place, members in enumerate(apart.values()):
+            number, rule = sum(numbers[row.id] for row, _ in members), rules[members[0][0].id]
+            kinds.append(FailureKind(common, rule, members, number, sum(numbers.values()), place > 0))
     return Failures(tuple(kinds), outside)
 
 

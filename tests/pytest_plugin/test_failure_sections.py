@@ -35,7 +35,8 @@ def call(folder: Path, *words: str) -> Done:
 
 def kinds(text: str) -> list[str]:
     """The heads of the kinds of failures, which a command folds."""
-    return re.findall(rf"^  ((?:{'|'.join(SEVERITIES)})\b.*)$", re.sub(r"\n    (?! )", " ", text), re.MULTILINE)
+    folded = re.sub(r"\n    (?! |also)", " ", text)
+    return re.findall(rf"^ +((?:{'|'.join(SEVERITIES)})\b.*|also .*(?=: ))", folded, re.MULTILINE)
 
 
 def lines_of_rows(text: str) -> list[str]:
@@ -79,7 +80,7 @@ def test_rows_in_the_short_summary(here: Path, letters: str) -> None:
 
 def test_more_verbose_sections(here: Path) -> None:
     usual, every, full = (call(here, *words, "cases").text for words in ((), ("-vv",), ("-vvv",)))
-    commands = [text.count("\n      pytest --adapter") for text in (usual, every, full)]
+    commands = [len(re.findall("(?:\n      |: )pytest --adapter", text)) for text in (usual, every, full)]
     assert commands[0] == len(kinds(usual)) < commands[1] == commands[2]
     assert "= FAILURES =" not in every
     assert full.count("\nrepeat     pytest --adapter") == commands[1]

@@ -13,7 +13,7 @@ from conformance.verdict.blame import Blamed, Blamer
 from ..builders import bundled_plan
 from .one_fault_backends import FAULTS
 
-_, FORBIDDEN, RULING = BLAMES
+TEXT, FORBIDDEN, RULING = BLAMES
 REJECTED, REJECTS = Outcome("rejected", stage="run", message="no"), "rejected a legal call"
 
 
@@ -108,6 +108,35 @@ def test_wrong_elements_of_any_kind_break_the_content(diagnosis: str) -> None:
     wrong = failed(row, result.outcome._replace(faults=()), diagnosis)
     assert rules(row, wrong) == {"same-content"}
     assert Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong}).broken_rules(row, wrong) == {"same-content"}
+
+
+def right_answer(row: Row) -> Outcome:
+    """An answer with the type and dims that are due to the first step."""
+    return Outcome("tensor", row.type, tuple(length or 0 for length in row.steps[0].meanings[0].meaning.dst or ()))
+
+
+@pytest.mark.parametrize(
+    ("name", "ruling"),
+    [
+        ("padded-src-of-one-element", "layout-is-no-content"),
+        ("one-element-there-and-back", "nodes-compose"),
+        ("copied-lengths-at-the-same-time-as-literal-ones", "each-call-alone"),
+    ],
+)
+def test_what_a_dense_single_call_lacks_is_not_needed(name: str, ruling: str) -> None:
+    row, plain = (row_of(f"{each}[DynamicReshape-1-f32-s32]") for each in (name, "same-dims-keep-the-order"))
+    for diagnosis, due in (("elements lost", (TEXT, "same-content")), ("wrong elements", (RULING, ruling))):
+        wrong, beside = (failed(each, right_answer(each), diagnosis) for each in (row, plain))
+        assert forbidden_or_ruled(row, wrong) == {(RULING, ruling)}
+        assert forbidden_or_ruled(row, wrong, (plain, beside)) == {due}
+
+
+def test_wrong_dims_of_a_chain_alone_are_wrong_by_a_ruling() -> None:
+    """A graph may be wired wrongly where every single call is right."""
+    row, single = (row_of(f"{name}[StaticReshape-f32]") for name in ("infer-in-both-nodes", "same-dims-keep-the-order"))
+    wrong, beside = (failed(each, Outcome("tensor", "f32", (3, 8)), "wrong dims") for each in (row, single))
+    assert forbidden_or_ruled(row, wrong) == {(RULING, "nodes-compose")}
+    assert forbidden_or_ruled(row, wrong, (single, beside)) == {(TEXT, "literal-lengths")}
 
 
 SMALLER = """  - id: wrong-dims-zero-copies
