@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ def diagnose(outcome: Outcome, meaning: Meaning, expected: Expected) -> Diagnosi
     if outcome.data is None:
         return Diagnosis("wrong elements", "the elements were not kept")
     if not are_equal(outcome.data, expected.elements):
-        return diagnose_elements(expected, outcome.data)
+        return diagnose_elements(expected, outcome.dims, outcome.data)
     return None
 
 
@@ -107,7 +107,7 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
     return None
 
 
-def diagnose_elements(expected: Expected, got: Elements) -> Diagnosis:
+def diagnose_elements(expected: Expected, dims: tuple[int, ...], got: Elements) -> Diagnosis:
     """Name the way in which the elements differ."""
     source, want = expected.source, expected.elements
     if len(got) < len(want):
@@ -119,7 +119,7 @@ def diagnose_elements(expected: Expected, got: Elements) -> Diagnosis:
     if any(old and are_equal(got, old) for old in expected.earlier):
         name = "stale: an earlier answer"
     else:
-        name = _find_move(expected, right, wrong) or name_changes(source.type, right, wrong)
+        name = _find_move(expected, dims, right, wrong) or name_changes(source.type, right, wrong)
     first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[source.type]
     due, came = (tuple(f"{int(bits):0{digits}x}" for bits in each[first]) for each in (right, wrong))
     differing = Differing(int(np.count_nonzero(right != wrong)), tuple(map(int, first)), came)
@@ -168,30 +168,28 @@ def _are_flushed(type_: str, want: Bits, got: Bits) -> bool:
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
 
 
-def _find_move(expected: Expected, want: Bits, got: Bits) -> str | None:
+def _find_move(expected: Expected, dims: tuple[int, ...], want: Bits, got: Bits) -> str | None:
     source = expected.source
     if _are_equal_values(source.type, want, got) or _are_flushed(source.type, want, got):
         return None
-    longer = tuple(n for n in source.dims if n != 1)  # dims of length 1 change no order, and NumPy has no rank 65
-    if want.size and source.layout != "dense" and _as_if_dense(source, got):
-        return "offset ignored" if source.layout == "offset" else "strides ignored"
+    if read := _find_wrong_read(source, want, got):
+        return read
     if expected.dst and _is_dense_dst(expected.dst, want, got):
         return "strides of dst ignored"
     if np.array_equal(got, want.view(want.dtype.newbyteorder())):
         return "bytes of each element reversed"  # of every pattern in turn, that is a transposition, too
-    if len(longer) > 1 and np.array_equal(got.reshape(longer[::-1]), want.reshape(longer).T):
+    if _is_in_columns(source.dims, dims, want, got):
         return "column-major order"
+    if not got.any() and want.any():
+        return "all zero"
     half = _first_places(want, got, 1)[0] if want.size else 0
-    if half and want.size > 1 and np.array_equal(got[half:], got[:-half]):
+    if half and got[half:].any() and np.array_equal(got[half:], got[:-half]):
         return "repeated"
     sums = got.sum(dtype=np.uint64), want.sum(dtype=np.uint64)  # sorting takes long
     if sums[0] == sums[1] and np.array_equal(np.sort(got), np.sort(want)):
         return "same elements in another order"
-    if not got.any() and want.any():
-        return "all zero"
-    mark = np.frombuffer(bytes([MARK]) * want.itemsize, want.dtype)
-    if want.itemsize > 1 and np.any(got == mark) and not np.any(want == mark):
-        return "memory around src read"
+    if want.size > 2 and (np.array_equal(got[1:], want[:-1]) or np.array_equal(got[:-1], want[1:])):
+        return "shifted by one element"
     if source.bits is None and 4 * want.size < 1 << min(16, 8 * want.itemsize):  # few words are elements
         moved = np.isin(got, want)
         if np.any(moved & (got != want)) and np.all(moved | (got == 0)):
@@ -204,12 +202,41 @@ def _find_move(expected: Expected, want: Bits, got: Bits) -> str | None:
     return None
 
 
+def _find_wrong_read(source: TensorSpec, want: Bits, got: Bits) -> str | None:
+    """Name the way in which memory was read at other places than those of src."""
+    if source.layout != "dense" and _as_if_dense(source, got):
+        return "offset ignored" if source.layout == "offset" else "strides ignored"
+    mark = np.frombuffer(bytes([MARK]) * want.itemsize, want.dtype)
+    if want.itemsize > 1 and np.any(got == mark) and not np.any(want == mark):
+        return "offset ignored" if _as_if_without_offset(source, got) else "memory around src read"
+    return None
+
+
+def _is_in_columns(src: tuple[int, ...], dst: tuple[int, ...], want: Bits, got: Bits) -> bool:
+    """Ask whether the elements of src were taken, or put into dst, or both, in column-major order."""
+    if not want.size or got[0] != want[0] or got[-1] != want[-1]:  # both stay in any of these orders
+        return False
+    src, dst = (tuple(n for n in dims if n != 1) for dims in (src, dst))  # NumPy has no rank 65
+    taken = want.reshape(src).ravel(order="F")
+    orders = (taken, want.reshape(dst, order="F").ravel(), taken.reshape(dst, order="F").ravel())
+    return any(np.array_equal(got, order) for order in orders)
+
+
 def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
     """Ask whether the answer is the memory of src, read as if src had no strides or no offset."""
     buffer = lay_out(source)  # the memory as it was; rare, so made again
     starts = {buffer.tensor.offset, GUARD}  # the first element, and the lowest one
     rows = (buffer.before[at : at + got.size * WIDTH[source.type]] for at in starts)
     return any(row == got.tobytes() for row in rows)
+
+
+def _as_if_without_offset(source: TensorSpec, got: Bits) -> bool:
+    """Ask whether the answer is the memory of src, read from its first byte at the strides of src."""
+    buffer = lay_out(source)
+    tensor = buffer.tensor
+    if any(step < 0 for step in tensor.strides):
+        return False
+    return np.array_equal(view_of(buffer.before, got.dtype, tensor.dims, tensor.strides).reshape(-1), got)
 
 
 def _is_dense_dst(dst: Declared, want: Bits, got: Bits) -> bool:
@@ -228,31 +255,50 @@ def _is_dense_dst(dst: Declared, want: Bits, got: Bits) -> bool:
 
 
 def name_changes(type_: str, want: Bits, got: Bits) -> str:
-    """Name the ways in which single elements changed, the most frequent first, or say that elements are wrong."""
+    """Name the ways in which single elements changed, or say that elements are wrong."""
     if type_ not in _FLOAT:
         return "wrong elements"
     different = _first_places(want, got, 4096)
-    others = [other for other in ("bf16", "f16", "f32") if other != type_]
     few = want[different], got[different]  # first, as conversions of millions of elements take long
+    for name, convert in _CONVERSIONS.items():
+        if _are_converted(type_, *few, convert) and _are_converted(type_, want, got, convert):
+            return name
+    others = [other for other in ("bf16", "f16", "f32") if other != type_]
     through = next((o for o in others if _are_rounded(type_, *few, o) and _are_rounded(type_, want, got, o)), None)
     rounded = _round_through(through, type_, want[different]) if through else want[different]
     pairs = zip(want[different].tolist(), got[different].tolist(), rounded.tolist(), strict=True)
-    ways = Counter(_way(type_, old, new, f"rounded through {through}" if new == back else None)
-                   for old, new, back in pairs)  # fmt: skip
+    ways = {_way(type_, old, new, f"rounded through {through}" if new == back else None) for old, new, back in pairs}
     for way in ("wrong elements", "elements lost"):  # then the others say nothing of how the backend treats them
         if way in ways:
             return way
-    if _is_tail_lost(type_, want, got):
+    if _is_block_lost(type_, want, got):
         return "elements lost"
-    return ", ".join(way for way, _ in ways.most_common(4))
+    return ", ".join(sorted(ways, key=_WAYS.index))
 
 
-def _is_tail_lost(type_: str, want: Bits, got: Bits) -> bool:
-    """Ask whether the last elements are 0 although others like them were kept, so that no treatment explains it."""
-    first, kind = _first_places(want, got, 1)[0], _FLOAT[type_]
+def _is_block_lost(type_: str, want: Bits, got: Bits) -> bool:
+    """Ask whether elements in a row are 0 although others like them were kept, so that no treatment explains it."""
+    kind, first = _FLOAT[type_], _first_places(want, got, 1)[0]
+    end = want.size - _first_places(want[::-1], got[::-1], 1)[0]
     limits = [1, kind.fraction + 1, kind.infinity, kind.infinity + 1]  # of subnormal, normal, infinite, and NaN
-    kept, lost = (np.digitize(part[part != 0] & kind.size, limits) for part in (want[:first], want[first:]))
-    return not got[first:].any() and bool(np.isin(lost, kept).any())
+    others = np.append(want[:first], want[end:])
+    kept, lost = (np.digitize(part[part != 0] & kind.size, limits) for part in (others, want[first:end]))
+    is_special = lost != 2  # of normal numbers, a conversion may make the smallest ones 0
+    return not got[first:end].any() and bool(np.isin(lost[is_special], kept).any())
+
+
+def _are_converted(type_: str, want: Bits, got: Bits, convert: Callable[[str, Bits], Bits | None]) -> bool:
+    """Ask whether a conversion explains every element. It may give a NaN other bits.
+
+    Elements that became 0 may be lost, and a few that became infinite, too.
+    """
+    if (due := convert(type_, want)) is None:
+        return False
+    size, infinity = _FLOAT[type_].size, _FLOAT[type_].infinity
+    is_nan = (want & size) > infinity
+    changed = got[(want != got) & ~is_nan] & size
+    tells = np.any((changed != 0) & (changed != infinity)) or np.count_nonzero(changed) >= _MANY_INFINITIES
+    return bool(tells and np.all((due == got) | (is_nan & ((got & size) > infinity))))
 
 
 def _are_rounded(type_: str, want: Bits, got: Bits, other: str) -> bool:
@@ -266,6 +312,13 @@ def _are_rounded(type_: str, want: Bits, got: Bits, other: str) -> bool:
     fits, differs = _round_through(other, type_, want) == got, want != got
     telling = differs & ((got & size) != 0) & ((got & size) != infinity)
     return bool(np.any(differs) and (np.all(fits) or (np.all(fits[telling]) and np.any(telling))))
+
+
+_WAYS = (
+    "rounded through bf16", "rounded through f16", "rounded through f32", "NaN payload lost", "subnormals flushed",
+    "NaN quieted", "sign changed", "sign of NaN lost", "sign of zero lost", "NaN lost", "infinity lost",
+)  # fmt: skip
+"""Names of changes, in the order in which a diagnosis has them: it is the same for every tensor."""
 
 
 def _way(type_: str, want: int, got: int, rounded: str | None) -> str:
@@ -298,8 +351,25 @@ def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
     return "NaN payload lost"
 
 
+def _round_through_other(other: str, type_: str, bits: Bits) -> Bits | None:
+    return None if other == type_ else _round_through(other, type_, bits)
+
+
+def _cut_to_bf16(type_: str, bits: Bits) -> Bits | None:
+    """Return patterns of f32 without the second half of each, as a library does that copies the first one."""
+    return bits & np.array(0xFFFF0000, bits.dtype) if type_ == "f32" else None
+
+
 def _round_through(other: str, type_: str, bits: Bits) -> Bits:
     """Return patterns after a conversion to another type and back."""
     with np.errstate(all="ignore"):
         back = bits.view(dtype_of(type_)).astype(np.float64).astype(dtype_of(other)).astype(dtype_of(type_))
     return back.view(bits.dtype)
+
+
+_MANY_INFINITIES = 3
+"""Numbers that become infinite as in a conversion, and so show one."""
+_CONVERSIONS: Mapping[str, Callable[[str, Bits], Bits | None]] = {
+    **{f"rounded through {other}": partial(_round_through_other, other) for other in ("bf16", "f16", "f32")},
+    "cut to bf16": _cut_to_bf16,
+}
