@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..model import BAD, WAIVED, Claims, Result, Verdict
+from ..model.cases import given_keys
 from ..model.verdicts import SEVERITIES, Severity
 from ..plan.memory import volume_of
 from ..plan.rows import Plan, Row, drawn_number
@@ -151,16 +153,17 @@ def _worst_of(row: Row, conclusion: Conclusion) -> tuple[Severity | None, Blamed
     return worst_severity(blamed), heaviest(blamed)
 
 
-def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
-    """Single calls come before chains and several calls, named cases before drawn ones, and small tensors before large.
+def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int, int]:
+    """Single calls come before chains and several calls, named cases before drawn ones, and plain calls before others.
 
-    Empty tensors come last.
+    Of equally plain ones, small tensors come before large. Empty tensors come last.
     """
     steps = row.case.steps
-    single = len(steps) == 1 and len(steps[0].shapes) == 1
+    single = len(steps) == row.case.times == 1 and len(steps[0].shapes) == 1
     size = max(volume_of(step.src) for step in steps)
     drawn = drawn_number(row.id) is not None
-    return not single, drawn, size == 0, size, sum(len(shape) for step in steps for shape in step.shapes)
+    keys = len([*given_keys(row.case), *chain.from_iterable(map(given_keys, steps))])
+    return not single, drawn, size == 0, keys, size, sum(len(shape) for step in steps for shape in step.shapes)
 
 
 def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Failures:
