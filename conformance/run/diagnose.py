@@ -23,6 +23,7 @@ class Diagnosis(NamedTuple):
     differing: Differing | None = None
 
 
+STALE = "stale: an earlier answer"
 _MAX_PLACES_NAMED = 16
 """Differing elements that are named one by one."""
 
@@ -117,7 +118,7 @@ def diagnose_elements(expected: Expected, dims: tuple[int, ...], got: Elements) 
     kind = np.dtype(f"<u{WIDTH[source.type]}")
     right, wrong = np.frombuffer(want[:], kind), np.frombuffer(got[:], kind)
     if any(old and are_equal(got, old) for old in expected.earlier):
-        name = "stale: an earlier answer"
+        name = STALE
     else:
         name = _find_move(expected, dims, right, wrong) or name_changes(source.type, right, wrong)
     first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[source.type]

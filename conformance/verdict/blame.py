@@ -25,7 +25,7 @@ from ..model.verdicts import SEVERITIES, Severity, say_severity
 from ..plan.facets import has_unknown_src
 from ..plan.memory import volume_of
 from ..plan.rows import Row, drawn_number
-from ..run.diagnose import wrong_dims
+from ..run.diagnose import STALE, wrong_dims
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
 from .needs import ALONE, FLAG, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of, keys_of
@@ -163,7 +163,7 @@ class Blamer:
             return result.went_right_alone
         if drawn_number(row.id) and not failing.outcome.ends_process:
             return True  # a smaller case was looked for, first among single calls
-        return row.case.rule == ALONE and not self._fails_alone(failing)
+        return (row.case.rule == ALONE or failing.diagnosis == STALE) and not self._fails_alone(failing)
 
     def _blame_illegal_answer(self, failing: _Failing) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""

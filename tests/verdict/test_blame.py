@@ -131,6 +131,12 @@ def test_what_a_dense_single_call_lacks_is_not_needed(name: str, ruling: str) ->
         assert forbidden_or_ruled(row, wrong, (plain, beside)) == {due}
 
 
+def test_the_answer_of_an_earlier_call_breaks_no_text() -> None:
+    row = row_of("leave-to-overwrite-ends-with-its-call[DynamicReshape-1-f32-s32]")
+    stale = failed(row, right_answer(row), "stale: an earlier answer")._replace(step=1)
+    assert forbidden_or_ruled(row, stale) == {(RULING, "each-call-alone")}
+
+
 def test_wrong_dims_of_a_chain_alone_are_wrong_by_a_ruling() -> None:
     """A graph may be wired wrongly where every single call is right."""
     row, single = (row_of(f"{name}[StaticReshape-f32]") for name in ("infer-in-both-nodes", "same-dims-keep-the-order"))
