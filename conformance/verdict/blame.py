@@ -238,6 +238,8 @@ class Blamer:
         row, outcome = failing.row, failing.outcome
         if outcome.kind == "rejected":
             return _words_of_rejection(row, outcome) in self._rejected_alone
+        if failing.answers_illegal_call:
+            return self._fails_alone(failing)
         key = row.operation, row.type, failing.diagnosis
         return failing.diagnosis not in _SHARED_BY_MISTAKES and key in self._failing_plainly
 
