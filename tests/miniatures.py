@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from conformance.adapter import FunctionAdapter
-from conformance.adapters.broken.base import Illegal, Unspecified, resolve
+from conformance.adapters.planted.base import Illegal, Unspecified, resolve
 from conformance.adapters.reference import Reference
 from conformance.model import Array, Claims, Crashed, Graph, Identity, Program, Rejected, Tensor, Unsupported
 from conformance.model.types import dtype_of

@@ -30,9 +30,9 @@ from conformance.selfcheck.check_cases import witnesses
 from conformance.selfcheck.mutants import (
     EQUIVALENTS,
     MAX_SECONDS,
-    broken_backends,
     drawn_rows,
     fails_on,
+    planted_backends,
     reference_mutants,
     rows_to_run,
     takes_long,
@@ -68,7 +68,7 @@ def cost_of(row: Row) -> tuple[bool, bool, int]:
 def rows_with_each_belief(rows: Collection[Row], others: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
     """Yield each planted backend with the rows that notice it; if none does, with the first of the others, or none."""
     others = list(others)
-    for name, backend in broken_backends().items():
+    for name, backend in planted_backends().items():
         found = [row for row in rows if fails_on(row, backend())]
         if not found and (row := next((row for row in others if fails_on(row, backend())), None)):
             found = [row]

@@ -103,8 +103,8 @@ def file_of(backend: str) -> Path | None:
     module = _class_path(name).rpartition(":")[0]
     if not module and name in bundled_backends():
         module = f"conformance.adapters.{bundled_backends()[name].module}"
-    if module == "broken":
-        module = "conformance.adapters.broken"
+    if module == "planted":
+        module = "conformance.adapters.planted"
     if module.endswith(".py"):
         return Path(module)
     try:
@@ -121,8 +121,8 @@ def _class_path(name: str) -> str:
 
 def _class(backend: str) -> Any:
     module, separator, name = _class_path(backend).rpartition(":")
-    if module == "broken":
-        return _broken(name)
+    if module == "planted":
+        return _planted_class(name)
     if not separator:
         if backend not in bundled_backends():
             raise CannotStart(_unknown(backend))
@@ -172,9 +172,9 @@ def _beside(module: str) -> str:
     return f"./{path}" if path.is_file() and not importlib.util.find_spec(parts[0]) else ""
 
 
-def _broken(name: str) -> Any:
-    """Return the class of a planted backend by name: `zero-flag-ignored` of `broken:zero-flag-ignored`."""
-    planted = importlib.import_module("conformance.adapters.broken").BROKEN
+def _planted_class(name: str) -> Any:
+    """Return the class of a planted backend by name: `zero-flag-ignored` of `planted:zero-flag-ignored`."""
+    planted = importlib.import_module("conformance.adapters.planted").BROKEN
     if name not in planted:
         raise CannotStart(describe_unknown("planted backend", name, planted, "conformance check --mutants"))
     return planted[name]

@@ -27,7 +27,7 @@ class MutantResults(NamedTuple):
         """Describe what the suite did not notice, or noticed where it should not."""
         for planted in self.planted:
             if planted.wrong:
-                yield f"broken:{planted.name} {planted.wrong}"
+                yield f"planted:{planted.name} {planted.wrong}"
         for deleted in self.deleted:
             if deleted.wrong:
                 yield f"rule {deleted.rule!r}: {deleted.wrong}"
@@ -50,7 +50,7 @@ def try_mutants(suite: Suite, select: str, as_json: bool) -> int:
 
 
 def _try_all(suite: Suite, select: str) -> MutantResults:
-    backends = {name: backend for name, backend in selfcheck.broken_backends().items() if select in name}
+    backends = {name: backend for name, backend in selfcheck.planted_backends().items() if select in name}
     rules = [rule.id for rule in suite.spec.rules.values() if rule.has_contract and select in rule.id]
     mutants = [mutant for mutant in selfcheck.reference_mutants() if select in mutant.name or select == mutant.function]
     if not (backends or rules or mutants):

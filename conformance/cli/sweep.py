@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 def _count_failures(request: SweepRequest, name: str) -> int:
     """Sweep a planted backend in the same way over a few calls, and count its failing verdicts."""
     small_request = request._replace(
-        backend=f"broken:{name}", domain=_PLANTED_DOMAIN, ways=request.ways[:1], isolation="none"
+        backend=f"planted:{name}", domain=_PLANTED_DOMAIN, ways=request.ways[:1], isolation="none"
     )
     tallies = (run_block(small_request, block) for block in blocks_of(small_request.domain))
     return sum(counts.get(FAIL, 0) for tally in tallies for counts in tally.verdicts.values())

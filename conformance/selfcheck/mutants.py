@@ -108,8 +108,8 @@ class PlantedResult(NamedTuple):
         return None
 
 
-def broken_backends() -> Mapping[str, Any]:
-    backends: Mapping[str, Any] = importlib.import_module("conformance.adapters.broken").BROKEN
+def planted_backends() -> Mapping[str, Any]:
+    backends: Mapping[str, Any] = importlib.import_module("conformance.adapters.planted").BROKEN
     return backends
 
 
@@ -143,17 +143,17 @@ def try_backend(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) ->
 
 def find_unopposed_rules(suite: Suite, backends: Mapping[str, Any]) -> Iterator[str]:
     """Find rules that no planted backend breaks, and classes of bugs without a planted backend."""
-    module = importlib.import_module("conformance.adapters.broken")
+    module = importlib.import_module("conformance.adapters.planted")
     broken = {backend.breaks for backend in backends.values()}
     for rule in suite.spec.rules.values():
         if rule.level in ("must", "decided") and rule.id not in broken:
-            yield f"rule {rule.id!r} has no planted backend; write a backend that breaks it in adapters/broken/"
+            yield f"rule {rule.id!r} has no planted backend; write a backend that breaks it in adapters/planted/"
     for rule_id in sorted(broken - suite.spec.rules.keys()):
-        yield f"adapters/broken/: some backend breaks {rule_id!r}, which is no rule"
+        yield f"adapters/planted/: some backend breaks {rule_id!r}, which is no rule"
     covered = {letter for backend in backends.values() for letter in backend.classes}
     for letter, about in module.CLASSES.items():
         if letter not in covered:
-            yield f"class {letter} ({about}) has no planted backend; write one of that class in adapters/broken/"
+            yield f"class {letter} ({about}) has no planted backend; write one of that class in adapters/planted/"
 
 
 # ── rules deleted ─────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-_MODULE = "conformance.adapters.broken"
+_MODULE = "conformance.adapters.planted"
 
 
 class PlantedBackend(NamedTuple):
@@ -15,7 +15,7 @@ class PlantedBackend(NamedTuple):
     rules: tuple[str, ...] = ()
     """A run calls the rows of these rules: it must fail some, and may pass others. Empty: no run uses it."""
     sweep: str | None = None
-    """The name after `broken:` under which a sweep uses it; None: no sweep uses it."""
+    """The name after `planted:` under which a sweep uses it; None: no sweep uses it."""
     ends_process: bool = False
     """Whether it would end the suite's own process; runs use it only in another process."""
 
@@ -29,11 +29,11 @@ PLANTED = (
     PlantedBackend(f"{_MODULE}:AcceptsEverything", ("one-infer", "same-volume"), "accepts-everything"),
     PlantedBackend(f"{_MODULE}:RejectsEverything", ("literal-lengths", "one-infer"), "rejects-everything"),
     PlantedBackend(f"{_MODULE}:FlushesSubnormals", ("same-content", "literal-lengths")),
-    PlantedBackend("broken:zero-flag-ignored", sweep="zero-flag-ignored"),
+    PlantedBackend("planted:zero-flag-ignored", sweep="zero-flag-ignored"),
     PlantedBackend(f"{_MODULE}.process:DiesRatherThanReject", ("literal-lengths", "one-infer"), ends_process=True),
 )
 SWEPT = tuple(planted.sweep for planted in PLANTED if planted.sweep)
-"""The names of the planted backends of a sweep, in its footer and after `broken:`."""
+"""The names of the planted backends of a sweep, in its footer and after `planted:`."""
 
 
 def planted_in(isolation: str) -> tuple[PlantedBackend, ...]:

@@ -32,7 +32,7 @@ MISNAMED = {
     "no/such/file.py:It": "no such file; give the path",
     "mine.py": "name the file and the class: mine.py:Class",
     "tests.miniatures:Plain@moon": "has no choice of device",
-    "broken:zero-flag-ingored": "did you mean 'zero-flag-ignored'",
+    "planted:zero-flag-ingored": "did you mean 'zero-flag-ignored'",
 }
 
 

@@ -122,7 +122,7 @@ def test_a_working_directory_that_is_gone_is_left(here: Path, tmp_path: Path) ->
 
 
 def test_a_right_file_works_by_its_path(command: Command, backend: Any) -> None:
-    text = "from conformance.adapters.broken.base import Illegal, Unspecified, resolve\n"
+    text = "from conformance.adapters.planted.base import Illegal, Unspecified, resolve\n"
     text += "class It(Right):\n rejections = Illegal, Unspecified\n"
     text += " def reshape(self, src, shape, special_zero):\n"
     text += "  return src.reshape(resolve(src.shape, shape, special_zero, True))"

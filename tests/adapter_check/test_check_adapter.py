@@ -183,11 +183,11 @@ BROKEN = {
 
 
 def test_a_library_that_changes_bytes_has_a_sound_adapter(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(bundled_backends(), "flushing", Bundled("broken", "FlushesSubnormals"))
+    monkeypatch.setitem(bundled_backends(), "flushing", Bundled("planted", "FlushesSubnormals"))
     said = cli("check-adapter", "flushing", "--isolation", "none").expect(0).text
     assert "note round trip: bf16, dense: the bytes are not src's: subnormals flushed" in said
     assert "`conformance explain CASE --backend flushing` shows without the adapter" in said
-    cli("check-adapter", "broken:flushes-subnormals", "--isolation", "none").expect(1)
+    cli("check-adapter", "planted:flushes-subnormals", "--isolation", "none").expect(1)
 
 
 @pytest.mark.slow

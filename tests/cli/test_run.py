@@ -51,12 +51,12 @@ def test_no_output_takes_other_cases_for_the_suite(reporting: Command) -> None:
 
 
 def test_every_report_repeats_a_row_with_the_folders_of_the_run(reporting: Command) -> None:
-    reporting.run("broken:any-negative-infers")
+    reporting.run("planted:any-negative-infers")
     assert f"--suite {reporting.folder}" in (reporting.out / "summary.md").read_text(encoding="utf-8")
     for name in ("junit.xml", "report.html"):
         text = (reporting.out / name).read_text(encoding="utf-8")
-        assert f"conformance run broken:any-negative-infers --suite {reporting.folder} -k" in text, name
-    in_pytest = f"pytest --adapter broken:any-negative-infers --conformance-suite {reporting.folder} -k"
+        assert f"conformance run planted:any-negative-infers --suite {reporting.folder} -k" in text, name
+    in_pytest = f"pytest --adapter planted:any-negative-infers --conformance-suite {reporting.folder} -k"
     assert in_pytest in (reporting.out / "junit.xml").read_text(encoding="utf-8")
 
 
@@ -126,8 +126,8 @@ def test_a_choice_says_what_each_row_did_and_writes_nothing(
 def test_the_command_to_repeat_a_row_has_the_same_options(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     spare_planted(monkeypatch)
     options = ("--isolation", "worker", "--timeout", "7.5", "--memory", "1234567")
-    again = f"conformance run broken:quiets-nan --suite {command.folder} {' '.join(options)} -k "
-    command.run("broken:quiets-nan", *options, "-k", "patterns").expect(1, out=again)
+    again = f"conformance run planted:quiets-nan --suite {command.folder} {' '.join(options)} -k "
+    command.run("planted:quiets-nan", *options, "-k", "patterns").expect(1, out=again)
 
 
 ON_A_DEVICE = """

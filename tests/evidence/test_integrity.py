@@ -170,7 +170,7 @@ def test_two_runs_in_one_folder_never_mix_their_verdicts(tmp_path: Path) -> None
         command += ["--drawn-rows", "0"]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=builders.ROOT)
 
-    runs = {name: start(name) for name in ("broken:accepts-everything", "reference")}
+    runs = {name: start(name) for name in ("planted:accepts-everything", "reference")}
     for name, running in runs.items():
         said, wrong = running.communicate(timeout=120)
         if running.returncode == 2:

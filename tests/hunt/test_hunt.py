@@ -24,7 +24,7 @@ from conformance.model import Case, Crashed, Graph, Layout, Program, Rejected, T
 from conformance.plan.memory import TensorSpec, lay_out
 from conformance.plan.rows import Row, plan_of, rows_of
 from conformance.run.row import run
-from conformance.selfcheck.mutants import broken_backends
+from conformance.selfcheck.mutants import planted_backends
 from conformance.system.exit_codes import INCOMPLETE
 
 from ..builders import Cli, mini, some_exhaustive, spec
@@ -32,7 +32,7 @@ from ..draw.test_cases import draw_cases
 from ..isolate.remote_backends import write_acting
 from ..processes import wait
 
-BROKEN = broken_backends()
+PLANTED = planted_backends()
 FOUND_SOONER = ("accepts-everything", "zero-flag-ignored", "answers-from-memory", "counts-in-64-bits",
         "strides-ignored", "quiets-nan", "lengths-in-16-bits", "declaration-not-read")  # fmt: skip
 """Planted backends that a hunt finds within 3000 examples."""
@@ -56,10 +56,10 @@ def paste_row(counterexample: Counterexample, folder: Path) -> Row:
 
 def find(name: str, examples: int, folder: Path) -> HuntResult:
     """Hunt a planted backend. Assert that it alone fails the counterexample, also after this was written and read."""
-    hunted = hunt(BROKEN[name](), spec(), examples)
+    hunted = hunt(PLANTED[name](), spec(), examples)
     counterexample = found_by(hunted)
     again = paste_row(counterexample, folder)
-    (result,) = run([again], BROKEN[name]())
+    (result,) = run([again], PLANTED[name]())
     assert result.is_failure, f"{name}: what was pasted does not fail:\n{counterexample.text}"
     (result,) = run([again], load_adapter("reference"))
     assert not result.is_failure, f"the reference fails what was pasted:\n{counterexample.text}"
@@ -109,11 +109,11 @@ SLOW_TO_SHRINK = ("one-buffer-for-all-threads",)
 
 def backends_to_find() -> list[Any]:
     """List the planted backends that a hunt finds later. CI tries the first of every fourth rule: hunts take long."""
-    rules, found = {BROKEN[name].breaks for name in FOUND_SOONER}, []
-    for name in BROKEN:
+    rules, found = {PLANTED[name].breaks for name in FOUND_SOONER}, []
+    for name in PLANTED:
         if name not in (*FOUND_SOONER, *OF_MILLIONS, *BY_COINCIDENCE, *AFTER_MANY_CALLS, *NOT_DRAWN):
-            first = BROKEN[name].breaks not in rules and name not in SLOW_TO_SHRINK
-            rules.add(BROKEN[name].breaks)
+            first = PLANTED[name].breaks not in rules and name not in SLOW_TO_SHRINK
+            rules.add(PLANTED[name].breaks)
             found.append(pytest.param(name, marks=() if first and len(rules) % 4 == 1 else pytest.mark.exhaustive))
     return found
 
@@ -144,7 +144,7 @@ SMALLEST: Mapping[str, Sequence[tuple[str, str]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALLEST)
 def test_the_smallest_failing_call(name: str) -> None:
-    text = found_by(hunt(BROKEN[name](), spec(), 3000)).text
+    text = found_by(hunt(PLANTED[name](), spec(), 3000)).text
     calls = (f"{src}\n    shape: {shape}\n    special_zero: false\n" for src, shape in SMALLEST[name])
     assert any(f"{call}    expect: reject\n" in text for call in calls), text
 
@@ -179,7 +179,7 @@ def test_a_limit_is_found_in_few_steps(limit: int) -> None:
 
 @pytest.mark.slow
 def test_a_failure_that_needs_two_calls() -> None:
-    found = found_by(hunt(BROKEN["never-again-after-a-rejection"](), spec(), 3000))
+    found = found_by(hunt(PLANTED["never-again-after-a-rejection"](), spec(), 3000))
     assert found.rule == "each-call-alone"
     assert found.text.count("\n      - {src: ") == 2
 
@@ -189,13 +189,13 @@ def test_a_failure_that_needs_two_calls() -> None:
     "name", ["first-infer-wins", pytest.param("answers-from-memory", marks=pytest.mark.exhaustive)]
 )
 def test_the_same_seed_finds_the_same(name: str) -> None:
-    first, second = (hunt(BROKEN[name](), spec(), 3000, 3) for _ in range(2))  # of seed 5 threads race
+    first, second = (hunt(PLANTED[name](), spec(), 3000, 3) for _ in range(2))  # of seed 5 threads race
     assert (first.examples, found_by(first).text) == (second.examples, found_by(second).text)
 
 
 @pytest.mark.slow
 def test_other_seeds_try_other_calls() -> None:
-    first, *others = (hunt(BROKEN["chains-fused"](), spec(), 3000, seed).examples for seed in range(2))
+    first, *others = (hunt(PLANTED["chains-fused"](), spec(), 3000, seed).examples for seed in range(2))
     assert [first] != others
 
 
@@ -265,7 +265,7 @@ def test_steps_with_chains_shrink_together() -> None:
 
 
 def test_the_command_prints_the_case_and_its_meaning(cli: Cli) -> None:
-    words = ["hunt", "broken:first-infer-wins", "--examples", "2000", "--operation", "StaticReshape"]
+    words = ["hunt", "planted:first-infer-wins", "--examples", "2000", "--operation", "StaticReshape"]
     parts = (
         "  - id: answered-an-illegal-call-one-infer\n    rule: one-infer\n    src: f32[]\n    shape: [-1, -1]\n",
         "static-graph-v0.9: illegal: one-infer",

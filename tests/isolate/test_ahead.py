@@ -56,7 +56,7 @@ def assert_no_reply_is_left(remote: Remote) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["reference", "broken:strides-ignored"])
+@pytest.mark.parametrize("backend", ["reference", "planted:strides-ignored"])
 def test_every_result_is_as_if_each_call_had_been_sent_alone(plan: Plan, fresh: Fresh, backend: str) -> None:
     small = [row for row in plan.rows if not row.case.large and not row.case.generated]
     run_ahead(fresh, backend, small[::90])

@@ -21,7 +21,7 @@ READS = {
 
 @pytest.mark.parametrize(("where", "count"), READS)
 def test_an_element_outside_src_is_read(fresh: Fresh, where: str, count: int) -> None:
-    remote = fresh(f"conformance.adapters.broken.process:Reads{where}Src")
+    remote = fresh(f"conformance.adapters.planted.process:Reads{where}Src")
     if READS[where, count]:
         with pytest.raises(Crashed, match="the process died of SIG"):
             call(remote, (count,))

@@ -20,7 +20,7 @@ AGAIN = "again alone in a fresh process", "alone in a fresh process, like the ro
 SOMETIMES = """
 import os
 from pathlib import Path
-from conformance.adapters.broken.process import DiesRatherThanReject
+from conformance.adapters.planted.process import DiesRatherThanReject
 
 class Sometimes(DiesRatherThanReject):
     def compile(self, graph):
@@ -126,7 +126,7 @@ def test_a_program_outlives_its_process() -> None:
 
 
 def test_rows_of_a_case_that_die_alike(plan: Plan, fresh: Fresh) -> None:
-    dying = "conformance.adapters.broken.process:DiesRatherThanReject"
+    dying = "conformance.adapters.planted.process:DiesRatherThanReject"
     first, other = "two-infers", "two-infers-around-a-length"
     asked = [row for row in plan.rows if row.case.id in (first, other) and row.operation == "StaticReshape"][:5]
     assert [row.case.id for row in asked] == [first] * 3 + [other] * 2

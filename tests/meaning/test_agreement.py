@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.adapters.broken.base import Illegal, Unspecified, resolve
+from conformance.adapters.planted.base import Illegal, Unspecified, resolve
 from conformance.meaning.contract import contracts, documents_by_contract
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, calls
 from conformance.model import Form, Meaning, Spec

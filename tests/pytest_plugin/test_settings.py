@@ -218,7 +218,7 @@ def test_a_repeated_row_with_jobs(here: Path) -> None:
 
 def test_a_drawn_row_that_fails(here: Path) -> None:
     options = (*HERE, "--conformance-suite", ".", "-vv", "--conformance-out", "out", "--drawn-rows", "60")
-    done = Done(here, *options, adapter="broken:zero-flag-ignored")
+    done = Done(here, *options, adapter="planted:zero-flag-ignored")
     done.says("a drawn row failed: drawn-0-", "rejected at run: zero-empties")
     done.says("- id: rejected-a-legal-call-zero-copies", "- id: wrong-dims-zero-copies")
     assert done.code != 0
@@ -230,6 +230,6 @@ def test_a_drawn_row_that_fails(here: Path) -> None:
 
 def test_a_part_of_a_session_draws_none(here: Path) -> None:
     options = (*QUIET, *HERE, *F32, "--conformance-out", "out", "--drawn-rows", "60")
-    done = Done(here, *options, adapter="broken:eight-buffers-in-turn")
+    done = Done(here, *options, adapter="planted:eight-buffers-in-turn")
     assert "a drawn row failed" not in done.text
     assert "drawn" not in read(here / "out" / "results.jsonl").header

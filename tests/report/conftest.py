@@ -27,7 +27,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     with open(shared / "whole.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (out / "compare.html").exists():
-            command = ["run", "conformance.adapters.broken:AcceptsEverything", "--drawn-rows", "0"]
+            command = ["run", "conformance.adapters.planted:AcceptsEverything", "--drawn-rows", "0"]
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("conformance.report.write", lambda *_: ())
                 main([*command, "--isolation", "none", "--out", str(out)])

@@ -135,7 +135,7 @@ RUNS: Mapping[str, tuple[str, tuple[Any, ...], Label]] = {
     "one type": (mini("Accepts"), ("--type", "bf16"), "accepts an illegal call"),
     "waived": (mini("Flushes"), ("--waivers", waivers), "conforms, limited"),
     "stopped early": (mini("Accepts"), ("--maxfail", "3"), "accepts an illegal call"),
-    "drawn rows": ("broken:eight-buffers-in-turn", ("--drawn-rows", "60"), "wrong answer"),
+    "drawn rows": ("planted:eight-buffers-in-turn", ("--drawn-rows", "60"), "wrong answer"),
     "crashes": (mini("Crashes"), (), "ends the process"),
 }
 

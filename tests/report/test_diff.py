@@ -267,7 +267,7 @@ def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_
 
 def test_the_name_of_a_folder_leads_only_into_it(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "javascript:alert(1)"
-    reporting.run("broken:zero-flag-ignored", out=reporting.folder / name)
+    reporting.run("planted:zero-flag-ignored", out=reporting.folder / name)
     monkeypatch.chdir(reporting.folder)
     reporting("diff", name, name, "--out", "page.html", "--suite", reporting.folder).expect(0)
     page = (reporting.folder / "page.html").read_text(encoding="utf-8")
@@ -296,7 +296,7 @@ def test_each_cause_and_each_direction_is_explained() -> None:
 def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> None:
     right, wrong = command.folder / "right", command.folder / "wrong"
     command.run("reference", out=right).expect(0)
-    command.run("broken:rejects-everything", out=wrong).expect(1)
+    command.run("planted:rejects-everything", out=wrong).expect(1)
     few = ("--suite", command.folder)
     command("diff", right, wrong, *few).expect(1, out="✗ worse")
     command("diff", wrong, right, *few).expect(0)

@@ -79,7 +79,7 @@ def holds(sentence: str, page: Path, cases: set[str]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["broken:eight-buffers-in-turn", "broken:zero-flag-ignored"])
+@pytest.mark.parametrize("backend", ["planted:eight-buffers-in-turn", "planted:zero-flag-ignored"])
 def test_each_sentence_of_a_page_about_itself_is_so(
     folder: Callable[[str], Path], reporting: Command, backend: str
 ) -> None:
@@ -93,7 +93,7 @@ def test_each_sentence_of_a_page_about_itself_is_so(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["broken:eight-buffers-in-turn", "broken:zero-flag-ignored"])
+@pytest.mark.parametrize("backend", ["planted:eight-buffers-in-turn", "planted:zero-flag-ignored"])
 def test_the_command_on_the_page_verifies_it(
     folder: Callable[[str], Path], reporting: Command, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
@@ -106,7 +106,7 @@ def test_the_command_on_the_page_verifies_it(
 
 
 def test_the_evidence_that_a_page_names_is_that_of_the_page(folder: Callable[[str], Path]) -> None:
-    page = folder("broken:zero-flag-ignored") / PAGE
+    page = folder("planted:zero-flag-ignored") / PAGE
     digest = hashlib.sha256(evidence_of(page).read_bytes()).hexdigest()
     html = page.read_text(encoding="utf-8")
     assert f"{evidence_of(page).name}</a> SHA-256 {digest[:12]}" in html
@@ -114,7 +114,7 @@ def test_the_evidence_that_a_page_names_is_that_of_the_page(folder: Callable[[st
 
 
 def test_a_page_without_its_evidence_says_what_is_missing(folder: Callable[[str], Path], reporting: Command) -> None:
-    page = folder("broken:eight-buffers-in-turn") / PAGE
+    page = folder("planted:eight-buffers-in-turn") / PAGE
     if evidence_of(page).suffix == ".xz":
         evidence_of(page).unlink()
         reporting("verify", "--suite", reporting.folder, page).expect(2, err="is not beside it")

@@ -104,7 +104,7 @@ def test_a_rejection_beside_an_answer(reference: Adapter) -> None:
 
 @pytest.mark.parametrize("isolated", [False, True])
 def test_what_threads_share_is_found_and_held_against_no_text(isolated: bool) -> None:
-    backend = "conformance.adapters.broken:OneBufferForAllThreads"
+    backend = "conformance.adapters.planted:OneBufferForAllThreads"
     adapter = worker(backend) if isolated else load_adapter(backend)
     shared = row(COPIED)
     (result,) = run([shared], adapter)
@@ -115,7 +115,7 @@ def test_what_threads_share_is_found_and_held_against_no_text(isolated: bool) ->
 
 
 def test_threads_that_are_not_claimed_call_nothing() -> None:
-    adapter = load_adapter("conformance.adapters.broken:OneBufferForAllThreads")
+    adapter = load_adapter("conformance.adapters.planted:OneBufferForAllThreads")
     claims = adapter.claims._replace(not_claimed=("threads:one-program",))
     (generated,) = run([row("programs-run-at-the-same-time")], adapter, claims._replace(not_claimed=("threads",)))
     assert [outcome.kind for outcome in generated.outcomes] == ["unsupported"]

@@ -83,7 +83,7 @@ def test_an_equal_program_is_deleted_after_its_call() -> None:
 ])  # fmt: skip
 def test_planted_backends_fail_in_a_worker_too(backend: str, row: str, step: int, isolation: Isolation) -> None:
     """A worker gets every request again, so shapes must lie where they lay, and programs must be closed in time."""
-    with use_backend(f"broken:{backend}", isolation) as adapter:
+    with use_backend(f"planted:{backend}", isolation) as adapter:
         result = run_row(row_of(row), adapter)
     assert set(result.verdicts.values()) == {"fail"}
     assert result.step == step

@@ -42,7 +42,7 @@ RULES = ("one-infer", "same-volume", "same-content", "literal-lengths")
 """Those of the planted backends of every run."""
 PLAN = Plan(SUITE, tuple(row for row in plan_of(SUITE).rows if row.case.rule in RULES and row.type == "f32")[::3])
 EVERYTHING = Claims(tuple(SUITE.spec.operations))
-RING = "broken:eight-buffers-in-turn"
+RING = "planted:eight-buffers-in-turn"
 """It passes the rows of the plan, which are one call each."""
 
 

@@ -71,9 +71,9 @@ def test_a_link_in_the_folder_is_replaced(reporting: Command, tmp_path: Path, na
 @pytest.mark.parametrize(
     ("backend", "isolation"),
     [
-        ("reference", "none"), ("broken:zero-flag-ignored", "none"), ("reference:Mine", "worker"),
+        ("reference", "none"), ("planted:zero-flag-ignored", "none"), ("reference:Mine", "worker"),
         ("reference@cpu", "worker"), ("numpy", "worker"), ("./reference:Mine", "worker"),
-        ("reference.py:Mine", "worker"), ("broken.py:Mine", "worker"),
+        ("reference.py:Mine", "worker"), ("planted.py:Mine", "worker"),
     ],
 )  # fmt: skip
 def test_only_our_own_backends_run_in_our_process(backend: str, isolation: str) -> None:

@@ -19,7 +19,7 @@ from conformance.run import judge
 
 from ..builders import Command, interrupt, spare_planted
 
-FAILS_WHEN_DRAWN = "broken:eight-buffers-in-turn"
+FAILS_WHEN_DRAWN = "planted:eight-buffers-in-turn"
 """It passes the few cases."""
 
 
@@ -58,7 +58,7 @@ def test_results_that_cannot_be_renamed_are_kept(command: Command, monkeypatch: 
 @pytest.mark.slow
 def test_a_backend_whose_products_wrap_is_reported(reporting: Command) -> None:
     """Drawn row 387 once became a case with a length that its type of shape cannot hold."""
-    reporting.run("broken:counts-in-32-bits", "--drawn-rows", "400").expect(1, out="accepts an illegal call", err="")
+    reporting.run("planted:counts-in-32-bits", "--drawn-rows", "400").expect(1, out="accepts an illegal call", err="")
     evidence = read(reporting.out / RESULTS)
     assert evidence.footer["drawn"]["failures"]
     assert not [note for note in evidence.footer["notes"] if "the suite failed" in note]
@@ -157,7 +157,7 @@ def test_a_report_that_fails_alone(reporting: Command, monkeypatch: pytest.Monke
     assert verify(reporting) == 0
 
 
-@pytest.mark.parametrize(("backend", "code"), [("reference", 0), ("broken:zero-flag-ignored", 1)])
+@pytest.mark.parametrize(("backend", "code"), [("reference", 0), ("planted:zero-flag-ignored", 1)])
 def test_a_report_for_which_no_room_is_left_keeps_the_verdict(
     reporting: Command, monkeypatch: pytest.MonkeyPatch, backend: str, code: int
 ) -> None:

@@ -13,13 +13,13 @@ from conformance.plan.rows import Row, drawn_number, has_many_elements, plan_of,
 from conformance.plan.select import select_rows
 from conformance.run import row as row_module
 from conformance.runner.run_suite import rows_in_order
-from conformance.selfcheck.mutants import broken_backends, fails_on
+from conformance.selfcheck.mutants import fails_on, planted_backends
 from tools.quick import numbers_of_combinations, pairs_of_rows
 
 from ..builders import Cli, write_cases
 
 QUICK_ROWS = quick_rows()
-PLANTED = broken_backends()
+PLANTED = planted_backends()
 SUITE = load_suite()
 EVERYTHING = Claims(tuple(SUITE.spec.operations))
 
@@ -46,7 +46,7 @@ def test_a_quick_run_says_what_it_shows_and_gives_4(cli: Cli, tmp_path: Path) ->
 @pytest.mark.slow
 def test_a_planted_backend_fails_a_quick_run(cli: Cli, tmp_path: Path) -> None:
     """Its evidence holds drawn rows that failed, which are drawn again to read it."""
-    cli("run", "broken:zero-is-one", QUICK, "--out", tmp_path / "out").expect(1, out="fail: ")
+    cli("run", "planted:zero-is-one", QUICK, "--out", tmp_path / "out").expect(1, out="fail: ")
     assert any(drawn_number(result.row) for result in read(tmp_path / "out" / "results.jsonl").results)
     cli("verify", tmp_path / "out").expect(0, out="does not conform")
 

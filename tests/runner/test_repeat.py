@@ -31,7 +31,7 @@ def test_a_row_may_be_called_more_often_than_before(command: Command, monkeypatc
     """The number of calls that fit into the time is no part of an answer."""
     monkeypatch.setattr(row, "MAX_SECONDS", 0.02)
     (command.cases / "often.yaml").write_text(OFTEN, encoding="utf-8")
-    backend = "broken:zero-flag-ignored"
+    backend = "planted:zero-flag-ignored"
     command.run(backend, "--type", "f32", "-k", "often")
     evidence = read_and_judge(command.out / "results.jsonl", command.plan)
     again = repeat(evidence, command.plan, backend, 100)
@@ -42,19 +42,19 @@ def test_a_row_may_be_called_more_often_than_before(command: Command, monkeypatc
 @pytest.fixture
 def drawn(command: Command) -> Evidence:
     """Evidence of sixty drawn rows; some fail."""
-    command.run("broken:eight-buffers-in-turn", "--drawn-rows", "60").expect(1)
+    command.run("planted:eight-buffers-in-turn", "--drawn-rows", "60").expect(1)
     return read_and_judge(command.out / "results.jsonl", command.plan)
 
 
 @pytest.mark.slow
 def test_drawn_rows_are_called_again_also_if_none_is_held(command: Command, drawn: Evidence) -> None:
-    again = repeat(drawn, command.plan, "broken:eight-buffers-in-turn", 10_000)
+    again = repeat(drawn, command.plan, "planted:eight-buffers-in-turn", 10_000)
     held = [result for result in drawn.results if drawn_number(result.row)]
     assert again.rows == len(drawn.results) - len(held) + drawn.footer["drawn"]["calls"]
     assert again.differences == ()
     footer = {**drawn.footer, "drawn": {**drawn.footer["drawn"], "failures": 0}}
     forged = replace(drawn, results=tuple(each for each in drawn.results if each not in held), footer=footer)
-    different = repeat(forged, command.plan, "broken:eight-buffers-in-turn", 10_000).differences
+    different = repeat(forged, command.plan, "planted:eight-buffers-in-turn", 10_000).differences
     assert len(different) >= len(held)
     assert all("the evidence says that no drawn row fails so" in each for each in different)
 
@@ -77,4 +77,4 @@ def test_evidence_cannot_leave_out_drawn_rows(
     footer = {**drawn.footer, "drawn": {"calls": 20, "failures": 0, "left_out": 40}}
     forged = replace(drawn, results=tuple(each for each in drawn.results if not drawn_number(each.row)), footer=footer)
     with pytest.raises(InvalidEvidence, match="says that all drawn rows were called, and drawn-0-"):
-        repeat(forged, command.plan, "broken:eight-buffers-in-turn", 10_000)
+        repeat(forged, command.plan, "planted:eight-buffers-in-turn", 10_000)

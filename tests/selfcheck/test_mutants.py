@@ -235,7 +235,7 @@ def test_the_command_shows_what_it_planted_and_what_noticed_it(
 def test_the_command_fails_where_the_cases_lack_one(tmp_path: Path, cli: Cli) -> None:
     suite = builders.write_suite(tmp_path, builders.CASES.partition("  - {id: two-infers")[0])
     problems = cli("check", "--mutants", "zero", "--json", "--suite", suite).expect(1).data["problems"]
-    assert any(each.startswith("broken:zeros-taken-in-turn is noticed by no case of") for each in problems)
+    assert any(each.startswith("planted:zeros-taken-in-turn is noticed by no case of") for each in problems)
     assert any(each.startswith("rule 'zero-copies': deleting it changes what no case expects") for each in problems)
     assert any(each.startswith("adapters/reference.py:") and "no row notices it" in each for each in problems)
 

@@ -144,7 +144,7 @@ def test_differences_come_first_and_no_cell_is_empty(site: Path) -> None:
 
 def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: Cli) -> None:
     suite = builders.write_suite(tmp_path)
-    run = ("run", "broken:first-infer-wins", "--drawn-rows", 0, "--suite", suite, "--out", tmp_path / "run")
+    run = ("run", "planted:first-infer-wins", "--drawn-rows", 0, "--suite", suite, "--out", tmp_path / "run")
     cli(*run).expect(1)
     reports = tmp_path / "reports"
     cli("publish", reports, tmp_path / "run", "--suite", suite)

@@ -33,7 +33,7 @@ from tests.builders import (
 from tests.site.test_documents import list_broken_links, list_reached_files
 
 REPORTS = ROOT / "reports"
-RIGHT = "broken:eight-buffers-in-turn"
+RIGHT = "planted:eight-buffers-in-turn"
 """A planted backend that answers the few cases rightly."""
 MAX_BYTES = 16_000_000
 pytestmark = pytest.mark.usefixtures("only_readme")
@@ -53,7 +53,7 @@ def publish_run(command: Command, backend: str) -> Path:
 
 def test_a_published_folder_has_name_results_and_link(command: Command) -> None:
     folder = publish_run(command, RIGHT)
-    assert folder.name == "broken-eight-buffers-in-turn-1"
+    assert folder.name == "planted-eight-buffers-in-turn-1"
     assert lzma.decompress((folder / PUBLISHED).read_bytes()) == (command.out / "results.jsonl").read_bytes()
     command("diff", "--suite", command.folder, folder, command.out).expect(0)
     assert f'href="{folder.name}/{PAGE}"' in (folder.parent / "index.html").read_text(encoding="utf-8")
@@ -66,14 +66,14 @@ def test_the_same_data_is_packed_the_same() -> None:
 
 
 def test_a_published_folder_is_verified_like_a_run(command: Command) -> None:
-    folder = publish_run(command, "broken:zero-flag-ignored")
+    folder = publish_run(command, "planted:zero-flag-ignored")
     command("verify", "--suite", command.folder, folder).expect(0, out=PAGE)
     spoil(folder / PAGE, "fail", "pass")
     assert command("verify", "--suite", command.folder, folder).code == 1
 
 
 def test_a_page_tells_what_fails_other_pages_what_passes(reporting: Command) -> None:
-    page = (publish_run(reporting, "broken:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
+    page = (publish_run(reporting, "planted:zero-flag-ignored") / PAGE).read_text(encoding="utf-8")
     whole = (reporting.out / PAGE).read_text(encoding="utf-8")
     for case in ("stays", "flattens", "copies", "empties"):
         assert f'id="case-{case}"' in whole
@@ -101,7 +101,7 @@ def test_the_rules_name_the_rows_that_nobody_executed(command: Command) -> None:
 @pytest.mark.slow
 def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
     publish_run(command, RIGHT)
-    folder = publish_run(command, "broken:zero-flag-ignored")
+    folder = publish_run(command, "planted:zero-flag-ignored")
     page = (folder / PAGE).read_text(encoding="utf-8")
     assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1 that made the call</a>' in page
     assert 'id="case-copies"' in (folder.parent / "compare.html").read_text(encoding="utf-8")
@@ -146,7 +146,7 @@ def test_two_versions_have_a_page_of_what_changed(tmp_path: Path) -> None:
         (("reference", "-k", "flattens"), "only whole runs are published"),
         ((RIGHT, "--document", "static-oneapi"), "--document or --type; only whole runs are published"),
         ((RIGHT, "--type", "f32"), "only whole runs are published"),
-        (("broken:zero-flag-ignored", "--maxfail", "1"), "was not called, as after --maxfail; only whole runs"),
+        (("planted:zero-flag-ignored", "--maxfail", "1"), "was not called, as after --maxfail; only whole runs"),
     ],
     ids=str,
 )
@@ -294,7 +294,7 @@ def test_an_index_of_a_folder_that_is_not_there_is_a_slip(command: Command, tmp_
 
 def test_the_table_of_rules_has_those_with_a_failing_test(command: Command) -> None:
     """Each other rule is below it once."""
-    folder = publish_run(command, "broken:zero-flag-ignored")
+    folder = publish_run(command, "planted:zero-flag-ignored")
     text = (folder / PAGE).read_text(encoding="utf-8")
     section = text[text.index('aria-labelledby="rules"') : text.index('aria-labelledby="observed"')]
     table, below = section.split("</table>")

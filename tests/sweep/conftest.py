@@ -12,7 +12,7 @@ from .sweeps import STATIC, Sweep
 def sweep(cli: Cli) -> Sweep:
     """The command, on a small domain."""
 
-    def run(out: Path, *more: object, backend: str = "broken:first-infer-wins") -> CommandOutput:
+    def run(out: Path, *more: object, backend: str = "planted:first-infer-wins") -> CommandOutput:
         return cli("sweep", backend, "--rank", 1, "--max-dim", 2, *STATIC, "--out", out, *more)
 
     return run

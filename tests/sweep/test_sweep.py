@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter import node_calls
-from conformance.adapters.broken import FirstInferWins, RejectsEverything, StridesIgnored
+from conformance.adapters.planted import FirstInferWins, RejectsEverything, StridesIgnored
 from conformance.adapters.reference import Reference
 from conformance.hunt.write_case import call_case, case_text
 from conformance.load.cases import with_cases

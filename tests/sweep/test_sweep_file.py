@@ -33,7 +33,7 @@ def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path,
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_crash_is_tried_again_in_a_new_process(tmp_path: Path, cli: Cli) -> None:
-    backend = "conformance.adapters.broken.process:DiesRatherThanReject"
+    backend = "conformance.adapters.planted.process:DiesRatherThanReject"
     words = ["--rank", "1", "--max-dim", "1", "--isolation", "worker"]
     cli("sweep", backend, *words, *STATIC, "--out", tmp_path).expect(1)
     failures = read(tmp_path / FILE).total.failures

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.adapters.broken import AnyNegativeInfers
+from conformance.adapters.planted import AnyNegativeInfers
 from conformance.adapters.reference import Reference
 from conformance.cli import sweep as command_module
 from conformance.cli.main import main
@@ -58,7 +58,7 @@ WRONG = [
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The lines of a sweep that found failures."""
     folder = tmp_path_factory.mktemp("sweep")
-    words = ["sweep", "broken:first-infer-wins", "--rank", "1", "--max-dim", "2", *STATIC, "--out", str(folder)]
+    words = ["sweep", "planted:first-infer-wins", "--rank", "1", "--max-dim", "2", *STATIC, "--out", str(folder)]
     assert main(words) == 1
     return (folder / FILE).read_text(encoding="utf-8").splitlines()
 

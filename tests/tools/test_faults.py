@@ -14,7 +14,7 @@ from tools.faults import explain, explain_evidence, main
 
 from ..builders import REPORTS, Command, published, spoil
 
-BACKEND = "broken:zero-flag-ignored"
+BACKEND = "planted:zero-flag-ignored"
 
 
 def fault(when: str, backend: str = BACKEND, version: str = "1") -> KnownFault:
@@ -66,9 +66,9 @@ cases:
 
 def test_a_call_that_fails_with_some_elements_does_not_pass(command: Command) -> None:
     (command.cases / "plain.yaml").write_text(PLAIN, encoding="utf-8")
-    command.run("broken:quiets-nan", "--type", "f32")
+    command.run("planted:quiets-nan", "--type", "f32")
     plan = command.plan
-    found = explain_evidence(command.out / "results.jsonl", plan, [fault("src == (2, 4)", "broken:quiets-nan")])
+    found = explain_evidence(command.out / "results.jsonl", plan, [fault("src == (2, 4)", "planted:quiets-nan")])
     assert (found.failing, found.unexplained) == (1, ())
     assert found.flagged == 1  # `eight`, by [4, 2]; `plain` is the call that fails in `patterns`
 
@@ -90,7 +90,7 @@ def test_the_call_that_no_fault_explains_is_named(
     monkeypatch.setattr("tools.faults.load_faults", lambda: [fault("0 in shape")])
     assert main(words) == 0
     counts = "2 of 2 failing calls explained, 1 of "
-    assert capsys.readouterr().out.startswith(f"broken:zero-flag-ignored 1: {counts}")
+    assert capsys.readouterr().out.startswith(f"planted:zero-flag-ignored 1: {counts}")
 
 
 def test_evidence_that_cannot_be_compared_is_named(

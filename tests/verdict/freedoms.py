@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adapters.broken.base import Dims, Illegal, PlantedCall, ProgramRun, Unspecified
+from adapters.planted.base import Dims, Illegal, PlantedCall, ProgramRun, Unspecified
 from adapters.reference import Reference
 from conformance.model import Array, Claims, Graph, Program, Rejected, Tensor, Unsupported
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adapters.broken.base import (
+from adapters.planted.base import (
     Answer,
     Broken,
     Dims,

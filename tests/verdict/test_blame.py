@@ -7,7 +7,7 @@ import pytest
 from conformance.model import BLAMES, FAIL, PASS, Outcome, OutcomeKind, Result
 from conformance.plan.rows import Row
 from conformance.run.row import run
-from conformance.selfcheck.mutants import broken_backends
+from conformance.selfcheck.mutants import planted_backends
 from conformance.verdict.blame import Blamed, Blamer
 
 from ..builders import bundled_plan
@@ -77,7 +77,7 @@ def test_a_shape_with_gaps_is_read_by_a_ruling(outcome: Outcome, diagnosis: str,
         # A run of one row meets few needs, and none of them forbids to end the process.
         ("two-infers", FAULTS["crashes on two -1"], {(RULING, "reject-illegal-calls")}),
         # In a fork a zero copies from src itself.
-        ("the-last-of-two-nodes-on-one-src-is-illegal", broken_backends()["accepts-everything"],
+        ("the-last-of-two-nodes-on-one-src-is-illegal", planted_backends()["accepts-everything"],
          {(FORBIDDEN, "same-volume")}),
     ],
 )  # fmt: skip
@@ -90,7 +90,7 @@ def test_an_illegal_call_that_is_not_rejected(name: str, backend: type[Any], due
 def test_of_several_broken_rules_the_strongest_is_blamed() -> None:
     """One sentence that forbids a call is enough, whatever our rulings say of it too."""
     row = row_of("an-open-node-excuses-no-volume[StaticReshape-f32]")
-    (result,) = run([row], broken_backends()["accepts-everything"]())
+    (result,) = run([row], planted_backends()["accepts-everything"]())
     blamed = blames(row, result._replace(verdicts={"static-spec-v0.9": FAIL}))
     assert {each and each.premise for each in blamed} == {("same-volume", "stated")}
 
@@ -104,7 +104,7 @@ def test_of_several_broken_rules_the_strongest_is_blamed() -> None:
 )  # fmt: skip
 def test_wrong_elements_of_any_kind_break_the_content(diagnosis: str) -> None:
     row = row_of("in-place-regroups[StaticReshape-f32]")
-    (result,) = run([row], broken_backends()["column-major"]())
+    (result,) = run([row], planted_backends()["column-major"]())
     wrong = failed(row, result.outcome._replace(faults=()), diagnosis)
     assert rules(row, wrong) == {"same-content"}
     assert Blamer(bundled_plan().suite.spec.rules, [row], {row.id: wrong}).broken_rules(row, wrong) == {"same-content"}

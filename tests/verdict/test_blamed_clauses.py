@@ -19,7 +19,7 @@ from conformance.evidence.results import Evidence, Target
 from conformance.model import BLAMES, Claims, Result
 from conformance.plan.rows import Plan
 from conformance.run.row import run
-from conformance.selfcheck.mutants import broken_backends, takes_long
+from conformance.selfcheck.mutants import planted_backends, takes_long
 from conformance.verdict.blame import HEAVIEST_FIRST
 from conformance.verdict.conclude import Conclusion, conclude
 from conformance.verdict.failure_kinds import group_failures
@@ -193,7 +193,7 @@ EXPECTED: Mapping[str, Expected] = {
 }
 
 
-BACKENDS: Mapping[str, type[Any]] = {**broken_backends(), **FAULTS, **FREEDOMS}
+BACKENDS: Mapping[str, type[Any]] = {**planted_backends(), **FAULTS, **FREEDOMS}
 TYPES_OF: Mapping[str, tuple[str, ...]] = {
     "half-precision-not-supported": ("f32", "f16"),
     "bf16-answered-as-f32": ("bf16",),

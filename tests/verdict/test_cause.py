@@ -11,7 +11,7 @@ from conformance.verdict.conclude import conclude_evidence
 
 from ..builders import Command, mini
 
-BACKEND = "broken:zero-flag-ignored"
+BACKEND = "planted:zero-flag-ignored"
 """It takes a 0 as a length even where it should copy. Its version is 1."""
 COPIES = "special_zero and any(n == 0 and i < len(src) and src[i] != 0 for i, n in enumerate(shape))"
 REFUSED = "rejected a legal call"
@@ -104,7 +104,7 @@ def test_a_fault_of_answers_is_no_guess_if_all_is_rejected(find: Find) -> None:
 def test_no_condition_explains_that_all_calls_fail(run_and_find: Callable[..., Find]) -> None:
     assert not run_and_find(mini("Refuses"))(fault("len(src) != 1"))
     illegal = fault("len(src) != 1", "answered an illegal call", rules=("one-infer", "lower-bound", "same-volume"))
-    assert not run_and_find("broken:accepts-everything")(illegal._replace(backends=()))
+    assert not run_and_find("planted:accepts-everything")(illegal._replace(backends=()))
 
 
 def test_a_summary_says_first_that_all_calls_are_rejected(reporting: Command) -> None:
@@ -136,8 +136,8 @@ def test_the_elements_have_to_explain_that_all_are_zero(command: Command, run_an
 
 
 def test_calls_that_are_not_legal_have_causes_by_rule(run_and_find: Callable[..., Find]) -> None:
-    find = run_and_find("broken:volume-unchecked")
-    known = fault(None, "answered an illegal call")._replace(backends=(("broken:volume-unchecked", ("1",)),))
+    find = run_and_find("planted:volume-unchecked")
+    known = fault(None, "answered an illegal call")._replace(backends=(("planted:volume-unchecked", ("1",)),))
     assert find(known._replace(rules=("same-volume",)))
     assert not find(known._replace(rules=("lower-bound",)))
 

@@ -10,13 +10,13 @@ import pytest
 from conformance.model import Result
 from conformance.plan.rows import Row
 from conformance.run.row import run
-from conformance.selfcheck.mutants import broken_backends, takes_long
+from conformance.selfcheck.mutants import planted_backends, takes_long
 from conformance.verdict.blame import Blamer
 
 from ..builders import bundled_plan
 from .one_fault_backends import FAULTS
 
-BACKENDS: Mapping[str, type[Any]] = {**broken_backends(), **FAULTS}
+BACKENDS: Mapping[str, type[Any]] = {**planted_backends(), **FAULTS}
 OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "shape-is-required-with-a-default": ("missing-shape-flattens",),
     "could-be-is-a-bound": ("any-negative-infers",),

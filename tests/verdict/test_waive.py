@@ -300,7 +300,7 @@ def test_a_waiver_of_a_broken_rule_covers_every_case(command: Command, tmp_path:
     steps = '[{shape: [4], expect: "T[4]"}, {shape: [-2], expect: reject}]'
     later = f'  - {{id: later, rule: each-call-alone, src: "T[4]", special_zero: false, steps: {steps}}}\n'
     write_cases(command.folder, CASES + later)
-    backend, path = "broken:any-negative-infers", waivers(tmp_path, {"case": None, "rule": "lower-bound"})
+    backend, path = "planted:any-negative-infers", waivers(tmp_path, {"case": None, "rule": "lower-bound"})
     assert command.run(backend, "--waivers", path).code == 1
     said = command.run(backend, "--waivers", waivers(tmp_path, {"case": None, "breaks": "lower-bound"}), "--json")
     assert said.data["verdicts"]["fail"] == 0

@@ -238,7 +238,7 @@ def filter_of_the_comparison() -> Measured:
     sync_api = import_module("playwright.sync_api")  # not among what the suite wants
     with tempfile.TemporaryDirectory() as name, sync_api.sync_playwright() as playwright:
         folder, page = Path(name), Path(name) / "page.html"
-        bad = "conformance.adapters.broken:AcceptsEverything"
+        bad = "conformance.adapters.planted:AcceptsEverything"
         runs = [run_and_load("reference", folder / "good"), run_and_load(bad, folder / "bad")]
         page.write_text(render(runs * 12), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])

@@ -1,4 +1,4 @@
-"""Every backend of adapters/broken/ fails a case of the rule that it breaks, and little else."""
+"""Every backend of adapters/planted/ fails a case of the rule that it breaks, and little else."""
 
 import functools
 import inspect
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter import CannotStart, load_adapter
-from conformance.adapters.broken.base import Broken
+from conformance.adapters.planted.base import Broken
 from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.memory import volume_of
@@ -23,15 +23,15 @@ from conformance.run.call import arguments_of
 from conformance.run.row import run_row
 from conformance.selfcheck.mutants import (
     PlantedResult,
-    broken_backends,
     drawn_rows,
     fails_on,
     find_unopposed_rules,
+    planted_backends,
     rows_to_run,
     takes_long,
 )
 
-BROKEN = broken_backends()
+PLANTED = planted_backends()
 
 
 @pytest.fixture(autouse=True)
@@ -74,29 +74,29 @@ def of_rule(rule: str) -> list[Row]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_backend_fails_a_case_of_its_rule(name: str) -> None:
-    backend = BROKEN[name]
+    backend = PLANTED[name]
     adapter = backend()
     assert any(fails_on(row, adapter) for row in of_rule(backend.breaks)), backend.__doc__
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_backend_passes_most_rows_of_other_rules(name: str) -> None:
     """Asks every 36th row, those of few elements first, and none once enough have passed."""
-    adapter, breaks = BROKEN[name](), BROKEN[name].breaks
+    adapter, breaks = PLANTED[name](), PLANTED[name].breaks
     others = [row for row in by_size() if row.case.rule != breaks]
     passed = (row for row in others if not fails_on(row, adapter))
     enough = len(others) - len(others) // 2
-    assert "R" in BROKEN[name].classes or len(list(islice(passed, enough))) == enough
+    assert "R" in PLANTED[name].classes or len(list(islice(passed, enough))) == enough
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_backend_does_the_same_every_time(name: str) -> None:
-    asked = of_rule(BROKEN[name].breaks)[:8]
-    first, second = ([run_row(row, adapter) for row in asked] for adapter in (BROKEN[name](), BROKEN[name]()))
+    asked = of_rule(PLANTED[name].breaks)[:8]
+    first, second = ([run_row(row, adapter) for row in asked] for adapter in (PLANTED[name](), PLANTED[name]()))
     assert first == second
 
 
@@ -108,8 +108,8 @@ def test_the_reference_itself_is_not_caught() -> None:
 
 
 def test_planted_backends_break_every_rule_and_class() -> None:
-    assert list(find_unopposed_rules(load_suite(), BROKEN)) == []
-    assert len(BROKEN) >= 45
+    assert list(find_unopposed_rules(load_suite(), PLANTED)) == []
+    assert len(PLANTED) >= 45
 
 
 class Odd:
@@ -125,29 +125,29 @@ class Odd:
     ],
 )
 def test_a_rule_or_class_without_planted_backend_is_named(is_left: Any, words: str) -> None:
-    planted = {name: backend for name, backend in {**BROKEN, "odd": Odd}.items() if is_left(backend)}
+    planted = {name: backend for name, backend in {**PLANTED, "odd": Odd}.items() if is_left(backend)}
     assert any(words in each for each in find_unopposed_rules(load_suite(), planted))
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", PLANTED)
 def test_a_fault_is_one_line_and_its_name_kebab_case(name: str) -> None:
-    fault = inspect.getdoc(BROKEN[name])
+    fault = inspect.getdoc(PLANTED[name])
     assert fault
-    assert fault != inspect.getdoc(BROKEN[name].__mro__[1])
+    assert fault != inspect.getdoc(PLANTED[name].__mro__[1])
     assert len(fault.splitlines()) == 1
     assert fault.endswith(".")
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name)
 
 
-@pytest.mark.parametrize("backend", ["broken:zero-flag-ignored", "conformance.adapters.broken:ZeroFlagIgnored"])
+@pytest.mark.parametrize("backend", ["planted:zero-flag-ignored", "conformance.adapters.planted:ZeroFlagIgnored"])
 def test_a_planted_backend_is_found_by_name_and_by_class(backend: str) -> None:
     adapter: Adapter = load_adapter(backend)
-    assert adapter.identity.name == "broken:zero-flag-ignored"
+    assert adapter.identity.name == "planted:zero-flag-ignored"
 
 
 def test_a_planted_backend_misspelt_is_answered_with_the_nearest() -> None:
     with pytest.raises(CannotStart, match="did you mean 'zero-flag-ignored'"):
-        load_adapter("broken:zero-flag-ignore")
+        load_adapter("planted:zero-flag-ignore")
 
 
 def result_of(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, int], classes: str = "A") -> PlantedResult:

@@ -7,7 +7,7 @@ To add one, write it in the module of the thing that it gets wrong; its docstrin
         \"""Reads a 0 as 1 when special_zero is false.\"""
         return call.resolve() if call.zero else call.resolve(shape=tuple(d or 1 for d in call.shape))
 
-`conformance run broken:zero-is-one` runs it, and its class is `conformance.adapters.broken:ZeroIsOne`.
+`conformance run planted:zero-is-one` runs it, and its class is `conformance.adapters.planted:ZeroIsOne`.
 """
 
 # ruff: noqa: F401, I001

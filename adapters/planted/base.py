@@ -237,7 +237,7 @@ def get_flag(node: Node) -> bool:
 def plant(name: str, breaks: str, classes: str, fault: str | None, **overrides: Any) -> None:
     """Register a backend that overrides some seams or settings of Broken. Its class is `name` in CamelCase."""
     parts = {key: staticmethod(value) if callable(value) else value for key, value in overrides.items()}
-    about = {"name": name, "breaks": breaks, "classes": classes, "identity": Identity(f"broken:{name}", "1")}
+    about = {"name": name, "breaks": breaks, "classes": classes, "identity": Identity(f"planted:{name}", "1")}
     camel = "".join(word.capitalize() for word in name.split("-"))
     BROKEN[name] = type(camel, (Broken,), {"__doc__": fault, "__module__": __package__, **about, **parts})
 
