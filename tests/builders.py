@@ -338,7 +338,7 @@ class Command(Cli):
         """`conformance run`, in this process, on the few cases; without drawn rows, unless it asks for them."""
         if "--drawn-rows" not in words:
             words = ("--drawn-rows", "0", *words)
-        if not {"--isolation", "reference"} & {backend, *map(str, words)} and not backend.startswith("broken:"):
+        if not {"--isolation", "reference"} & {backend, *map(str, words)} and not backend.startswith("planted:"):
             words = ("--isolation", "none", *words)
         if "--resume" not in words:
             words = ("--out", out or self.out, *words)

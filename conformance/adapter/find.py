@@ -162,7 +162,7 @@ def is_reference(backend: str) -> bool:
 
 def is_own(backend: str) -> bool:
     """Ask if a name is short for the reference or a planted backend: plain Python, safe in the process of a run."""
-    return backend == REFERENCE or backend.startswith("broken:")
+    return backend == REFERENCE or backend.startswith("planted:")
 
 
 def _beside(module: str) -> str:
