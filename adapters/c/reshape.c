@@ -340,31 +340,31 @@ static const char *call(const char *graph, const Tensor *tensors, size_t count, 
 
 static size_t wrote(const Tensor *in) { return memcmp(in->before, in->memory, in->size) ? in->size : 0; }
 
-/* Reply with dst, and with the memory of each input that the library wrote into. */
-static void answer(const Tensor *dst, const Tensor *inputs, size_t count) {
+/* Reply with dst, or with the message of a rejection; and with the memory of each input that the library wrote into. */
+static void answer(const char *why, const Tensor *dst, const Tensor *inputs, size_t count) {
     int any = 0;
-    fprintf(out, "{\"id\":%" PRId64 ",\"result\":{\"type\":\"%s\",\"bytes\":%zu,\"dims\":[", id, dst->type, dst->size);
-    for (size_t i = 0; i < dst->rank; i++) fprintf(out, "%s\"%" PRId64 "\"", i ? "," : "", dst->dims[i]);
-    fputs("]},\"wrote\":[", out);
+    fprintf(out, "{\"id\":%" PRId64 ",", id);
+    if (why) fprintf(out, "\"rejected\":{\"stage\":\"run\",\"message\":\"%s\"}", quoted(why));
+    else fprintf(out, "\"result\":{\"type\":\"%s\",\"bytes\":%zu,\"dims\":[", dst->type, dst->size);
+    for (size_t i = 0; !why && i < dst->rank; i++) fprintf(out, "%s\"%" PRId64 "\"", i ? "," : "", dst->dims[i]);
+    fputs(why ? ",\"wrote\":[" : "]},\"wrote\":[", out);
     for (size_t i = 0; i < count; i++)
         if (wrote(&inputs[i]))
             fprintf(out, "%s{\"tensor\":%zu,\"bytes\":%zu}", any++ ? "," : "", i, inputs[i].size);
     fputs("]}\n", out);
-    fwrite(dst->data, 1, dst->size, out);
+    if (!why) fwrite(dst->data, 1, dst->size, out);
     for (size_t i = 0; i < count; i++) fwrite(inputs[i].memory, 1, wrote(&inputs[i]), out);
 }
 
 static void run(const char *request) {
-    const char *list = need(request, "tensors", '['), *item = first(list), *why;
+    const char *list = need(request, "tensors", '['), *item = first(list);
     const Program *program = *find(whole(get(request, "program")));
     size_t count = length_of(list);
     Tensor *inputs = room(count * sizeof *inputs), dst;
     if (!count) die("a run lacks src");
     for (size_t i = 0; i < count; i++, item = next(item)) inputs[i] = read_tensor(item);
     if (!program) REPLY("\"error\":{\"message\":\"there is no such program\"}");
-    else if ((why = call(program->graph, inputs, count, &dst)))
-        REPLY("\"rejected\":{\"stage\":\"run\",\"message\":\"%s\"}", quoted(why));
-    else answer(&dst, inputs, count);
+    else answer(call(program->graph, inputs, count, &dst), &dst, inputs, count);
 }
 
 /* Answer a request; return 0 if it is the last. */

@@ -251,6 +251,10 @@ struct Reply {
     std::vector<std::vector<unsigned char>> payload = {};  // the bytes that follow
 };
 
+Reply rejection(const Rejected &why) {
+    return {"\"rejected\":{\"stage\":\"run\",\"message\":" + quoted(why.what()) + "}"};
+}
+
 Reply error(const std::string &why) { return {"\"error\":{\"message\":" + quoted(why) + "}"}; }
 
 // Return a facet that the node needs and a call of `reshape` cannot express, or nothing.
@@ -328,24 +332,34 @@ Tensor call(const Json &graph, const std::vector<Tensor> &inputs) {
     return dst;
 }
 
+Reply answer(const Tensor &dst) {
+    std::string dims;
+    for (const auto length : dst.dims) dims += (dims.empty() ? "\"" : ",\"") + std::to_string(length) + "\"";
+    const auto bytes = std::to_string(dst.memory.size());
+    return {"\"result\":{\"type\":" + quoted(dst.type) + ",\"bytes\":" + bytes + ",\"dims\":[" + dims + "]}",
+            {dst.memory}};
+}
+
 Reply run(const Json &request) {
     std::vector<Tensor> inputs;
     for (const auto &header : request["tensors"].as_list()) inputs.push_back(read_tensor(header));
     const auto before = inputs;
     const auto program = programs.find(request["program"].as_number());
     if (program == programs.end()) return error("there is no such program");
-    const Tensor dst = call(program->second, inputs);
-    std::string dims, wrote;
-    Reply reply{"", {dst.memory}};
-    for (const auto length : dst.dims) dims += (dims.empty() ? "\"" : ",\"") + std::to_string(length) + "\"";
+    Reply reply;
+    try {
+        reply = answer(call(program->second, inputs));
+    } catch (const Rejected &why) {
+        reply = rejection(why);
+    }
+    std::string wrote;
     for (std::size_t i = 0; i < inputs.size(); i++) {
         if (inputs[i].memory == before[i].memory) continue;  // the library wrote nothing into it
         wrote += (wrote.empty() ? "" : ",") + ("{\"tensor\":" + std::to_string(i)) +
                  ",\"bytes\":" + std::to_string(inputs[i].memory.size()) + "}";
         reply.payload.push_back(inputs[i].memory);
     }
-    reply.json = "\"result\":{\"type\":" + quoted(dst.type) + ",\"bytes\":" + std::to_string(dst.memory.size()) +
-                 ",\"dims\":[" + dims + "]},\"wrote\":[" + wrote + "]";
+    reply.json += ",\"wrote\":[" + wrote + "]";
     return reply;
 }
 
@@ -364,7 +378,7 @@ Reply perform(const Json &request) try {
     if (act == "close" || act == "stop") return {"\"result\":{}"};
     return error("unknown request " + act);
 } catch (const Rejected &why) {
-    return {"\"rejected\":{\"stage\":\"run\",\"message\":" + quoted(why.what()) + "}"};
+    return rejection(why);
 }
 
 int main() try {

@@ -125,17 +125,32 @@ function dense(type, dims, memory) {
   return { type, dims, strides, offset: 0, memory };
 }
 
+async function answer(program, src, shapes) {
+  try {
+    const dst = await program.run(src, shapes);
+    return { result: { type: dst.type, dims: dst.dims.map(String), bytes: dst.memory.length }, payload: [dst.memory] };
+  } catch (error) {
+    return refusal(error, "run");
+  }
+}
+
+function refusal(error, stage) {
+  if (error instanceof Unsupported) return { unsupported: { feature: error.message } };
+  if (REJECTIONS.some((kind) => error instanceof kind)) return { rejected: { stage, message: error.message } };
+  return { error: { message: String(error) } };
+}
+
 async function run({ program, tensors }) {
   const inputs = tensors.map(readTensor), [src, ...shapes] = inputs; // they are read whatever follows
   const before = inputs.map(({ memory }) => Buffer.from(memory));
   if (!programs.has(program)) return { error: { message: "there is no such program" } };
-  const dst = await programs.get(program).run(src, shapes);
+  const reply = await answer(programs.get(program), src, shapes);
   const changed = inputs.map(({ memory }, tensor) => ({ tensor, bytes: memory.length, memory }))
     .filter(({ tensor, memory }) => !memory.equals(before[tensor]));
   return {
-    result: { type: dst.type, dims: dst.dims.map(String), bytes: dst.memory.length },
+    ...reply,
     wrote: changed.map(({ tensor, bytes }) => ({ tensor, bytes })),
-    payload: [dst.memory, ...changed.map(({ memory }) => memory)],
+    payload: [...(reply.payload ?? []), ...changed.map(({ memory }) => memory)],
   };
 }
 
@@ -162,10 +177,7 @@ async function perform(request, served) {
     if (!Object.hasOwn(acts, request.do)) return { error: { message: `unknown request ${request.do}` } };
     return await acts[request.do](request, served);
   } catch (error) {
-    if (error instanceof Unsupported) return { unsupported: { feature: error.message } };
-    const stage = request.do === "compile" ? "compile" : "run";
-    if (REJECTIONS.some((kind) => error instanceof kind)) return { rejected: { stage, message: error.message } };
-    return { error: { message: String(error) } };
+    return refusal(error, request.do === "compile" ? "compile" : "run");
   }
 }
 

@@ -58,10 +58,31 @@ _CPP_COPY = "    copy_elements(src, dst.memory.data());\n"
 _CPP_WRITE = "    if (volume(src.dims)) *const_cast<unsigned char *>(src.data()) ^= 1;\n"
 JS_ANSWER = "  return { dims, elements"
 _JS_WRITE = "  if (src.memory.length) src.memory[src.offset] ^= 1;\n"
+_C_DIMS = "    const char *why = find_dims(operation, src, shape, entries, special_zero, dims);\n"
+_C_WRITE = "    if (why && volume(src->dims, src->rank)) *src->data ^= 1;\n"
+_CPP_DST = "    Tensor dst = new_tensor(src.type, find_dims("
+_CPP_REJECTS = f"""    try {{
+        find_dims(operation, src.dims, shape, special_zero);
+    }} catch (const Rejected &) {{
+    {_CPP_WRITE}        throw;
+    }}
+"""
+_JS_DIMS = "  const dims = findDims("
+_JS_REJECTS = f"""  try {{
+    findDims(operation, src.dims, shape, specialZero);
+  }} catch (error) {{
+  {_JS_WRITE}    throw error;
+  }}
+"""
+_RUST_DIMS = "    let dims = find_dims("
 _RUST_ANSWER = "    Ok((dims, copy"
 _RUST_WRITE = """    if volume(&src.dims) != 0 {
         unsafe { *(src.memory.as_ptr() as *mut u8).add(src.offset) ^= 1 };
     }
+"""
+
+_RUST_REJECTS = f"""    if find_dims(operation, &src.dims, shape, special_zero).is_err() {{
+    {_RUST_WRITE}    }}
 """
 
 PLANTED = (
@@ -112,6 +133,10 @@ PLANTED = (
     PlantedFault("cpp", "writes into src", "each-call-alone", ((_CPP_COPY, _CPP_COPY + _CPP_WRITE),)),
     PlantedFault("javascript", "writes into src", "each-call-alone", ((JS_ANSWER, _JS_WRITE + JS_ANSWER),)),
     PlantedFault("rust", "writes into src", "each-call-alone", ((_RUST_ANSWER, _RUST_WRITE + _RUST_ANSWER),)),
+    _c("writes into src and rejects", "same-volume", (_C_DIMS, _C_DIMS + _C_WRITE)),
+    PlantedFault("cpp", "writes into src and rejects", "same-volume", ((_CPP_DST, _CPP_REJECTS + _CPP_DST),)),
+    PlantedFault("javascript", "writes into src and rejects", "same-volume", ((_JS_DIMS, _JS_REJECTS + _JS_DIMS),)),
+    PlantedFault("rust", "writes into src and rejects", "same-volume", ((_RUST_DIMS, _RUST_REJECTS + _RUST_DIMS),)),
     PlantedFault("rust", "answers other volumes", "same-volume", (("if count == known =>", "if count >= known =>"),)),
     PlantedFault(
         "rust", "reads the next element", "same-content", (("src.offset as i64);", "src.offset as i64 + 1);"),)

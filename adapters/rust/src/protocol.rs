@@ -135,19 +135,24 @@ fn entries_of(shape: &Tensor) -> Vec<i64> {
     (0..shape.dims[0]).map(entry).collect()
 }
 
-/// Return what the library wrote into its inputs: a record of each in JSON, and their memory.
-fn written(inputs: &[Tensor], before: &[Vec<u8>]) -> (Vec<String>, Vec<u8>) {
-    let (mut wrote, mut changed) = (Vec::new(), Vec::new());
+/// Add to a reply what the library wrote into its inputs, also if it rejected the call.
+fn with_written(
+    reply: String,
+    mut payload: Vec<u8>,
+    inputs: &[Tensor],
+    before: &[Vec<u8>],
+) -> Reply {
+    let mut wrote = Vec::new();
     for (tensor, (input, before)) in inputs.iter().zip(before).enumerate() {
         if input.memory != *before {
             wrote.push(format!(
                 "{{\"tensor\":{tensor},\"bytes\":{}}}",
                 before.len()
             ));
-            changed.extend_from_slice(&input.memory);
+            payload.extend_from_slice(&input.memory);
         }
     }
-    (wrote, changed)
+    (format!("{reply},\"wrote\":[{}]", wrote.join(",")), payload)
 }
 
 /// Call the library for each node in turn.
@@ -169,13 +174,9 @@ fn run(backend: &Backend, graph: &Json, inputs: &[Tensor]) -> Result<Reply, Faul
         match (backend.reshape)(node.get("operation").text()?, from, &shape, special_zero) {
             Ok((dims, elements)) => dst = Some(dense(&src.kind, dims, elements)),
             Err(why) => {
-                return Ok((
-                    format!(
-                        "\"rejected\":{{\"stage\":\"run\",\"message\":{}}}",
-                        quoted(&why)
-                    ),
-                    vec![],
-                ))
+                let why = quoted(&why);
+                let rejected = format!("\"rejected\":{{\"stage\":\"run\",\"message\":{why}}}");
+                return Ok(with_written(rejected, vec![], inputs, &before));
             }
         }
     }
@@ -187,9 +188,8 @@ fn run(backend: &Backend, graph: &Json, inputs: &[Tensor]) -> Result<Reply, Faul
         .collect();
     let (kind, dims, bytes) = (quoted(&dst.kind), dims.join(","), dst.memory.len());
     let result = format!("\"type\":{kind},\"dims\":[{dims}],\"bytes\":{bytes}");
-    let (wrote, changed) = written(inputs, &before);
-    let reply = format!("\"result\":{{{result}}},\"wrote\":[{}]", wrote.join(","));
-    Ok((reply, [dst.memory, changed].concat()))
+    let result = format!("\"result\":{{{result}}}");
+    Ok(with_written(result, dst.memory, inputs, &before))
 }
 
 /// A tensor without gaps.
