@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from functools import partial
 from itertools import islice
@@ -14,7 +15,7 @@ from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.process.distribute import run_in_processes
 from ..meaning.domain import Domain
-from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Spec
+from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Claims, Spec
 from ..run.quiet_backend import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import Lost, close_backend, context_of
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--resume: {refused}") from None
     finally:
         close_backend()
-    code, why = _conclude(results)
+    code, why = _conclude(results, args.operation or (), args.type or ())
     if args.json:
         emit({**results.header, **results.footer, "exit_code": code, "why": why, "out": str(folder / FILE)})
     else:
@@ -139,7 +140,11 @@ def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
     )  # fmt: skip
 
 
-def _conclude(results: SweepResults) -> tuple[int, str]:
+def _conclude(results: SweepResults, operations: Iterable[str], types: Iterable[str]) -> tuple[int, str]:
+    """Return the exit code and the reason. The operations and types are those that somebody named."""
+    claims = Claims.from_json(results.header["claims"])
+    not_claimed = [each for each in operations if not claims.offers(each)]
+    not_claimed += [each for each in types if not claims.offers_type(each)]
     escaped = planted.find_uncaught(planted.SWEPT, results.footer["planted"])
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
@@ -149,6 +154,8 @@ def _conclude(results: SweepResults) -> tuple[int, str]:
         return FAILS, f"{count_noun(failed, 'call')} failed"
     if not verdicts & RIGHT:
         return INCOMPLETE, "the backend claims none of what was swept"
+    if not_claimed:
+        return INCOMPLETE, f"the backend does not claim {', '.join(not_claimed)}"
     return CONFORMS, "every call went as the documents say"
 
 

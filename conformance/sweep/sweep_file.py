@@ -7,10 +7,11 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..adapter.digest import digest_of_adapter
 from ..evidence import journal
-from ..evidence.journal import HEADER_FORM, Format, InvalidEvidence, Journal, make_header, new_of, part_of
+from ..evidence.journal import BACKEND_FORM, HEADER_FORM, Format, InvalidEvidence, Journal, make_header, new_of, part_of
 from ..model import LAYOUTS, Claims, Identity, Spec
-from ..system.json_forms import COUNT, SHA256, MapOf, Number
+from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull
 from ..system.text import quote_json
 from .blocks import SweepRequest
 from .tally import EMPTY, INTEGER, TALLY_FORM, Tally, add
@@ -25,11 +26,13 @@ class SweepResults(NamedTuple):
 
 
 def header_of(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims]) -> dict[str, Any]:
-    return make_header(
+    header = make_header(
         FORMAT, spec, spec.digest, *who, request.backend,
         domain={**request.domain._asdict(), "calls": request.domain.size}, ways=[way._asdict() for way in request.ways],
         calls=request.calls, isolation=request.isolation,
     )  # fmt: skip
+    header["backend"]["digest"] = digest_of_adapter(request.backend)
+    return header
 
 
 class SweepWriter(Journal):
@@ -88,6 +91,7 @@ _DOMAIN_FORM = {
 }  # fmt: skip
 _HEADER_FORM = {
     **HEADER_FORM,
+    "backend": {**BACKEND_FORM, "digest": OrNull(str)},
     "suite": {"version": str, "digest": SHA256, "documents": MapOf(SHA256)},
     "domain": _DOMAIN_FORM,
     "ways": [{"operation": str, "given": str, "shape_type": str, "type": str, "layout": frozenset(LAYOUTS)}],
@@ -99,6 +103,6 @@ _FOOTER_FORM = {
     "planted": MapOf(COUNT), "seconds": Number(0, 1e9), "footer": SHA256,
 }  # fmt: skip
 FORMAT = Format(
-    "reshape-conformance-sweep-5", "sweep", "result of a sweep", f"name a file {FILE}", "block",
+    "reshape-conformance-sweep-6", "sweep", "result of a sweep", f"name a file {FILE}", "block",
     {"header": _HEADER_FORM, "block": {"record": str, "resumed": bool, **TALLY_FORM}, "footer": _FOOTER_FORM}, "footer",
 )  # fmt: skip

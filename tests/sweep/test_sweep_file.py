@@ -16,6 +16,7 @@ from tests.processes import peak_memory
 from .sweeps import PART, STATIC, Sweep, read, write_meddling
 
 # ── the file ──────────────────────────────────────────────────────────────────────────────────────
+MINE = "from conformance.adapters.reference import Reference\nclass Mine(Reference):\n"
 CHANGES = ("started", "seconds", "header", "footer", "resumed", "digest")
 """What two runs of one sweep may differ in: times, what was resumed, and digests of lines that hold these."""
 
@@ -102,6 +103,24 @@ def test_another_sweep_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:
     assert read(tmp_path / "one" / FILE).total.failures
     sweep(tmp_path / "two", "--resume", backend="reference").expect(2, err="begin a new sweep")
     assert (tmp_path / "two" / PART).exists()
+
+
+def test_a_sweep_of_another_file_is_not_resumed(tmp_path: Path, cli: Cli) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(MINE + "    pass\n", encoding="utf-8")
+    words = ("sweep", f"{mine}:Mine", "--rank", 1, "--max-dim", 2, *STATIC, "--out", tmp_path / "out")
+    cli(*words).expect(0)
+    (tmp_path / "out" / FILE).rename(tmp_path / "out" / PART)
+    mine.write_text(mine.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    cli(*words, "--resume").expect(2, err="begin a new sweep")
+
+
+def test_a_type_that_was_asked_for_and_is_not_claimed(tmp_path: Path, cli: Cli) -> None:
+    text = f"{MINE}    claims = Reference.claims._replace(not_claimed=('type:f16',))\n"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    words = ("sweep", f"{tmp_path / 'mine.py'}:Mine", "--rank", 1, "--max-dim", 1, "--out", tmp_path / "out")
+    cli(*words, "--operation", "StaticReshape", "--type", "f16").expect(4)
+    cli(*words, "--operation", "StaticReshape", "--type", "f16", "--type", "f32").expect(4, out="does not claim f16")
 
 
 def test_a_block_without_the_calls_that_are_due_is_not_resumed(tmp_path: Path, sweep: Sweep) -> None:

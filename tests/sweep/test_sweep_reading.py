@@ -86,8 +86,8 @@ def test_what_nobody_could_read_is_refused_and_not_read(tmp_path: Path) -> None:
         (b"[" * 100_000 + b"\n", "1: is no result of a sweep"),
         (b'{"record":' * 100_000 + b"\n", "1: is no result of a sweep"),
         (b"\xff\n", "1: is not UTF-8"),
-        (b'{"record":"block"}\n', "1: is no header of reshape-conformance-sweep-5"),
-        (b'{"record":"header","format":"reshape-conformance-sweep-1"}\n', "reads reshape-conformance-sweep-5"),
+        (b'{"record":"block"}\n', "1: is no header of reshape-conformance-sweep-6"),
+        (b'{"record":"header","format":"reshape-conformance-sweep-1"}\n', "reads reshape-conformance-sweep-6"),
     ):  # fmt: skip
         path.write_bytes(text)
         with pytest.raises(InvalidEvidence, match=words):
