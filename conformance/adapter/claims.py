@@ -134,10 +134,10 @@ OLDER_WORDS = {"leaves_out": "not_claimed", "mapped": "answers_special_zero", "r
 """Words of adapters before the first release, which would be overlooked."""
 MAX_CASE_RANK = 65
 """The highest rank of a bundled case."""
-FAMILIES = (
+FAMILIES = tuple(dict.fromkeys((
     "type", "shape-type", "runtime-shape", "unknown-src", "chain", "declared", "form", "rank", "length",
     *(key.facet.partition(":")[0] for key in (*STEP_KEYS, *CASE_KEYS) if key.facet),
-)  # fmt: skip
+)))  # fmt: skip
 """The families of facets; `layout:reversed` is a member of one."""
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "type": tuple(WIDTH),

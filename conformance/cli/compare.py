@@ -9,6 +9,7 @@ from typing import Any
 
 from ..evidence.folder import results_path
 from ..model.verdicts import MARKS
+from ..plan.rows import drawn_number
 from ..report.finished_run import FinishedRun
 from ..site.compare_page import differs, name_runs, one_fails, render
 from ..system.terminal import count_noun, say, table
@@ -54,6 +55,9 @@ def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, Any]:
                 "name": name,
                 "exit_code": run.conclusion.exit_code,
                 "documents": {d: w for d, (w, _) in run.documents.items()},
+                "drawn_rows_that_fail": sum(
+                    result.is_failure and drawn_number(result.row) is not None for result in run.evidence.results
+                ),
             }
             for name, run in zip(name_runs(runs), runs, strict=True)
         ],
@@ -70,4 +74,7 @@ def _show(runs: Sequence[FinishedRun], data: dict[str, Any]) -> None:
     say()
     for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):
         say(f"{count_noun(len(data[key]), 'case')} of {data['cases']} {what}")
+    for backend in data["backends"]:
+        if drawn := backend["drawn_rows_that_fail"]:
+            say(f"{count_noun(drawn, 'drawn row')} of {backend['name']} failed, and is not compared")
     say(f"page: {data['out']}")

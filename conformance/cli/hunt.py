@@ -69,7 +69,7 @@ def _data(result: Any) -> dict[str, Any]:
         "case": failure.text,
         "steady": result.steady,
     }
-    return {"examples": result.examples, "found": record}
+    return {"examples": result.examples, "right": result.right, "found": record}
 
 
 def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> None:
@@ -93,4 +93,5 @@ def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> No
     if not result.steady:
         say(paint("yellow", "the very same call went well when it was made again: it depends on the calls before it"))
     say()
-    say("exit 1: a call failed; to keep it, add the case to a folder of your own cases, which `run --suite DIR` calls")
+    say("exit 1: a call failed")
+    say("to keep it, add it to DIR/cases/mine.yaml, below `about: …`, `extends: bundled` and `cases:`")

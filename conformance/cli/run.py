@@ -18,7 +18,7 @@ from ..isolate.process.own_command import Terminated
 from ..load.cases import load_suite
 from ..model import Suite
 from ..plan.quick import QUICK, quick_rows
-from ..plan.rows import Plan, Row, find_drawn, plan_of, plan_of_cases
+from ..plan.rows import Plan, Row, drawn_number, find_drawn, plan_of, plan_of_cases
 from ..plan.select import BadExpression, find_case, ids, select_rows
 from ..report.no_start import report_no_start
 from ..run.confirm import DEFAULT_HANGS, HangPolicy
@@ -29,6 +29,7 @@ from ..system.exit_codes import CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.late import describe_failure, go_on
 from ..system.progress import Progress
+from ..system.text import name_first
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, say_error
@@ -286,7 +287,9 @@ def _read_failed(last_failed: Path | None) -> Callable[[Row], bool]:
         results = read(results_path(last_failed)).results
     except InvalidEvidence as refused:
         raise Usage(f"--last-failed: {refused}") from None
-    failed = {result.row for result in results if result.is_failure}
+    failed = {result.row: None for result in results if result.is_failure}
     if not failed:
         raise Usage(f"--last-failed {last_failed}: no row failed in that run; run all rows", code=INCOMPLETE)
+    if drawn := [row.partition("[")[0] for row in failed if drawn_number(row) is not None]:
+        say_error(f"--last-failed calls no drawn rows: {name_first(drawn, 3)} failed, too; -k {drawn[0]} calls one")
     return lambda row: row.id in failed

@@ -14,7 +14,7 @@ from ..draw.calls import Draw
 from ..draw.cases import draw_case
 from ..draw.factors import Factors
 from ..meaning.contract import contracts
-from ..model import RIGHT, Adapter, Case, Result, Spec
+from ..model import RIGHT, Adapter, Case, Isolated, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import run
 from .shrink import shrink
@@ -31,6 +31,11 @@ class Counterexample(NamedTuple):
         return rule_against(self.row, self.result)
 
     @property
+    def kind(self) -> tuple[str, str]:
+        """What a smaller call must have in common: the rule, and how the call ended."""
+        return self.rule, self.result.outcome.kind
+
+    @property
     def text(self) -> str:
         return write_as_drawn(self.row, self.result)
 
@@ -40,7 +45,7 @@ class HuntResult(NamedTuple):
     """The number of examples tried."""
     counterexample: Counterexample | None
     steady: bool = True
-    """The same call failed again."""
+    """The same call failed again, in a process without earlier calls if there is another process."""
     right: int = 0
     """The number of rows in which the backend did what is expected; without any, nothing was shown."""
 
@@ -64,14 +69,17 @@ def hunt(
                 right += not RIGHT.isdisjoint(result.verdicts.values())
         return None
 
-    def find_same(rule: str, case: Case) -> Counterexample | None:
+    def find_same(like: Counterexample, case: Case) -> Counterexample | None:
         other = find(case)
-        return other if other and other.rule == rule else None
+        return other if other and other.kind == like.kind else None
 
     for example in range(examples):
         case = draw_case(Draw(f"hunt {seed} {example}"), of_types, factors)
         if found := find(case):
             if find(case) is None:
                 return HuntResult(example + 1, found, steady=False)
-            return HuntResult(example + 1, shrink(found.row.case, partial(find_same, found.rule), found))
+            smallest = shrink(found.row.case, partial(find_same, found), found)
+            if isinstance(adapter, Isolated):
+                adapter.renew()
+            return HuntResult(example + 1, smallest, steady=find_same(smallest, smallest.row.case) is not None)
     return HuntResult(examples, None, right=right)

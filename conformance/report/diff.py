@@ -30,7 +30,7 @@ DIRECTIONS: Mapping[Direction, str] = {
     "set aside": "a failure that no longer counts: waived, not claimed or not run; it is not mended",
     "other": "another or a first answer to an unspecified call, a failure that is no worse, or tests of only one run",
 }
-Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "flaky"]
+Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "stopped", "flaky"]
 CAUSES: Mapping[Cause, str] = {
     "backend": "the backend is another, or another version",
     "claims": "the backend claims more or less",
@@ -39,6 +39,7 @@ CAUSES: Mapping[Cause, str] = {
     "waiver": "a waiver came, ended or was dropped",
     "environment": "the machine, the interpreter or a library changed",
     "target": "the run was asked for something else",
+    "stopped": "a run did not call it, as after --maxfail or many hangs",
     "flaky": "nothing that the headers pin differs: run the row again, several times",
 }
 _NOT_FAILED = "did not fail"
@@ -213,10 +214,10 @@ def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int
     called = {result.row for result in evidence.results if {*result.verdicts.values()} != {NOT_RUN} or result.detail}
     return {
         row.id: len(row.documents)
-        for row in challenge(plan, evidence.header.get("nonce")).rows
+        for number, row in enumerate(challenge(plan, evidence.header.get("nonce")).rows)
         if row.id not in called
         and (
-            target.shard
+            not target.has_in_shard(number)
             or target.lf
             or row.id not in chosen
             or not any(in_target(row, document, target, every) for document in row.documents)
@@ -380,6 +381,8 @@ def _causes(
         return ("waiver",) if same else ("waiver", *_others(differs))
     if NOT_CLAIMED in (before, after) and "claims" in differs:
         return ("claims",)
+    if NOT_RUN in (before, after):
+        return ("stopped",)
     if same and before != after:
         return ("ruling",) if ruled and "suite" in differs else ("suite",) if "suite" in differs else ("flaky",)
     return _others(differs) or ("flaky",)

@@ -49,7 +49,8 @@ class Kind(NamedTuple):
     @property
     def heading(self) -> str:
         """The severity, then the cause, or what went wrong if that says more."""
-        return ": ".join(filter(None, (self.severity, "" if self.title in _SAYS_NO_MORE else self.title)))
+        says_more = self.severity is None or self.title not in _SAYS_NO_MORE
+        return ": ".join(filter(None, (self.severity, self.title if says_more else "")))
 
 
 @dataclass(frozen=True)

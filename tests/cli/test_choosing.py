@@ -52,6 +52,14 @@ def test_lf_on_a_right_backend_shows_nothing_whole(command: Command, backend: st
     assert (command.out / "results.jsonl").read_bytes() == before
 
 
+def test_lf_names_the_drawn_rows_that_it_does_not_call(command: Command) -> None:
+    command.run("planted:eight-buffers-in-turn", "--drawn-rows", "60").expect(1)
+    drawn = [row.partition("[")[0] for row in failed_rows(command.out) if row.startswith("drawn-")]
+    said = command("run", "reference", "--suite", command.folder, "--lf", command.out).expect(4)
+    assert f"calls no drawn rows: {drawn[0]}" in said.err
+    assert f"-k {drawn[0]} calls one" in said.err
+
+
 def test_lf_and_k_run_what_both_choose(command: Command) -> None:
     command.run(FLUSHES)
     first, *others = failed_rows(command.out)

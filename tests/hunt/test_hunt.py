@@ -17,6 +17,7 @@ from adapters.reference import Reference
 from conformance.adapter import load_adapter
 from conformance.hunt.hunt import Counterexample, HuntResult, hunt
 from conformance.hunt.shrink import shrink, smaller_cases
+from conformance.isolate.backend import use_backend
 from conformance.isolate.process.orphans import find_marked_pids
 from conformance.load.cases import with_cases
 from conformance.meaning.contract import contracts
@@ -213,6 +214,27 @@ class Moody(Reference):
 
 def test_a_failure_that_does_not_occur_again() -> None:
     hunted = hunt(Moody(), spec(), 400)
+    assert found_by(hunted)
+    assert not hunted.steady
+
+
+KEEPS = """
+import numpy as np
+from conformance.adapters.reference import Reference
+
+class Keeps(Reference):
+    calls = 0
+    def copy_elements(self, src, dst, may_overwrite):
+        self.calls += 1
+        answer = super().copy_elements(src, dst, may_overwrite)
+        return np.zeros_like(answer) if self.calls > 60 and isinstance(answer, np.ndarray) else answer
+"""
+
+
+def test_a_failure_of_earlier_calls_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "keeps.py").write_text(KEEPS, encoding="utf-8")
+    with use_backend(f"{tmp_path / 'keeps.py'}:Keeps", "worker") as adapter:
+        hunted = hunt(adapter, spec(), 400)
     assert found_by(hunted)
     assert not hunted.steady
 

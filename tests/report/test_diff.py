@@ -312,6 +312,16 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
     command("diff", right, command.folder, *few).expect(2)
 
 
+@pytest.mark.slow
+def test_rows_after_maxfail_are_compared_in_a_shard(command: Command) -> None:
+    whole, cut = command.folder / "whole", command.folder / "cut"
+    for folder, more in ((whole, ()), (cut, ("--maxfail", "1"))):
+        command.run("planted:rejects-everything", "--shard", "1/2", *more, out=folder)
+    said = command("diff", whole, cut, "--suite", command.folder).expect(1, out="✗ worse")
+    assert "why: stopped" in said.out
+    assert "flaky" not in said.out
+
+
 DRAWN = Drawn(0, 60)
 
 

@@ -121,6 +121,11 @@ def test_a_waiver_for_a_row_takes_its_printed_id(command: Command, tmp_path: Pat
     command.run(FLUSHES, "--waivers", path).expect(0, out="\nfailures, all waived\n")
 
 
+def test_waived_failures_have_a_heading(command: Command, tmp_path: Path) -> None:
+    path = waivers(tmp_path, {"case": "*"})
+    command.run("planted:accepts-everything", "--waivers", path).expect(0, out="\n  answered an illegal call · ")
+
+
 WAIVED: tuple[dict[str, str | None], ...] = (
     {"case": "pat*"}, {"case": None, "rule": "same-content"}, {"case": None, "rule": "same-*"},
     {"case": None, "row": "patterns[[]*"}, {"case": "patterns", "rule": "same-content"}, {"backend": "flush*"},
