@@ -230,8 +230,9 @@ class Blamer:
         return [need for need in needs if need.rule != ALONE] or needs
 
     def _fails_alone(self, failing: _Failing) -> bool:
-        """Ask whether a single call of the run fails in the same way."""
-        return _way_of_failing(failing.row, failing.result) in self._failing_alone
+        """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""
+        alone = self._failing_alone if "chain" in failing.conditions else self._failing_in_one_node
+        return _way_of_failing(failing.row, failing.result) in alone
 
     def _fails_plainly(self, failing: _Failing) -> bool:
         """Ask whether a single dense call fails so, so that nothing around the call is needed."""
