@@ -32,7 +32,7 @@ class Counterexample(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, str]:
-        """What a smaller call must have in common: the rule, and how the call ended."""
+        """The rule and how the call ended: a smaller call must have the same."""
         return self.rule, self.result.outcome.kind
 
     @property
