@@ -29,7 +29,7 @@ from .model import BAD, Call, Malformed, Outcome, Rejected, Spec
 from .model.types import WIDTH, name_of
 from .plan.memory import TensorSpec
 from .run.call import ARRAYS, error_outcome, message_text
-from .run.diagnose import Expected
+from .run.diagnose import ExpectedAnswer
 from .run.judge import judge
 from .runner.run_suite import run_suite
 from .system.text import format_call
@@ -139,7 +139,7 @@ def check(
     else:
         array = _array(answer)
         outcome = Outcome("tensor", name_of(array.dtype), array.shape, array.tobytes())
-    expected = Expected(TensorSpec(type_, given.shape), given.tobytes())
+    expected = ExpectedAnswer(TensorSpec(type_, given.shape), given.tobytes())
     judged = {name: judge(outcome, compiled[name].meaning(*call), expected, ()) for name in documents}
     wrong = {name: each.diagnosis.text for name, each in judged.items() if each.verdict in BAD and each.diagnosis}
     if wrong:

@@ -15,6 +15,6 @@ from . import (
     chains, content, declared, empty, everything, in_place, inference, layout, negatives, nodes, numbers, ranges, rank,
     shared, state, unsupported, volume, zeros,
 )  # fmt: skip
-from .base import BROKEN, CLASSES
+from .base import PLANTED, CLASSES
 
-globals().update({backend.__name__: backend for backend in BROKEN.values()})
+globals().update({backend.__name__: backend for backend in PLANTED.values()})

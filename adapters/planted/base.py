@@ -1,6 +1,6 @@
 """The base of all planted backends: the reference with seams, the decorators that override one, and the register.
 
-A run goes through the seams in this order, each a method of `Broken` with a decorator:
+A run goes through the seams in this order, each a method of `Planted` with a decorator:
 
     read_graph → read_node → check → resolve and change (with agrees, for each node) → execute → move
 """
@@ -25,7 +25,7 @@ Dims = tuple[int, ...]
 F = TypeVar("F", bound=Callable[..., Any])
 FALSE, TRUE = Operand("bool", (), (False,)), Operand("bool", (), (True,))
 
-BROKEN: dict[str, type[Broken]] = {}
+PLANTED: dict[str, type[Planted]] = {}
 """Every planted backend, by name."""
 
 CLASSES: Mapping[str, str] = {
@@ -81,7 +81,7 @@ class PlantedCall(NamedTuple):
     node: Node
     position: int
     """The index of the node in its graph."""
-    program: Broken
+    program: Planted
 
     def resolve(self, **changes: Any) -> Dims:
         """The right dims of dst, after some fields of the call are changed; raises Illegal where there are none."""
@@ -111,7 +111,7 @@ class PlantedCall(NamedTuple):
 
 
 class ProgramRun(NamedTuple):
-    program: Broken
+    program: Planted
     src: Tensor
     shapes: tuple[Tensor, ...]
     in_place: bool
@@ -136,7 +136,7 @@ class ProgramRun(NamedTuple):
         return dense(src.type, dst, bytearray(np.resize(row, volume).tobytes()))
 
 
-class Broken(Reference):
+class Planted(Reference):
     """The reference with seams. `compile` returns another instance, which holds the graph and is the program."""
 
     name: ClassVar[str]
@@ -160,7 +160,7 @@ class Broken(Reference):
     """What a program remembers from its earlier runs, and the backend from all its programs."""
     waits = False
     """Whether a thread waits for another to write to `memory`."""
-    maker: Broken
+    maker: Planted
     """The backend that compiled the program."""
 
     @property
@@ -179,7 +179,7 @@ class Broken(Reference):
         program.given, (src, nodes) = graph, self.read_graph(graph)
         src = src._replace(dims=None) if self.settles_late else src
         program.graph = Graph(src, tuple([self.read_node(node, src.type) for node in nodes]))
-        compiled = super(Broken, program).compile(program.graph)
+        compiled = super(Planted, program).compile(program.graph)
         assert isinstance(compiled, ReferenceProgram)
         program.dst = compiled.dst
         return program
@@ -235,16 +235,16 @@ def get_flag(node: Node) -> bool:
 
 
 def plant(name: str, breaks: str, classes: str, fault: str | None, **overrides: Any) -> None:
-    """Register a backend that overrides some seams or settings of Broken. Its class is `name` in CamelCase."""
+    """Register a backend that overrides some seams or settings of Planted. Its class is `name` in CamelCase."""
     parts = {key: staticmethod(value) if callable(value) else value for key, value in overrides.items()}
     about = {"name": name, "breaks": breaks, "classes": classes, "identity": Identity(f"planted:{name}", "1")}
     camel = "".join(word.capitalize() for word in name.split("-"))
-    BROKEN[name] = type(camel, (Broken,), {"__doc__": fault, "__module__": __package__, **about, **parts})
+    PLANTED[name] = type(camel, (Planted,), {"__doc__": fault, "__module__": __package__, **about, **parts})
 
 
 @dataclass(frozen=True)
 class Seam(Generic[F]):
-    """A decorator that plants a backend: the function overrides a method of Broken, and its docstring says the fault.
+    """A decorator that plants a backend: the function overrides a method of Planted, and its docstring says the fault.
 
     `plant` does the same with a function that is only an expression. Keywords override further seams and settings.
     """

@@ -1,4 +1,4 @@
-"""Backends that end their process: never run them in yours. They are not in BROKEN."""
+"""Backends that end their process: never run them in yours. They are not in PLANTED."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from conformance.model.types import WIDTH
 from conformance.plan.memory import has_no_memory, reach_of
 
 from ..reference import lay_out
-from .base import Answer, Broken
+from .base import Answer, Planted
 
 
-class DiesRatherThanReject(Broken):
+class DiesRatherThanReject(Planted):
     """Aborts its process for every call that it should reject."""
 
     breaks, classes = "reject-illegal-calls", "C"
@@ -31,7 +31,7 @@ class DiesRatherThanReject(Broken):
             os.abort()
 
 
-class ReadsPastSrc(Broken):
+class ReadsPastSrc(Planted):
     """Reads the element behind the last one of src, and uses it for nothing."""
 
     breaks, classes, past = "same-content", "H", True

@@ -174,7 +174,7 @@ def _beside(module: str) -> str:
 
 def _planted_class(name: str) -> Any:
     """Return the class of a planted backend by name: `zero-flag-ignored` of `planted:zero-flag-ignored`."""
-    planted = importlib.import_module("conformance.adapters.planted").BROKEN
+    planted = importlib.import_module("conformance.adapters.planted").PLANTED
     if name not in planted:
         raise CannotStart(describe_unknown("planted backend", name, planted, "conformance check --mutants"))
     return planted[name]

@@ -27,7 +27,7 @@ from ..plan.memory import TensorSpec, strides_of
 from ..plan.rows import Plan
 from ..plan.steps import RowStep
 from ..run.call import make_call
-from ..run.diagnose import Expected, diagnose_elements
+from ..run.diagnose import ExpectedAnswer, diagnose_elements
 from ..run.row import has_changed
 from .check_claims import Check, check_claims
 
@@ -225,7 +225,7 @@ def _problem(step: RowStep, outcome: Outcome, dims: tuple[int, ...]) -> str | No
         return f"{', '.join(outcome.faults)}: hand the library a copy, or memory that it cannot write into"
     if outcome.data != step.src.elements:
         assert outcome.data is not None
-        diagnosis = diagnose_elements(Expected(step.source, step.src.elements), dims, outcome.data)
+        diagnosis = diagnose_elements(ExpectedAnswer(step.source, step.src.elements), dims, outcome.data)
         width, whole = WIDTH[step.source.type], bytes(step.src.elements[:])
         swapped = b"".join(whole[at : at + width][::-1] for at in range(0, len(whole), width))
         how = "the bytes of every element are in the wrong order" if outcome.data[:] == swapped else diagnosis.text

@@ -34,7 +34,7 @@ _MANY_VALUES = 9
 """Different values that no change of single elements makes one."""
 
 
-class Expected(NamedTuple):
+class ExpectedAnswer(NamedTuple):
     """The elements that are due, and by what a wrong answer shows how it came about."""
 
     source: TensorSpec
@@ -69,7 +69,7 @@ class _Float(NamedTuple):
 _FLOAT = {"f32": _Float(8, 23), "bf16": _Float(8, 7), "f16": _Float(5, 10), "f64": _Float(11, 52)}
 
 
-def diagnose(outcome: Outcome, meaning: Meaning, expected: Expected) -> Diagnosis | None:
+def diagnose(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer) -> Diagnosis | None:
     """Return what is wrong with a tensor; None if it is right, or if it agrees with all that is specified.
 
     Without data, as evidence holds it, its elements are wrong.
@@ -108,7 +108,7 @@ def wrong_dims(got: tuple[int, ...], meaning: Meaning, src: tuple[int, ...]) -> 
     return None
 
 
-def diagnose_elements(expected: Expected, dims: tuple[int, ...], got: Elements) -> Diagnosis:
+def diagnose_elements(expected: ExpectedAnswer, dims: tuple[int, ...], got: Elements) -> Diagnosis:
     """Name the way in which the elements differ."""
     source, want = expected.source, expected.elements
     if len(got) < len(want):
@@ -169,7 +169,7 @@ def _are_flushed(type_: str, want: Bits, got: Bits) -> bool:
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
 
 
-def _find_move(expected: Expected, dims: tuple[int, ...], want: Bits, got: Bits) -> str | None:
+def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Bits, got: Bits) -> str | None:
     source = expected.source
     if _are_equal_values(source.type, want, got) or _are_flushed(source.type, want, got):
         return None

@@ -23,7 +23,7 @@ from ..model import (
 )
 from ..plan.memory import TensorSpec
 from ..plan.steps import RowStep
-from .diagnose import Diagnosis, Expected, diagnose
+from .diagnose import Diagnosis, ExpectedAnswer, diagnose
 
 Column = Kind | Literal["capacity", "no room"]
 """A kind of meaning. `capacity`: a legal call that a backend may reject for want of capacity. `no room`: an unspecified
@@ -70,7 +70,7 @@ def judge_step(
     step: RowStep, outcome: Outcome, unclaimed: Collection[str], earlier: Sequence[Elements] = ()
 ) -> dict[str, Judgement]:
     """Return the judgement on a step in each document; `earlier` are the answers to steps before it."""
-    expected = Expected(step.source, step.src.elements, earlier, step.strided_dst)
+    expected = ExpectedAnswer(step.source, step.src.elements, earlier, step.strided_dst)
     judgements: dict[str, Judgement] = {}
     for meaning, documents in step.meanings:
         judgement = judge(outcome, meaning, expected, unclaimed)
@@ -79,7 +79,7 @@ def judge_step(
     return judgements
 
 
-def judge(outcome: Outcome, meaning: Meaning, expected: Expected, unclaimed: Collection[str]) -> Judgement:
+def judge(outcome: Outcome, meaning: Meaning, expected: ExpectedAnswer, unclaimed: Collection[str]) -> Judgement:
     """Return the verdict on one outcome. `unclaimed`: the facets of the call that the backend does not claim."""
     if outcome.faults:
         return Judgement(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.adapter import CannotStart, load_adapter
-from conformance.adapters.planted.base import Broken
+from conformance.adapters.planted.base import Planted
 from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.memory import volume_of
@@ -169,7 +169,7 @@ def test_a_planted_backend_must_fail_its_rule_and_little_else(found: PlantedResu
     assert (found.wrong is None) if words is None else words in (found.wrong or "")
 
 
-class OfSixNodes(Broken):  # type: ignore[misc]  # the module is found at run time
+class OfSixNodes(Planted):  # type: ignore[misc]  # the module is found at run time
     """Skips every node after the sixth."""
 
     resolve = staticmethod(lambda call: call.resolve() if call.position < 6 else call.src)

@@ -7,7 +7,7 @@ from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import contracts
 from conformance.model import FAIL, OBSERVED, PASS, Form, Meaning, Outcome, Verdict
 from conformance.plan.memory import TensorSpec, lay_out
-from conformance.run.diagnose import Expected
+from conformance.run.diagnose import ExpectedAnswer
 from conformance.run.judge import judge
 
 SPEC = load_spec()
@@ -53,7 +53,7 @@ def test_a_chain_keeps_the_capacity_of_each_node() -> None:
 def test_capacity_excuses_a_rejection_alone(outcome: Outcome, verdict: Verdict) -> None:
     source = TensorSpec("f32", (0, 2))
     meaning = STATIC.meaning((0, 2), (4294967296, 0), False)
-    assert judge(outcome, meaning, Expected(source, lay_out(source).elements), ()).verdict == verdict
+    assert judge(outcome, meaning, ExpectedAnswer(source, lay_out(source).elements), ()).verdict == verdict
 
 
 @pytest.mark.parametrize(

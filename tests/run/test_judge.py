@@ -12,7 +12,7 @@ from conformance.model.types import WIDTH, dtype_of
 from conformance.model.verdicts import WORST, worst
 from conformance.plan.memory import GUARD, TensorSpec, lay_out, patterns
 from conformance.run.call import named_type
-from conformance.run.diagnose import Diagnosis, Expected, diagnose
+from conformance.run.diagnose import Diagnosis, ExpectedAnswer, diagnose
 from conformance.run.judge import COLUMNS, TABLE, Column, Judgement, deciding_step, judge
 
 SOURCE = TensorSpec("f32", (2, 3))
@@ -48,7 +48,7 @@ CELLS = list(itertools.product(get_args(OutcomeKind), COLUMNS, (False, True)))
 
 
 def given(outcome: Outcome, meaning: Meaning, unclaimed: bool = False) -> Judgement:
-    return judge(outcome, meaning, Expected(SOURCE, SRC.elements), ("chain",) if unclaimed else ())
+    return judge(outcome, meaning, ExpectedAnswer(SOURCE, SRC.elements), ("chain",) if unclaimed else ())
 
 
 def told(diagnosis: Diagnosis | None) -> Diagnosis:
@@ -126,7 +126,8 @@ def diagnose_answer(
     strided: Declared | None = None,
 ) -> Diagnosis | None:
     """Say what is wrong with an answer where `dst` is due."""
-    return diagnose(outcome, Meaning("legal", dst, ()), Expected(source, lay_out(source).elements, earlier, strided))
+    expected = ExpectedAnswer(source, lay_out(source).elements, earlier, strided)
+    return diagnose(outcome, Meaning("legal", dst, ()), expected)
 
 
 def named(*call: Any) -> str | None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from adapters.planted.base import (
     Answer,
-    Broken,
     Dims,
     Illegal,
+    Planted,
     PlantedCall,
     ProgramRun,
     Unspecified,
@@ -22,7 +22,7 @@ from conformance.model import Claims, Crashed, Graph, Node, Operand, Rejected, T
 from conformance.model.types import WIDTH
 
 
-class OneFault(Broken):
+class OneFault(Planted):
     """The reference with one seam changed."""
 
     types: ClassVar[tuple[str, ...]] = ("f32",)
