@@ -154,12 +154,13 @@ def test_a_sweep_with_a_hanging_backend_ends_and_resumes(
     tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_block, "_MAX_LATE_IN_A_ROW", 2)
-    backend = write_meddling(tmp_path, tmp_path / "out" / PART, "time.sleep(60)")
+    (busy := tmp_path / "busy").touch()  # a mended backend would be another one, which is not resumed
+    backend = write_meddling(tmp_path, tmp_path / "out" / PART, f"time.sleep(60 * Path({str(busy)!r}).exists())")
     words = "no answer within 0.5 s to 2 calls in a row, the last of them StaticReshape f32 src [2], shape []"
     sweep(tmp_path / "out", "--timeout", "0.5", backend=backend).expect(3, lines=1, err=words)
     kept = (tmp_path / "out" / PART).read_text(encoding="utf-8").splitlines()
     assert len(kept) > 1
-    write_meddling(tmp_path, tmp_path / "out" / PART, "pass")
+    busy.unlink()
     sweep(tmp_path / "out", "--timeout", "0.5", "--resume", backend=backend).expect(0)
     assert read(tmp_path / "out" / FILE).footer["resumed"] == len(kept) - 1
 
