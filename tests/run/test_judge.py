@@ -274,6 +274,7 @@ def test_strides_of_dst_that_are_ignored() -> None:
         (gap, [*elements[:6], *elements[8:], 7, 7], "wrong elements"),
         (columns, elements[::-1], "same elements in another order"),
         (Declared("f32", (2, 6), (24, 4)), elements[::-1], "same elements in another order"),
+        (Declared("f32", (2, 5), (36, 4)), elements[::-1], "same elements in another order"),
     ):
         answer = Outcome("tensor", "f32", (12,), np.asarray(got, "<u4").tobytes())
         assert named(answer, (12,), wide, (), dst) == name
