@@ -55,23 +55,23 @@ def test_a_row_is_a_model_of_one_reshape_with_declared_dims(cli: Cli, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("rule", "dst", "more", "name"),
+    ("rule", "dst", "more", "name", "values"),
     [
-        ("one-infer", "f32[2, 2]", "", "shape"),
+        ("one-infer", "f32[2, 2]", "", "shape", [2, -1]),
         (  # an input has the number of its node; nodes with constant shapes have none
             "nodes-compose", "f32[1, 4]", ", chain: [{shape: [1, 4], special_zero: true}], constant_nodes: first",
-            "shape1",
+            "shape1", [1, 4],
         ),
     ],
 )  # fmt: skip
 def test_a_shape_that_arrives_with_run_is_an_input(
-    cli: Cli, tmp_path: Path, rule: str, dst: str, more: str, name: str
+    cli: Cli, tmp_path: Path, rule: str, dst: str, more: str, name: str, values: list[int]
 ) -> None:
     export(cli, tmp_path, one(rule, "f32[4]", "[2, -1]", dst, more=more))
     folder = tmp_path / "out/test_reshape_one_f32_input"
     assert [value.name for value in model(folder).graph.input] == ["src", name]
     shape = tensor(folder / "test_data_set_0/input_1.pb")
-    assert (shape.name, list(onnx.numpy_helper.to_array(shape))) == (name, [2, -1])
+    assert (shape.name, list(onnx.numpy_helper.to_array(shape))) == (name, values)
 
 
 @pytest.mark.parametrize(("zero", "allow"), [("true", []), ("false", [1])])
