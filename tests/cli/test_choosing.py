@@ -52,6 +52,7 @@ def test_lf_on_a_right_backend_shows_nothing_whole(command: Command, backend: st
     assert (command.out / "results.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_lf_names_the_drawn_rows_that_it_does_not_call(command: Command) -> None:
     command.run("planted:eight-buffers-in-turn", "--drawn-rows", "60").expect(1)
     drawn = [row.partition("[")[0] for row in failed_rows(command.out) if row.startswith("drawn-")]

@@ -65,6 +65,7 @@ def test_a_row_that_goes_right_alone_breaks_no_text(
     cli("verify", tmp_path / "out", "--suite", suite).expect(0)
 
 
+@pytest.mark.slow
 def test_after_many_calls_a_row_counts_as_those_like_it(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
