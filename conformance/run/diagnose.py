@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,6 +13,8 @@ from ..model.types import WIDTH, dtype_of
 from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, view_of, volume_of
 
 Bits = np.ndarray[Any, np.dtype[Any]]
+Conversion = Callable[[Bits], Bits]
+"""What patterns become on the way to another type and back."""
 
 
 class Diagnosis(NamedTuple):
@@ -29,6 +31,9 @@ _MAX_PLACES_NAMED = 16
 
 _ELEMENTS_AT_ONCE = 1 << 16
 """Elements that are compared at once where a comparison of all would need much memory."""
+
+_MANY_INFINITIES = 3
+"""Numbers that become infinite as in a conversion, and so show one."""
 
 _MANY_VALUES = 9
 """Different values that no change of single elements makes one."""
@@ -264,14 +269,20 @@ def name_changes(type_: str, want: Bits, got: Bits) -> str:
         return "wrong elements"
     different = _first_places(want, got, 4096)
     few = want[different], got[different]  # first, as conversions of millions of elements take long
-    for name, convert in _CONVERSIONS.items():
+    roundings: dict[str, Conversion] = {
+        f"rounded through {other}": partial(_round_through, other, type_)
+        for other in ("bf16", "f16", "f32") if other != type_
+    }  # fmt: skip
+    conversions = roundings | ({"cut to bf16": _cut_to_bf16} if type_ == "f32" else {})
+    for name, convert in conversions.items():
         if _are_converted(type_, *few, convert) and _are_converted(type_, want, got, convert):
             return name
-    others = [other for other in ("bf16", "f16", "f32") if other != type_]
-    through = next((o for o in others if _are_rounded(type_, *few, o) and _are_rounded(type_, want, got, o)), None)
-    rounded = _round_through(through, type_, want[different]) if through else want[different]
-    pairs = zip(want[different].tolist(), got[different].tolist(), rounded.tolist(), strict=True)
-    ways = {_way(type_, old, new, f"rounded through {through}" if new == back else None) for old, new, back in pairs}
+    rounds = (name for name, each in roundings.items()
+              if _are_rounded(type_, *few, each) and _are_rounded(type_, want, got, each))  # fmt: skip
+    through = next(rounds, None)
+    rounded = roundings[through](few[0]) if through else few[0]
+    pairs = zip(*(each.tolist() for each in (*few, rounded)), strict=True)
+    ways = {_way(type_, old, new, through if new == back else None) for old, new, back in pairs}
     for way in ("wrong elements", "elements lost"):  # then the others say nothing of how the backend treats them
         if way in ways:
             return way
@@ -291,21 +302,19 @@ def _is_block_lost(type_: str, want: Bits, got: Bits) -> bool:
     return not got[first:end].any() and bool(np.isin(lost[is_special], kept).any())
 
 
-def _are_converted(type_: str, want: Bits, got: Bits, convert: Callable[[str, Bits], Bits | None]) -> bool:
+def _are_converted(type_: str, want: Bits, got: Bits, convert: Conversion) -> bool:
     """Ask whether a conversion explains every element. It may give a NaN other bits.
 
     Elements that became 0 may be lost, and a few that became infinite, too.
     """
-    if (due := convert(type_, want)) is None:
-        return False
     size, infinity = _FLOAT[type_].size, _FLOAT[type_].infinity
     is_nan = (want & size) > infinity
     changed = got[(want != got) & ~is_nan] & size
     tells = np.any((changed != 0) & (changed != infinity)) or np.count_nonzero(changed) >= _MANY_INFINITIES
-    return bool(tells and np.all((due == got) | (is_nan & ((got & size) > infinity))))
+    return bool(tells and np.all((convert(want) == got) | (is_nan & ((got & size) > infinity))))
 
 
-def _are_rounded(type_: str, want: Bits, got: Bits, other: str) -> bool:
+def _are_rounded(type_: str, want: Bits, got: Bits, convert: Conversion) -> bool:
     """Ask whether a conversion to another type and back explains all numbers, or all that differ.
 
     A 0 or an infinity alone shows nothing: it may be an element that was lost.
@@ -313,7 +322,7 @@ def _are_rounded(type_: str, want: Bits, got: Bits, other: str) -> bool:
     size, infinity = _FLOAT[type_].size, _FLOAT[type_].infinity
     are_numbers = (want & size) <= infinity
     want, got = want[are_numbers], got[are_numbers]
-    fits, differs = _round_through(other, type_, want) == got, want != got
+    fits, differs = convert(want) == got, want != got
     telling = differs & ((got & size) != 0) & ((got & size) != infinity)
     return bool(np.any(differs) and (np.all(fits) or (np.all(fits[telling]) and np.any(telling))))
 
@@ -355,13 +364,10 @@ def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
     return "NaN payload lost"
 
 
-def _round_through_other(other: str, type_: str, bits: Bits) -> Bits | None:
-    return None if other == type_ else _round_through(other, type_, bits)
-
-
-def _cut_to_bf16(type_: str, bits: Bits) -> Bits | None:
+def _cut_to_bf16(bits: Bits) -> Bits:
     """Return patterns of f32 without the second half of each, as a library does that copies the first one."""
-    return bits & np.array(0xFFFF0000, bits.dtype) if type_ == "f32" else None
+    cut: Bits = bits & np.array(0xFFFF0000, bits.dtype)
+    return cut
 
 
 def _round_through(other: str, type_: str, bits: Bits) -> Bits:
@@ -369,11 +375,3 @@ def _round_through(other: str, type_: str, bits: Bits) -> Bits:
     with np.errstate(all="ignore"):
         back = bits.view(dtype_of(type_)).astype(np.float64).astype(dtype_of(other)).astype(dtype_of(type_))
     return back.view(bits.dtype)
-
-
-_MANY_INFINITIES = 3
-"""Numbers that become infinite as in a conversion, and so show one."""
-_CONVERSIONS: Mapping[str, Callable[[str, Bits], Bits | None]] = {
-    **{f"rounded through {other}": partial(_round_through_other, other) for other in ("bf16", "f16", "f32")},
-    "cut to bf16": _cut_to_bf16,
-}
