@@ -20,7 +20,7 @@ from ..model import Claims, Identity, Spec
 from ..model.backends import CLAIMS_FORM
 from ..system.exit_codes import UNTRUSTED, CommandError
 from ..system.files import create, open_regular
-from ..system.json_forms import Form, MapOf, decode, first_mismatch, is_time
+from ..system.json_forms import Form, MapOf, OrNull, decode, first_mismatch, is_time
 from ..system.text import quote_json
 from .machine import environment
 
@@ -72,8 +72,9 @@ class Format:
 
 
 def make_header(
-    format_: Format, spec: Spec, digest: str, identity: Identity, claims: Claims, backend: str, **facts: Any
-) -> dict[str, Any]:
+    format_: Format, spec: Spec, digest: str, identity: Identity, claims: Claims, backend: str,
+    digest_of_adapter: str | None, **facts: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Make a header, with `facts` that only this kind of work has. `digest` is that of the suite.
 
     No other record holds the time at which the work began.
@@ -84,6 +85,7 @@ def make_header(
         "suite": suite_record(spec, digest),
         "backend": {
             "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
+            "digest": digest_of_adapter,
         },
         "claims": claims.to_json(),
         **facts,
@@ -98,12 +100,11 @@ def suite_record(spec: Spec, digest: str) -> dict[str, Any]:
     return {"version": __version__, "digest": digest, "documents": documents}
 
 
-BACKEND_FORM = {"name": str, "version": str, "adapter": str, "detail": MapOf(str)}
 HEADER_FORM: Mapping[str, Form] = {
     "record": frozenset(("header",)),
     "format": str,
     "suite": {"version": str, "digest": str, "documents": MapOf(str)},
-    "backend": BACKEND_FORM,
+    "backend": {"name": str, "version": str, "adapter": str, "detail": MapOf(str), "digest": OrNull(str)},
     "claims": CLAIMS_FORM,
     "environment": MapOf(str),
     "started": is_time,

@@ -23,7 +23,6 @@ from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull, is_date, i
 from ..system.terminal import count_noun
 from . import journal
 from .journal import (
-    BACKEND_FORM,
     HEADER_FORM,
     Format,
     InvalidEvidence,
@@ -143,8 +142,10 @@ def header_of(
     suite: Suite, identity: Identity, claims: Claims, target: Target, backend: str, digest: bool = True
 ) -> dict[str, Any]:
     """Make the header of a run. `digest`: whether to compute the digest of the adapter, which takes a while."""
-    header = make_header(FORMAT, suite.spec, suite.digest, identity, claims, backend, target=target.to_json())
-    header["backend"]["digest"] = digest_of_adapter(backend) if digest else None
+    of_adapter = digest_of_adapter(backend) if digest else None
+    header = make_header(
+        FORMAT, suite.spec, suite.digest, identity, claims, backend, of_adapter, target=target.to_json()
+    )
     if suite.folder is not None:
         header["folders"] = {"suite": str(suite.folder)}
     return header
@@ -156,7 +157,6 @@ _WAIVER_FORM = {
 }  # fmt: skip
 _HEADER_FORM = {
     **HEADER_FORM,
-    "backend": {**BACKEND_FORM, "digest": OrNull(str)},
     "target": TARGET_FORM,
     "by?": str,
     "isolation?": frozenset(("worker", "row", "none")),

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from ..adapter.digest import digest_of_adapter
 from ..evidence import journal
-from ..evidence.journal import BACKEND_FORM, HEADER_FORM, Format, InvalidEvidence, Journal, make_header, new_of, part_of
+from ..evidence.journal import HEADER_FORM, Format, InvalidEvidence, Journal, make_header, new_of, part_of
 from ..model import LAYOUTS, Claims, Identity, Spec
-from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull
+from ..system.json_forms import COUNT, SHA256, MapOf, Number
 from ..system.text import quote_json
 from .blocks import SweepRequest
 from .tally import EMPTY, INTEGER, TALLY_FORM, Tally, add
@@ -26,13 +26,11 @@ class SweepResults(NamedTuple):
 
 
 def header_of(request: SweepRequest, spec: Spec, who: tuple[Identity, Claims]) -> dict[str, Any]:
-    header = make_header(
-        FORMAT, spec, spec.digest, *who, request.backend,
+    return make_header(
+        FORMAT, spec, spec.digest, *who, request.backend, digest_of_adapter(request.backend),
         domain={**request.domain._asdict(), "calls": request.domain.size}, ways=[way._asdict() for way in request.ways],
         calls=request.calls, isolation=request.isolation,
     )  # fmt: skip
-    header["backend"]["digest"] = digest_of_adapter(request.backend)
-    return header
 
 
 class SweepWriter(Journal):
@@ -91,7 +89,6 @@ _DOMAIN_FORM = {
 }  # fmt: skip
 _HEADER_FORM = {
     **HEADER_FORM,
-    "backend": {**BACKEND_FORM, "digest": OrNull(str)},
     "suite": {"version": str, "digest": SHA256, "documents": MapOf(SHA256)},
     "domain": _DOMAIN_FORM,
     "ways": [{"operation": str, "given": str, "shape_type": str, "type": str, "layout": frozenset(LAYOUTS)}],
