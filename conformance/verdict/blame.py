@@ -107,16 +107,13 @@ class Blamer:
         )
         failing = [each for each in single if each[1].is_failure and not each[1].went_right_alone]
         self._failing_alone = {_way_of_failing(row, result) for row, result in failing}
-        self._failing_in_one_node = {
-            _way_of_failing(row, result)
-            for row, result in failing
-            if "chain" not in _conditions_of(row, result.step, result)
-        }
-        self._failing_plainly = {
-            (row.operation, row.type, result.diagnosis)
-            for row, result in failing
-            if _conditions_of(row, result.step, result).isdisjoint(_AROUND)
-        }
+        self._failing_in_one_node, self._failing_plainly = set[object](), set[object]()
+        for row, result in failing:
+            conditions = _conditions_of(row, result.step, result)
+            if "chain" not in conditions:
+                self._failing_in_one_node.add(_way_of_failing(row, result))
+            if conditions.isdisjoint(_AROUND):
+                self._failing_plainly.add((row.operation, row.type, result.diagnosis))
         known = (each for each in failing if not has_unknown_src(each[0].case, each[0].given))
         self._rejected_alone = {_words_of_rejection(row, result.outcome) for row, result in known} - {None}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
