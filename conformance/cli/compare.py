@@ -9,7 +9,6 @@ from typing import Any
 
 from ..evidence.folder import results_path
 from ..model.verdicts import MARKS
-from ..plan.rows import drawn_number
 from ..report.finished_run import FinishedRun
 from ..site.compare_page import differs, name_runs, one_fails, render
 from ..system.terminal import count_noun, say, table
@@ -55,9 +54,7 @@ def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, Any]:
                 "name": name,
                 "exit_code": run.conclusion.exit_code,
                 "documents": {d: w for d, (w, _) in run.documents.items()},
-                "drawn_rows_that_fail": sum(
-                    result.is_failure and drawn_number(result.row) is not None for result in run.evidence.results
-                ),
+                "drawn_rows_that_fail": run.evidence.footer.get("drawn", {}).get("failures", 0),
             }
             for name, run in zip(name_runs(runs), runs, strict=True)
         ],

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.evidence.results import read
 from conformance.model import Outcome, Result
-from conformance.plan.rows import Plan
+from conformance.plan.rows import Plan, drawn_number
 from conformance.report.finished_run import FinishedRun
 from conformance.site.compare_page import differs, name_runs, one_fails, render
 
@@ -145,3 +146,15 @@ def test_the_command_refuses_evidence_of_another_suite(plan: Plan, command: Comm
     assert "2 backends, " in page.read_text(encoding="utf-8")
     command("compare", command.out, other, "--suite", command.folder).expect(2, err="is of a suite with digest")
     command("compare", command.folder, "--suite", command.folder).expect(2)
+
+
+@pytest.mark.slow
+def test_the_command_counts_drawn_rows_that_failed(command: Command) -> None:
+    """Evidence holds the first of each kind, and counts all."""
+    command.run("planted:rejects-everything", "--drawn-rows", "60").expect(1)
+    results = read(command.out / "results.jsonl")
+    drawn = sum(result.is_failure and drawn_number(result.row) is not None for result in results.results)
+    words = ("compare", command.out, command.out, "--suite", command.folder, "--out", command.folder / "page.html")
+    said = command(*words, "--json").expect(0).data["backends"]
+    assert {each["drawn_rows_that_fail"] for each in said} == {results.footer["drawn"]["failures"]}
+    assert results.footer["drawn"]["failures"] > drawn
