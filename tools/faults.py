@@ -125,7 +125,7 @@ def main(words: Sequence[str] | None = None) -> int:
         problems = [problem for file in found for problem in _compare(file, plan, faults)]
     except (CommandError, Malformed) as error:
         say_error(str(error))
-        return USAGE
+        return error.exit_code if isinstance(error, CommandError) else USAGE
     for problem in problems:
         say(problem)
     return 1 if problems else 0
