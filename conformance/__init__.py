@@ -65,7 +65,7 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-class _Beside:
+class _FinderInClone:
     """Find adapters/, cases/ and spec/ beside this package in a clone; a wheel has them inside it."""
 
     root = Path(__file__).parent.parent
@@ -78,5 +78,5 @@ class _Beside:
         return None
 
 
-if (_Beside.root / "spec" / "sources.yaml").is_file():
-    sys.meta_path.insert(0, _Beside)  # before the finder of an editable install elsewhere
+if (_FinderInClone.root / "spec" / "sources.yaml").is_file():
+    sys.meta_path.insert(0, _FinderInClone)  # before the finder of an editable install elsewhere

@@ -7,13 +7,13 @@ import sys
 
 from conformance.cli.main import main
 from conformance.isolate.backend import Isolation
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.plan.rows import Plan
 from conformance.runner import planted_backends
 from conformance.verdict.planted import planted_in
 
 
-def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool = False) -> dict[str, int]:
+def count_failures(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool = False) -> dict[str, int]:
     """Say that each planted backend has failed once."""
     return dict.fromkeys((each.name for each in planted_in(isolation)), 1)
 

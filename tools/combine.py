@@ -19,7 +19,7 @@ import numpy as np
 
 from conformance.draw.calls import DrawnCall
 from conformance.draw.combinations import FILE, Combination, read_combinations
-from conformance.draw.factors import Codes, Design, Factors, Meetings, factors_of_call
+from conformance.draw.factors import CombinationCodes, Design, Factors, Meetings, factors_of_call
 from conformance.load.cases import load_suite
 from conformance.load.folders import cases_folder
 from conformance.meaning.contract import Contract, contracts, documents_by_contract
@@ -179,7 +179,7 @@ class Builder:
         self.names = list(design.factors)
         self.of_call = [self.names.index(name) for name in design.of_call]
         self.sizes = [len(factors.values[name]) for name in self.names]
-        self.codes = Codes(factors, design)
+        self.codes = CombinationCodes(factors, design)
         orders = [factors.values[name] for name in design.of_call]
         self.cores = np.array(
             [[order.index(dict(core)[n]) for order, n in zip(orders, design.of_call, strict=True)] for core in calls]

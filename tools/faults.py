@@ -15,7 +15,7 @@ from conformance.evidence.folder import RESULTS, find_results
 from conformance.evidence.results import Evidence, InvalidEvidence, read
 from conformance.load.faults import load_faults
 from conformance.meaning.faults import KnownFaults
-from conformance.model import FAIL, PASS, Case, Form, KnownFault, Malformed, PlainCall, Result, Step
+from conformance.model import FAIL, PASS, CallForm, Case, KnownFault, Malformed, PlainCall, Result, Step
 from conformance.model.cases import given_keys
 from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import USAGE, CommandError
@@ -101,7 +101,7 @@ def _is_single(row: Row) -> bool:
 
 def _legal_calls(row: Row, result: Result, verdict: str, steps: Iterable[Step]) -> Iterator[PlainCall]:
     """Yield the calls of steps that are legal in a document in which the row has a verdict."""
-    form = Form(row.type, row.type, row.shape_type)
+    form = CallForm(row.type, row.type, row.shape_type)
     documents = [document for document, each in result.verdicts.items() if each == verdict]
     for step in steps:
         call = (step.src, step.shapes[0], step.special_zero[0])

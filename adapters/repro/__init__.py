@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from conformance.plan.rows import Row
 
 from . import functions, onednn, onnx, openvino, pytensor
-from .script import Parts
+from .script import ScriptParts
 
-WRITERS: Mapping[str, Callable[[Row, str], Parts]] = {
+WRITERS: Mapping[str, Callable[[Row, str], ScriptParts]] = {
     **dict.fromkeys(functions.CONSTANT, functions.write_script),
     **dict.fromkeys((*onnx.LEVELS, *onnx.CONSTANT, "onnx-reference"), onnx.write_script),
     **dict.fromkeys((*openvino.THREADS, "openvino-reference"), openvino.write_script),

@@ -16,7 +16,7 @@ from .plain import checked_steps, python
 from .script import (
     LOOK,
     NUMPY,
-    Parts,
+    ScriptParts,
     body,
     function_calls,
     memory_layout,
@@ -58,7 +58,7 @@ class ScriptTemplate(NamedTuple):
     """src on a {device}."""
 
 
-def write_script(row: Row, backend: str) -> Parts:
+def write_script(row: Row, backend: str) -> ScriptParts:
     """Return the script of a row; a device may follow the backend's name after an `@`."""
     name, _, device = backend.partition("@")
     steps, runtime = checked_steps(row), row.given == "runtime"
@@ -79,7 +79,7 @@ def write_script(row: Row, backend: str) -> Parts:
         shape_type=(template.shape_types or {}).get(row.shape_type, ""),
     )  # fmt: skip
     imports = [_fill(line, numpy="\n".join(numpy_imports(row))) for line in template.imports]
-    return Parts(imports, template.rejections, template.look, bodies, before)
+    return ScriptParts(imports, template.rejections, template.look, bodies, before)
 
 
 def _fill(text: str, **values: str) -> str:

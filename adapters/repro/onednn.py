@@ -10,7 +10,7 @@ from conformance.plan.steps import RowStep
 
 from ..onednn import Blueprint, Op, TensorFields, blueprint, has_unknown_dims
 from .plain import checked_steps, python
-from .script import Parts, memory, memory_layout, source_of
+from .script import ScriptParts, memory, memory_layout, source_of
 
 LOAD = source_of("onednn_api", "FILES", "INSTALL", "find_library", "open_library", "load_library")
 API = '''
@@ -149,7 +149,7 @@ IMPORTS = [
 SETTERS = {"s64": "c_int64", "f32": "c_float", "bool": "c_uint8"}
 
 
-def write_script(row: Row, backend: str) -> Parts:
+def write_script(row: Row, backend: str) -> ScriptParts:
     graphs: dict[str, str] = {}
     steps, functions = [], []
     for step in checked_steps(row):
@@ -165,7 +165,9 @@ def write_script(row: Row, backend: str) -> Parts:
             graphs[key] = f"graph_{len(graphs) + 1}"
             functions.append(graph_code(plan, graphs[key]))
         steps.append(step_code(step, plan, graphs[key]))
-    return Parts(IMPORTS, "Rejected", "", steps, "".join(functions), f"CannotStart = SystemExit\n{LOAD}{API}{LOOK}")
+    return ScriptParts(
+        IMPORTS, "Rejected", "", steps, "".join(functions), f"CannotStart = SystemExit\n{LOAD}{API}{LOOK}"
+    )
 
 
 def graph_code(plan: Blueprint, name: str) -> str:

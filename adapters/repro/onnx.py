@@ -12,7 +12,7 @@ from conformance.plan.steps import RowStep
 
 from ..shared import most_inputs, onnx_parts
 from .plain import checked_steps, python
-from .script import LOOK, NUMPY, Parts, body, memory, numpy_array, numpy_imports
+from .script import LOOK, NUMPY, ScriptParts, body, memory, numpy_array, numpy_imports
 
 TYPES = {ours: theirs for theirs, ours in ONNX_TYPES.items()}
 LOOK_RUNTIME = """
@@ -77,7 +77,7 @@ OPSETS = {"onnxruntime-opset-18": 18}
 """The opset of a backend's models, if it is not 21."""
 
 
-def write_script(row: Row, backend: str) -> Parts:
+def write_script(row: Row, backend: str) -> ScriptParts:
     steps, level = checked_steps(row), LEVELS.get(backend)
     names = {graph: f"model_{k}" for k, graph in enumerate(dict.fromkeys(step.graph for step in steps), 1)}
     models = "".join(model(graph, name, OPSETS.get(backend, 21)) for graph, name in names.items())
@@ -87,18 +87,18 @@ def write_script(row: Row, backend: str) -> Parts:
             raise Unsupported("runtime-shape")
         own, rejections, run = CONSTANT[backend]
         bodies = [constant_step_code(step, names[step.graph], backend) for step in steps]
-        return Parts([*imports, *own], rejections, LOOK, bodies, models + run)
+        return ScriptParts([*imports, *own], rejections, LOOK, bodies, models + run)
     imports.insert(0, "from functools import cache")
     if level:
         bodies = [session_step_code(step, names[step.graph]) for step in steps]
         own = ("from ctypes import string_at", "from math import prod", "import onnxruntime as ort",
                "from onnxruntime.capi import onnxruntime_pybind11_state as native")  # fmt: skip
         before = BYTES + models + SESSION.format(level=level)
-        return Parts([*own, *imports], RUNTIME_REJECTIONS, LOOK_RUNTIME, bodies, before)
+        return ScriptParts([*own, *imports], RUNTIME_REJECTIONS, LOOK_RUNTIME, bodies, before)
     imports.append("from onnx.reference import ReferenceEvaluator")
     rejections = "(ValueError, IndexError, RuntimeError, OverflowError, TypeError)"
     bodies = [evaluator_step_code(step, names[step.graph]) for step in steps]
-    return Parts(imports, rejections, LOOK, bodies, models + EVALUATOR)
+    return ScriptParts(imports, rejections, LOOK, bodies, models + EVALUATOR)
 
 
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from conformance.plan.steps import RowStep
 
 from ..shared import graph_of_model, node_attributes
 from .plain import checked_steps, python
-from .script import NUMPY, Parts, memory, memory_layout, numpy_imports
+from .script import NUMPY, ScriptParts, memory, memory_layout, numpy_imports
 
 TYPES = {
     "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "bool": "boolean", "s8": "i8", "u8": "u8", "s16": "i16",
@@ -28,7 +28,7 @@ def look(answer):
 REJECTIONS = "(RuntimeError, ValueError, OverflowError, OVError)"
 
 
-def write_script(row: Row, backend: str) -> Parts:
+def write_script(row: Row, backend: str) -> ScriptParts:
     threads = THREADS.get(backend)
     checked = checked_steps(row)
     graphs = [graph_of_model(step.graph) for step in checked]
@@ -37,7 +37,7 @@ def write_script(row: Row, backend: str) -> Parts:
     steps = [step_code(step, names[graph], threads is not None) for step, graph in zip(checked, graphs, strict=True)]
     imports = ["from functools import cache", *numpy_imports(row), "import openvino as ov"]
     imports += ["from openvino.exceptions import OVError", "from openvino.utils.node_factory import NodeFactory"]
-    return Parts(imports, REJECTIONS, LOOK, steps, models)
+    return ScriptParts(imports, REJECTIONS, LOOK, steps, models)
 
 
 def model(graph: Graph, name: str, threads: int | None) -> str:

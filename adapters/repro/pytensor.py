@@ -7,7 +7,7 @@ from conformance.plan.rows import Row
 from conformance.plan.steps import RowStep
 
 from .plain import checked_steps, python
-from .script import LOOK, NUMPY, Parts, flag, function_calls, memory, numpy_array, numpy_imports
+from .script import LOOK, NUMPY, ScriptParts, flag, function_calls, memory, numpy_array, numpy_imports
 
 MODES = {"pytensor": "CVM", "pytensor-numba": "NUMBA"}
 LEFT_OUT = ("u8", "u16", "u32", "u64")
@@ -18,11 +18,11 @@ def zeros_copy(src, shape, entries):
 """
 
 
-def write_script(row: Row, backend: str) -> Parts:
+def write_script(row: Row, backend: str) -> ScriptParts:
     steps = [step_code(step, MODES[backend]) for step in checked_steps(row)]
     imports = [*numpy_imports(row), "import pytensor", "import pytensor.tensor as pt"]
     before = ZEROS_COPY if any("zeros_copy(" in step for step in steps) else ""
-    return Parts(imports, "(ValueError, RuntimeError, OverflowError, AssertionError)", LOOK, steps, before)
+    return ScriptParts(imports, "(ValueError, RuntimeError, OverflowError, AssertionError)", LOOK, steps, before)
 
 
 def step_code(step: RowStep, mode: str) -> str:

@@ -68,7 +68,7 @@ else:  # a row may end its process
 """
 
 
-class Parts(NamedTuple):
+class ScriptParts(NamedTuple):
     imports: Sequence[str]
     rejections: str
     """The exceptions by which it rejects, as Python."""
@@ -82,7 +82,7 @@ class Parts(NamedTuple):
     """Code that is the same for each row."""
 
 
-def script(rows: Mapping[str, Parts]) -> str:
+def script(rows: Mapping[str, ScriptParts]) -> str:
     """Return the script of a row, or of several by name, each in a separate process; without the head."""
     every = list(rows.values())
     imports = ["from array import array", *chain(*(parts.imports for parts in every))]
@@ -102,7 +102,7 @@ def script(rows: Mapping[str, Parts]) -> str:
     return "\n".join([*dict.fromkeys(imports), laid_out, every[0].library, shared, _TELL, *codes.values()])
 
 
-def _steps_of(parts: Parts) -> str:
+def _steps_of(parts: ScriptParts) -> str:
     steps = [f"\n\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
     calls = "".join(f"tell({number}, step_{number}, look, REJECTIONS)\n" for number in range(1, len(steps) + 1))
     return "".join([*steps, f"\n\n{calls}"])

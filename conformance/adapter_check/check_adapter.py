@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..adapter import find_bundled, resolve_claims
 from ..isolate.backend import Isolation, use_backend
-from ..isolate.process.launch import DEFAULT_LIMITS, Limits
+from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
 from ..isolate.protocol.remote import Remote
 from ..model import (
     LAYOUTS,
@@ -46,7 +46,9 @@ _SPECIAL = {
 """Patterns of a type that has too many to try each."""
 
 
-def check_adapter(backend: str, isolation: Isolation, plan: Plan, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
+def check_adapter(
+    backend: str, isolation: Isolation, plan: Plan, limits: ProcessLimits = DEFAULT_LIMITS
+) -> Iterator[Check]:
     """Make every check; CannotStart if the backend does not start."""
     with use_backend(backend, isolation, limits) as adapter:
         checks = _Checks(adapter, plan, backend)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..isolate.process.launch import DEFAULT_LIMITS, Limits, start
+from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits, start
 from ..isolate.protocol import messages
 from ..isolate.protocol.messages import Fault
 from ..isolate.protocol.piped_process import PipedProcess
@@ -21,10 +21,10 @@ _TENSOR: Mapping[str, Any] = {"type": "f32", "dims": [2], "strides": [4], "offse
 _PIECES = 40
 
 
-class Talk:
+class ProgramConnection:
     """A connection to the program, one request or reply at a time."""
 
-    def __init__(self, command_line: str, plan: Plan, limits: Limits) -> None:
+    def __init__(self, command_line: str, plan: Plan, limits: ProcessLimits) -> None:
         self.plan = plan
         self.process = PipedProcess(start(shlex.split(command_line), limits), limits)
 
@@ -41,9 +41,9 @@ class Talk:
         return self.process.read_reply(number, what)
 
 
-def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS) -> Iterator[Check]:
+def check_program(command_line: str, plan: Plan, limits: ProcessLimits = DEFAULT_LIMITS) -> Iterator[Check]:
     for name, act in _FAULTS.items():
-        talk = Talk(command_line, plan, limits)
+        talk = ProgramConnection(command_line, plan, limits)
         try:
             if name != _OTHER_VERSION:
                 talk.ask(_HELLO)
@@ -55,17 +55,17 @@ def check_program(command_line: str, plan: Plan, limits: Limits = DEFAULT_LIMITS
         yield Check.of("protocol", name, f"does not hold: {name}; {wrong}" if wrong else None)
 
 
-def _unknown_key(talk: Talk) -> str | None:
+def _unknown_key(talk: ProgramConnection) -> str | None:
     wrong = _lacks("result", talk.ask({"do": "describe", "extra": {"nested": [1, 2.5, "é\n", True, None]}}))
     return wrong and f"{wrong}: keys it does not know are to be ignored"
 
 
-def _close_unknown(talk: Talk) -> str | None:
+def _close_unknown(talk: ProgramConnection) -> str | None:
     talk.ask({"do": "close", "program": 77})
     return _stopped_answering(talk)
 
 
-def _two_at_once(talk: Talk) -> str | None:
+def _two_concurrent(talk: ProgramConnection) -> str | None:
     first, second = talk.process.new_id(), talk.process.new_id()
     lines = [messages.encode_line({"id": number, "do": "describe"}) for number in (first, second)]
     talk.process.send([b"".join(lines)], "describe")
@@ -74,7 +74,7 @@ def _two_at_once(talk: Talk) -> str | None:
     return None
 
 
-def _in_pieces(talk: Talk) -> str | None:
+def _in_pieces(talk: ProgramConnection) -> str | None:
     _, claims = messages.parse_description(talk.ask({"do": "describe"}).get("result", {}))
     rows = sorted(talk.plan.rows, key=lambda row: (not claims.offers(row.operation), len(row.facets)))
     step = next(row for row in rows if is_plain(row)).steps[0]
@@ -91,7 +91,7 @@ def _in_pieces(talk: Talk) -> str | None:
     return _stopped_answering(talk)
 
 
-def _stopped_answering(talk: Talk) -> str | None:
+def _stopped_answering(talk: ProgramConnection) -> str | None:
     reply = talk.ask({"do": "describe"})
     return None if "result" in reply else f"afterwards describe came to {_format_reply(reply)}"
 
@@ -105,13 +105,13 @@ def _format_reply(reply: Mapping[str, Any]) -> str:
     return quote_json({key: value for key, value in reply.items() if key != "id"})
 
 
-def _asks(request: Mapping[str, Any], payload: bytes = b"") -> Callable[[Talk], str | None]:
+def _asks(request: Mapping[str, Any], payload: bytes = b"") -> Callable[[ProgramConnection], str | None]:
     """Return a check that a request is rejected, and the next one answered."""
     return lambda talk: _lacks("error", talk.ask(request, payload)) or _stopped_answering(talk)
 
 
 _OTHER_VERSION = "another version of the protocol is rejected"
-_FAULTS: Mapping[str, Callable[[Talk], str | None]] = {
+_FAULTS: Mapping[str, Callable[[ProgramConnection], str | None]] = {
     _OTHER_VERSION: lambda talk: _lacks("error", talk.ask({**_HELLO, "protocol": "reshape-conformance/0"})),
     "an unknown request is rejected, and the next one answered": _asks({"do": "sing", "song": ["la", {"la": None}]}),
     "keys that it does not know are ignored": _unknown_key,
@@ -119,7 +119,7 @@ _FAULTS: Mapping[str, Callable[[Talk], str | None]] = {
         {"do": "run", "program": 77, "may_overwrite": False, "tensors": [_TENSOR]}, bytes(8)
     ),
     "a close of an unknown program is survived": _close_unknown,
-    "two requests that come at once get two replies": _two_at_once,
+    "two requests that come at once get two replies": _two_concurrent,
     "a request that comes in pieces is put together": _in_pieces,
     "stop ends it": lambda talk: talk.process.stop(),
     "it ends where we hang up without a word": lambda talk: talk.process.close_input(),

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from ..evidence.results import Evidence
 from ..graphs.conclude import KINDS, CheckedNode, Trial, check_model, fit_trials, format_findings
-from ..graphs.decide import Judge
+from ..graphs.decide import NodeJudge
 from ..graphs.nodes import Dims, ImpossibleInput, ReshapeNode, UnreadableModel
 from ..graphs.onnx_trace import trace_model
 from ..graphs.page import make_entry, render_graphs
 from ..graphs.read import read_model
-from ..graphs.write_cases import PREFIX, Written, write_cases
+from ..graphs.write_cases import PREFIX, WrittenCases, write_cases
 from ..load.faults import load_faults
 from ..load.folders import find_folders
 from ..meaning.faults import KnownFaults
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         raise Usage("--run prints its verdict for people; leave --json out, or use --cases FILE and `conformance run`")
     spec = load_spec_of(args.suite)
     documents = (pick("document", args.document, spec.documents),) if args.document else tuple(spec.documents)
-    judge = Judge(spec, documents)
+    judge = NodeJudge(spec, documents)
     inputs = _read_inputs(args.input or ())
     known = KnownFaults(fault for fault in load_faults() if args.faults or fault.versions_of(backend or ""))
     files = [_check(path, judge, inputs, known, args.trace) for path in args.files]
@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _section(file: CheckedFile, judge: Judge) -> dict[str, Any]:
+def _section(file: CheckedFile, judge: NodeJudge) -> dict[str, Any]:
     entries = [make_entry(node, describe_call(node.variants), judge) for node in file.nodes]
     return {"name": str(file.path), "entries": entries, "why_unreadable": file.why_unreadable}
 
@@ -128,7 +128,7 @@ def _summarise(files: Sequence[CheckedFile]) -> str:
     return f"{count_noun(sum(counts.values()), 'reshape')}: {parts or 'none'}{more}"
 
 
-def _describe_left_out(written: Written) -> str:
+def _describe_left_out(written: WrittenCases) -> str:
     why = (
         "not decided, of a length that --input does not give, too large, of a type without a width, or decided by the "
         "form or by the declared dst"
@@ -137,7 +137,7 @@ def _describe_left_out(written: Written) -> str:
 
 
 def _run_backend(
-    backend: str, suite: Path | None, documents: Iterable[str], written: Written, of_files: int
+    backend: str, suite: Path | None, documents: Iterable[str], written: WrittenCases, of_files: int
 ) -> tuple[int, str]:
     """Run the calls on a backend and print its verdict; return the exit code of the command and the reason for it."""
     end = of_files, _EXITS[of_files]
@@ -174,7 +174,7 @@ def _run_backend(
     return end
 
 
-def _check(path: Path, judge: Judge, inputs: Lengths, known: KnownFaults, is_traced: bool) -> CheckedFile:
+def _check(path: Path, judge: NodeJudge, inputs: Lengths, known: KnownFaults, is_traced: bool) -> CheckedFile:
     """Check one file with those of --input that it has; a mistake in the file is reported of the file."""
     try:
         model = read_model(path, judge.spec, judge.answer)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..meaning.contract import contracts
 from ..meaning.domain import FAR, FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
-from ..model import Call, Form, Operation, Spec
+from ..model import Call, CallForm, Operation, Spec
 from ..system.progress import track
 from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
@@ -103,11 +103,11 @@ def _example(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
     return {"example": example, "searched": searched}
 
 
-def _forms(a: Operation, b: Operation) -> Iterator[Form]:
+def _forms(a: Operation, b: Operation) -> Iterator[CallForm]:
     """Return forms that differ from a well-formed one in one thing; the likeliest to show a difference come first."""
     listed = _shared_first(a.types, b.types)
     shapes = _shared_first(a.shape_types, b.shape_types)
-    plain = Form(listed[0], listed[0], shapes[0])
+    plain = CallForm(listed[0], listed[0], shapes[0])
     yield from (plain._replace(shape_type=each) for each in shapes)
     yield from (plain._replace(src_type=each, dst_type=each) for each in listed[1:])
     yield from (plain._replace(dst_type=each) for each in listed[1:])

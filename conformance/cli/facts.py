@@ -8,7 +8,7 @@ from typing import Any
 
 from ..meaning.contract import Contract
 from ..meaning.partial import Branch, PartialCall, answer_of, decide, describe, folded_names, kind_of, rules_of
-from ..model import INTEGERS, Call, Document, Finding, Form, Meaning, Operation, Pointer, Rule, Spec
+from ..model import INTEGERS, Call, CallForm, Document, Finding, Meaning, Operation, Pointer, Rule, Spec
 from ..model.types import range_of
 
 FORMS = ("requires", "where", "gives", "ensures", "when")
@@ -141,11 +141,11 @@ def _format_lengths(lengths: Iterable[int | None]) -> str:
     return ",".join("?" if each is None else str(each) for each in lengths) or "'()'"
 
 
-def _form_options(form: Form) -> Iterator[str]:
+def _form_options(form: CallForm) -> Iterator[str]:
     values: dict[str, object] = {}
     for key in ("src_type", "dst_type", "shape_type", "shape_rank", "special_zero_type"):
         value = getattr(form, key)
-        if value != Form._field_defaults.get(key) and not (key == "dst_type" and value == form.src_type):
+        if value != CallForm._field_defaults.get(key) and not (key == "dst_type" and value == form.src_type):
             values[key] = value
     values["missing"] = ",".join((*form.missing_attributes, *form.missing_operands))
     values |= {key: ",".join(getattr(form, key)) for key in ("extra_attributes", "extra_operands")}

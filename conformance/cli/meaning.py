@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..meaning.contract import contracts
-from ..model import INTEGERS, Call, Form, Operation
+from ..model import INTEGERS, Call, CallForm, Operation
 from ..system.terminal import paint, say
 from ..system.text import format_call, format_dims
 from .arguments import Usage, emit, load_spec_of, pick
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read_form(given: Mapping[str, str], written: str | None) -> dict[str, Any]:
-    """Read the values of --form, by the names of `Form`. `written`: the type that --src has."""
+    """Read the values of --form, by the names of `CallForm`. `written`: the type that --src has."""
     form: dict[str, Any] = {}
     for key, text in given.items():
         option = f"--form {key}"
@@ -106,7 +106,7 @@ def _with_form(plain: Call, form: Mapping[str, Any], operation: Operation) -> Ca
     attributes = ["special_zero", *(["shape"] if "attribute" in operation.shape_passed_as else [])]
     src_type = given.pop("src_type", operation.types[0])
     return plain._replace(
-        form=Form(
+        form=CallForm(
             src_type,
             given.pop("dst_type", src_type),
             given.pop("shape_type", None) or holding_type(operation, plain.shape),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .parser import Parser, existing_file, positive, seconds
 
 if TYPE_CHECKING:
-    from ..isolate.process.launch import Limits
+    from ..isolate.process.launch import ProcessLimits
 
 BACKEND = "a bundled name, module:Class, path/to/file.py:Class or cmd:PROGRAM"
 
@@ -42,7 +42,7 @@ def add_limits(parser: Parser) -> None:
     parser.add_argument("--memory", type=positive, metavar="MIB", help=text)
 
 
-def read_limits(args: argparse.Namespace) -> Limits:
+def read_limits(args: argparse.Namespace) -> ProcessLimits:
     from ..isolate.backend import limits_for  # as above
 
     return limits_for(args.backend, args.timeout, args.memory)

@@ -18,7 +18,7 @@ from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Claims, Spec
 from ..run.quiet_backend import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
-from ..sweep.context import Lost, close_backend, context_of
+from ..sweep.context import BackendLost, close_backend, context_of
 from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, SweepResults, SweepWriter, clear, header_of, salvage
 from ..sweep.tally import KINDS
@@ -121,7 +121,9 @@ def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer:
     with closing(progress), quiet_backend() as notes, closing(tallies):
         for tally, block in zip(tallies, due, strict=True):
             if tally.calls != block.calls * len(request.ways):
-                raise Lost(f"a worker made {tally.calls:,} calls of a block of {block.calls * len(request.ways):,}")
+                raise BackendLost(
+                    f"a worker made {tally.calls:,} calls of a block of {block.calls * len(request.ways):,}"
+                )
             writer.write_block(tally)
             progress.at(writer.total.calls)
     return notes

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..meaning.domain import Lengths
-from ..model import LAYOUTS, Expected, Layout, Step
+from ..model import LAYOUTS, ExpectedResult, Layout, Step
 from ..model.types import WIDTH
 from ..plan.contents import EDGES
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 MAX_ELEMENTS = 70_000
 
 
-class Draw:
+class SeededDraws:
     """Draws that depend on nothing but a text, on every machine and every version of Python."""
 
     def __init__(self, seed: str) -> None:
@@ -33,7 +33,7 @@ class Draw:
         return options[int(self._random() * len(options))]
 
 
-def sometimes(draw: Draw, times: int, of: int) -> bool:
+def sometimes(draw: SeededDraws, times: int, of: int) -> bool:
     """Return True in `times` of `of` draws."""
     return draw.number(1, of) > of - times
 
@@ -67,7 +67,7 @@ def list_factors(number: int) -> list[int]:
     return [*primes, number] if number > 1 else primes
 
 
-def draw_dims(draw: Draw) -> Lengths:
+def draw_dims(draw: SeededDraws) -> Lengths:
     """Draw dims of src: small, or long in one dimension, or many and short."""
     lengths: list[int] = []
     rank = draw.choice(_RANKS)
@@ -78,7 +78,7 @@ def draw_dims(draw: Draw) -> Lengths:
     return tuple(lengths)
 
 
-def draw_full_dims(draw: Draw) -> Lengths:
+def draw_full_dims(draw: SeededDraws) -> Lengths:
     """Draw dims without a 0: of any rank, or a number of elements distributed among a few dims."""
     rank = draw.choice(_EVERY_RANK)
     if sometimes(draw, 1, 2):
@@ -90,7 +90,7 @@ def draw_full_dims(draw: Draw) -> Lengths:
     return tuple(lengths) if math.prod(lengths) <= MAX_ELEMENTS else tuple(min(length, 2) for length in lengths)
 
 
-def draw_small_dims(draw: Draw, ranks: Sequence[int] = _EVERY_RANK) -> Lengths:
+def draw_small_dims(draw: SeededDraws, ranks: Sequence[int] = _EVERY_RANK) -> Lengths:
     """Draw dims without a 0, for at most some hundred elements."""
     lengths: list[int] = []
     for _ in range(draw.choice(ranks)):
@@ -102,7 +102,7 @@ def draw_small_dims(draw: Draw, ranks: Sequence[int] = _EVERY_RANK) -> Lengths:
     return tuple(lengths)
 
 
-def draw_count(draw: Draw) -> int:
+def draw_count(draw: SeededDraws) -> int:
     """Draw a number of elements, most often one at which loops and buffers change."""
     kind = draw.choice(("few", "few", "few", "power", "power", "block", "block", "prime", "many"))
     near = draw.choice((-1, 0, 1))
@@ -117,7 +117,7 @@ def draw_count(draw: Draw) -> int:
     return draw.number(1, 1100)
 
 
-def distribute(draw: Draw, volume: int, rank: int) -> Lengths:
+def distribute(draw: SeededDraws, volume: int, rank: int) -> Lengths:
     """Distribute the prime factors of a volume among dims at random."""
     lengths = [1] * rank
     for factor in list_factors(volume):
@@ -125,7 +125,7 @@ def distribute(draw: Draw, volume: int, rank: int) -> Lengths:
     return tuple(lengths)
 
 
-def draw_same_volume(draw: Draw, src: Lengths, ranks: Sequence[int] = _RANKS) -> Lengths:
+def draw_same_volume(draw: SeededDraws, src: Lengths, ranks: Sequence[int] = _RANKS) -> Lengths:
     """Draw other dims of the same volume, or no dims."""
     rank, volume = draw.choice(ranks), math.prod(src)
     if volume == 0:
@@ -136,7 +136,7 @@ def draw_same_volume(draw: Draw, src: Lengths, ranks: Sequence[int] = _RANKS) ->
 # ── legal shapes ──────────────────────────────────────────────────────────────────────────────────
 
 
-def draw_legal_call(draw: Draw, src: Lengths) -> DrawnCall:
+def draw_legal_call(draw: SeededDraws, src: Lengths) -> DrawnCall:
     """Draw a legal call on a src with elements: as it is, with a -1, with copied zeros, or with both."""
     if sometimes(draw, 1, 2):
         shape, zero = list(draw_same_volume(draw, src, _EVERY_RANK)), sometimes(draw, 1, 2)
@@ -149,7 +149,7 @@ def draw_legal_call(draw: Draw, src: Lengths) -> DrawnCall:
     return DrawnCall(src, tuple(shape), zero)
 
 
-def _copy_some(draw: Draw, src: Lengths) -> tuple[list[int], list[int]]:
+def _copy_some(draw: SeededDraws, src: Lengths) -> tuple[list[int], list[int]]:
     """Return a shape in which some dims of src are copied by a 0, and the indices of the other entries."""
     rank = draw.choice(_EVERY_RANK)
     copied = [at for at in range(min(rank, len(src))) if sometimes(draw, 1, 2)]
@@ -235,7 +235,7 @@ CHANGES: tuple[Change, ...] = (
 )  # fmt: skip
 
 
-def draw_plain_call(draw: Draw, src: Lengths | None = None) -> DrawnCall:
+def draw_plain_call(draw: SeededDraws, src: Lengths | None = None) -> DrawnCall:
     """Draw a call: dims, other dims of the same volume, and a few changes."""
     if src is None:
         src = draw_dims(draw)
@@ -247,7 +247,7 @@ def draw_plain_call(draw: Draw, src: Lengths | None = None) -> DrawnCall:
     return DrawnCall(src, tuple(shape), sometimes(draw, 1, 2))
 
 
-def spoil(draw: Draw, call: DrawnCall) -> DrawnCall:
+def spoil(draw: SeededDraws, call: DrawnCall) -> DrawnCall:
     """Return a call with one change of its shape, after which few calls are legal."""
     shape = list(call.shape) or [2]
     often = (_off_by_one, _huge, _wraps_volume)
@@ -256,7 +256,7 @@ def spoil(draw: Draw, call: DrawnCall) -> DrawnCall:
     return call._replace(shape=tuple(shape))
 
 
-def draw_any_call(draw: Draw) -> DrawnCall:
+def draw_any_call(draw: SeededDraws) -> DrawnCall:
     """Draw a call of any kind: legal with elements, the same with a change, or any other."""
     if sometimes(draw, 1, 3):
         return draw_plain_call(draw)
@@ -267,7 +267,7 @@ def draw_any_call(draw: Draw) -> DrawnCall:
 # ── how src lies in memory ────────────────────────────────────────────────────────────────────────
 
 
-def draw_step(draw: Draw, type_: str, call: DrawnCall, links: Sequence[DrawnCall] = ()) -> Step:
+def draw_step(draw: SeededDraws, type_: str, call: DrawnCall, links: Sequence[DrawnCall] = ()) -> Step:
     """Draw how a call lies in memory: layout, permission to overwrite, bit patterns."""
     layout: Layout = draw.choice(LAYOUTS) if sometimes(draw, 2, 5) else "dense"
     if layout == "far" and math.prod(call.src) > MAX_FAR_ELEMENTS:
@@ -281,7 +281,7 @@ def draw_step(draw: Draw, type_: str, call: DrawnCall, links: Sequence[DrawnCall
 def step_of(type_: str, calls: Sequence[DrawnCall], **more: Any) -> Step:
     """Return a step with a node for each call; src is that of the first call, and nothing is expected."""
     shapes, zeros = tuple(call.shape for call in calls), tuple(call.special_zero for call in calls)
-    return Step(type_, calls[0].src, shapes, zeros, {"*": Expected("unspecified")}, **more)
+    return Step(type_, calls[0].src, shapes, zeros, {"*": ExpectedResult("unspecified")}, **more)
 
 
 MAX_FAR_ELEMENTS = 40
@@ -290,7 +290,7 @@ WORDS = 61
 """Words of a list of bit patterns: a prime, so that a list and a dimension seldom end together."""
 
 
-def _bits(draw: Draw, type_: str, volume: int) -> str | None:
+def _bits(draw: SeededDraws, type_: str, volume: int) -> str | None:
     """Draw bit patterns: of any numbers, and some of them, or all, the special ones of the type."""
     if type_ == "bool":
         return None

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..model import Case, Operand, Place, Step
 from .calls import (
-    Draw,
     DrawnCall,
+    SeededDraws,
     distribute,
     draw_any_call,
     draw_legal_call,
@@ -40,7 +40,7 @@ def _case_of(steps: Sequence[Step], **more: Any) -> Case:
 # ── several calls on one program ──────────────────────────────────────────────────────────────────
 
 
-def _like(draw: Draw, call: DrawnCall) -> DrawnCall:
+def _like(draw: SeededDraws, call: DrawnCall) -> DrawnCall:
     """Draw a call that has something in common with another."""
     kind = draw.choice(("again", "other shape", "other src", "other dims", "other sign", "reversed", "same rank"))
     if kind == "other shape":
@@ -59,7 +59,7 @@ def _like(draw: Draw, call: DrawnCall) -> DrawnCall:
     return call
 
 
-def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
+def draw_long_sequence(draw: SeededDraws, types: Sequence[str], length: int) -> Case:
     """Draw hundreds of mixed calls: few or many shapes, of few or many volumes, new ones and earlier ones.
 
     A case has calls of fixed ranks, which one program can take at run time, or of any.
@@ -87,7 +87,7 @@ def draw_long_sequence(draw: Draw, types: Sequence[str], length: int) -> Case:
     return _case_of(steps)
 
 
-def _new_call(draw: Draw, of_every_rank: bool) -> Callable[[], DrawnCall]:
+def _new_call(draw: SeededDraws, of_every_rank: bool) -> Callable[[], DrawnCall]:
     """Return a function that draws the calls of a long sequence."""
     ranks = draw.number(1, 5), draw.number(1, 5)
     flag, volume = sometimes(draw, 1, 2), draw.choice((24, 60, 120, 360, 720, 2520))
@@ -165,7 +165,7 @@ FORMS: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
-def draw_other_form(draw: Draw, types: Sequence[str]) -> Case:
+def draw_other_form(draw: SeededDraws, types: Sequence[str]) -> Case:
     """Draw a node that does not follow its signature: alone, the last of a chain, or with the right dst declared."""
     form, type_ = draw.choice(FORMS), draw.choice(types)
     among = draw.choice(("alone", "alone", "chain", "declared", "sequence"))
@@ -192,7 +192,7 @@ def draw_other_form(draw: Draw, types: Sequence[str]) -> Case:
     return _case_of(steps, **form)
 
 
-def draw_case(draw: Draw, types: Sequence[str], factors: Factors) -> Case:
+def draw_case(draw: SeededDraws, types: Sequence[str], factors: Factors) -> Case:
     """Draw a call of any kind, with a value of each factor that fits; or a node that does not follow its signature."""
     if sometimes(draw, 1, 8):
         return draw_other_form(draw, types)

@@ -19,7 +19,7 @@ from itertools import count
 from ..meaning.contract import Contract, contracts, documents_by_contract
 from ..model import Case, Place, Suite
 from ..plan.rows import Plan, has_many_elements, plan_of, rows_of
-from .calls import Draw, DrawnCall, draw_any_call, step_of
+from .calls import DrawnCall, SeededDraws, draw_any_call, step_of
 
 NONCE = re.compile("[0-9a-f]{64}")
 """32 bytes in hexadecimal."""
@@ -55,7 +55,7 @@ def _start(nonce: str, case: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{nonce} {case}".encode()).digest()[:8], "big")
 
 
-class _NonceDraw(Draw):
+class _NonceDraw(SeededDraws):
     """Draws by SHA-256 in counter mode, which never changes; 53 bits for each number."""
 
     def __init__(self, nonce: str) -> None:

@@ -25,7 +25,7 @@ Values = Mapping[str, str]
 """A value of each factor, or of some."""
 
 
-class Limit(NamedTuple):
+class FactorLimit(NamedTuple):
     """Values of a factor that go with some values of another factor only."""
 
     factor: str
@@ -78,7 +78,7 @@ class Factors:
         )
         self.chosen = tuple(name for name in self.values if name not in OF_CALL)
         self.limits = tuple(
-            Limit(factor, self._find(factor, values), other, self._find(other, allowed))
+            FactorLimit(factor, self._find(factor, values), other, self._find(other, allowed))
             for limit in content["only"]
             for factor, values in limit["if"].items()
             for other, allowed in limit["then"].items()
@@ -286,7 +286,7 @@ def _bits(flags: Iterable[bool]) -> int:
     return sum(1 << at for at, flag in enumerate(flags) if flag)
 
 
-class Codes:
+class CombinationCodes:
     """Numbers for every two or three values of the factors of a design that can meet."""
 
     def __init__(self, factors: Factors, design: Design) -> None:

@@ -17,10 +17,10 @@ from ..model import Case, Claims, Spec, Step
 from ..plan.facets import facets_of_way
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Row, find_drawn, is_expressible, row_of
-from .calls import Draw, DrawnCall
+from .calls import DrawnCall, SeededDraws
 from .cases import draw_case, draw_long_sequence
 from .combinations import case_of, count_combinations, read_combination
-from .factors import Codes, Factors, OperationWay, Values, factors_of_call, operation_ways
+from .factors import CombinationCodes, Factors, OperationWay, Values, factors_of_call, operation_ways
 
 MAX_TRIES = 40
 """Cases to draw for one row until the backend claims one."""
@@ -78,7 +78,7 @@ def _sequences_before(number: int) -> int:
     return (number + SEQUENCE_EVERY - FIRST_SEQUENCE - 1) // SEQUENCE_EVERY
 
 
-class Drawer:
+class RowDrawer:
     """Draws rows within the claims of a backend."""
 
     def __init__(self, spec: Spec, claims: Claims) -> None:
@@ -99,7 +99,7 @@ class Drawer:
         A combination is left out if all its values meet in rows before it, as happens if the backend does not claim
         those that made it worth a row. If a backend claims hardly any row, some of the others are missing, too.
         """
-        codes = {design.name: Codes(self._factors, design) for design in self._factors.designs}
+        codes = {design.name: CombinationCodes(self._factors, design) for design in self._factors.designs}
         met = {name: np.zeros(each.count, bool) for name, each in codes.items()}
         for number in drawn.numbers:
             made = self._make(drawn.seed, number)
@@ -129,7 +129,7 @@ class Drawer:
         ways = list(self._ways.values())
         static = [way for way in ways if way.given != "runtime"] if length > LONG_CALLS[FIRST_SEQUENCE] else []
         for attempt in range(MAX_TRIES):
-            draw = Draw(f"{seed} {number} {attempt}")
+            draw = SeededDraws(f"{seed} {number} {attempt}")
             way = draw.choice(static or ways)
             if types := self._types_of(way):
                 case = draw_long_sequence(draw, types, length) if length else draw_case(draw, types, self._factors)

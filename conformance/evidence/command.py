@@ -8,7 +8,7 @@ from typing import Any
 
 from ..adapter import bundled_backends, name_and_device
 from ..isolate.backend import isolation_of, limits_for
-from ..isolate.process.launch import Limits
+from ..isolate.process.launch import ProcessLimits
 from ..model import Unsupported
 from ..plan.quick import QUICK
 from ..plan.rows import Row, drawn_number
@@ -23,14 +23,14 @@ def suite_words(header: Mapping[str, Any], option: str = "--suite") -> list[str]
     return [option, folder] if folder else []
 
 
-def limits_of(limits: Limits, backend: str) -> dict[str, Any]:
+def limits_of(limits: ProcessLimits, backend: str) -> dict[str, Any]:
     """Return the limits that are not the backend's usual ones, for a header: seconds of a call, MiB of a process."""
     usual = limits_for(backend)
     own = {"timeout": (limits.seconds, usual.seconds), "memory": (limits.memory >> 20, usual.memory >> 20)}
     return {name: value for name, (value, usual_value) in own.items() if value != usual_value}
 
 
-def limits_again(header: Mapping[str, Any], backend: str) -> Limits:
+def limits_again(header: Mapping[str, Any], backend: str) -> ProcessLimits:
     """Return the limits for calling rows of a run again with a backend: the run's time for a call, up to 10 minutes."""
     usual = limits_for(backend)
     return usual._replace(seconds=min(header.get("limits", {}).get("timeout", usual.seconds), _MAX_SECONDS))

@@ -29,10 +29,10 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
     wanted = [row_id for row_id in wanted if row_id not in there]
     if not wanted:
         return plan
-    from ..draw.rows import Drawer, Drawn
+    from ..draw.rows import Drawn, RowDrawer
 
     drawn = Drawn(**evidence.header.get("drawn", {"seed": SEED, "calls": 0}), select=evidence.target.select)
-    drawer, rows = Drawer(plan.suite.spec, evidence.claims), []
+    drawer, rows = RowDrawer(plan.suite.spec, evidence.claims), []
     for row_id in wanted:
         seed, number = drawn_number(row_id) or (0, 0)
         row = drawer.row(seed, number) if seed == drawn.seed and number in drawn.numbers else None

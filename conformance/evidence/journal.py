@@ -52,7 +52,7 @@ class Tampered(CommandError):
 
 
 @dataclass(frozen=True)
-class Format:
+class JournalFormat:
     """The facts in which two kinds of journals differ."""
 
     name: str
@@ -72,7 +72,7 @@ class Format:
 
 
 def make_header(
-    format_: Format, spec: Spec, digest: str, identity: Identity, claims: Claims, backend: str,
+    format_: JournalFormat, spec: Spec, digest: str, identity: Identity, claims: Claims, backend: str,
     digest_of_adapter: str | None, **facts: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Make a header, with `facts` that only this kind of work has. `digest` is that of the suite.
@@ -141,7 +141,11 @@ class Journal:
     """
 
     def __init__(
-        self, path: Path | None, format_: Format, header: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]] = ()
+        self,
+        path: Path | None,
+        format_: JournalFormat,
+        header: Mapping[str, Any],
+        earlier: Iterable[Mapping[str, Any]] = (),
     ) -> None:
         self._path, self._format = path, format_
         self._whole, self._records = hashlib.sha256(), hashlib.sha256()
@@ -274,7 +278,7 @@ def open_journal(path: Path, hint: str = "") -> Iterator[BinaryIO]:
         yield stream
 
 
-class Reader:
+class JournalReader:
     """Reads a journal: its header at once, then each record with the number of its line, and last its footer.
 
     `footer` can be read after the last record. InvalidEvidence if the file is not whole, was changed, or holds anything
@@ -283,7 +287,7 @@ class Reader:
 
     footer: Mapping[str, Any]
 
-    def __init__(self, stream: BinaryIO, path: Path, format_: Format) -> None:
+    def __init__(self, stream: BinaryIO, path: Path, format_: JournalFormat) -> None:
         self._path, self._format = path, format_
         self._lines = _lines_of(stream, path)
         first = next(self._lines, None)
@@ -364,7 +368,7 @@ class Reader:
             yield "the footer is not as it was written; the file was changed"
 
 
-def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def salvage(path: Path, format_: JournalFormat, header: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the whole records of interrupted work, marked as resumed, with their lines' numbers.
 
     `path` is the name that a whole file has. InvalidEvidence if they are not of the work that `header` begins.
@@ -375,7 +379,7 @@ def salvage(path: Path, format_: Format, header: Mapping[str, Any]) -> Iterator[
         if not stream.readline(_MAX_LINE_BYTES).endswith(b"\n"):
             return
         stream.seek(0)
-        reader = Reader(stream, part, format_)
+        reader = JournalReader(stream, part, format_)
         wanted = json.loads(json.dumps(header))
         for key in dict.fromkeys((*wanted, *reader.header)):  # suite and backend first, which explain other differences
             if key not in _MAY_CHANGE and reader.header.get(key) != wanted.get(key):
@@ -399,7 +403,7 @@ def find_difference(key: str, one: Any, other: Any) -> tuple[str, str, str]:
     return key, quote_json(one), quote_json(other)
 
 
-def check_format(header: Mapping[str, Any], path: Path, format_: Format) -> None:
+def check_format(header: Mapping[str, Any], path: Path, format_: JournalFormat) -> None:
     """Refuse what is no header, or that of another format, and say which one it is."""
     name = header.get("format")
     if header.get("record") != "header" or not isinstance(name, str):

@@ -24,11 +24,11 @@ from ..system.terminal import count_noun
 from . import journal
 from .journal import (
     HEADER_FORM,
-    Format,
     InvalidEvidence,
     Journal,
+    JournalFormat,
+    JournalReader,
     OtherFormat,
-    Reader,
     Tampered,
     make_header,
     part_of,
@@ -232,7 +232,7 @@ _FOOTER_FORM = {
     ],
     "seal": str,
 }
-FORMAT = Format(
+FORMAT = JournalFormat(
     "reshape-conformance-results-4", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
     "row", {"header": _HEADER_FORM, "row": RESULT_FORM, "footer": _FOOTER_FORM},
 )  # fmt: skip
@@ -282,7 +282,7 @@ def pack(data: bytes) -> bytes:
 
 def parse(data: bytes, path: Path) -> Evidence:
     """Read the content of a results file; `path` is for messages."""
-    reader = Reader(io.BytesIO(data), path, FORMAT)
+    reader = JournalReader(io.BytesIO(data), path, FORMAT)
     results = _results(path, reader)
     times = reader.footer.get("milliseconds", {})
     if unknown := times.keys() - {result.row for result in results}:
@@ -314,7 +314,7 @@ def parse(data: bytes, path: Path) -> Evidence:
 def read_part(path: Path) -> Evidence:
     """Read the whole rows of a run that did not end; `path` is the name that its file would have got."""
     data = read_content(part := part_of(path))
-    reader = Reader(io.BytesIO(data), part, FORMAT)
+    reader = JournalReader(io.BytesIO(data), part, FORMAT)
     results = _results(part, reader.salvage_records())
     footer = {"notes": [], "planted": {}, "seconds": 0, "interrupted": True}
     return Evidence(reader.header, results, footer, hashlib.sha256(data).hexdigest())

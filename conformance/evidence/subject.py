@@ -57,7 +57,7 @@ _TOOLS = {"uname", "ldconfig", "gcc", "cc", "ld", "objdump"}
 """The programs that the standard library starts to ask about the system."""
 
 
-class Listed(NamedTuple):
+class PackageFile(NamedTuple):
     """A file of a package that is named as a whole."""
 
     package: str
@@ -73,7 +73,7 @@ class Subject(NamedTuple):
     """Whether there is also code that the named files made, as a compiler at run time does."""
     not_named: tuple[str, ...]
     """What else was used and has no digest."""
-    listed: Mapping[str, Listed]
+    listed: Mapping[str, PackageFile]
     """By name, each file of the packages, used or not."""
 
 
@@ -87,7 +87,7 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     if not processes[pid]:
         return NO_SUBJECT
     notes = {how: {path.resolve() for path in paths} for how, paths in opened.noted().items()}
-    names = _Names(opened.began, notes["made"])
+    names = _NamedFiles(opened.began, notes["made"])
     mapped = _find_mapped(chain.from_iterable(processes.values()), names)
     hidden = [process for process, mappings in processes.items() if not mappings]
     commands = filter(None, (_read(_PROC / str(process) / "cmdline") for process in hidden))  # one that ended has none
@@ -119,12 +119,12 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     return names.subject()
 
 
-class _Names:
+class _NamedFiles:
     """The names that were given, and what could not get one."""
 
     def __init__(self, began: float, made: Set[Path]) -> None:
         self.lost, self.made, self._given = set[str](), False, set[tuple[str, str]]()
-        self._listed: dict[str, Listed] = {}
+        self._listed: dict[str, PackageFile] = {}
         self._began, self._made, self._digests = began, made, dict[Path, str]()
 
     def give(self, name: str, path: Path) -> None:
@@ -138,7 +138,7 @@ class _Names:
         name = f"{package.name} ({count_noun(len(digests), 'file')})"
         self._given |= {(name, digest_of_subject(digests))} if digests else set()
         if package.files:
-            self._listed |= {file: Listed(name, digest) for file, digest in digests.items()}
+            self._listed |= {file: PackageFile(name, digest) for file, digest in digests.items()}
 
     def subject(self) -> Subject:
         files: dict[str, str] = {}
@@ -207,7 +207,7 @@ def _mappings_of(pid: int, beginning: str = "") -> Iterator[_Mapping]:
             yield _Mapping(pid, span.partition("-")[0], rights, offset, (device, number), "".join(name))
 
 
-def _find_mapped(mappings: Iterable[_Mapping], names: _Names) -> dict[Path, bool]:
+def _find_mapped(mappings: Iterable[_Mapping], names: _NamedFiles) -> dict[Path, bool]:
     """Return the files that are mapped, and whether as code; tell `names` of code that is in none."""
     files = dict[Path, bool]()
     of_file = defaultdict[tuple[tuple[str, str], str], list[_Mapping]](list)

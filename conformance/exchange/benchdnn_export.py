@@ -12,7 +12,7 @@ from ..model.types import WIDTH
 from ..plan.memory import strides_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
-from .choose import Choice, Chosen, Reasons, choose_rows, dims_of_outputs
+from .choose import AlikeRows, ExportChoice, Reasons, choose_rows, dims_of_outputs
 
 VERSION = "3.6.0"
 """The version that the files name: the oldest release that names every field below."""
@@ -33,7 +33,7 @@ _REASONS: Reasons = {
 }
 
 
-def choose_graphs(rows: Sequence[Row]) -> Choice:
+def choose_graphs(rows: Sequence[Row]) -> ExportChoice:
     """Choose the rows of operations with shape as an attribute that can be files."""
     static = [row for row in rows if row.given == "attribute"]
     choice = choose_rows(static, _REASONS, None)
@@ -41,7 +41,7 @@ def choose_graphs(rows: Sequence[Row]) -> Choice:
     return choice
 
 
-def write_graphs(chosen: Sequence[Chosen], out: Path) -> int:
+def write_graphs(chosen: Sequence[AlikeRows], out: Path) -> int:
     """Write a file for each different graph into a folder, and return how many there are."""
     written: set[str] = set()
     out.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ COMMON: Reasons = {
 """What no format here has a place for."""
 
 
-class Chosen(NamedTuple):
+class AlikeRows(NamedTuple):
     """Rows that differ in nothing that the format keeps; the first one is written."""
 
     rows: tuple[Row, ...]
@@ -49,24 +49,24 @@ class Chosen(NamedTuple):
             yield str(number) if len(calls) > 1 else "", steps
 
 
-class Choice(NamedTuple):
+class ExportChoice(NamedTuple):
     """The rows to write, and the number of rows that are left out for each reason."""
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[AlikeRows, ...]
     left_out: Counter[str]
 
 
-def choose_rows(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> Choice:
+def choose_rows(rows: Iterable[Row], reasons: Reasons, most_bytes: int | None) -> ExportChoice:
     """Choose among rows, which are grouped by case, type, and whether shape arrives with run."""
     groups = group_pairs(((row.case.id, row.type, row.given == "runtime"), row) for row in rows)
     chosen, left_out = [], Counter[str]()
     for group in groups.values():
         why = next(filter(None, (_why_left_out(row, reasons, most_bytes) for row in group)), None)
         if why is None:
-            chosen.append(Chosen(group))
+            chosen.append(AlikeRows(group))
         else:
             left_out[why] += len(group)
-    return Choice(tuple(chosen), left_out)
+    return ExportChoice(tuple(chosen), left_out)
 
 
 def _why_left_out(row: Row, reasons: Reasons, most_bytes: int | None) -> str | None:

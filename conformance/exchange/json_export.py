@@ -19,7 +19,7 @@ from ..plan.contents import EDGES, scramble_of
 from ..plan.memory import patterns
 from ..plan.rows import Row
 from ..system.files import replace_text
-from .choose import COMMON, Choice, Chosen, Reasons
+from .choose import COMMON, AlikeRows, ExportChoice, Reasons
 
 LOST: tuple[str, ...] = (
     "sequences of calls, and several nodes in one graph",
@@ -39,7 +39,7 @@ _MAX_BYTES_WRITTEN = 64
 """Elements of more bytes are described by their SHA-256."""
 
 
-def choose_vectors(rows: Sequence[Row]) -> Choice:
+def choose_vectors(rows: Sequence[Row]) -> ExportChoice:
     """Choose the rows of one call of one node with dense tensors; those of the same call and types are one test."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
     left_out: Counter[str] = Counter()
@@ -52,10 +52,10 @@ def choose_vectors(rows: Sequence[Row]) -> Choice:
             groups.setdefault((row.case.id, row.type, row.shape_type), []).append(row)
         else:
             left_out[why] += 1
-    return Choice(tuple(Chosen(tuple(group)) for group in groups.values()), left_out)
+    return ExportChoice(tuple(AlikeRows(tuple(group)) for group in groups.values()), left_out)
 
 
-def write_vectors(suite: Suite, chosen: Iterable[Chosen], out: Path) -> int:
+def write_vectors(suite: Suite, chosen: Iterable[AlikeRows], out: Path) -> int:
     """Write a file for each rule, the index and the schema into a folder, and return the number of tests."""
     faults = load_faults()
     known = KnownFaults(faults)

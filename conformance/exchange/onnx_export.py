@@ -14,7 +14,7 @@ from ..plan.memory import patterns
 from ..plan.rows import Row
 from ..plan.steps import RowStep
 from ..system.exit_codes import CommandError
-from .choose import Choice, Chosen, Reasons, choose_rows, dims_of_outputs
+from .choose import AlikeRows, ExportChoice, Reasons, choose_rows, dims_of_outputs
 
 LOST: tuple[str, ...] = (
     "illegal and unspecified calls: a node test has no word for a rejection",
@@ -43,11 +43,11 @@ def load_onnx() -> Any:
         raise CommandError(f"{what}; pip install 'reshape-conformance[graphs]'") from None
 
 
-def choose_node_tests(rows: Sequence[Row]) -> Choice:
+def choose_node_tests(rows: Sequence[Row]) -> ExportChoice:
     return choose_rows(rows, _REASONS, _MAX_BYTES)
 
 
-def write_node_tests(chosen: Sequence[Chosen], out: Path) -> int:
+def write_node_tests(chosen: Sequence[AlikeRows], out: Path) -> int:
     """Write a folder for each graph of each chosen row into an empty folder, and return how many there are."""
     onnx, written = load_onnx(), 0
     for group in chosen:
@@ -60,7 +60,7 @@ def write_node_tests(chosen: Sequence[Chosen], out: Path) -> int:
     return written
 
 
-def _write(onnx: Any, folder: Path, group: Chosen, steps: Sequence[RowStep]) -> None:
+def _write(onnx: Any, folder: Path, group: AlikeRows, steps: Sequence[RowStep]) -> None:
     row = group.rows[0]
     folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(_model(onnx, row, steps).SerializeToString(deterministic=True))

@@ -10,7 +10,7 @@ from ..meaning.faults import KnownFaults
 from ..meaning.partial import describe, describe_folded
 from ..model import KnownFault, PlainCall
 from ..system.groups import group_pairs
-from .decide import Decision, Judge, Kind
+from .decide import Kind, NodeDecision, NodeJudge
 from .lengths import bind_length
 from .nodes import Binding, Dims, Model, ReshapeNode, known_dims
 
@@ -32,7 +32,7 @@ class CheckedNode(NamedTuple):
     trials: Sequence[Trial]
     variants: tuple[ReshapeNode, ...]
     """The node as it is in each trial."""
-    decisions: Mapping[str, tuple[Decision, ...]]
+    decisions: Mapping[str, tuple[NodeDecision, ...]]
     faults: tuple[KnownFault, ...] = ()
     """The faults of backends that a legal call of the node may meet, for any length tried."""
 
@@ -83,7 +83,7 @@ def _fit_trial(trial: Trial, inputs: Mapping[str, Dims | None]) -> tuple[Trial, 
     return Trial(varied, binding), all(bind_length(symbol, found) == length for symbol, length in lengths)
 
 
-def check_model(model: Model, judge: Judge, trials: Sequence[Trial], known: KnownFaults) -> list[CheckedNode]:
+def check_model(model: Model, judge: NodeJudge, trials: Sequence[Trial], known: KnownFaults) -> list[CheckedNode]:
     by_trial = [model.nodes(trial.binding) for trial in trials]
     checked = []
     for variants in zip(*by_trial, strict=True):
@@ -111,7 +111,7 @@ def format_findings(node: CheckedNode) -> list[tuple[str, tuple[str, ...]]]:
     return [(text, documents if len(by_text) > 1 else ()) for text, documents in by_text.items()]
 
 
-def _format_decisions(decisions: Sequence[Decision], trials: Sequence[Trial]) -> str:
+def _format_decisions(decisions: Sequence[NodeDecision], trials: Sequence[Trial]) -> str:
     """Say for which lengths a node is what, the worst first."""
     if len(trials) == 1 and not trials[0].lengths:
         is_open = decisions[0].kind == "legal" and known_dims(decisions[0].dst) is None
@@ -123,7 +123,7 @@ def _format_decisions(decisions: Sequence[Decision], trials: Sequence[Trial]) ->
     return "; ".join(f"{kind} for {_format_lengths(some, trials)}{more}" for (kind, more), some in found.items())
 
 
-def _describe(decision: Decision) -> str:
+def _describe(decision: NodeDecision) -> str:
     """Say what is to be told of a decision after its kind."""
     folded = describe_folded(decision.folded)
     match decision.kind:

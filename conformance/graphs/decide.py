@@ -7,13 +7,13 @@ from typing import Literal, NamedTuple
 
 from ..meaning.contract import contracts
 from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, decide, folded_names, kind_of, rules_of
-from ..model import Form, Operation, Spec
+from ..model import CallForm, Operation, Spec
 from .nodes import Dims, ReshapeNode, known_dims, without_names
 
 Kind = Literal["legal", "illegal", "unspecified", "conditional", "not decided"]
 
 
-class Decision(NamedTuple):
+class NodeDecision(NamedTuple):
     """The meaning of a node in a document, for one binding of the inputs."""
 
     kind: Kind
@@ -28,19 +28,19 @@ class Decision(NamedTuple):
     """Names of lengths that a -1 takes in together with others, as when a batch is folded into it."""
 
 
-class Judge:
+class NodeJudge:
     """The contracts of the documents that a user asks about."""
 
     def __init__(self, spec: Spec, documents: tuple[str, ...]) -> None:
         self.spec, self.documents = spec, documents
         self.contracts = contracts(spec)
 
-    def decide(self, node: ReshapeNode) -> dict[str, Decision]:
+    def decide(self, node: ReshapeNode) -> dict[str, NodeDecision]:
         """Return the decision in each document about the node's operation, or in all if none of them is about it."""
         about = [document for document in self.documents if self._covers(document, node)]
         return {document: self._decide(node, document) for document in about or self.documents}
 
-    def decide_everywhere(self, node: ReshapeNode) -> dict[str, Decision]:
+    def decide_everywhere(self, node: ReshapeNode) -> dict[str, NodeDecision]:
         return {document: self._decide(node, document) for document in self.spec.documents}
 
     def rule_of_entries(self, node: ReshapeNode) -> str:
@@ -59,22 +59,22 @@ class Judge:
         operation = self.spec.documents[document].operation
         return node.operation is None or operation.partition("-")[0] == node.operation
 
-    def _decide(self, node: ReshapeNode, document: str) -> Decision:
+    def _decide(self, node: ReshapeNode, document: str) -> NodeDecision:
         if not self._covers(document, node):
-            return Decision("not decided", (), (f"the document is not about {node.operation}",))
+            return NodeDecision("not decided", (), (f"the document is not about {node.operation}",))
         form = _form_of(node, self.spec.operation_of(document))
         src, shape = known_dims(node.src), known_dims(node.shape)
         missing = tuple(_find_missing(node))
         if src is not None and shape is not None and node.special_zero is not None and not missing:
             meaning = self.contracts[document].meaning(src, shape, node.special_zero, form)
-            return Decision(meaning.kind, meaning.rules, (), meaning.dst)
+            return NodeDecision(meaning.kind, meaning.rules, (), meaning.dst)
         branches = decide(self.contracts[document], PartialCall(node.src, node.shape, node.special_zero, form))
         dst = answer_of(branches)
         kind = kind_of(branches)
         is_told = _has_unknown_lengths_alone(node) if kind == "conditional" else kind == "illegal" or not node.missing
         if kind == "not decided" or not is_told:
-            return Decision("not decided", (), missing, dst)
-        decision = Decision(kind, rules_of(branches), (), dst, branches if kind == "conditional" else ())
+            return NodeDecision("not decided", (), missing, dst)
+        decision = NodeDecision(kind, rules_of(branches), (), dst, branches if kind == "conditional" else ())
         if node.src is None or node.shape is None or decision.dst is None:
             return decision
         return decision._replace(folded=folded_names(node.src, node.shape, decision.dst))
@@ -109,9 +109,9 @@ def _find_missing(node: ReshapeNode) -> Iterator[str]:
         yield "the element type is not known"
 
 
-def _form_of(node: ReshapeNode, operation: Operation) -> Form:
+def _form_of(node: ReshapeNode, operation: Operation) -> CallForm:
     """Return the form of the call. If the format has other types of shape, the first listed one is taken."""
     if node.form is not None:
         return node.form
     src_type = node.src_type or UNKNOWN_TYPE
-    return Form(src_type, src_type, operation.shape_types[0], declared=without_names(node.declared))
+    return CallForm(src_type, src_type, operation.shape_types[0], declared=without_names(node.declared))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ..meaning.partial import UNKNOWN_TYPE
-from ..model import Form
+from ..model import CallForm
 from ..system.files import read_bytes
 from ..system.text import quote, shorten
 
@@ -40,7 +40,7 @@ class ReshapeNode(NamedTuple):
     shape: Dims | None
     special_zero: bool | None
     declared: Dims | None = None
-    form: Form | None = None
+    form: CallForm | None = None
     """The form of a node that may be malformed; None if the format cannot express such a node."""
     missing: str = ""
     """Why shape or src is not known, if the file says so."""
@@ -73,10 +73,10 @@ def write_product(number: int, names: Sequence[str]) -> int | str | None:
     return "*".join([str(number)] * (number != 1) + sorted(names)) if number and names else number
 
 
-def odd_form(src_type: str | None, declared: Dims | None, **odd: Any) -> Form:
+def odd_form(src_type: str | None, declared: Dims | None, **odd: Any) -> CallForm:
     """Return the form of a node that is well-formed except for what `odd` says."""
     type_ = src_type or UNKNOWN_TYPE
-    return Form(type_, type_, **{"shape_type": "s64", **odd}, declared=without_names(declared))
+    return CallForm(type_, type_, **{"shape_type": "s64", **odd}, declared=without_names(declared))
 
 
 def are_equal_where_known(one: Dims | None, other: Dims | None) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..model import INTEGERS, Form, Operation
+from ..model import INTEGERS, CallForm, Operation
 from ..system.text import format_dims
-from .flow import Flow, GraphOperation
+from .model_graph import GraphOperation, ModelGraph
 from .nodes import (
     MAX_NODES,
     Answer,
@@ -28,7 +28,7 @@ _OWN_ATTRIBUTES = ("partition_id", "backend")
 """The library adds these when it divides a graph into partitions."""
 
 
-def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Operation]) -> Flow:
+def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Operation]) -> ModelGraph:
     """Return the graph of a file; `kinds` are the operations that are reshapes, by their names there."""
     data = parse_json(content_of(path, MAX_BYTES))
     graph = data.get("graph") if isinstance(data, dict) else None
@@ -40,7 +40,7 @@ def read_onednn_json(path: Path, answer: Answer, kinds: Mapping[str, Operation])
     operations = [reader.operation(entry, f"graph[{number}]") for number, entry in enumerate(graph)]
     made = {name for operation in operations for name in operation.outputs}
     inputs = {name: reader.dims.get(name) for each in operations for name in each.inputs if name not in made}
-    return Flow(operations, reader.dims, inputs, answer)
+    return ModelGraph(operations, reader.dims, inputs, answer)
 
 
 class _Reader:
@@ -94,7 +94,7 @@ class _Reader:
         shape_type = str(inputs[1].get("dtype", "s64")) if len(inputs) > 1 else "s64"
         if takes_shape:
             shape_type = values["shape"][0].removesuffix("[]") if "shape" in values else "s64"
-        form = Form(
+        form = CallForm(
             src_type, str(dst.get("dtype", src_type)), shape_type,
             special_zero_type="bool" if zero is None or zero[0] in ("bool", "boolean") else str(zero[0]),
             special_zero_is_exact=zero is None or (zero[0] in ("bool", "boolean", *INTEGERS) and zero[1] in (0, 1)),

@@ -256,7 +256,7 @@ def _store(onnx: Any, graph: Any, values: Mapping[tuple[str, str], Value]) -> No
                     )
 
 
-class _Names(NamedTuple):
+class _NamedTensor(NamedTuple):
     dims: Dims | None
     type: str | None
 
@@ -266,7 +266,7 @@ class _Scope:
 
     def __init__(self, onnx: Any, place: str, outer: _Scope | None = None) -> None:
         self.onnx, self.place = onnx, place
-        self._tensors: ChainMap[str, _Names] = outer._tensors.new_child() if outer else ChainMap()
+        self._tensors: ChainMap[str, _NamedTensor] = outer._tensors.new_child() if outer else ChainMap()
         self.values: ChainMap[str, Value | None] = outer.values.new_child() if outer else ChainMap()
         self.external: set[str] = set()
 
@@ -274,17 +274,17 @@ class _Scope:
         names = self.onnx.TensorProto.DataType.Name
         for value in (*graph.input, *graph.value_info, *graph.output):
             type_ = value.type.tensor_type.elem_type
-            self._tensors[value.name] = _Names(_dims_of(value.type), TYPES.get(names(type_)) if type_ else None)
+            self._tensors[value.name] = _NamedTensor(_dims_of(value.type), TYPES.get(names(type_)) if type_ else None)
             self.values[value.name] = None  # hides a value of that name in the graph around this one
         for tensor in graph.initializer:
             known_type = TYPES.get(names(tensor.data_type), names(tensor.data_type).lower())
-            self._tensors[tensor.name] = _Names(tuple(tensor.dims), known_type)
+            self._tensors[tensor.name] = _NamedTensor(tuple(tensor.dims), known_type)
             self.values[tensor.name] = self._read(tensor)
             if tensor.data_location == tensor.EXTERNAL:
                 self.external.add(tensor.name)
 
-    def tensor(self, name: str) -> _Names:
-        return self._tensors.get(name, _Names(None, None))
+    def tensor(self, name: str) -> _NamedTensor:
+        return self._tensors.get(name, _NamedTensor(None, None))
 
     def compute(self, graph: Any, values: dict[tuple[str, str], Value]) -> list[tuple[_Scope, Any, str]]:
         """Add to `values` what the nodes of a graph compute from what is known, subgraphs too.

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import CannotStart
-from ..isolate.process.launch import Limits, import_code, kill_tree, start
+from ..isolate.process.launch import ProcessLimits, import_code, kill_tree, start
 from ..system.text import shorten
 from .nodes import Binding, Dims, Model, ReshapeNode, UnreadableModel, known_dims
 from .onnx_model import TYPES
 
-LIMITS = Limits(seconds=60)
+LIMITS = ProcessLimits(seconds=60)
 """Limits of the process in which the model runs."""
 _CODE = f"{import_code()}from conformance.graphs.onnx_run import main\nmain()\n"
 

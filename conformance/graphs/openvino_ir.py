@@ -13,7 +13,7 @@ from ..model import INTEGERS
 from ..model.types import WIDTH, dtype_of
 from ..system.files import leaves_its_folder, open_regular
 from ..system.text import format_dims, quote
-from .flow import Flow, GraphOperation
+from .model_graph import GraphOperation, ModelGraph
 from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, are_equal_where_known, content_of, odd_form
 from .onnx_values import MAX_ELEMENTS, Value, compute
 from .xml_tree import XmlElement, dims_of, fail, read_whole, read_xml
@@ -30,14 +30,14 @@ Port = tuple[str, str]
 """The ids of a layer and of one of its ports."""
 
 
-def read_openvino_ir(path: Path, answer: Answer) -> Flow:
+def read_openvino_ir(path: Path, answer: Answer) -> ModelGraph:
     """Return the graph of a file. Without model.bin only shapes are unknown."""
     root = read_xml(content_of(path, MAX_BYTES))
     if root.tag != "net" or not root.all("layers"):
         raise UnreadableModel(f"line {root.line}: the root is <{root.tag[:40]}>; OpenVINO IR has <net> with <layers>")
     reader = _Reader(path.with_suffix(".bin"))
     reader.read(root, "", ())
-    return Flow(reader.operations, reader.dims, reader.inputs, answer)
+    return ModelGraph(reader.operations, reader.dims, reader.inputs, answer)
 
 
 class _Reader:
@@ -135,7 +135,7 @@ def _type(port: XmlElement) -> str | None:
 # ── small values: constants of model.bin, and what is computed from them and from known dims ───────
 
 
-class Known(NamedTuple):
+class ValueOrReason(NamedTuple):
     """A value, or why it is not known."""
 
     value: Value | None = None
@@ -147,16 +147,16 @@ class NetworkValues:
 
     def __init__(self, layers: Mapping[str, XmlElement], edges: Mapping[Port, Port], weights: Path) -> None:
         self._layers, self._edges, self._weights = layers, edges, weights
-        self._known: dict[Port, Known] = {}
+        self._known: dict[Port, ValueOrReason] = {}
 
-    def of(self, port: Port, depth: int = 0) -> Known:
+    def of(self, port: Port, depth: int = 0) -> ValueOrReason:
         if port not in self._known:
-            self._known[port] = Known()  # for a circle
+            self._known[port] = ValueOrReason()  # for a circle
             if depth < MAX_DEPTH:
                 self._known[port] = self._compute(port, depth + 1)
         return self._known[port]
 
-    def _compute(self, port: Port, depth: int) -> Known:
+    def _compute(self, port: Port, depth: int) -> ValueOrReason:
         layer = self._layers[port[0]]
         kind = layer.get("type", "")
         data: dict[str, str] = next((each.attrib for each in layer.all("data")), {})
@@ -165,39 +165,39 @@ class NetworkValues:
         inputs = layer.all("input/port")
         if kind == "ShapeOf":
             dims = dims_of(inputs[0]) if inputs else None
-            return Known() if dims is None or None in dims else Known(np.array(dims, np.int64))
+            return ValueOrReason() if dims is None or None in dims else ValueOrReason(np.array(dims, np.int64))
         if kind not in _SAME and kind not in ("Convert", "VariadicSplit", "Broadcast"):
-            return Known()
+            return ValueOrReason()
         sources = [self._edges.get((port[0], each.get("id", ""))) for each in inputs]
         values = [self.of(each, depth).value if each and each[0] in self._layers else None for each in sources]
         if not values or any(value is None for value in values):
-            return Known()
+            return ValueOrReason()
         outputs = [each.get("id", "") for each in layer.all("output/port")]
-        return Known(_apply(kind, data, values, outputs.index(port[1]) if port[1] in outputs else 0))
+        return ValueOrReason(_apply(kind, data, values, outputs.index(port[1]) if port[1] in outputs else 0))
 
-    def _read(self, layer: XmlElement, data: Mapping[str, str]) -> Known:
+    def _read(self, layer: XmlElement, data: Mapping[str, str]) -> ValueOrReason:
         """Read a constant, if it is small and lies in model.bin."""
         type_ = _TYPES.get(data.get("element_type", ""), "")
         if type_ not in INTEGERS:
-            return Known(None, f"shape has the type {quote(data.get('element_type'))}")
+            return ValueOrReason(None, f"shape has the type {quote(data.get('element_type'))}")
         offset, size = (read_whole(layer, data.get(name, "")) for name in ("offset", "size"))
         lengths = [read_whole(layer, part) for part in data.get("shape", "").split(",") if part.strip()]
         count = math.prod(lengths)
         if count > MAX_ELEMENTS or size != count * WIDTH[type_]:
-            return Known(None, f"line {layer.line}: {size:,} bytes are no shape of {count:,} entries")
+            return ValueOrReason(None, f"line {layer.line}: {size:,} bytes are no shape of {count:,} entries")
         if count == 0:
-            return Known(np.zeros(lengths, np.int64))
+            return ValueOrReason(np.zeros(lengths, np.int64))
         try:
             if leaves_its_folder(self._weights):
-                return Known(None, f"shape is in {self._weights.name}, a link to another folder")
+                return ValueOrReason(None, f"shape is in {self._weights.name}, a link to another folder")
             with open_regular(self._weights) as stream:
                 stream.seek(offset)
                 content = stream.read(size)
         except (OSError, ValueError, OverflowError):
-            return Known(None, f"shape is in {self._weights.name}, which cannot be read")
+            return ValueOrReason(None, f"shape is in {self._weights.name}, which cannot be read")
         if len(content) < size:
-            return Known(None, f"shape is past the end of {self._weights.name}, at byte {offset:,}")
-        return Known(np.frombuffer(content, dtype_of(type_)).reshape(lengths))
+            return ValueOrReason(None, f"shape is past the end of {self._weights.name}, at byte {offset:,}")
+        return ValueOrReason(np.frombuffer(content, dtype_of(type_)).reshape(lengths))
 
 
 def _apply(kind: str, data: Mapping[str, str], values: list[Any], output: int) -> Value | None:

@@ -9,14 +9,14 @@ from ..model import Call
 from ..report.picture import Picture, draw_reading
 from ..report.render import format_foot, render_page
 from .conclude import CheckedNode, format_findings
-from .decide import Judge
+from .decide import NodeJudge
 from .nodes import known_dims
 
 _STYLES = {"illegal": "fail", "not decided": "warn", "conditional": "warn", "unspecified": "observed", "legal": "pass"}
 _SIGNS = {"illegal": "✗", "not decided": "?", "conditional": "~", "unspecified": "◆", "legal": "✓"}
 
 
-def make_entry(node: CheckedNode, call: str, judge: Judge) -> dict[str, Any]:
+def make_entry(node: CheckedNode, call: str, judge: NodeJudge) -> dict[str, Any]:
     """Return the row of a node; `call` describes it in words. Its picture shows the first trial of the worst kind."""
     texts = (f"{text} ({', '.join(documents)})" if documents else text for text, documents in format_findings(node))
     return {
@@ -25,7 +25,7 @@ def make_entry(node: CheckedNode, call: str, judge: Judge) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _draw_node(node: CheckedNode, judge: Judge) -> Picture | None:
+def _draw_node(node: CheckedNode, judge: NodeJudge) -> Picture | None:
     for document, decisions in node.decisions.items():
         for decision, variant in zip(decisions, node.variants, strict=True):
             if decision.kind == node.kind:

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..system.files import open_regular
 from ..system.text import quote
-from .flow import Flow, GraphOperation
 from .lengths import bind_symbol, evaluate
+from .model_graph import GraphOperation, ModelGraph
 from .nodes import MAX_NODES, Answer, Binding, Dims, ReshapeNode, UnreadableModel, check_rank, fail_at, parse_json
 
 MAX_BYTES = 1 << 28
@@ -106,10 +106,10 @@ class _Reader:
             if isinstance(each, dict)
         }
 
-    def flow(self, answer: Answer) -> Flow:
+    def flow(self, answer: Answer) -> ModelGraph:
         operations = [*self._operations()]
         inputs = self._names(self._part("inputs", list))
-        return Flow(operations, self.dims, {name: self.dims.get(name) for name in inputs}, answer)
+        return ModelGraph(operations, self.dims, {name: self.dims.get(name) for name in inputs}, answer)
 
     def _operations(self, depth: int = 0) -> Iterator[GraphOperation]:
         """Yield the operations. What enters a graph inside has its dims there; they hold if nothing else enters."""

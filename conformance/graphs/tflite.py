@@ -13,7 +13,7 @@ import numpy as np
 
 from ..model import INTEGERS
 from ..model.types import WIDTH, dtype_of
-from .flow import Flow, GraphOperation
+from .model_graph import GraphOperation, ModelGraph
 from .nodes import Answer, Dims, ReshapeNode, UnreadableModel, content_of, odd_form
 
 MAX_BYTES = 1 << 30
@@ -26,7 +26,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-def read_tflite(path: Path, answer: Answer) -> Flow:
+def read_tflite(path: Path, answer: Answer) -> ModelGraph:
     """Return the graphs of a file; names of inputs are those of the first."""
     content = content_of(path, MAX_BYTES)
     if content[4:8] != b"TFL3":
@@ -39,7 +39,7 @@ def read_tflite(path: Path, answer: Answer) -> Flow:
         raise UnreadableModel("there is no graph in it")
     operations = [operation for graph in graphs for operation in graph.operations()]
     dims = {name: each for graph in graphs for name, each in graph.dims.items()}
-    return Flow(operations, dims, graphs[0].inputs, answer)
+    return ModelGraph(operations, dims, graphs[0].inputs, answer)
 
 
 class _Graph:

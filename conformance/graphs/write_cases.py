@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..hunt.write_case import write_expectation, write_expectations
 from ..model.types import WIDTH
 from .conclude import CheckedNode
-from .decide import Judge
+from .decide import NodeJudge
 from .nodes import Dims, ReshapeNode, known_dims
 
 MAX_BYTES = 1 << 28
@@ -18,7 +18,7 @@ PREFIX = "graph-call-"
 """How the ids of these cases begin."""
 
 
-class Written(NamedTuple):
+class WrittenCases(NamedTuple):
     """A file of cases, and how many it holds."""
 
     text: str
@@ -27,7 +27,7 @@ class Written(NamedTuple):
     """Calls that no case can hold: not decided, too large, or decided by the form or the declared dst."""
 
 
-def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
+def write_cases(nodes: Iterable[CheckedNode], judge: NodeJudge) -> WrittenCases:
     """Return a case for each different call; the contracts of all documents say what is expected."""
     calls: dict[str, str] = {}
     left_out: set[ReshapeNode] = set()
@@ -40,10 +40,10 @@ def write_cases(nodes: Iterable[CheckedNode], judge: Judge) -> Written:
                 left_out.add(variant._replace(name="", place="", missing=""))
     head = "# Written by `conformance check-graph`.\nextends: bundled\nabout: The reshapes of model files.\ncases:\n"
     text = "".join(f"  - id: {name}\n{lines}\n" for lines, name in calls.items())
-    return Written(head + text, len(calls), len(left_out))
+    return WrittenCases(head + text, len(calls), len(left_out))
 
 
-def _case_lines(call: ReshapeNode, judge: Judge) -> Iterator[str]:
+def _case_lines(call: ReshapeNode, judge: NodeJudge) -> Iterator[str]:
     """Yield the keys of a case except its id; nothing if no case can hold the call."""
     src, shape = known_dims(call.src), known_dims(call.shape)
     if src is None or shape is None or call.special_zero is None or call.src_type not in WIDTH:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ..adapter import resolve_claims
-from ..draw.calls import Draw
+from ..draw.calls import SeededDraws
 from ..draw.cases import draw_case
 from ..draw.factors import Factors
 from ..meaning.contract import contracts
@@ -74,7 +74,7 @@ def hunt(
         return other if other and other.kind == like.kind else None
 
     for example in range(examples):
-        case = draw_case(Draw(f"hunt {seed} {example}"), of_types, factors)
+        case = draw_case(SeededDraws(f"hunt {seed} {example}"), of_types, factors)
         if found := find(case):
             if find(case) is None:
                 return HuntResult(example + 1, found, steady=False)

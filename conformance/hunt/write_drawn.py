@@ -32,7 +32,7 @@ def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, q
 
     If `quick`, that is one call of the drawn case, or else all: on a slow backend more tries would take minutes.
     """
-    smaller = _Smaller(row, result, adapter, claims)
+    smaller = _SmallerCase(row, result, adapter, claims)
     one_call = smaller.find_in_fresh_process(replace(row.case, steps=row.case.steps[result.step :][:1]))
     if quick:
         return write_as_drawn(*(one_call or (row, result)))
@@ -44,7 +44,7 @@ def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, q
     return write_as_drawn(*smaller.search_sequence())
 
 
-class _Smaller:
+class _SmallerCase:
     """The search for a smaller case that fails in the same way."""
 
     def __init__(self, row: Row, result: Result, adapter: Adapter, claims: Claims) -> None:

@@ -17,7 +17,7 @@ from ..run.call import arguments_of
 from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
 from ..system.temporary import temporary_folder
-from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, Limits
+from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, ProcessLimits
 
 if TYPE_CHECKING:
     from .process.usage import ProcessEnd
@@ -47,19 +47,19 @@ def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
     return "none" if is_own(backend) else "worker"
 
 
-def limits_for(backend: str, seconds: float | None = None, mebibytes: int | None = None) -> Limits:
+def limits_for(backend: str, seconds: float | None = None, mebibytes: int | None = None) -> ProcessLimits:
     """Return the limits of the processes of a backend: the usual ones where nothing is given."""
     bundled = find_bundled(backend)
     device = name_and_device(backend)[1] or (bundled.device if bundled else "cpu")
     memory = DEFAULT_LIMITS.memory if device.partition(":")[0] == "cpu" else DEVICE_MEMORY
-    return Limits(
+    return ProcessLimits(
         seconds=DEFAULT_LIMITS.seconds if seconds is None else seconds,
         memory=memory if mebibytes is None else mebibytes << 20,
     )
 
 
 def open_backend(
-    backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
+    backend: str, isolation: Isolation, limits: ProcessLimits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
 ) -> Adapter:
     """Start a backend, so that it can be called; CannotStart if it cannot be started.
 
@@ -97,7 +97,7 @@ def note_opened_files() -> Iterator[OpenedFiles]:
 
 @contextmanager
 def use_backend(
-    backend: str, isolation: Isolation, limits: Limits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
+    backend: str, isolation: Isolation, limits: ProcessLimits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
 ) -> Iterator[Adapter]:
     """Open a backend, and close it at the end of the `with` block, with every process that it started."""
     adapter = open_backend(backend, isolation, limits, opened)
@@ -107,7 +107,7 @@ def use_backend(
         close_backend(adapter)
 
 
-def open_another(first: Adapter, backend: str, isolation: Isolation, limits: Limits) -> Adapter:
+def open_another(first: Adapter, backend: str, isolation: Isolation, limits: ProcessLimits) -> Adapter:
     """Open a backend once more; a call that the first answered tells at once whether copies of the process are good."""
     adapter = open_backend(backend, isolation, limits)
     one, other = as_remote(first), as_remote(adapter)

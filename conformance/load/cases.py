@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..model import Case, Cases, Expected, Malformed, Operand, Place, Problem, Spec, Step, Suite, UnreadCase
+from ..model import Case, Cases, ExpectedResult, Malformed, Operand, Place, Problem, Spec, Step, Suite, UnreadCase
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
-from .each import Unusable, first_name, format_values, write_out
+from .each import UnusableSteps, first_name, format_values, write_out
 from .folders import cases_folder, content_of, digest_of, find_folders, layers, spec_folder
 from .schema import explained_by_schema, is_printable, read_file, without_secrets
 from .spec import check_extends, load_spec, parse_tensor
-from .strict_yaml import Map, parse, read_text, require
+from .strict_yaml import YamlMap, parse, read_text, require
 
 
 def load_suite(folder: Path | None = None) -> Suite:
@@ -154,11 +154,11 @@ def _load_file(path: Path, extends: bool, spec: Spec, cases: dict[str, Case | Un
 
 
 class _CaseReader:
-    def __init__(self, entry: Map, path: str, spec: Spec) -> None:
+    def __init__(self, entry: YamlMap, path: str, spec: Spec) -> None:
         self.entry, self.path, self.spec = entry, path, spec
         self.problems: list[Problem] = []
 
-    def wrong(self, key: str, what: str, entry: Map | None = None) -> None:
+    def wrong(self, key: str, what: str, entry: YamlMap | None = None) -> None:
         entry = self.entry if entry is None else entry
         self.problems.append(Problem(Place(self.path, entry.lines.get(key, entry.line)), what))
 
@@ -199,7 +199,7 @@ class _CaseReader:
             self.wrong("each", "a case has either `each` or `steps`; write it as two cases")
         try:
             written = write_out(entry)
-        except Unusable as why:
+        except UnusableSteps as why:
             self.wrong("each", str(why))
             return (self.step(entry),)
         steps = []
@@ -224,7 +224,7 @@ class _CaseReader:
                 self.wrong("attributes", f"{name}: the text {element!r} is no {type_}; write a number, or type: string")
         return Operand(type_, dims, values)
 
-    def step(self, entry: Map, written_out: Mapping[str, Any] | None = None) -> Step:
+    def step(self, entry: YamlMap, written_out: Mapping[str, Any] | None = None) -> Step:
         whole = {**self.entry, **entry, **(written_out or {})} if entry is not self.entry or written_out else entry
         for key in ("src", "shape", "special_zero", "expect"):
             if key not in whole:
@@ -242,7 +242,7 @@ class _CaseReader:
             **{key.name: whole[key.name] for key in STEP_KEYS if key.name in whole},
         )
 
-    def read_src(self, whole: Mapping[str, Any], entry: Map) -> _Tensor:
+    def read_src(self, whole: Mapping[str, Any], entry: YamlMap) -> _Tensor:
         text = whole.get("src", "T[]")
         tensor = _as_tensor(text)
         if tensor is None or (tensor[0] != "T" and tensor[0] not in WIDTH):
@@ -258,8 +258,8 @@ class _CaseReader:
             self.wrong("src", f"src has {what} elements; write `large: true`, or fewer", place)
         return tensor
 
-    def read_expectations(self, value: Any, entry: Map, src_type: str) -> dict[str, Expected]:
-        by_document = value if isinstance(value, Map) else {"*": value}
+    def read_expectations(self, value: Any, entry: YamlMap, src_type: str) -> dict[str, ExpectedResult]:
+        by_document = value if isinstance(value, YamlMap) else {"*": value}
         result = {}
         for document, text in by_document.items():
             if document != "*" and document not in self.spec.documents:
@@ -267,16 +267,16 @@ class _CaseReader:
             result[document] = self.read_expectation(text, entry, src_type)
         return result
 
-    def read_expectation(self, text: str | _Tensor, entry: Map, src_type: str) -> Expected:
+    def read_expectation(self, text: str | _Tensor, entry: YamlMap, src_type: str) -> ExpectedResult:
         if text == "reject":
-            return Expected("illegal")
+            return ExpectedResult("illegal")
         if text == "unspecified":
-            return Expected("unspecified")
+            return ExpectedResult("unspecified")
         tensor = _as_tensor(text)
         if tensor is None or tensor[0] != src_type:
             self.wrong("expect", f"{quote(_text(text))} is neither {src_type}[…], reject nor unspecified", entry)
-            return Expected("unspecified")
-        return Expected("legal", *tensor)
+            return ExpectedResult("unspecified")
+        return ExpectedResult("legal", *tensor)
 
 
 def _counts(given: Mapping[str, Any]) -> dict[str, int]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .strict_yaml import Map
+from .strict_yaml import YamlMap
 
 SETTING = ("layout", "in_place", "bits")
 """Names in `each` that give the key of the same name its value; all others are names of lengths."""
@@ -21,20 +21,20 @@ _Items = tuple[int | str, ...]
 """Lengths, or entries of shape; text is the name of a value."""
 
 
-class Unusable(Exception):
+class UnusableSteps(Exception):
     """The steps of a case cannot be written out; the message says why."""
 
 
-def write_out(entry: Map) -> list[tuple[dict[str, Any], dict[str, Value]]]:
+def write_out(entry: YamlMap) -> list[tuple[dict[str, Any], dict[str, Value]]]:
     """Return the keys of the case that each step replaces, and the values from which they come."""
     steps: list[tuple[dict[str, Any], dict[str, Value]]] = []
     template = _Template.of(entry)
     for values in _combinations(list(entry["each"].items()), {}):
         if len(steps) == MAX_GENERATED_STEPS:
-            raise Unusable(f"each makes more than {MAX_GENERATED_STEPS:,} steps; give fewer values")
+            raise UnusableSteps(f"each makes more than {MAX_GENERATED_STEPS:,} steps; give fewer values")
         steps.append((template.fill(values), values))
     if not steps:
-        raise Unusable("each makes no step; give every name a value")
+        raise UnusableSteps("each makes no step; give every name a value")
     return steps
 
 
@@ -94,7 +94,7 @@ def _lengths(name: str | None, values: Mapping[str, Value]) -> tuple[int, ...]:
 
 def _require_name(name: str, known: Sequence[str]) -> None:
     if name not in known:
-        raise Unusable(f"{name!r} is no name of lengths; each has {', '.join(known) or 'none'}")
+        raise UnusableSteps(f"{name!r} is no name of lengths; each has {', '.join(known) or 'none'}")
 
 
 class _Template(NamedTuple):
@@ -105,8 +105,8 @@ class _Template(NamedTuple):
     chain: Sequence[tuple[Mapping[str, Any], _Items]]
 
     @classmethod
-    def of(cls, entry: Map) -> _Template:
-        """Parse the keys of a case; Unusable if a name is not in its `each`."""
+    def of(cls, entry: YamlMap) -> _Template:
+        """Parse the keys of a case; UnusableSteps if a name is not in its `each`."""
         known = [name for name in entry["each"] if name not in SETTING]
         texts = {key: _TENSOR.fullmatch(entry[key]) for key in ("src", "expect") if isinstance(entry.get(key), str)}
         return cls(

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from ..model import (
     INTEGERS,
     LEVELS,
-    Commit,
     Document,
+    DocumentCommit,
+    DocumentOrigin,
     Expression,
     Finding,
     Malformed,
     NewerPage,
     Operation,
-    Origin,
     Place,
     Pointer,
     Problem,
@@ -30,7 +30,7 @@ from ..model.types import WIDTH
 from ..system.text import describe_unknown, quote
 from .folders import digest_of, layers, spec_folder
 from .schema import explained_by_schema, read_file, without_secrets
-from .strict_yaml import Map, line_of, require
+from .strict_yaml import YamlMap, line_of, require
 
 SPEC_FILES = ("sources", "operations", "rules", "findings")
 
@@ -71,7 +71,7 @@ class _Layer(NamedTuple):
     extends: bool
     content: Mapping[str, Any]
 
-    def entries(self, file: str) -> Iterable[Map]:
+    def entries(self, file: str) -> Iterable[YamlMap]:
         return self.content[file][{"sources": "documents"}.get(file, file)] if file in self.content else ()
 
     @property
@@ -100,7 +100,7 @@ def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
     return _Layer(folder.name, extends, content)
 
 
-def check_extends(content: Map, extends: bool, name: str) -> list[Problem]:
+def check_extends(content: YamlMap, extends: bool, name: str) -> list[Problem]:
     """Return a problem if a file says `extends` and its folder does not, or the other way round."""
     if ("extends" in content) == extends:
         return []
@@ -123,10 +123,10 @@ class _SpecReader:
             if "like" in entry
         }
 
-    def all_entries(self, file: str) -> Iterable[Map]:
+    def all_entries(self, file: str) -> Iterable[YamlMap]:
         return (entry for layer in self.layers for entry in layer.entries(file))
 
-    def entries(self, file: str) -> Iterable[tuple[Map, Place, _Layer]]:
+    def entries(self, file: str) -> Iterable[tuple[YamlMap, Place, _Layer]]:
         """Yield the entries of a file, each once."""
         first_places: dict[str, tuple[Place, _Layer]] = {}
         for layer in self.layers:
@@ -149,7 +149,7 @@ class _SpecReader:
         self.wrong(place, describe_unknown(what, name, names))
         return False
 
-    def check_names(self, what: str, names: Collection[str], place: Place, entry: Map, *keys: str) -> None:
+    def check_names(self, what: str, names: Collection[str], place: Place, entry: YamlMap, *keys: str) -> None:
         """Check the names that an entry lists under some keys, or has as keys there."""
         for key in keys:
             given = entry.get(key, ())
@@ -160,7 +160,7 @@ class _SpecReader:
         """Read `{document: [line, words] or a list of those}`, and check it against the documents' lengths."""
         result = []
         for document, at in (value or {}).items():
-            here = Place(place.path, value.lines[document]) if isinstance(value, Map) else place
+            here = Place(place.path, value.lines[document]) if isinstance(value, YamlMap) else place
             if not self.is_known("document", document, self.lines, here):
                 continue
             for line, words in [at] if isinstance(at[0], int) else at:
@@ -188,7 +188,7 @@ class _SpecReader:
             )  # fmt: skip
         return result
 
-    def check_model(self, entry: Map, place: Place, layer: _Layer) -> None:
+    def check_model(self, entry: YamlMap, place: Place, layer: _Layer) -> None:
         """Check `like` and `without`: the document that an added one follows, and the rules that it leaves out."""
         if "like" in entry and not layer.extends:
             self.wrong(
@@ -213,7 +213,7 @@ class _SpecReader:
             )  # fmt: skip
         return result
 
-    def check_signature(self, entry: Map, place: Place) -> None:
+    def check_signature(self, entry: YamlMap, place: Place) -> None:
         """Check that shape has integer types, and that an operation wants what a call has, and nothing else."""
         for at, type_ in enumerate(entry["shape_types"]):
             if type_ in WIDTH and type_ not in INTEGERS:
@@ -242,7 +242,7 @@ class _SpecReader:
     def rules(self) -> dict[str, Rule]:
         return {entry["id"]: self.rule(entry, place, layer) for entry, place, layer in self.entries("rules")}
 
-    def rule(self, entry: Map, place: Place, layer: _Layer) -> Rule:
+    def rule(self, entry: YamlMap, place: Place, layer: _Layer) -> Rule:
         levels = [level for level in LEVELS if level in entry]
         if len(levels) != 1:
             what = f"rule {quote(entry['id'])} has the levels {levels}; write exactly one of {', '.join(LEVELS)}"
@@ -286,7 +286,7 @@ class _SpecReader:
             offered_calls=calls,
         )  # fmt: skip
 
-    def check_level(self, entry: Map, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
+    def check_level(self, entry: YamlMap, level: str, stated: tuple[Pointer, ...], place: Place) -> None:
         rule = f"rule {quote(entry['id'])}"
         if level == "must" and not stated:
             self.wrong(place, f"{rule} is a must that no document states; point at a line or make it decided")
@@ -299,7 +299,9 @@ class _SpecReader:
         for document in set(entry.get("decided_for", {})) & {pointer.document for pointer in stated}:
             self.wrong(place, f"{rule} is both stated in {document} and decided for it; keep one")
 
-    def check_reading(self, entry: Map, document: str, finding: str, stated: tuple[Pointer, ...], place: Place) -> None:
+    def check_reading(
+        self, entry: YamlMap, document: str, finding: str, stated: tuple[Pointer, ...], place: Place
+    ) -> None:
         """Check an entry of `as_read`: the document states the rule, and the finding is one."""
         self.is_known("finding", finding, self.ids["findings"], place)
         if self.is_known("document", document, self.lines, place) and document not in {at.document for at in stated}:
@@ -329,15 +331,15 @@ class _SpecReader:
         return result
 
 
-def _origin(entry: Map) -> Origin:
+def _origin(entry: YamlMap) -> DocumentOrigin:
     force = entry.get("in_force")
-    return Origin(
+    return DocumentOrigin(
         entry["repository"], entry["path"], tuple(entry["releases"]), entry["added"], entry["last_changed"],
-        Commit(force["commit"], force["date"]) if force else None,
+        DocumentCommit(force["commit"], force["date"]) if force else None,
     )  # fmt: skip
 
 
-def _at(place: Place, entry: Map, *path: str | int) -> Place:
+def _at(place: Place, entry: YamlMap, *path: str | int) -> Place:
     return Place(place.path, line_of(entry, path))
 
 

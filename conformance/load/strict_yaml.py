@@ -40,7 +40,7 @@ _BRACKETS = re.compile(r"[\[\]{}\n]")
 _VALUES: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
-class Map(dict[str, Any]):
+class YamlMap(dict[str, Any]):
     """A YAML mapping that knows the lines of its keys."""
 
     __slots__ = ("line", "lines")
@@ -174,8 +174,8 @@ class _Reader:
             self.wrong(event, problem)
         return value
 
-    def mapping(self, start: Any, depth: int) -> Map:
-        result = Map()
+    def mapping(self, start: Any, depth: int) -> YamlMap:
+        result = YamlMap()
         result.line, result.lines = start.start_mark.line + self.first_line, {}
         while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
             problems = len(self.problems)
@@ -226,7 +226,7 @@ def line_of(root: Any, path: tuple[str | int, ...]) -> int:
     """Return the line of the value at a path of keys and indices."""
     line = getattr(root, "line", 1)
     for step in path:
-        in_map = isinstance(root, Map) and step in root.lines
+        in_map = isinstance(root, YamlMap) and step in root.lines
         in_seq = isinstance(root, Seq) and isinstance(step, int) and step < len(root)
         if not in_map and not in_seq:
             break

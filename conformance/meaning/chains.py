@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 
-from ..model import Form, Kind, Meaning
+from ..model import CallForm, Kind, Meaning
 from .contract import Contract
 
 
@@ -16,7 +16,7 @@ def meaning_of(
     src: tuple[int, ...],
     shapes: tuple[tuple[int, ...], ...],
     special_zero: tuple[bool, ...],
-    form: Form | None,
+    form: CallForm | None,
     shared_src: bool = False,
     own_node: int = -1,
 ) -> Meaning:
@@ -55,7 +55,7 @@ def meaning_of(
 
 def _meaning_of_fork(
     contract: Contract, src: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], special_zero: tuple[bool, ...],
-    forms: Sequence[Form | None],
+    forms: Sequence[CallForm | None],
 ) -> Meaning:  # fmt: skip
     """Return what several reshapes of one src mean: illegal if one of them is, else unspecified if one of them is."""
     meanings = [contract.meaning(src, *call) for call in zip(shapes, special_zero, forms, strict=True)]

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-from ..model import Form, Meaning, Rule, Spec
+from ..model import CallForm, Meaning, Rule, Spec
 from .compiled_rules import CompiledRule, CompiledRules, compile_rules
 
 product = math.prod
@@ -73,7 +73,7 @@ def _can_split(number: int, factors: int, most: int) -> bool:
     )
 
 
-class Entry(NamedTuple):
+class ExplainedEntry(NamedTuple):
     """An entry of shape, as a rule explains it."""
 
     rule: str | None
@@ -98,7 +98,7 @@ class Contract:
         """The rules that `entries` may name."""
         names: dict[str, object] = {
             "product": product, "agrees": agrees, "settle": settle, "is_within": is_within,
-            "Meaning": Meaning, "Entry": Entry, "types": types, "shape_types": shape_types,
+            "Meaning": Meaning, "Entry": ExplainedEntry, "types": types, "shape_types": shape_types,
         }  # fmt: skip
         exec(_compile(self.source), names)
         self.meaning: Callable[..., Meaning] = names["meaning"]  # type: ignore[assignment]
@@ -114,11 +114,11 @@ class Contract:
     @cached_property
     def requirements(self) -> tuple[tuple[str, Callable[..., bool]], ...]:
         """The rules that require something of a call, and (src, shape, special_zero, form) → whether it has that."""
-        head = f"lambda src, shape, special_zero, form: (lambda {', '.join(Form._fields)}: bool"
+        head = f"lambda src, shape, special_zero, form: (lambda {', '.join(CallForm._fields)}: bool"
         return tuple((rule, eval(f"{head}({text}))(*form)", self._names)) for rule, text in self._requires)
 
     @cached_property
-    def entries(self) -> Callable[..., tuple[Entry, ...]]:
+    def entries(self) -> Callable[..., tuple[ExplainedEntry, ...]]:
         """(src, shape, special_zero) → an Entry for each entry of shape: of the first rule that fixes or frees it."""
         cases = (f"Entry({rule.rule!r}, {rule.text}, {rule.copies}) if {rule.where} else" for rule in self._gives)
         return self._evaluate(f"tuple({' '.join(cases)} Entry(None, None, None) for i, d in enumerate(shape))")
@@ -189,7 +189,7 @@ def _collect(name: str, rules: Sequence[CompiledRule], test: str) -> list[str]:
     for rule in rules:
         (of_form if rule.of_form else plain).extend([test.format(text=rule.text), f"    {name} += ({rule.rule!r},)"])
     if of_form:
-        of_form = ["if form is not None:", *_indent([f"({', '.join(Form._fields)}) = form", *of_form])]
+        of_form = ["if form is not None:", *_indent([f"({', '.join(CallForm._fields)}) = form", *of_form])]
     return [f"{name} = ()", *plain, *of_form]
 
 

@@ -11,12 +11,12 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..model import Form
+from ..model import CallForm
 
 FUNCTIONS = ("product", "sum", "len", "range", "enumerate", "all", "any", "agrees")
 CALL_NAMES = frozenset({"src", "shape", "special_zero"})
 ENTRY_NAMES = frozenset({"d", "i"})
-FORM_NAMES = frozenset(Form._fields) | {"types", "shape_types"}
+FORM_NAMES = frozenset(CallForm._fields) | {"types", "shape_types"}
 
 _MAX_NUMBER = 2**63
 _MAX_LENGTH = 400

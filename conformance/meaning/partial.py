@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..model import Form, Kind
+from ..model import CallForm, Kind
 from ..system.text import format_dims
 from .contract import Contract
-from .symbols import Fact, Facts, Symbol, Undecidable, Unknown, runs
+from .symbols import Fact, Facts, Symbol, Undecidable, UnknownTruth, runs
 
 Length = int | str | None
 """A length, or the name of one; None if it is unknown and has no name."""
@@ -28,7 +28,7 @@ class PartialCall(NamedTuple):
     src: Lengths | None
     shape: Lengths | None
     special_zero: bool | None
-    form: Form | None
+    form: CallForm | None
 
 
 class Branch(NamedTuple):
@@ -162,10 +162,10 @@ def _values(call: PartialCall, facts: Facts) -> tuple[Any, ...]:
         _UnknownRow() if row is None else tuple(_value(n, f"{name}[{k}]", low, facts) for k, n in enumerate(row))
         for name, row, low in (("src", call.src, 1), ("shape", call.shape, -math.inf))
     )
-    zero = Unknown(facts, "special_zero") if call.special_zero is None else call.special_zero
+    zero = UnknownTruth(facts, "special_zero") if call.special_zero is None else call.special_zero
     if call.form is None:
         return src, shape, zero, None
-    text: Any = Unknown(facts, "type of src")
+    text: Any = UnknownTruth(facts, "type of src")
     of_types = {name: text for name in ("src_type", "dst_type") if getattr(call.form, name) == UNKNOWN_TYPE}
     return src, shape, zero, call.form._replace(**of_types)
 

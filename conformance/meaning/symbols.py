@@ -33,7 +33,7 @@ class Fact(NamedTuple):
     holds: bool
 
 
-class Way(NamedTuple):
+class FunctionPath(NamedTuple):
     """One way that a function can go."""
 
     facts: tuple[Fact, ...]
@@ -41,7 +41,7 @@ class Way(NamedTuple):
     """None if the run met something undecidable."""
 
 
-def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[Way]:
+def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[FunctionPath]:
     """Yield every way that a function of unknown lengths can go; what is left after `most` is undecidable."""
     plans: list[tuple[bool, ...]] = [()]
     for _ in range(most):
@@ -55,8 +55,8 @@ def runs(function: Callable[[Facts], Any], most: int = _MAX_RUNS) -> Iterator[Wa
             result = None
         answers = tuple(facts.taken.values())
         plans += [(*answers[:k], False) for k in range(len(plan), len(answers))]
-        yield Way(tuple(Fact(*asked, holds) for asked, holds in facts.taken.items()), result)
-    yield Way((), None)
+        yield FunctionPath(tuple(Fact(*asked, holds) for asked, holds in facts.taken.items()), result)
+    yield FunctionPath((), None)
 
 
 HOLDS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -67,7 +67,7 @@ HOLDS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class _Name(NamedTuple):
+class _NamedLength(NamedTuple):
     """What a run knows about the length with one name."""
 
     low: Any
@@ -79,11 +79,13 @@ class _Name(NamedTuple):
 
 
 @lru_cache(4096)
-def _narrow_both_ways(about: _Name, relation: str, number: Any) -> tuple[_Name | None, _Name | None]:
+def _narrow_both_ways(
+    about: _NamedLength, relation: str, number: Any
+) -> tuple[_NamedLength | None, _NamedLength | None]:
     return _narrow(about, relation, number, True), _narrow(about, relation, number, False)
 
 
-def _narrow(about: _Name, relation: str, number: Any, holds: bool) -> _Name | None:
+def _narrow(about: _NamedLength, relation: str, number: Any, holds: bool) -> _NamedLength | None:
     """Add a fact; None if no length is left."""
     low, high, step, facts = about
     facts = *facts, (relation, number, holds)
@@ -106,7 +108,7 @@ def _narrow(about: _Name, relation: str, number: Any, holds: bool) -> _Name | No
             high -= step
         else:
             break
-    return _Name(low, high, step, facts)
+    return _NamedLength(low, high, step, facts)
 
 
 def _can_be(number: int, facts: Iterable[tuple[str, Any, bool]]) -> bool:
@@ -119,7 +121,7 @@ class Facts:
     def __init__(self, plan: tuple[bool, ...]) -> None:
         self.taken: dict[tuple[str, str, str], bool] = {}
         self._plan = plan
-        self.names: dict[str, _Name] = {}
+        self.names: dict[str, _NamedLength] = {}
 
     def length(self, text: str, low: float = 1) -> Symbol:
         """Return the length with this text, such as `batch` or `3*n/2`; a new name is at least `low`."""
@@ -131,7 +133,7 @@ class Facts:
                 factor *= Fraction(int(part)) ** power
             else:
                 powers[part] = powers.get(part, 0) + power
-                self.names.setdefault(part, _Name(low))
+                self.names.setdefault(part, _NamedLength(low))
         return Symbol(self, factor, powers)
 
     def holds(self, left: object, relation: str, right: object) -> bool:
@@ -246,7 +248,7 @@ class Symbol(WholeNumber):
         if not isinstance(quotient, Symbol) or quotient.is_whole():
             return quotient, 0
         name = f"({self} mod {other})"  # it is known not to be 0
-        self.facts.names.setdefault(name, _Name(1, other - 1 if isinstance(other, int) else math.inf))
+        self.facts.names.setdefault(name, _NamedLength(1, other - 1 if isinstance(other, int) else math.inf))
         return None, Symbol(self.facts, Fraction(1), {name: 1})
 
     def __rdivmod__(self, other: int) -> tuple[Any, Any]:
@@ -343,7 +345,7 @@ def _only(powers: Mapping[str, int], power: int = 1) -> str | None:
     return name if found == power and not others else None
 
 
-class Unknown:
+class UnknownTruth:
     """A truth, or a text such as an element type, that is not known."""
 
     def __init__(self, facts: Facts, name: str) -> None:

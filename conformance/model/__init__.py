@@ -5,16 +5,16 @@ from .backends import (
     EVERY, LIMITS, Adapter, AnswerNotRead, Claims, Crashed, Identity, Isolated, Program, Rejected, RemoteError,
     TimedOut, Unsupported, covers,
 )  # fmt: skip
-from .calls import Call, Form, Kind, Meaning
+from .calls import Call, CallForm, Kind, Meaning
 from .cases import (
-    LAYOUT_FAMILIES, LAYOUTS, STRIDED, STRIDED_FACETS, Case, Cases, Expected, Layout, Step, Suite, UnreadCase,
+    LAYOUT_FAMILIES, LAYOUTS, STRIDED, STRIDED_FACETS, Case, Cases, ExpectedResult, Layout, Step, Suite, UnreadCase,
 )  # fmt: skip
 from .graphs import INTEGERS, Array, Declared, Graph, Node, Operand, Tensor
 from .places import Malformed, Place, Problem
-from .results import IDLE, Differing, Elements, Outcome, OutcomeKind, Result
+from .results import IDLE, DifferingElements, Elements, Outcome, OutcomeKind, Result
 from .rules import (
-    AUTHORITIES, FINDING_KINDS, LEVELS, WEIGHTS, Authority, Commit, Document, Expression, Finding, Given,
-    KnownFault, Level, NewerPage, Operation, Origin, PlainCall, Pointer, Prose, Rule, Spec,
+    AUTHORITIES, FINDING_KINDS, LEVELS, WEIGHTS, Authority, DocumentCommit, Document, Expression, Finding, Given,
+    KnownFault, Level, NewerPage, Operation, DocumentOrigin, PlainCall, Pointer, Prose, Rule, Spec,
 )  # fmt: skip
 from .verdicts import (
     BAD, BLAMES, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, PASS, RIGHT, VERDICTS, WAIVED, Blame, Verdict, Word,

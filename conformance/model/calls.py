@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 
-class Form(NamedTuple):
+class CallForm(NamedTuple):
     """The properties of a call other than the dims of src, shape and special_zero."""
 
     src_type: str
@@ -25,9 +25,9 @@ class Form(NamedTuple):
     """Whether a stride declared for dst is too small to pass all elements that the smaller strides reach."""
 
     @property
-    def of_types(self) -> Form:
+    def of_types(self) -> CallForm:
         """The form of the other nodes of a chain: only types and rank, because all else concerns one node."""
-        return Form(self.src_type, self.src_type, self.shape_type, self.shape_rank)
+        return CallForm(self.src_type, self.src_type, self.shape_type, self.shape_rank)
 
 
 class Call(NamedTuple):
@@ -36,7 +36,7 @@ class Call(NamedTuple):
     src: tuple[int, ...]
     shape: tuple[int, ...]
     special_zero: bool
-    form: Form | None = None
+    form: CallForm | None = None
 
 
 Kind = Literal["legal", "illegal", "unspecified"]

@@ -48,7 +48,7 @@ STRIDED_FACETS: tuple[str, ...] = tuple(f"layout:{family}" for family in LAYOUT_
 """The facets of these, for a backend that takes dense tensors only."""
 
 
-class Expected(NamedTuple):
+class ExpectedResult(NamedTuple):
     """The expected result of a call: a tensor's type and dims, `reject` or `unspecified`."""
 
     kind: Kind
@@ -57,7 +57,7 @@ class Expected(NamedTuple):
     dims: tuple[int, ...] | None = None
 
 
-class Key(NamedTuple):
+class CaseKey(NamedTuple):
     """An optional key of a case or a step that YAML holds as a plain value."""
 
     name: str
@@ -81,7 +81,7 @@ class Step:
     src: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
     special_zero: tuple[bool, ...]
-    expect: Mapping[str, Expected]
+    expect: Mapping[str, ExpectedResult]
     """By document; the key `*` for all the others."""
     layout: Layout = field(default="dense", metadata=_facts("src laid out {}", "layout:{}"))
     in_place: bool = field(default=False, metadata=_facts("dst may overwrite src", "in-place"))
@@ -187,14 +187,16 @@ class Case:
         return (0, len(self.steps) - 1) if self.generated and len(self.steps) > 1 else tuple(range(len(self.steps)))
 
 
-def _keys_of(part: type[Case] | type[Step]) -> tuple[Key, ...]:
-    return tuple(Key(f.name, f.default, f.metadata["words"], f.metadata["facet"]) for f in fields(part) if f.metadata)
+def _keys_of(part: type[Case] | type[Step]) -> tuple[CaseKey, ...]:
+    return tuple(
+        CaseKey(f.name, f.default, f.metadata["words"], f.metadata["facet"]) for f in fields(part) if f.metadata
+    )
 
 
 STEP_KEYS, CASE_KEYS = _keys_of(Step), _keys_of(Case)
 
 
-def given_keys(part: Case | Step) -> Iterator[tuple[Key, Any]]:
+def given_keys(part: Case | Step) -> Iterator[tuple[CaseKey, Any]]:
     """Yield the optional keys of a case or a step that have another value than the default, with that value."""
     for key in STEP_KEYS if isinstance(part, Step) else CASE_KEYS:
         value = getattr(part, key.name)

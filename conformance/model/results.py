@@ -75,7 +75,7 @@ OUTCOME_FORM = {
 }  # fmt: skip
 
 
-class Differing(NamedTuple):
+class DifferingElements(NamedTuple):
     """The elements of an answer that differ from the expected ones."""
 
     number: int
@@ -109,7 +109,7 @@ class Result(NamedTuple):
     """For a drawn row that failed, as YAML: the smallest case found that fails in the same way, or the row as drawn.
     A first line with `#` says that a row, drawn or not, went right alone in a fresh process, or is like rows that did.
     """
-    differing: Differing | None = None
+    differing: DifferingElements | None = None
     """For an answer with the right type and dims: the elements that differ; None if none does."""
     milliseconds: int = 0
     """The time to call and judge the row; 0 if it was less than half of one, or no call was made."""
@@ -164,7 +164,7 @@ class Result(NamedTuple):
         fields["outcomes"] = tuple(map(Outcome.from_json, record["outcomes"]))
         fields["step"] = record.get("step", 1) - 1
         if "differing" in record:
-            fields["differing"] = Differing(**with_tuples(record["differing"]))
+            fields["differing"] = DifferingElements(**with_tuples(record["differing"]))
         return cls(**fields)
 
 

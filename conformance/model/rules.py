@@ -25,12 +25,12 @@ class Prose(NamedTuple):
     place: Place
 
 
-class Commit(NamedTuple):
+class DocumentCommit(NamedTuple):
     commit: str
     date: str
 
 
-class Origin(NamedTuple):
+class DocumentOrigin(NamedTuple):
     """The place in a public repository where a document is published."""
 
     repository: str
@@ -39,7 +39,7 @@ class Origin(NamedTuple):
     """The tags that contain the page with this text."""
     added: str
     last_changed: str
-    in_force: Commit | None
+    in_force: DocumentCommit | None
     """The newest commit where the page is still this text, if the document is in force."""
 
 
@@ -66,13 +66,13 @@ class Document:
     statements: int
     prose: tuple[Prose, ...]
     place: Place
-    origin: Origin | None = None
+    origin: DocumentOrigin | None = None
     newer: tuple[NewerPage, ...] = ()
     lacks: str | None = None
     """What the page has and our file lacks."""
 
     @property
-    def in_force(self) -> Commit | None:
+    def in_force(self) -> DocumentCommit | None:
         """Return the newest commit where the page is still this text; None if another document is in force."""
         return self.origin.in_force if self.origin else None
 

@@ -12,7 +12,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PASS, FAIL, OBSERVED, NOT_CLAIMED, ERROR, WAIVED, NOT_RUN = VERDICTS
 
 
-class Look(NamedTuple):
+class Appearance(NamedTuple):
     """The look and the meaning of a verdict or a label."""
 
     mark: str
@@ -24,32 +24,32 @@ class Look(NamedTuple):
     legend: str
 
 
-TABLE: dict[Verdict, Look] = {
-    PASS: Look(
+TABLE: dict[Verdict, Appearance] = {
+    PASS: Appearance(
         "✓", "pass", "green",
         "A legal call was answered with the right type, dims and bytes, or an illegal one was rejected.",
     ),
-    FAIL: Look(
+    FAIL: Appearance(
         "✗", "fail", "red",
         "The answer is wrong, a legal call was rejected, an illegal one answered, or the call crashed or hung.",
     ),
-    OBSERVED: Look(
+    OBSERVED: Appearance(
         "◆", "observed", "cyan",
         "The document leaves the call unspecified. What was done is recorded and breaks nothing settled.",
     ),
-    NOT_CLAIMED: Look(
+    NOT_CLAIMED: Appearance(
         "○", "open", "",
         "The backend does not claim the call, and nothing in the outcome is held against it.",
     ),
-    ERROR: Look(
+    ERROR: Appearance(
         "▲", "error", "red",
         "The adapter went wrong, so nothing is known of the backend. Mend the adapter first.",
     ),
-    WAIVED: Look(
+    WAIVED: Appearance(
         "◐", "warn", "yellow",
         "A failure that was declared before the run, with a reason and a date. It is no pass.",
     ),
-    NOT_RUN: Look(
+    NOT_RUN: Appearance(
         "□", "warn", "yellow",
         "The call was not made. In the target it is in the denominator, and nothing conforms while it is there.",
     ),
@@ -135,23 +135,25 @@ Label = Literal[
     "conforms, limited", "conforms", "not claimed",
 ]  # fmt: skip
 
-LABELS: Mapping[Label, Look] = {
-    "ends the process": Look("✗", "fail", "red", "Some test crashes the process, or does not end in time."),
-    "wrong answer": Look("≠", "fail", "red", "Some answer has wrong type, dims or elements, or damages memory."),
-    "rejects a legal call": Look("⊘", "hot", "red", "Some legal call was not answered. Nothing worse was seen."),
-    "accepts an illegal call": Look("△", "warn", "yellow", "Some illegal call was answered. Nothing worse was seen."),
-    "adapter errs": Look("▲", "error", "red", "The adapter went wrong in some tests; nothing else failed."),
-    "fails outside its claims": Look(
+LABELS: Mapping[Label, Appearance] = {
+    "ends the process": Appearance("✗", "fail", "red", "Some test crashes the process, or does not end in time."),
+    "wrong answer": Appearance("≠", "fail", "red", "Some answer has wrong type, dims or elements, or damages memory."),
+    "rejects a legal call": Appearance("⊘", "hot", "red", "Some legal call was not answered. Nothing worse was seen."),
+    "accepts an illegal call": Appearance(
+        "△", "warn", "yellow", "Some illegal call was answered. Nothing worse was seen."
+    ),
+    "adapter errs": Appearance("▲", "error", "red", "The adapter went wrong in some tests; nothing else failed."),
+    "fails outside its claims": Appearance(
         "✗", "fail", "red", "A call of a type that is not claimed crashes, hangs or damages memory."
     ),
-    "nothing shown": Look("□", "warn", "yellow", "The run shows nothing that can be relied on."),
-    "waiver overdue": Look("□", "warn", "yellow", "Nothing failed, but a waiver has ended or fits nothing."),
-    "incomplete": Look("□", "warn", "yellow", "Nothing failed, but a test was not run, or a rule has no pass."),
-    "not run": Look("□", "warn", "yellow", "The run was not meant to test this document."),
-    "conforms, limited": Look(
+    "nothing shown": Appearance("□", "warn", "yellow", "The run shows nothing that can be relied on."),
+    "waiver overdue": Appearance("□", "warn", "yellow", "Nothing failed, but a waiver has ended or fits nothing."),
+    "incomplete": Appearance("□", "warn", "yellow", "Nothing failed, but a test was not run, or a rule has no pass."),
+    "not run": Appearance("□", "warn", "yellow", "The run was not meant to test this document."),
+    "conforms, limited": Appearance(
         "✓", "pass", "green", "Every claimed test passes. Features are not claimed, or the adapter does a part."
     ),
-    "conforms": Look("✓", "pass", "green", "Every test passes, and the backend claims every feature."),
-    "not claimed": Look("–", "open", "dim", "The backend claims neither the operation nor a type of it."),
+    "conforms": Appearance("✓", "pass", "green", "Every test passes, and the backend claims every feature."),
+    "not claimed": Appearance("–", "open", "dim", "The backend claims neither the operation nor a type of it."),
 }
 """The names of a result, of one document or of a whole run. If something failed, it is the worst severity."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..meaning.chains import meaning_of
-from ..model import INTEGERS, STRIDED, Case, Declared, Form, Graph, Meaning, Node, Operand, Step
+from ..model import INTEGERS, STRIDED, CallForm, Case, Declared, Graph, Meaning, Node, Operand, Step
 from ..model.types import WIDTH
 from ..system.groups import group_pairs
 from .facets import other_shape_type
@@ -218,7 +218,7 @@ def meanings_at(row: Row, number: int) -> tuple[StepMeaning, ...]:
     return tuple(StepMeaning(meaning, tuple(documents)) for meaning, documents in by_meaning.items())
 
 
-def _form(row: Row, step: Step) -> Form | None:
+def _form(row: Row, step: Step) -> CallForm | None:
     """Return the form of the call; None for a well-formed call of listed types, which contracts decide faster."""
     case, type_, signature = row.case, _src_type(row, step), row.signature
     listed = type_ in signature.types and row.shape_type in signature.shape_types
@@ -228,7 +228,7 @@ def _form(row: Row, step: Step) -> Form | None:
     attributes, inputs, outputs = case.attributes, case.inputs, case.outputs
     special_zero = attributes.get("special_zero")
     shape = attributes.get("shape")
-    return Form(
+    return CallForm(
         src_type=type_,
         dst_type=case.dst_type or type_,
         shape_type=shape.type if shape else row.shape_type,

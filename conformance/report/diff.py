@@ -49,7 +49,7 @@ _GOOD = (*RIGHT, _NOT_FAILED)
 _IDLE = (NOT_RUN, NOT_CLAIMED)
 
 
-class Pinned(NamedTuple):
+class HeaderDifference(NamedTuple):
     """One thing that the headers pin and that differs."""
 
     cause: Cause
@@ -107,7 +107,7 @@ class BlamesOfDocument(NamedTuple):
     now: str
 
 
-class Side(NamedTuple):
+class DiffSide(NamedTuple):
     name: str
     """The backend and its version."""
     started: str
@@ -124,9 +124,9 @@ class Side(NamedTuple):
 class Difference:
     """All that changed between two runs."""
 
-    old: Side
-    new: Side
-    pinned: tuple[Pinned, ...]
+    old: DiffSide
+    new: DiffSide
+    pinned: tuple[HeaderDifference, ...]
     standings: tuple[WordChange, ...] | None
     """By the rows that are compared. None if the runs are of different suites, or of one that is not at hand."""
     documents: tuple[tuple[DocumentState, DocumentState], ...]
@@ -225,10 +225,10 @@ def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int
     }
 
 
-def _name(evidence: Evidence, plan: Plan) -> Side:
+def _name(evidence: Evidence, plan: Plan) -> DiffSide:
     backend, suite = evidence.header["backend"], evidence.header["suite"]
     unjudged = "" if suite["digest"] == plan.suite.digest else ", of another suite, not judged again"
-    return Side(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, suite)
+    return DiffSide(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, suite)
 
 
 _PARTS: Mapping[str, Cause] = {
@@ -237,12 +237,12 @@ _PARTS: Mapping[str, Cause] = {
 }  # fmt: skip
 
 
-def _compare_headers(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Pinned]:
+def _compare_headers(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[HeaderDifference]:
     for key, cause in _PARTS.items():
         was, now = _flat(old.get(key), key), _flat(new.get(key), key)
         for name in dict.fromkeys((*was, *now)):
             if was.get(name) != now.get(name):
-                yield Pinned(cause, name, was.get(name, "nothing"), now.get(name, "nothing"))
+                yield HeaderDifference(cause, name, was.get(name, "nothing"), now.get(name, "nothing"))
 
 
 def _flat(value: Any, name: str) -> dict[str, str]:
@@ -310,7 +310,7 @@ def _make_lone(rule: str, held: Result, is_new: bool) -> Change:
     return _make_change(rule, held, tuple(held.verdicts), "other", ends[::-1] if is_new else ends, ("suite",))
 
 
-def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[Pinned, ...]) -> Iterator[Change]:
+def _changes_of_drawn(rule: str, held: Result, is_new: bool, pinned: tuple[HeaderDifference, ...]) -> Iterator[Change]:
     """Yield the changes of a drawn row that both runs called. The evidence of one holds it: it failed only there."""
     causes = _others(dict.fromkeys(each.cause for each in pinned)) or ("flaky",)
     failed = group_pairs((verdict, document) for document, verdict in held.verdicts.items() if verdict not in RIGHT)
@@ -329,7 +329,12 @@ def _make_change(
 
 
 def _changes(
-    rule: str, was: Result, now: Result, pinned: tuple[Pinned, ...], plan: Plan, blamed: list[Mapping[str, Blamed]]
+    rule: str,
+    was: Result,
+    now: Result,
+    pinned: tuple[HeaderDifference, ...],
+    plan: Plan,
+    blamed: list[Mapping[str, Blamed]],
 ) -> Iterator[Change]:
     """Yield the changes of a row that both runs have: one for all documents that changed in the same way."""
     same = _outcome(was) == _outcome(now)
@@ -370,7 +375,7 @@ def _outcome(result: Result) -> tuple[Any, ...]:
 
 
 def _causes(
-    verdicts: tuple[str, str], was: Result, now: Result, same: bool, pinned: tuple[Pinned, ...], ruled: bool
+    verdicts: tuple[str, str], was: Result, now: Result, same: bool, pinned: tuple[HeaderDifference, ...], ruled: bool
 ) -> tuple[Cause, ...]:
     """Return the likely causes of a change: as few as the headers allow."""
     before, after = verdicts

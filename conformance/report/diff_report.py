@@ -118,7 +118,7 @@ def note_not_compared(difference: Difference) -> str:
     return f"not compared: {', and '.join(notes)}" if notes else ""
 
 
-class Marks(NamedTuple):
+class TextFormat(NamedTuple):
     """The marks of the parts of a text, and the functions that write what a backend said."""
 
     title: str
@@ -132,8 +132,8 @@ class Marks(NamedTuple):
     """Groups of changes to list in one direction."""
 
 
-_TEXT = Marks("", "", "  ", "      ", str, str, {**_SIGNS, "worse": BAD_SIGN, "better": OK_SIGN}, 60)
-_MARKDOWN = Marks("# ", "## ", "- ", "  - ", code, inert, _SIGNS, MAX_GROUPS)
+_TEXT = TextFormat("", "", "  ", "      ", str, str, {**_SIGNS, "worse": BAD_SIGN, "better": OK_SIGN}, 60)
+_MARKDOWN = TextFormat("# ", "## ", "- ", "  - ", code, inert, _SIGNS, MAX_GROUPS)
 
 
 def render_text(difference: Difference) -> str:
@@ -151,7 +151,7 @@ def render_markdown(difference: Difference) -> str:
     return "\n".join(_list_lines(difference, _MARKDOWN)) + "\n"
 
 
-def _list_documents(difference: Difference, marks: Marks) -> Iterator[str]:
+def _list_documents(difference: Difference, marks: TextFormat) -> Iterator[str]:
     if difference.standings is None:
         yield f"{marks.item}the runs are not both of this suite, so verdicts on documents are not compared"
     for standing in difference.standings or ():
@@ -164,7 +164,7 @@ def _list_documents(difference: Difference, marks: Marks) -> Iterator[str]:
         yield f"{marks.item}{note}"
 
 
-def _list_lines(difference: Difference, marks: Marks) -> Iterator[str]:
+def _list_lines(difference: Difference, marks: TextFormat) -> Iterator[str]:
     heading, item, code, inert, signs = marks.heading, marks.item, marks.code, marks.inert, marks.signs
     sign = signs["worse" if difference.worse else "better"]
     yield f"{marks.title}{sign} Reshape conformance: {inert(format_verdict(difference))}"

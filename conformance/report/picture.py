@@ -38,7 +38,7 @@ Line = tuple[str, tuple[Box, ...]]
 """A name and its boxes."""
 
 
-class Placed(NamedTuple):
+class PlacedBox(NamedTuple):
     """A box with its place; `above` is the middle of the box that it is copied from."""
 
     text: str
@@ -57,7 +57,7 @@ class Picture(NamedTuple):
     """A picture ready to be drawn, with the same in words for those who do not see it."""
 
     label: str
-    lines: tuple[tuple[str, int, tuple[Placed, ...]], ...]
+    lines: tuple[tuple[str, int, tuple[PlacedBox, ...]], ...]
     """The name of a line, its top, and its boxes."""
 
     @property
@@ -158,8 +158,8 @@ def _draw_outcome(outcome: Outcome, meaning: Meaning) -> tuple[Box, ...]:
     return tuple(Box(str(length), "length" if same else "differs") for length, same in zip(dims, right, strict=True))
 
 
-def _place_lines(lines: Sequence[Line]) -> Iterator[tuple[str, int, tuple[Placed, ...]]]:
-    above: tuple[Placed, ...] = ()
+def _place_lines(lines: Sequence[Line]) -> Iterator[tuple[str, int, tuple[PlacedBox, ...]]]:
+    above: tuple[PlacedBox, ...] = ()
     for number, (name, boxes) in enumerate(lines):
         above = tuple(_place_boxes(_leave_out_middle(boxes), above))
         yield name, 2 + _STEP * number, above
@@ -172,10 +172,10 @@ def _leave_out_middle(boxes: tuple[Box, ...]) -> tuple[Box, ...]:
     return (*boxes[: MAX_BOXES - 2], middle, boxes[-1]._replace(source=None))
 
 
-def _place_boxes(boxes: Sequence[Box], above: Sequence[Placed]) -> Iterator[Placed]:
+def _place_boxes(boxes: Sequence[Box], above: Sequence[PlacedBox]) -> Iterator[PlacedBox]:
     x = _LEFT
     for box in boxes:
         width = max(54, 8 * len(box.text) + 14)
         source = above[box.source].middle if box.source is not None and box.source < len(above) else None
-        yield Placed(box.text, box.kind, _WORDS.get(box.kind, ""), x, width, source)
+        yield PlacedBox(box.text, box.kind, _WORDS.get(box.kind, ""), x, width, source)
         x += width + _GAP

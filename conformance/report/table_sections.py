@@ -91,7 +91,7 @@ def count_observed_calls(run: FinishedRun) -> Iterator[ObservedRules]:
         yield ObservedRules(rules, describe_cases(result for result, _ in found), tests, answered)
 
 
-class RowsOf(NamedTuple):
+class RowsAbout(NamedTuple):
     """Rows that have one thing in common, such as a facet, a waiver or a reason not to be run."""
 
     about: Any
@@ -99,12 +99,12 @@ class RowsOf(NamedTuple):
     counts: Mapping[Verdict, int]
 
 
-def count_rows(about: object, rows: Sequence[RowResult]) -> RowsOf:
+def count_rows(about: object, rows: Sequence[RowResult]) -> RowsAbout:
     cases = list(dict.fromkeys(result.row.case.id for result in rows))
-    return RowsOf(about, cases, count_results(rows))
+    return RowsAbout(about, cases, count_results(rows))
 
 
-def collect_facets(run: FinishedRun) -> list[RowsOf]:
+def collect_facets(run: FinishedRun) -> list[RowsAbout]:
     """Collect each facet that the backend does not claim, with the rows that need it."""
     combinations = {result.row.facets for result in run.rows}
     collected = []

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import Declared, Differing, Elements, Meaning, Outcome
+from ..model import Declared, DifferingElements, Elements, Meaning, Outcome
 from ..model.types import WIDTH, dtype_of
 from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, view_of, volume_of
 
@@ -22,7 +22,7 @@ class Diagnosis(NamedTuple):
 
     name: str
     text: str
-    differing: Differing | None = None
+    differing: DifferingElements | None = None
 
 
 STALE = "stale: an earlier answer"
@@ -128,7 +128,7 @@ def diagnose_elements(expected: ExpectedAnswer, dims: tuple[int, ...], got: Elem
         name = _find_move(expected, dims, right, wrong) or name_changes(source.type, right, wrong)
     first, digits = _first_places(right, wrong, _MAX_PLACES_NAMED), 2 * WIDTH[source.type]
     due, came = (tuple(f"{int(bits):0{digits}x}" for bits in each[first]) for each in (right, wrong))
-    differing = Differing(int(np.count_nonzero(right != wrong)), tuple(map(int, first)), came)
+    differing = DifferingElements(int(np.count_nonzero(right != wrong)), tuple(map(int, first)), came)
     where = f"{differing.number} of {right.size} elements differ, first at {first[0]} in row-major order"
     return Diagnosis(name, f"{name}: {where}: want {due[0]}, got {came[0]}", differing)
 

@@ -27,8 +27,8 @@ from ..model import (
 from ..plan.memory import are_equal, digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
-from .at_once import call_at_once
 from .call import arguments_of, attempt, call_often, conclude_call, elements_of, make_call
+from .concurrent import call_concurrently
 from .confirm import AFTER_HANGS, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge_step
 
@@ -175,7 +175,7 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
     if row.case.concurrent > 1:
         for number in range(0, len(row.steps), row.case.concurrent):
             steps = row.steps[number : number + row.case.concurrent]
-            yield from call_at_once(adapter, steps, row.case.one_program)
+            yield from call_concurrently(adapter, steps, row.case.one_program)
         return
     programs: dict[Graph, Program] = {}
     watched = 1 if row.case.generated else _MAX_SOURCES_WATCHED

@@ -26,13 +26,13 @@ class DrawnRun:
     """The drawn rows of one run, and the counts so far."""
 
     def __init__(self, plan: Plan, setup: BackendSetup, calls: int, target: Target) -> None:
-        from ..draw.rows import Drawer, Drawn  # slow to import, and not every run draws calls
+        from ..draw.rows import Drawn, RowDrawer  # slow to import, and not every run draws calls
 
         seed, _ = find_drawn(plan.select) or (SEED, 0)
         self.drawn = Drawn(seed, calls, plan.select)
         self.calls = self.failures = self.waived = self.left_out = 0
         self.notes: list[str] = []
-        rows = enumerate(Drawer(plan.suite.spec, setup.claims).rows(self.drawn))
+        rows = enumerate(RowDrawer(plan.suite.spec, setup.claims).rows(self.drawn))
         self._name = name_in(plan.select) if self.drawn.named else ""
         self._rows = (  # other claims can give another row the same number
             row for number, row in rows

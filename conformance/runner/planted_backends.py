@@ -9,7 +9,7 @@ from ..adapter import resolve_claims
 from ..draw.challenge import with_every_row
 from ..evidence.results import Target, Writer, header_of
 from ..isolate.backend import Isolation, run_rows, use_backend
-from ..isolate.process.launch import Limits
+from ..isolate.process.launch import ProcessLimits
 from ..meaning.contract import contracts
 from ..model import FAIL
 from ..plan.rows import Plan, Row, rows_of
@@ -26,7 +26,7 @@ _CRASH_ROWS = 2
 """Rows for a planted backend that crashes, as each crash costs two processes."""
 
 
-def count_failures(plan: Plan, isolation: Isolation, limits: Limits, few: bool = False) -> dict[str, int]:
+def count_failures(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool = False) -> dict[str, int]:
     """Run each planted backend, and count its failures by its name.
 
     `few`: call a few rows only, most of them in this process, because the run cannot show conformity; all as the run
@@ -56,8 +56,8 @@ def _rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:
 
 
 def _run_planted_backend(
-    plan: Plan, planted: PlantedBackend, by_rule: Mapping[str, Sequence[Row]], isolation: Isolation, limits: Limits,
-    most: int,
+    plan: Plan, planted: PlantedBackend, by_rule: Mapping[str, Sequence[Row]], isolation: Isolation,
+    limits: ProcessLimits, most: int,
 ) -> int:  # fmt: skip
     """Return the failures in the evidence that is read back; 0 if the conclusion is not that it failed."""
     groups = [by_rule.get(rule, ()) for rule in planted.rules]

@@ -30,7 +30,7 @@ from ..isolate.backend import (
     use_backend,
     use_jobs,
 )
-from ..isolate.process.launch import DEFAULT_LIMITS, Limits
+from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
 from ..model import BAD, NOT_RUN, Adapter, Claims, Result
 from ..plan.quick import quick_rows
 from ..plan.rows import Plan, Row, drawn_number, has_many_elements
@@ -68,7 +68,7 @@ class RunRequest:
     """Says if --last-failed chooses a row of the plan, which has those of -k."""
     isolation: Isolation = "none"
     """The process in which the backend runs."""
-    limits: Limits = DEFAULT_LIMITS
+    limits: ProcessLimits = DEFAULT_LIMITS
     """Time and memory of that process."""
     hangs: HangPolicy = DEFAULT_HANGS
     """When rows are not called because others hung."""

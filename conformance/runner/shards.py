@@ -14,7 +14,7 @@ from ..plan.rows import Plan, drawn_number
 from ..verdict.standing import group_rows, in_target, is_required
 
 
-class Merged(NamedTuple):
+class MergedRun(NamedTuple):
     """The shards of a run put together."""
 
     header: Mapping[str, Any]
@@ -43,7 +43,7 @@ def find_shard_gap(plan: Plan, evidence: Evidence) -> str | None:
     return None if shown else "it has no row in the target"
 
 
-def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
+def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> MergedRun:
     """Put the shards of one run together; InvalidEvidence if they are not all the shards of one run, each once.
 
     `paths` are those of the parts, for messages.
@@ -71,7 +71,7 @@ def merge_shards(paths: Sequence[Path], parts: Sequence[Evidence]) -> Merged:
         for shard, part in zip(shards, parts, strict=True)
     ]
     footers = [part.footer for part in parts]
-    return Merged(
+    return MergedRun(
         header, _join(paths, parts), tuple(dict.fromkeys(note for footer in footers for note in footer["notes"])),
         {name: min(footer["planted"].get(name, 0) for footer in footers) for name in footers[0]["planted"]},
         sum(footer["seconds"] for footer in footers), _count_drawn(header, footers),

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..load.cases import LOCK, read_lock
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..meaning.contract import Contract, contracts
-from ..model import RIGHT, Adapter, Case, Expected, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
+from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
 from ..plan.lower import strides_of_dst
 from ..plan.memory import volume_of
@@ -77,7 +77,9 @@ def problems_with_expectations(plan: Plan) -> Iterator[Problem]:
                         yield Problem(row.case.place, f"{row.case.id}: {at}{what}")
 
 
-def _disagreement(rule: Rule, document: str, expected: Expected | None, meaning: Meaning, step: Step) -> str | None:
+def _disagreement(
+    rule: Rule, document: str, expected: ExpectedResult | None, meaning: Meaning, step: Step
+) -> str | None:
     if expected is None:
         return f"nothing is expected in {document}; add it, or `*` for all others"
     if expected.kind == meaning.kind:

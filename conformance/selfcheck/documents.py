@@ -30,7 +30,7 @@ Coverage = Mapping[str, DocumentCoverage]
 """The coverage of every document that could be read, by its id."""
 
 
-class _Claim(NamedTuple):
+class _OwnedPointer(NamedTuple):
     """A pointer, and the rule, finding or prose that it belongs to."""
 
     kind: str
@@ -65,10 +65,10 @@ def verify_documents(spec: model.Spec, folder: Path) -> tuple[list[model.Problem
     return problems, covered
 
 
-def _claims(spec: model.Spec) -> list[_Claim]:
-    claims = [_Claim("rule", r.id, pointer, r.place) for r in spec.rules.values() for pointer in r.stated]
-    claims += [_Claim("finding", f.id, pointer, f.place) for f in spec.findings.values() for pointer in f.at]
-    claims += [_Claim("prose", p.reason, p.pointer, p.place) for d in spec.documents.values() for p in d.prose]
+def _claims(spec: model.Spec) -> list[_OwnedPointer]:
+    claims = [_OwnedPointer("rule", r.id, pointer, r.place) for r in spec.rules.values() for pointer in r.stated]
+    claims += [_OwnedPointer("finding", f.id, pointer, f.place) for f in spec.findings.values() for pointer in f.at]
+    claims += [_OwnedPointer("prose", p.reason, p.pointer, p.place) for d in spec.documents.values() for p in d.prose]
     return claims
 
 
@@ -124,7 +124,7 @@ def _check_counts(document: model.Document, text: str, cut: tuple[Statement, ...
 
 
 def _cover(
-    document: model.Document, lines: list[str], cut: tuple[Statement, ...], claims: Iterable[_Claim]
+    document: model.Document, lines: list[str], cut: tuple[Statement, ...], claims: Iterable[_OwnedPointer]
 ) -> tuple[DocumentCoverage, list[model.Problem]]:
     """Find the pointers at each statement; a pointer at none, and a statement without any, is a problem."""
     problems: list[model.Problem] = []

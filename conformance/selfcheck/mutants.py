@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..draw.rows import Drawer, Drawn, count_drawn_rows
+from ..draw.rows import Drawn, RowDrawer, count_drawn_rows
 from ..meaning.contract import contracts
 from ..meaning.domain import SMALL_DOMAIN, calls
 from ..model import RIGHT, Adapter, Claims, Suite
@@ -115,7 +115,7 @@ def planted_backends() -> Mapping[str, Any]:
 
 def drawn_rows(suite: Suite) -> list[Row]:
     """Return the rows that a run draws for a backend that claims everything."""
-    return list(Drawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, count_drawn_rows())))
+    return list(RowDrawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, count_drawn_rows())))
 
 
 def try_backend(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> PlantedResult:

@@ -103,7 +103,7 @@ class CaseLine(NamedTuple):
     cells: Cells
 
 
-class Part(NamedTuple):
+class ComparedPage(NamedTuple):
     name: str
     """What others call it."""
     heading: str
@@ -114,17 +114,17 @@ class Part(NamedTuple):
 
 _QUESTION = "Which libraries reshape as oneDNN Graph says?"
 HOME, RULES, COMPARED = "index.html", "rules.html", "compare.html"
-PARTS: Mapping[str, Part] = {
-    HOME: Part("All backends", _QUESTION, ("verdicts",), ""),
-    RULES: Part("Rules, backend by backend", "Each rule in each backend", ("rules",), "rules"),
-    COMPARED: Part("Cases, backend by backend", "Each case in each backend", ("cases",), "cases"),
-    "unspecified.html": Part(
+PARTS: Mapping[str, ComparedPage] = {
+    HOME: ComparedPage("All backends", _QUESTION, ("verdicts",), ""),
+    RULES: ComparedPage("Rules, backend by backend", "Each rule in each backend", ("rules",), "rules"),
+    COMPARED: ComparedPage("Cases, backend by backend", "Each case in each backend", ("cases",), "cases"),
+    "unspecified.html": ComparedPage(
         "Unspecified behaviour", "What each backend does where the documents are silent", ("observed",),
         "unspecified behaviour",
     ),
 }  # fmt: skip
 """The pages of the published results, by the names of their files."""
-_WHOLE = Part("", _QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behaviour")
+_WHOLE = ComparedPage("", _QUESTION, tuple(_SECTIONS), "rules, cases, unspecified behaviour")
 
 
 def render(runs: Sequence[FinishedRun], pages: Sequence[str] = ()) -> str:
@@ -148,7 +148,7 @@ def render_parts(
     }
 
 
-def _render(part: Part, values: Mapping[str, Any], beside: Mapping[str, str], file: str = HOME) -> str:
+def _render(part: ComparedPage, values: Mapping[str, Any], beside: Mapping[str, str], file: str = HOME) -> str:
     """Render a page with some sections. `beside`: the other pages of the comparison by name, if there are any."""
     scripts = ["compare.css"]
     scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []

@@ -59,7 +59,7 @@ class Library(NamedTuple):
     lines: tuple[BackendLine, ...]
 
 
-class Numbers(NamedTuple):
+class LandingNumbers(NamedTuple):
     backends: int
     first: str
     last: str
@@ -168,8 +168,8 @@ def _version(run: FinishedRun) -> list[tuple[bool, int, str]]:
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
-def collect_numbers(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> Numbers:
+def collect_numbers(runs: Sequence[FinishedRun], libraries: Iterable[Library]) -> LandingNumbers:
     """Count the backends, and say when and where all were run."""
     days = sorted(str(run.evidence.header["started"])[:10] for run in runs)
     processors = dict.fromkeys(str(run.evidence.header["environment"].get("processor", "unknown")) for run in runs)
-    return Numbers(sum(len(library.lines) for library in libraries), days[0], days[-1], tuple(processors))
+    return LandingNumbers(sum(len(library.lines) for library in libraries), days[0], days[-1], tuple(processors))

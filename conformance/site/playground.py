@@ -25,7 +25,7 @@ _ASIDE = ("title", "rows", "large")
 """Keys of a case that leave its call a plain one."""
 
 
-class Failing(NamedTuple):
+class BackendFailures(NamedTuple):
     """The failures of one backend with a call, in one document."""
 
     backend: int
@@ -40,7 +40,7 @@ class CallRecord(NamedTuple):
 
     backends: int
     """The number of backends with a test of it."""
-    failing: tuple[Failing, ...]
+    failing: tuple[BackendFailures, ...]
 
 
 def link_to(call: Call) -> str:
@@ -127,5 +127,5 @@ def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterabl
         failing = []
         for number, outcomes in enumerate(by_run):
             if failed := [SEVERITIES.index(severity_of(outcome, kind)) for outcome in outcomes if outcome]:
-                failing.append(Failing(number, min(failed), len(failed), len(outcomes)))
+                failing.append(BackendFailures(number, min(failed), len(failed), len(outcomes)))
         yield CallRecord(sum(map(bool, by_run)), tuple(sorted(failing, key=lambda each: each.severity)))

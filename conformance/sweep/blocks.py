@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..isolate.backend import Isolation
-from ..isolate.process.launch import DEFAULT_LIMITS, Limits
+from ..isolate.process.launch import DEFAULT_LIMITS, ProcessLimits
 from ..meaning.domain import Domain, Lengths
 from ..model import Given, Layout, Spec
 
@@ -57,7 +57,7 @@ class SweepRequest(NamedTuple):
     domain: Domain
     ways: tuple[CallVariant, ...]
     isolation: Isolation = "none"
-    limits: Limits = DEFAULT_LIMITS
+    limits: ProcessLimits = DEFAULT_LIMITS
     suite: Path | None = None
     digest: str = ""
     """The digest of the specification, which every process must have."""

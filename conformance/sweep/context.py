@@ -13,18 +13,20 @@ from ..model import Adapter
 from .blocks import SweepRequest
 
 
-class Lost(CannotStart):
+class BackendLost(CannotStart):
     """The backend cannot be called any more, or is another than the one that the sweep began with."""
 
 
-class Context:
+class SweepContext:
     """Whatever is needed to call the blocks of a request."""
 
     def __init__(self, request: SweepRequest, adapter: Adapter) -> None:
         self.request, self.adapter = request, adapter
         self.spec = _load_spec(find_folders(request.suite).spec)
         if request.digest and request.digest != self.spec.digest:
-            raise Lost(f"the specification here is {self.spec.digest[:12]}, the sweep is of {request.digest[:12]}")
+            raise BackendLost(
+                f"the specification here is {self.spec.digest[:12]}, the sweep is of {request.digest[:12]}"
+            )
         self.claims = resolve_claims(adapter, self.spec.operations)
         self.who = adapter.identity, self.claims
         self.contracts = contracts(self.spec)
@@ -35,15 +37,15 @@ class Context:
 
 
 _load_spec = lru_cache(2)(load_spec)
-_kept: list[Context] = []
+_kept: list[SweepContext] = []
 """The context of the request at hand: one, or none."""
 
 
-def context_of(request: SweepRequest) -> Context:
+def context_of(request: SweepRequest) -> SweepContext:
     """Return the context of a request; the backend stays open until `close_backend` or another request."""
     if not _kept or _kept[0].request != request:
         close_backend()
-        _kept.append(Context(request, backend.open_backend(request.backend, request.isolation, request.limits)))
+        _kept.append(SweepContext(request, backend.open_backend(request.backend, request.isolation, request.limits)))
     return _kept[0]
 
 

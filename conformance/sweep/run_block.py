@@ -25,7 +25,7 @@ from ..run.row import conclude_row
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest, list_lengths
 from .calls import JUDGE, NO_SHAPE, ShapeArguments, Want, call_each, lay_out_shapes, nodes_of
-from .context import Context, Lost, context_of
+from .context import BackendLost, SweepContext, context_of
 from .tally import FailedCalls, Tally
 
 _MAX_LATE_IN_A_ROW, _MAX_LATE_IN_A_BLOCK = 10, 50
@@ -34,11 +34,11 @@ Call = tuple[Lengths, Lengths, bool]
 
 
 def run_block(request: SweepRequest, block: Block, who: tuple[Identity, Claims] | None = None) -> Tally:
-    """Run one block, in whatever process this is called; Lost if the backend there is not `who`."""
+    """Run one block, in whatever process this is called; BackendLost if the backend there is not `who`."""
     context = context_of(request)
     if who is not None and who != context.who:
         there, here = who[0], context.who[0]
-        raise Lost(f"{request.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
+        raise BackendLost(f"{request.backend} is {here.name} {here.version} here, {there.name} {there.version} there")
     return BlockRun(context, block).tally()
 
 
@@ -65,7 +65,7 @@ def list_wants(readings: Iterable[Sequence[Sequence[Meaning]]]) -> list[list[Wan
 
 
 class BlockRun:
-    def __init__(self, context: Context, block: Block) -> None:
+    def __init__(self, context: SweepContext, block: Block) -> None:
         self.context, self.block = context, block
         domain = context.request.domain
         self.srcs = list_lengths(block.first_src, block.srcs, block.rank, 0, domain.longest)
@@ -144,7 +144,7 @@ class BlockRun:
         unclaimed = self.context.claims.find_unclaimed(row.facets)
         self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], unclaimed))
         if (remote := as_remote(adapter)) and remote.given_up:
-            raise Lost(f"the backend was {remote.given_up}")
+            raise BackendLost(f"the backend was {remote.given_up}")
         if isinstance(error, TimedOut):
             self._limit_waiting(calls.first + number, way, call)
 
@@ -186,7 +186,7 @@ class BlockRun:
         in_a_row = len(last) == _MAX_LATE_IN_A_ROW and last[-1] - last[0] == _MAX_LATE_IN_A_ROW - 1
         if in_a_row or len(self._late) >= _MAX_LATE_IN_A_BLOCK:
             count = f"{_MAX_LATE_IN_A_ROW} calls in a row" if in_a_row else f"{_MAX_LATE_IN_A_BLOCK} calls of a block"
-            raise Lost(
+            raise BackendLost(
                 f"no answer within {self.context.request.limits.seconds:g} s to {count}, the last of them {way} "
                 f"{format_call(*call)}; the sweep is given up; mend that, or give a shorter --timeout, and add --resume"
             )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..adapter.digest import digest_of_adapter
 from ..evidence import journal
-from ..evidence.journal import HEADER_FORM, Format, InvalidEvidence, Journal, make_header, new_of, part_of
+from ..evidence.journal import HEADER_FORM, InvalidEvidence, Journal, JournalFormat, make_header, new_of, part_of
 from ..model import LAYOUTS, Claims, Identity, Spec
 from ..system.json_forms import COUNT, SHA256, MapOf, Number
 from ..system.text import quote_json
@@ -99,7 +99,7 @@ _FOOTER_FORM = {
     "record": str, "blocks": COUNT, "resumed": COUNT, **TALLY_FORM, "digest": SHA256, "header": SHA256,
     "planted": MapOf(COUNT), "seconds": Number(0, 1e9), "footer": SHA256,
 }  # fmt: skip
-FORMAT = Format(
+FORMAT = JournalFormat(
     "reshape-conformance-sweep-6", "sweep", "result of a sweep", f"name a file {FILE}", "block",
     {"header": _HEADER_FORM, "block": {"record": str, "resumed": bool, **TALLY_FORM}, "footer": _FOOTER_FORM}, "footer",
 )  # fmt: skip

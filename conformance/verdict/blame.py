@@ -70,7 +70,7 @@ class Blamed(NamedTuple):
 Broken = tuple[Blame, Premise]
 
 
-class _Failing(NamedTuple):
+class _FailingStep(NamedTuple):
     """A step of a row that fails in one document."""
 
     row: Row
@@ -127,7 +127,7 @@ class Blamer:
             return None
         return Blamed(*self._blame(failing), severity_of(failing.outcome, failing.meaning.kind))
 
-    def _blame(self, failing: _Failing) -> Broken:
+    def _blame(self, failing: _FailingStep) -> Broken:
         outcome, kind = failing.outcome, failing.meaning.kind
         if "concurrent" in failing.conditions and not self._fails_plainly(failing):
             return _ruling(ALONE)  # no document speaks of programs that run at the same time
@@ -153,7 +153,7 @@ class Blamer:
             by_document.append(frozenset(rules))
         return frozenset.intersection(*by_document) if by_document else frozenset()
 
-    def _goes_right_alone(self, failing: _Failing) -> bool:
+    def _goes_right_alone(self, failing: _FailingStep) -> bool:
         """Ask whether the failure takes earlier calls."""
         row, result = failing.row, failing.result
         if result.went_right_alone or "steps" not in failing.conditions:
@@ -162,7 +162,7 @@ class Blamer:
             return True  # a smaller case was looked for, first among single calls
         return (row.case.rule == ALONE or failing.diagnosis == STALE) and not self._fails_alone(failing)
 
-    def _blame_illegal_answer(self, failing: _Failing) -> Broken:
+    def _blame_illegal_answer(self, failing: _FailingStep) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
         names = [SAME_INDEX] if self._copies_another_index(failing) else failing.meaning.rules
         broken = self._strongest(names, failing.document)
@@ -177,7 +177,7 @@ class Blamer:
                 return _ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
         return _FORBIDDEN, broken
 
-    def _blame_answer(self, failing: _Failing) -> Broken:
+    def _blame_answer(self, failing: _FailingStep) -> Broken:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
@@ -191,7 +191,7 @@ class Blamer:
         needed += [_LAYOUT] * ("shape_step" in conditions and diagnosis != "wrong type")
         return _weakest([broken, *self._premises(needed, failing.document)])
 
-    def _blame_no_answer(self, failing: _Failing) -> Broken:
+    def _blame_no_answer(self, failing: _FailingStep) -> Broken:
         """Blame a legal call without an answer.
 
         If the backend meets a need of the call in no call at all, that is its fault, whatever else the call needs.
@@ -202,21 +202,21 @@ class Blamer:
         least_met_first = sorted(needs, key=lambda need: -self.needs.share_unmet(operation, need))
         return _weakest(self._premises([need.rule for need in least_met_first], failing.document))
 
-    def _never_met(self, failing: _Failing) -> list[Need]:
+    def _never_met(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that bind in the document, and that the backend meets in no call at all."""
         needs = (n for n in self._needs_of(failing) if self._premises([n.rule], failing.document))
         unmet = [need for need in needs if self.needs.is_never_met(failing.row.operation, need)]
         flag = [need for need in unmet if need.rule == FLAG]
         return flag or unmet  # whoever rejects special_zero itself can meet nothing that it means
 
-    def _needs_of(self, failing: _Failing) -> list[Need]:
+    def _needs_of(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call; of a drawn row, without those that its smallest case lacks."""
         needs = self.needs.of_call(*failing.place)
         if _smallest_case(failing.row, failing.result) is None:
             return needs
         return [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
 
-    def _telling_needs(self, failing: _Failing) -> list[Need]:
+    def _telling_needs(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that is like others which the backend meets.
 
         If a single call on a known src is rejected in the same words, earlier calls and unknown lengths tell nothing.
@@ -226,12 +226,12 @@ class Blamer:
             return needs
         return [need for need in needs if need.rule != ALONE] or needs
 
-    def _fails_alone(self, failing: _Failing) -> bool:
+    def _fails_alone(self, failing: _FailingStep) -> bool:
         """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""
         alone = self._failing_alone if "chain" in failing.conditions else self._failing_in_one_node
         return _way_of_failing(failing.row, failing.result) in alone
 
-    def _fails_plainly(self, failing: _Failing) -> bool:
+    def _fails_plainly(self, failing: _FailingStep) -> bool:
         """Ask whether a single dense call fails so, so that nothing around the call is needed."""
         row, outcome = failing.row, failing.outcome
         if outcome.kind == "rejected":
@@ -241,7 +241,7 @@ class Blamer:
         key = row.operation, row.type, failing.diagnosis
         return failing.diagnosis not in _SHARED_BY_MISTAKES and key in self._failing_plainly
 
-    def _broken(self, failing: _Failing) -> list[str]:
+    def _broken(self, failing: _FailingStep) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""
         outcome, diagnosis = failing.outcome, failing.diagnosis
         if diagnosis == "wrong dims" and outcome.dims is not None and failing.meaning.dst is not None:
@@ -257,7 +257,7 @@ class Blamer:
             return list(self.broken_by.get("wrong elements", ()))
         return rules
 
-    def _rules_of_dims(self, failing: _Failing, got: Sequence[int]) -> Iterator[str]:
+    def _rules_of_dims(self, failing: _FailingStep, got: Sequence[int]) -> Iterator[str]:
         """Yield the rules that say what the wrong lengths of an answer should be."""
         due = failing.meaning.dst or ()
         src, entries = entries_of(*failing.place)
@@ -285,7 +285,7 @@ class Blamer:
             return False
         return length in (*src[:k], *src[k + 1 :]) and length not in src[k : k + 1]
 
-    def _copies_another_index(self, failing: _Failing) -> bool:
+    def _copies_another_index(self, failing: _FailingStep) -> bool:
         """Ask whether an answer is right, except that zeros copy dimensions of another index than their own."""
         row, got = failing.row, failing.outcome.dims or ()
         src, entries = entries_of(*failing.place)
@@ -366,11 +366,11 @@ def failing_step(row: Row, result: Result, document: str) -> int:
     return next((at for at in (result.step, *others) if may_fail(at)), result.step)
 
 
-def _failing(row: Row, result: Result, document: str) -> _Failing:
+def _failing(row: Row, result: Result, document: str) -> _FailingStep:
     at = failing_step(row, result, document)
     outcome, meaning = result.outcome_of(at), meaning_of_step(row, at, document)
     diagnosis = _diagnosis_in(row, at, result, meaning)
-    return _Failing(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
+    return _FailingStep(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
 
 
 def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
@@ -409,7 +409,7 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
     return wrong.name if wrong else diagnosis
 
 
-def _is_of_earlier_step(failing: _Failing) -> bool:
+def _is_of_earlier_step(failing: _FailingStep) -> bool:
     """Ask whether an answer has the dims due for an earlier step of the same program, or for its shape and this src."""
     (row, at, document), outcome = failing.place, failing.outcome
     earlier = earlier_steps(row, at)

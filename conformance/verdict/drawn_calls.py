@@ -45,10 +45,10 @@ def draw_calls(plan: Plan, evidence: Evidence) -> dict[str, Row]:
 def _draw_rows(plan: Plan, evidence: Evidence) -> Sequence[Row]:
     if "drawn" not in evidence.footer:
         return ()
-    from ..draw.rows import Drawer, Drawn  # slow to import
+    from ..draw.rows import Drawn, RowDrawer  # slow to import
 
     drawn = Drawn(**evidence.header["drawn"], select=evidence.target.select)
-    return [*Drawer(plan.suite.spec, evidence.claims).rows(drawn)]
+    return [*RowDrawer(plan.suite.spec, evidence.claims).rows(drawn)]
 
 
 def _pick_called(evidence: Evidence, rows: Sequence[Row]) -> dict[str, Row]:

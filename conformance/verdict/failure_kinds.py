@@ -31,7 +31,7 @@ _SAYS_NO_MORE = ("answered an illegal call", "rejected a legal call")
 Failed = tuple[Row, Result]
 
 
-class Kind(NamedTuple):
+class CommonFailure(NamedTuple):
     """The cause that failing rows have in common, or what else is alike in them."""
 
     cause: Cause | None
@@ -57,7 +57,7 @@ class Kind(NamedTuple):
 class FailureKind:
     """The rows of a kind that failed in the target of a run; without a known cause, those that break one rule."""
 
-    common: Kind
+    common: CommonFailure
     rule: str | None
     """The rule that its rows break most heavily, or the first if the cause is known; None for an adapter error."""
     members: tuple[Failed, ...]
@@ -112,7 +112,7 @@ def shown_lines(case: str, every_line: bool) -> list[str]:
     return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines; --verbose shows them"]
 
 
-def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[Kind, list[Failed]]]:
+def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[CommonFailure, list[Failed]]]:
     """Group rows that failed, in the order in which all reports show them.
 
     The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
@@ -131,14 +131,14 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
     groups = [sorted(same, key=lambda each: (weight(each[0]), _effort_to_read(each[0]))) for same in alike.values()]
     kinds = [(_kind_of(same, conclusion), same) for same in groups]
 
-    def order(group: tuple[Kind, list[Failed]]) -> tuple[object, ...]:
+    def order(group: tuple[CommonFailure, list[Failed]]) -> tuple[object, ...]:
         kind, same = group
         return weight(same[0][0]), -len(same), kind.cause.fault.id if kind.cause else kind.diagnosis
 
     return sorted(kinds, key=order)
 
 
-def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> Kind:
+def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> CommonFailure:
     """Return the kind of failures that are alike, the worst in front."""
     row, result = same[0]
     cause, (severity, worst) = conclusion.causes.get(row.id), _worst_of(row, conclusion)
@@ -146,7 +146,7 @@ def _kind_of(same: Sequence[Failed], conclusion: Conclusion) -> Kind:
         blame = describe_blames(each for row, _ in same for each in conclusion.blames.get(row.id, {}).values())
     else:
         blame = worst.blame if worst else ""
-    return Kind(cause, severity, blame, result.diagnosis or "no diagnosis")
+    return CommonFailure(cause, severity, blame, result.diagnosis or "no diagnosis")
 
 
 def _worst_of(row: Row, conclusion: Conclusion) -> tuple[Severity | None, Blamed | None]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..meaning.chains import fill_unknown
 from ..meaning.compiled_rules import condition
-from ..meaning.contract import Entry
+from ..meaning.contract import ExplainedEntry
 from ..model import FAIL, PASS, Result, Rule
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..plan.facets import RUNTIME_SHAPE, has_unknown_src
@@ -148,7 +148,7 @@ def earlier_steps(row: Row, at: int) -> list[int]:
     return [k for k in range(at) if row.steps[k].graph == row.steps[at].graph]
 
 
-def entries_of(row: Row, at: int, document: str) -> tuple[tuple[int, ...], tuple[Entry, ...]]:
+def entries_of(row: Row, at: int, document: str) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
     """Return src of the last node of a step, as far as it is known, and what the entries of its shape mean."""
     step, contract = row.case.steps[at], row.contracts[document]
     src = step.src

@@ -11,7 +11,7 @@ from typing import Any
 from ..adapter import bundled_backends
 from ..draw.challenge import with_every_row
 from ..load.schema import read_file, without_secrets
-from ..load.strict_yaml import Map, require
+from ..load.strict_yaml import YamlMap, require
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Place, Problem, Result, Verdict
 from ..plan.rows import Plan, Row
 from ..run.row import result_without_call
@@ -111,11 +111,11 @@ def load_all(paths: Sequence[Path], plan: Plan) -> list[Waiver]:
     for path in paths:
         content, found = read_file(path, "waivers")
         problems += [problem._replace(place=Place(str(path), problem.place.line)) for problem in found]
-        listed = content.get("waivers") if isinstance(content, Map) else None
+        listed = content.get("waivers") if isinstance(content, YamlMap) else None
         entries += [(path, entry) for entry in (listed if isinstance(listed, list) else [])]
     waivers = list[Waiver]()
     for number, (path, entry) in enumerate(entries, 1):
-        if isinstance(entry, Map) and all(isinstance(value, str) for key, value in entry.items() if key != "run"):
+        if isinstance(entry, YamlMap) and all(isinstance(value, str) for key, value in entry.items() if key != "run"):
             place = Place(str(path), entry.line)
             problems += _problems_of(entry, place, plan)
             waivers.append({"number": number, "place": str(place), **entry})
@@ -123,7 +123,7 @@ def load_all(paths: Sequence[Path], plan: Plan) -> list[Waiver]:
     return waivers
 
 
-def _problems_of(entry: Map, place: Place, plan: Plan) -> Iterator[Problem]:
+def _problems_of(entry: YamlMap, place: Place, plan: Plan) -> Iterator[Problem]:
     """Find what is wrong with a waiver that has texts for its keys."""
     if problem := why_useless(entry):
         yield Problem(place, f"the waiver {problem}")
@@ -159,7 +159,7 @@ def _require(problems: list[Problem], paths: Sequence[Path]) -> None:
     require(problems)
 
 
-def _bad_date(entry: Map, place: Place) -> Iterator[Problem]:
+def _bad_date(entry: YamlMap, place: Place) -> Iterator[Problem]:
     expires, place = entry["expires"], place._replace(line=entry.lines["expires"])
     if not is_date(expires):
         yield Problem(place, f"expires {quote(expires)} is no date; write it as '2027-06-30'")
@@ -167,7 +167,7 @@ def _bad_date(entry: Map, place: Place) -> Iterator[Problem]:
         yield Problem(place, f"expires {expires!r} is more than two years ahead; a waiver is looked at again")
 
 
-def _bad_versions(entry: Map, place: Place) -> Iterator[Problem]:
+def _bad_versions(entry: YamlMap, place: Place) -> Iterator[Problem]:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.adapter import Bundled, bundled_backends, load_adapter
 from conformance.cli.main import main
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Adapter, Outcome
 from conformance.model.types import WIDTH
 from conformance.plan.memory import volume_of
@@ -288,7 +288,7 @@ def test_a_program_that_misbehaves_is_named(
     fault: str, phase: str, words: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if phase == "stop":
-        monkeypatch.setattr("conformance.cli.check_adapter.limits_for", lambda *_: Limits(stop_seconds=0.3))
+        monkeypatch.setattr("conformance.cli.check_adapter.limits_for", lambda *_: ProcessLimits(stop_seconds=0.3))
     program = shlex.join(["cmd:" + sys.executable, "-S", str(MISBEHAVING), fault, phase])
     code, found = checks(cli, program)
     assert code == 1

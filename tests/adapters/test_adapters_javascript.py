@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.isolate.backend import use_backend
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Declared, Graph, Rejected, Unsupported
 from conformance.plan.memory import TensorSpec, lay_out
 
@@ -17,7 +17,7 @@ from ..processes import works
 from .backends import YES, answer, graph, node
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "javascript"
-LIMITS = Limits(seconds=20)
+LIMITS = ProcessLimits(seconds=20)
 pytestmark = pytest.mark.skipif(not works("node"), reason="needs node")
 
 

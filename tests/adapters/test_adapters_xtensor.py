@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.isolate.backend import use_backend
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Declared, Graph, Node, Operand, Rejected
 from conformance.plan.memory import TensorSpec, lay_out, lay_out_shape, patterns
 
@@ -28,7 +28,7 @@ def xtensor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     program = tmp_path_factory.mktemp("xtensor") / "xtensor"
     words = ["make", "-C", str(EXAMPLE), f"OUT={program}", "CXXFLAGS=-O0 -Wall -Wextra -Werror"]
     subprocess.run(words, check=True, capture_output=True, timeout=120)
-    with use_backend(f"cmd:{program}", "worker", Limits(seconds=20)) as adapter:
+    with use_backend(f"cmd:{program}", "worker", ProcessLimits(seconds=20)) as adapter:
         yield adapter
 
 

@@ -18,8 +18,8 @@ from conformance.model import Adapter
 from conformance.plan.memory import volume_of
 from conformance.plan.rows import Row, plan_of
 from conformance.run import row as row_module
-from conformance.run.at_once import run_in_threads
 from conformance.run.call import arguments_of
+from conformance.run.concurrent import run_in_threads
 from conformance.run.row import run_row
 from conformance.selfcheck.mutants import (
     PlantedResult,

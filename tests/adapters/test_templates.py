@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.isolate.backend import use_backend
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.messages import graph_record
 from conformance.load.cases import load_suite
 from conformance.model import Result
@@ -133,7 +133,7 @@ def chosen(plan: Plan, rule: str | None = None, most: int = 100_000) -> list[Row
 
 
 def results(backend: str, rows: list[Row], seconds: float = 60.0) -> Generator[Result, None, None]:
-    with use_backend(backend, "worker", Limits(seconds=seconds)) as adapter:
+    with use_backend(backend, "worker", ProcessLimits(seconds=seconds)) as adapter:
         yield from run(rows, adapter)
 
 

@@ -30,7 +30,7 @@ from conformance.certificate.statement import (
 from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
-from conformance.evidence.subject import Listed, Subject
+from conformance.evidence.subject import PackageFile, Subject
 from conformance.run.confirm import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import published_folders
@@ -477,7 +477,7 @@ def test_an_audit_is_of_the_files_of_the_certificate(
     files, files_here = (
         each if isinstance(each, dict) else {name: FILES[name] for name in each} for each in (certified, here)
     )
-    subject = Subject(files_here, False, lost, {MODULE: Listed(PACKAGE, FILES[MODULE])})
+    subject = Subject(files_here, False, lost, {MODULE: PackageFile(PACKAGE, FILES[MODULE])})
     monkeypatch.setattr(audit, "repeat", lambda *_: Repetition("mine.py:Mine", 1, (), subject))
     cli(*audit_changed(lab, lambda records: records[-1].update(subject=files))).expect(bool(says), err=says)
 

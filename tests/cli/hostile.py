@@ -13,7 +13,7 @@ from conformance.adapters.repro import functions
 from conformance.adapters.repro.script import script
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
-from conformance.model import Case, Expected, Operand, Place, Step
+from conformance.model import Case, ExpectedResult, Operand, Place, Step
 from conformance.plan.rows import Row, rows_of
 
 from ..adapters.test_repro import BACKENDS
@@ -66,7 +66,7 @@ def compiled_spec() -> Any:
 
 def row_of(attributes: Mapping[str, Operand | None], given: str = "attribute", bits: str | None = None) -> Row:
     """A row of a plain case with these attributes, made without the loader."""
-    step = Step("f32", (2, 3), ((6,),), (False,), {"*": Expected("unspecified")}, bits=bits)
+    step = Step("f32", (2, 3), ((6,),), (False,), {"*": ExpectedResult("unspecified")}, bits=bits)
     case = Case("a-case", "cases/a.yaml", "extra-attributes", (step,), Place("cases/a.yaml", 1), attributes=attributes)
     return next(row for row in rows_of([case], spec(), compiled_spec()) if row.given == given)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.draw.calls import Draw
+from conformance.draw.calls import SeededDraws
 from conformance.draw.cases import draw_case, draw_other_form
 from conformance.draw.factors import Factors
 from conformance.hunt.write_case import case_text
@@ -30,7 +30,7 @@ NOT_DRAWN = {
 
 def draw_cases(number: int) -> list[Case]:
     factors = Factors(spec())
-    return [draw_case(Draw(f"cases {each}"), ["f32", "bf16", "f16"], factors) for each in range(number)]
+    return [draw_case(SeededDraws(f"cases {each}"), ["f32", "bf16", "f16"], factors) for each in range(number)]
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_drawn_cases_have_all_kinds_of_calls() -> None:
 
 
 def test_a_special_zero_of_another_form_says_what_the_call_does() -> None:
-    drawn = [draw_other_form(Draw(f"forms {each}"), ["f32"]) for each in range(1000)]
+    drawn = [draw_other_form(SeededDraws(f"forms {each}"), ["f32"]) for each in range(1000)]
     given = [(case, operand) for case in drawn if (operand := case.attributes.get("special_zero")) is not None]
     assert {len(case.steps) for case, _ in given} == {1, 2}
     assert {len(case.steps[0].shapes) for case, _ in given} == {1, 2}

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.evidence import machine
 from conformance.evidence.results import InvalidEvidence, Writer, read, refuse_incomplete
-from conformance.model import IDLE, Differing, Outcome, Result, Verdict
+from conformance.model import IDLE, DifferingElements, Outcome, Result, Verdict
 from conformance.model.results import OUTCOME_FORM, RESULT_FORM
 from conformance.system.json_forms import first_mismatch
 
@@ -176,7 +176,7 @@ def test_a_result_with_every_fact_is_read_as_it_was_written() -> None:
     rejected = Outcome("rejected", stage="run", message="no")
     result = Result(
         "row", {"d": "fail"}, (answered, rejected), 1, "wrong bits", "the first element", ("0" * 16, None), 3, True,
-        "- id: x", Differing(1, (0,), ("00",)),
+        "- id: x", DifferingElements(1, (0,), ("00",)),
     )  # fmt: skip
     record = json.loads(json.dumps(result.to_json()))
     assert first_mismatch(record, RESULT_FORM) is None

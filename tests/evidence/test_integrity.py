@@ -127,12 +127,12 @@ class Zeros(Reference):
 
 PATCHES = {
     "what the call wrote into src": (
-        "run = Server.run\ndef quiet(self, request):\n    record, sent = run(self, request)\n"
-        "    kept = len(sent) - len(record.pop('wrote', ()))\n    return record, sent[:kept]\nServer.run = quiet\n",
+        "run = AdapterServer.run\ndef quiet(self, request):\n    record, sent = run(self, request)\n"
+        "    kept = len(sent) - len(record.pop('wrote', ()))\n    return record, sent[:kept]\nAdapterServer.run = quiet\n",
         "SpoilsSrc", "src changed",
     ),
     "that an earlier answer changed": (
-        "Server.add_changes = lambda *_: None\n", "ReusesItsAnswer", "answer changed later",
+        "AdapterServer.add_changes = lambda *_: None\n", "ReusesItsAnswer", "answer changed later",
     ),
     "nothing": ("", "SpoilsSrc", "src changed"),
 }  # fmt: skip
@@ -144,7 +144,7 @@ PATCHES = {
 @pytest.mark.parametrize("what", some_slow(PATCHES, [what for what in PATCHES if what != "nothing"]))
 def test_a_backend_that_silences_its_worker_is_found(command: Command, tmp_path: Path, what: str) -> None:
     patch, name, fault = PATCHES[what]
-    imports = f"from conformance.isolate.protocol.worker import Server\nfrom tests.miniatures import {name}"
+    imports = f"from conformance.isolate.protocol.worker import AdapterServer\nfrom tests.miniatures import {name}"
     (tmp_path / "mine.py").write_text(f"{imports}\n{patch}", encoding="utf-8")
     command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker").expect(1, text=fault)
     honest = {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}

@@ -19,7 +19,7 @@ from conformance.load.folders import spec_folder
 from conformance.load.schema import schema_of
 from conformance.meaning.contract import contracts
 from conformance.meaning.faults import KnownFaults
-from conformance.model import Case, Expected, Place, PlainCall, Step
+from conformance.model import Case, ExpectedResult, Place, PlainCall, Step
 from conformance.plan.memory import patterns
 from conformance.plan.rows import Row, row_of
 from tests.builders import ROOT, Cli, bundled_plan, write_suite
@@ -69,7 +69,7 @@ def case_of(test: Any, rule: str) -> Case:
     """Make a case from what a test says; it expects what the test says of the documents."""
     type_, contents = test["src"]["type"], test["contents"]
     expect = {
-        document: Expected(each["kind"], type_, tuple(each["dst"]) if each["kind"] == "legal" else None)
+        document: ExpectedResult(each["kind"], type_, tuple(each["dst"]) if each["kind"] == "legal" else None)
         for document, each in test["documents"].items()
     }
     shapes, flags = (tuple(test["shape"]["values"]),), (test["special_zero"],)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.graphs.conclude import Trial, check_model
-from conformance.graphs.decide import Decision, Judge
+from conformance.graphs.decide import NodeDecision, NodeJudge
 from conformance.graphs.read import read_model
 from conformance.load.spec import load_spec
 from conformance.meaning.faults import KnownFaults
@@ -54,7 +54,7 @@ def run_alone(src: list[int], shape: list[int]) -> tuple[int, ...] | None:
 
 def test_onnx_runtime_answers_where_conditions_say_legal(tmp_path: Path) -> None:
     spec, draw, seen = load_spec(), random.Random(0), Counter[tuple[str, str]]()
-    judge = Judge(spec, (DOCUMENT,))
+    judge = NodeJudge(spec, (DOCUMENT,))
     for path in sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx")):
         for node in check_model(
             read_model(with_named_batch(path, tmp_path), spec, judge.answer), judge, [Trial((), {})], KnownFaults(())
@@ -63,7 +63,7 @@ def test_onnx_runtime_answers_where_conditions_say_legal(tmp_path: Path) -> None
             src = [str(length or f"src[{k}]") for k, length in enumerate(node.first.src or ())]
             for _ in range(12):
                 names = {text: draw.choice(LENGTHS) for text in src if not text.isdecimal()}
-                facts: dict[tuple[Fact, ...], Branch | Decision] = {each.facts: each for each in decision.branches}
+                facts: dict[tuple[Fact, ...], Branch | NodeDecision] = {each.facts: each for each in decision.branches}
                 facts = facts or {(): decision}
                 (here,) = (facts[some] for some in facts if all(holds(fact, names) for fact in some))
                 dst = tuple(value(str(length), names) for length in here.dst or ())

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.remote import Remote
 from conformance.model import Outcome
 from conformance.plan.memory import TensorSpec
@@ -13,12 +13,12 @@ from conformance.run.call import make_call
 from .calls import reshape
 
 PROGRAM = Path(__file__).parents[1] / "misbehaving.py"
-LIMITS = Limits(seconds=10.0, start_seconds=20.0, stop_seconds=10.0)
+LIMITS = ProcessLimits(seconds=10.0, start_seconds=20.0, stop_seconds=10.0)
 """For whatever must not be late, on a busy machine too."""
 OPEN: list[Remote] = []
 
 
-def remote(*words: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
+def remote(*words: str, limits: ProcessLimits = LIMITS, share: bool = True) -> Remote:
     """The program with a fault; it is closed at the end of the test."""
     OPEN.append(Remote([sys.executable, "-S", str(PROGRAM), *words], limits, share=share))
     return OPEN[-1]

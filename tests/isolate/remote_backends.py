@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.isolate.backend import Isolation, run_rows, use_backend
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.remote import Remote, worker
 from conformance.model import Adapter, Result
 from conformance.plan.rows import Row
@@ -17,11 +17,11 @@ from conformance.run.row import run
 
 from .calls import call
 
-LIMITS = Limits(seconds=10.0)
+LIMITS = ProcessLimits(seconds=10.0)
 OPEN: list[Remote] = []
 
 
-def start(backend: str, limits: Limits = LIMITS, share: bool = True) -> Remote:
+def start(backend: str, limits: ProcessLimits = LIMITS, share: bool = True) -> Remote:
     OPEN.append(worker(backend, limits, share))
     return OPEN[-1]
 
@@ -124,7 +124,7 @@ class Fresh:
         self.remote = worker(write_backend(folder, STANDS_IN.format(file=str(self.file)), "StandsIn"), LIMITS)
         call(self.remote, (2, 3))  # so that there can be copies
 
-    def __call__(self, backend: str, limits: Limits = LIMITS) -> Remote:
+    def __call__(self, backend: str, limits: ProcessLimits = LIMITS) -> Remote:
         remote = self.remote
         self.file.write_text("reference")  # which is what the first copy must be
         remote.renew()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.piped_process import PipedProcess
 from conformance.isolate.protocol.remote import Remote, RemoteProgram
 from conformance.isolate.protocol.session import Session
@@ -36,7 +36,7 @@ def rows(plan: Plan) -> list[Row]:
     return [row for row in plan.rows if row.case.id == "there-and-back"]
 
 
-def run_ahead(fresh: Fresh, backend: str, rows: Sequence[Row], limits: Limits = LIMITS) -> list[Result]:
+def run_ahead(fresh: Fresh, backend: str, rows: Sequence[Row], limits: ProcessLimits = LIMITS) -> list[Result]:
     """Run rows with calls ahead of their turn, and assert that calls sent alone have the same results."""
     results = []
     for alone in (True, False):
@@ -102,7 +102,7 @@ def test_the_row_that_ended_the_process(
 ) -> None:
     rows = [row for row in rows if row.operation == "StaticReshape"]
     backend = acts(tmp_path, act, **{where: "self.graph.src.type == 'bf16'"})
-    results = run_ahead(fresh, backend, rows, Limits(seconds=20 if act == "os.abort()" else 0.7))
+    results = run_ahead(fresh, backend, rows, ProcessLimits(seconds=20 if act == "os.abort()" else 0.7))
     died = [result for result in results if result.outcome.kind in ("crash", "timeout")]
     assert [result.row for result in died] == [row.id for row in rows if row.type == "bf16"] != []
     assert all(phase in str(result.outcome.message) for result in died)
@@ -127,12 +127,12 @@ def test_a_write_into_src_of_an_earlier_row(tmp_path: Path, rows: list[Row], fre
 
 
 UNREPORTED = """import conformance.isolate.protocol.worker as worker
-            worker._content, report = None, worker.Server.report
+            worker._content, report = None, worker.AdapterServer.report
             src.memory[0] ^= 1
             def hides(self, run, reply):
-                worker.Server.report = report
+                worker.AdapterServer.report = report
                 return report(self, run._replace(before=[bytes(tensor.memory) for tensor in run.tensors]), reply)
-            worker.Server.report = hides"""
+            worker.AdapterServer.report = hides"""
 CHANGES = {
     "before src": "src.memory[0] ^= 1", "in src": "src.memory[src.offset] ^= 1",
     "that the worker does not report": UNREPORTED,

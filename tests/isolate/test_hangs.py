@@ -9,7 +9,7 @@ import pytest
 
 from adapters.reference import Reference
 from conformance.isolate.backend import Isolation, process_notes, use_backend
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
 from conformance.run.confirm import HangCounter, HangPolicy
@@ -96,7 +96,7 @@ def test_rows_after_those_that_hang_alike(tmp_path: Path, plan: Plan, isolation:
     of_case = [row for row in plan.rows if row.case.id == "infer-at-the-end"]
     asked = [row for row in of_case if row.operation == "Reshape-1" or row.type == "f32"]
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
-    with use_backend(backend, "worker", Limits(seconds=0.5)) as remote:
+    with use_backend(backend, "worker", ProcessLimits(seconds=0.5)) as remote:
         results = list(run_remote(remote, asked, isolation, HangPolicy(most)))
     for operation in ("StaticReshape", "DynamicReshape-1"):
         assert kinds_of(results, operation) == ["tensor"], "another operation is called"

@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.remote import Remote, worker
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
@@ -24,7 +24,7 @@ from .faulty_program import hurry
 from .remote_backends import run_remote, suite_to_kill
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there copies are made")
-LIMITS = Limits(seconds=3, start_seconds=60, stop_seconds=5)
+LIMITS = ProcessLimits(seconds=3, start_seconds=60, stop_seconds=5)
 SHORT = LIMITS._replace(seconds=1)
 LIBRARY = """
 import os, signal, subprocess, sys, threading, time
@@ -80,7 +80,7 @@ class CountedLibrary:
         return f"{self.folder / 'adapter.py'}:Copied"
 
     def remote(
-        self, on_import: str = "", on_start: str = "pass", on_call: str = "pass", limits: Limits = LIMITS
+        self, on_import: str = "", on_start: str = "pass", on_call: str = "pass", limits: ProcessLimits = LIMITS
     ) -> Remote:
         """One that has answered a call."""
         self.remotes.append(worker(self.backend(on_import, on_start, on_call), limits))

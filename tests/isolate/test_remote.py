@@ -180,7 +180,7 @@ def test_an_answer_that_is_too_large_is_of_its_thread_only(tmp_path: Path) -> No
     backend = start(write_odd(tmp_path, "if odd: return np.zeros(1 << 25, np.float32)"))
     sources = [lay_out(TensorSpec("f32", dims)) for dims in ((12,), (13,), (14,))]
     runs = [(backend.compile(reshape(src.dims, src.dims)), src, (), False) for src in (each.tensor for each in sources)]
-    (first, _), (_, second), (third, _) = backend.run_at_once(runs)
+    (first, _), (_, second), (third, _) = backend.run_concurrently(runs)
     assert (first.dims, third.dims) == ((12,), (14,))
     assert isinstance(second, AnswerNotRead)
     assert second.dims == (1 << 25,)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.isolate.backend import use_backend
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Result
 from conformance.plan.rows import Row
 
@@ -110,7 +110,7 @@ def test_each_of_many_calls_has_one_result(tmp_path: Path) -> None:
     outcomes: Counter[str] = Counter()
     memories: list[int] = []
     command = f"cmd:{sys.executable} -I -S {script} {state}"
-    with use_backend(command, "worker", Limits(seconds=0.5, start_seconds=30.0)) as adapter:
+    with use_backend(command, "worker", ProcessLimits(seconds=0.5, start_seconds=30.0)) as adapter:
         for number, result in enumerate(run_remote(adapter, rows()), 1):
             kind = result.outcome.kind
             outcomes[kind] += 1

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.isolate.backend import process_notes
-from conformance.isolate.process.launch import Limits
+from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol import session
 
 from . import faulty_program
@@ -70,7 +70,7 @@ EXITS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("act", EXITS)
 def test_the_end_of_a_process_at_stop(tmp_path: Path, act: str) -> None:
-    remote = start(counting(tmp_path, f"calls > 1 or atexit.register({act})"), Limits(stop_seconds=0.5))
+    remote = start(counting(tmp_path, f"calls > 1 or atexit.register({act})"), ProcessLimits(stop_seconds=0.5))
     call(remote, (3,))
     remote.close()
     exit_, problem = EXITS[act]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.load.strict_yaml import Map, Seq, line_of, parse, read
+from conformance.load.strict_yaml import Seq, YamlMap, line_of, parse, read
 from conformance.model import Place
 
 GOOD = "a: text\nb: [1, true, null]\n"
@@ -139,7 +139,7 @@ def test_every_problem_is_found_and_not_only_the_first() -> None:
 def test_every_value_knows_its_line() -> None:
     content, problems = parse("# a comment\na: 1\nb:\n  - x\n  - {c: 1,\n     d: [5,\n    6]}\n", "x.yaml")
     assert problems == []
-    assert isinstance(content, Map)
+    assert isinstance(content, YamlMap)
     assert isinstance(content["b"], Seq)
     assert content.lines == {"a": 2, "b": 3}
     assert content["b"].lines == [4, 5]

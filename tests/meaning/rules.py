@@ -3,10 +3,10 @@
 from typing import Any
 
 from conformance.load.spec import load_spec
-from conformance.model import Expression, Form, Level, Operation, Place, Rule, Spec
+from conformance.model import CallForm, Expression, Level, Operation, Place, Rule, Spec
 
 HERE = Place("spec/rules.yaml", 1)
-FORM = Form("f32", "f32", "s64")
+FORM = CallForm("f32", "f32", "s64")
 
 REFUSED_FOR = {
     # words of the message: texts
@@ -146,7 +146,7 @@ def binding(spec: Spec, document: str) -> list[Rule]:
     return [each for each in spec.rules.values() if document in each.documents]
 
 
-def forms(operation: Operation | None = None) -> list[Form]:
+def forms(operation: Operation | None = None) -> list[CallForm]:
     """A well-formed call and every way in which a form can be wrong or unlisted."""
     shape_type = operation.shape_types[0] if operation else FORM.shape_type
     fields: list[dict[str, Any]] = [

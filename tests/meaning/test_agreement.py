@@ -9,7 +9,7 @@ import pytest
 from conformance.adapters.planted.base import Illegal, Unspecified, resolve
 from conformance.meaning.contract import contracts, documents_by_contract
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, calls
-from conformance.model import Form, Meaning, Spec
+from conformance.model import CallForm, Meaning, Spec
 
 Lengths = tuple[int, ...]
 Plain = tuple[Lengths, Lengths, bool]
@@ -118,7 +118,7 @@ def signature(meanings: dict[str, Meaning]) -> Signature | None:
     return tuple((document, f"{each.kind} {answers.index(each.dst)}") for document, each in sorted(meanings.items()))
 
 
-def meanings_of(spec: Spec, call: Plain, form: Form | None = None) -> dict[str, Meaning]:
+def meanings_of(spec: Spec, call: Plain, form: CallForm | None = None) -> dict[str, Meaning]:
     return {document: contract.meaning(*call, form) for document, contract in contracts(spec).items()}
 
 

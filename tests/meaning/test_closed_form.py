@@ -13,7 +13,7 @@ import pytest
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls
 from conformance.meaning.expression import FORM_NAMES
-from conformance.model import Expression, Form, Meaning, Rule, Spec
+from conformance.model import CallForm, Expression, Meaning, Rule, Spec
 from tests.builders import DOCUMENTS
 
 from .rules import FORM, HERE, binding, forms, inferred, literal, rule
@@ -48,7 +48,9 @@ class Search:
         names.update(more)
         return eval(code(expression.text), names)
 
-    def meaning(self, src: tuple[int, ...], shape: tuple[int, ...], zero: bool, form: Form | None = None) -> Meaning:
+    def meaning(
+        self, src: tuple[int, ...], shape: tuple[int, ...], zero: bool, form: CallForm | None = None
+    ) -> Meaning:
         names: dict[str, Any] = {**self.functions, "src": src, "shape": shape, "special_zero": zero}
         if form is not None:
             names |= form._asdict()

@@ -12,7 +12,7 @@ import pytest
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls
 from conformance.meaning.expression import CALL_NAMES, ENTRY_NAMES, NUMBER, Invalid, parse
-from conformance.model import Form, Meaning, Spec
+from conformance.model import CallForm, Meaning, Spec
 from tests.builders import DOCUMENTS
 
 from .rules import CONTRACTED, FORM, IMPLIED, binding, forms, inferred, literal, rule, volume
@@ -108,7 +108,7 @@ def test_a_silence_never_excuses_a_breach(spec: Spec, document: str) -> None:
     ],
 )  # fmt: skip
 def test_a_breach_beside_a_silence_is_illegal(
-    spec: Spec, src: tuple[int, ...], shape: tuple[int, ...], zero: bool, form: Form | None, broken: str
+    spec: Spec, src: tuple[int, ...], shape: tuple[int, ...], zero: bool, form: CallForm | None, broken: str
 ) -> None:
     for contract in contracts(spec).values():
         meaning = contract.meaning(src, shape, zero, form)

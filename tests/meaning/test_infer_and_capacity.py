@@ -5,7 +5,7 @@ import pytest
 from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import contracts
-from conformance.model import FAIL, OBSERVED, PASS, Form, Meaning, Outcome, Verdict
+from conformance.model import FAIL, OBSERVED, PASS, CallForm, Meaning, Outcome, Verdict
 from conformance.plan.memory import TensorSpec, lay_out
 from conformance.run.diagnose import ExpectedAnswer
 from conformance.run.judge import judge
@@ -61,5 +61,5 @@ def test_capacity_excuses_a_rejection_alone(outcome: Outcome, verdict: Verdict) 
     [("bool", True, "legal"), ("s64", True, "unspecified"), ("s64", False, "illegal"), ("f32", False, "illegal")],
 )
 def test_an_integer_that_spells_a_flag_exactly_is_unspecified(type_: str, is_exact: bool, kind: str) -> None:
-    form = Form("f32", "f32", "s64", special_zero_type=type_, special_zero_is_exact=is_exact)
+    form = CallForm("f32", "f32", "s64", special_zero_type=type_, special_zero_is_exact=is_exact)
     assert STATIC.meaning((2, 3), (3, 2), False, form).kind == kind

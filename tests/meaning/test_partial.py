@@ -13,16 +13,16 @@ from conformance.meaning import partial, symbols
 from conformance.meaning.contract import Contract, contracts
 from conformance.meaning.partial import Branch, Length, Lengths, PartialCall
 from conformance.meaning.symbols import Fact
-from conformance.model import Form
+from conformance.model import CallForm
 
 SPEC = load_spec(None)
 COMPILED = contracts(SPEC)
-FORM = Form("f32", "f32", "s64")
+FORM = CallForm("f32", "f32", "s64")
 OTHERWISE = "; otherwise illegal: same-volume"
 
 
 def decide(
-    src: Lengths | None, shape: Lengths | None, zero: bool | None = True, form: Form = FORM
+    src: Lengths | None, shape: Lengths | None, zero: bool | None = True, form: CallForm = FORM
 ) -> tuple[Branch, ...]:
     return partial.decide(COMPILED["static-graph-v0.9"], PartialCall(src, shape, zero, form))
 

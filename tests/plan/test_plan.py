@@ -15,14 +15,14 @@ from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import Contract, contracts
-from conformance.model import Form, Meaning, Operand, covers
+from conformance.model import CallForm, Meaning, Operand, covers
 from conformance.plan.facets import has_constant_nodes
 from conformance.plan.rows import Row, plan_of
 from conformance.run.diagnose import wrong_dims
 
 from ..builders import ROOT, plan_of_cases
 
-F64 = Form("f64", "f64", "s64")
+F64 = CallForm("f64", "f64", "s64")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def contract() -> Contract:
 
 
 def chain(
-    contract: Contract, src: tuple[int, ...], *links: tuple[tuple[int, ...], bool], form: Form | None = None
+    contract: Contract, src: tuple[int, ...], *links: tuple[tuple[int, ...], bool], form: CallForm | None = None
 ) -> Meaning:
     return meaning_of(contract, src, tuple(shape for shape, _ in links), tuple(zero for _, zero in links), form)
 
@@ -66,7 +66,7 @@ def test_an_unlisted_type_leaves_dst_of_a_chain_known(contract: Contract) -> Non
 
 
 def test_an_unspecified_call_with_declared_dims(contract: Contract) -> None:
-    form = Form("f32", "f32", "s64", declared=(0, 4))
+    form = CallForm("f32", "f32", "s64", declared=(0, 4))
     meaning = contract.meaning((0, 3), (0, -1), True, form)
     assert meaning == Meaning("unspecified", (0, 4), ("infer-undetermined",))
     assert wrong_dims((0, 4), meaning, (0, 3)) is None

@@ -137,7 +137,7 @@ def main() -> None:
         with suppress(ImportError):
             import_module(name)
     from conformance.cli.main import main as call_command
-    from conformance.isolate.process.launch import Limits
+    from conformance.isolate.process.launch import ProcessLimits
     from conformance.load.cases import load_suite
     from conformance.plan.rows import plan_of
     from conformance.runner import planted_backends
@@ -150,7 +150,7 @@ def main() -> None:
         call_command(["run", "reference", "--suite", str(few), "--drawn-rows", "0", "--out", f"{folder}/out"])
         spare_processes(planted_backends)
         for isolation in ISOLATIONS:
-            planted_backends.count_failures(plan_of(load_suite(few)), isolation, Limits())
+            planted_backends.count_failures(plan_of(load_suite(few)), isolation, ProcessLimits())
     import_module("conformance.pytest_plugin.hooks")
     for name, module in sys.modules.items():
         if name == "conformance" or name.partition(".")[0] == "xdist":

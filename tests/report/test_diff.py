@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance.draw.rows import Drawer, Drawn
+from conformance.draw.rows import Drawn, RowDrawer
 from conformance.evidence.results import Evidence
 from conformance.load.spec import load_spec
 from conformance.model import VERDICTS, Claims, Outcome, Result, Verdict
@@ -338,7 +338,7 @@ class DrawnCalls(NamedTuple):
 def drawn_run(plan: Plan, folder: Path, calls: DrawnCalls) -> Evidence:
     """A right run of a few cases, after which drawn rows are called."""
     claims = Claims(tuple(plan.suite.spec.operations), calls.not_claimed)
-    rows = list(Drawer(plan.suite.spec, claims).rows(DRAWN))
+    rows = list(RowDrawer(plan.suite.spec, claims).rows(DRAWN))
     results = [result_without_call(rows[number], "fail") for number in calls.failing]
     outcome = (Outcome("tensor", "f32", (7,)),)
     failed = [each._replace(outcomes=outcome, diagnosis="wrong dims", detail="it was") for each in results]
@@ -352,7 +352,7 @@ def same_rule() -> tuple[int, int]:
     """The numbers of two drawn rows about the same rule."""
     spec = load_spec()
     rules: dict[str, int] = {}
-    for number, row in enumerate(Drawer(spec, Claims(tuple(spec.operations))).rows(DRAWN)):
+    for number, row in enumerate(RowDrawer(spec, Claims(tuple(spec.operations))).rows(DRAWN)):
         if row.case.rule in rules:
             return rules[row.case.rule], number
         rules[row.case.rule] = number

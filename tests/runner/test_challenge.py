@@ -8,7 +8,7 @@ import pytest
 
 from adapters.reference import Decided, Reference
 from conformance.draw.challenge import challenge, is_fresh
-from conformance.draw.rows import Drawer, Drawn
+from conformance.draw.rows import Drawn, RowDrawer
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target
 from conformance.load.cases import load_suite
@@ -80,7 +80,7 @@ def by_heart(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A backend that knows every call of the suite, and those that each run draws."""
     folder = tmp_path_factory.mktemp("by_heart")
     reference = RecordsCalls()
-    drawn = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations))).rows(Drawn(0, DRAWN))
+    drawn = RowDrawer(SUITE.spec, Claims(tuple(SUITE.spec.operations))).rows(Drawn(0, DRAWN))
     for _ in run([*PLAN.rows, *drawn], reference):
         pass
     (folder / "known").write_bytes(pickle.dumps(reference.made))

@@ -17,7 +17,7 @@ from conformance.cli import main as cli
 from conformance.draw import combinations
 from conformance.draw.combinations import read_combinations
 from conformance.draw.factors import Factors
-from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawer, Drawn, count_drawn_rows
+from conformance.draw.rows import FIRST_SEQUENCE, SEQUENCE_EVERY, Drawn, RowDrawer, count_drawn_rows
 from conformance.evidence.drawn import describe_drawn, plan_of_run
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target, part_of, read
@@ -52,13 +52,13 @@ def run_plan(folder: Path, backend: str = "reference", tick: Any = lambda *_: No
 
 
 def drawn_rows(count: int, claims: Claims = EVERYTHING) -> list[Row]:
-    return list(Drawer(SUITE.spec, claims).rows(Drawn(0, count)))
+    return list(RowDrawer(SUITE.spec, claims).rows(Drawn(0, count)))
 
 
 @pytest.fixture(scope="module")
 def many() -> list[Row]:
     """Rows of combinations, and random ones."""
-    drawer = Drawer(SUITE.spec, EVERYTHING)
+    drawer = RowDrawer(SUITE.spec, EVERYTHING)
     whole = count_drawn_rows()
     numbers = sorted({*range(0, whole, 4), *range(FIRST_SEQUENCE, whole, SEQUENCE_EVERY), *range(whole, whole + 300)})
     return [row for number in numbers if (row := drawer.row(0, number))]
@@ -370,7 +370,7 @@ def test_a_part_of_the_rows_has_no_drawn_ones(capsys: pytest.CaptureFixture[str]
 def test_the_same_number_gives_the_same_row() -> None:
     first, second = drawn_rows(40), drawn_rows(40)
     assert [(row.id, row.case) for row in first] == [(row.id, row.case) for row in second]
-    assert Drawer(SUITE.spec, EVERYTHING).row(0, 17) is not None
+    assert RowDrawer(SUITE.spec, EVERYTHING).row(0, 17) is not None
     assert first[17].case != drawn_rows(18)[16].case
 
 
@@ -394,7 +394,7 @@ def test_a_facet_that_is_not_claimed_ends_no_drawing(facet: str) -> None:
 
 def test_a_backend_of_one_shape_type_misses_no_combination() -> None:
     """A constant shape beside others has the other type: such a row has a graph of one node instead."""
-    drawer = Drawer(SUITE.spec, EVERYTHING._replace(not_claimed=("shape-type:s64",)))
+    drawer = RowDrawer(SUITE.spec, EVERYTHING._replace(not_claimed=("shape-type:s64",)))
     mixed = [n for n, each in enumerate(read_combinations(Factors(SUITE.spec))) if each.chosen["place"] == "mixed"]
     made = [drawer.claimed_row(number, "row") for number in mixed[:40]]
     assert {len(row.case.steps[0].shapes) for row, _ in filter(None, made)} == {1}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.draw.rows import Drawer, Drawn
+from conformance.draw.rows import Drawn, RowDrawer
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.model import Claims
@@ -25,7 +25,7 @@ EVERYTHING = Claims(tuple(SUITE.spec.operations))
 
 
 def draw_rows(claims: Claims) -> list[Row]:
-    return list(Drawer(SUITE.spec, claims).rows(Drawn(0, len(QUICK_ROWS.drawn), QUICK)))
+    return list(RowDrawer(SUITE.spec, claims).rows(Drawn(0, len(QUICK_ROWS.drawn), QUICK)))
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from conformance.load.spec import load_spec
 from conformance.meaning.compiled_rules import compile_rules
 from conformance.meaning.contract import Contract, contracts, documents_by_contract
 from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, calls, far_calls
-from conformance.model import Form, Malformed, Rule, Spec
+from conformance.model import CallForm, Malformed, Rule, Spec
 from conformance.selfcheck.mutate_source import mutants
 from conformance.selfcheck.obligations import obligations
 from conformance.selfcheck.prove import (
@@ -68,7 +68,7 @@ def changes(rule: Rule) -> Iterator[tuple[str, Spec]]:
             yield f"{rule.id}.{key}: {mutant.change}", spec
 
 
-def with_form(contract: Contract, form: Form) -> Side:
+def with_form(contract: Contract, form: CallForm) -> Side:
     return lambda *call: contract.meaning(*call, form)[:3]
 
 

@@ -9,8 +9,8 @@ import pytest
 from conformance.draw import combinations
 from conformance.draw.calls import DrawnCall
 from conformance.draw.combinations import case_of, read_combinations
-from conformance.draw.factors import Codes, Design, Factors, Values, factors_of_call
-from conformance.draw.rows import FIRST_SEQUENCE, Drawer, Drawn
+from conformance.draw.factors import CombinationCodes, Design, Factors, Values, factors_of_call
+from conformance.draw.rows import FIRST_SEQUENCE, Drawn, RowDrawer
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
 from conformance.model import Claims, Declared, Graph
@@ -137,7 +137,7 @@ def words_of(row: Row) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("factor", "value"), LAST)
 def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> None:
-    drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
+    drawer = RowDrawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
     lines = [number for number, each in enumerate(read_combinations(FACTORS)) if each.chosen[factor] == value]
     made = [drawer.claimed_row(number, "row") for number in lines[:: max(1, len(lines) // 25)]]
     legal = [row for row, _ in filter(None, made) if row.steps[-1].meanings[0].meaning.kind == "legal"]
@@ -148,7 +148,7 @@ def test_a_row_has_the_value_that_its_line_names(factor: str, value: str) -> Non
 
 @pytest.mark.slow
 def test_every_line_gives_a_row() -> None:
-    drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
+    drawer = RowDrawer(SUITE.spec, Claims(tuple(SUITE.spec.operations)))
     assert None not in [drawer.claimed_row(number, "row") for number in range(len(combinations._lines()))]
 
 
@@ -176,7 +176,7 @@ def test_what_is_claimed_still_meets_beside_what_is_not() -> None:
     """A row with a value that a backend does not claim has another one, and keeps the rest."""
     everything = Claims(tuple(SUITE.spec.operations))
     narrow = Claims(everything.operations, ("layout:reversed", "type:bf16", "threads", "runtime-shape", "rank:9"))
-    drawers = [Drawer(SUITE.spec, claims) for claims in (everything, narrow)]
+    drawers = [RowDrawer(SUITE.spec, claims) for claims in (everything, narrow)]
     all_rows, rows = ([made[0] for n in range(1000) if (made := drawer.claimed_row(n, "row"))] for drawer in drawers)
     assert len(rows) == len(all_rows) == 1000
     assert not [facet for row in rows for facet in row.facets if narrow.excludes(facet)]
@@ -191,7 +191,7 @@ def numbers_of(row: tuple[Row, Values] | None) -> set[tuple[str, int]]:
     if row is None:
         return set()
     design = FACTORS.designs["broken" in row[1]]
-    codes = Codes(FACTORS, design)
+    codes = CombinationCodes(FACTORS, design)
     return {(design.name, number) for number in codes.of(codes.places(row[1])).tolist()}
 
 
@@ -208,7 +208,7 @@ def test_rows_that_show_nothing_more_are_left_out(
     """If a backend claims no layout, the second of two lines that differ in layout shows nothing more."""
     lines = [with_layout(line, layout) for layout in ("dense", "offset") for line in combinations._lines()[:50]]
     monkeypatch.setattr(combinations, "_lines", lambda: lines)
-    drawer = Drawer(SUITE.spec, Claims(tuple(SUITE.spec.operations), not_claimed))
+    drawer = RowDrawer(SUITE.spec, Claims(tuple(SUITE.spec.operations), not_claimed))
     kept = {row.case.id for row in drawer.rows(Drawn(0, 101))}
     assert f"drawn-0-{FIRST_SEQUENCE}" in kept, "long sequences stay"
     made = {f"drawn-0-{n + (n >= FIRST_SEQUENCE)}": drawer.claimed_row(n, "row") for n in range(100)}

@@ -59,7 +59,7 @@ def test_the_programs_of_solvers_confirm_a_file(cli: Cli, tmp_path: Path) -> Non
 # ── what does not ─────────────────────────────────────────────────────────────────────────────────
 
 
-def first_run_only(function: Callable[..., Any], most: int) -> Iterator[symbols.Way]:
+def first_run_only(function: Callable[..., Any], most: int) -> Iterator[symbols.FunctionPath]:
     return islice(symbols.runs(function, most), 1)
 
 

@@ -10,7 +10,7 @@ from conformance.evidence.journal import part_of
 from conformance.meaning.domain import TINY_DOMAIN, Domain
 from conformance.model import Spec
 from conformance.sweep.blocks import SweepRequest, blocks_of, list_variants
-from conformance.sweep.context import Context
+from conformance.sweep.context import SweepContext
 from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE, SweepResults
 from conformance.sweep.tally import EMPTY, Tally, add
@@ -26,7 +26,7 @@ def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any)
     """A sweep by a backend at hand."""
     chosen = {"operations": ["StaticReshape"], "types": ["f32"], **chosen}
     request = SweepRequest("at hand", domain, list_variants(spec, **chosen))
-    context = Context(request, adapter)
+    context = SweepContext(request, adapter)
     total = EMPTY
     for block in blocks_of(domain):
         total = add(total, BlockRun(context, block).tally())

@@ -18,7 +18,7 @@ from conformance.meaning.domain import SMALL_DOMAIN, TINY_DOMAIN, Domain
 from conformance.model import Graph, Program, Spec, TimedOut
 from conformance.sweep import run_block
 from conformance.sweep.blocks import SweepRequest, blocks_of, list_variants
-from conformance.sweep.context import Context, Lost
+from conformance.sweep.context import BackendLost, SweepContext
 from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE, salvage
 from conformance.sweep.tally import EMPTY, Tally, add
@@ -129,10 +129,10 @@ class Late(Reference):  # type: ignore[misc]
 
 def test_a_backend_that_hangs_often_is_given_up(spec: Spec) -> None:
     adapter = Late(lambda number: number > 30)
-    with pytest.raises(Lost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
+    with pytest.raises(BackendLost, match=r"to 10 calls in a row, the last of them StaticReshape f32 src \["):
         swept(spec, adapter, SMALL_DOMAIN)
     assert adapter.made == 40
-    with pytest.raises(Lost, match="to 50 calls of a block, the last of them"):
+    with pytest.raises(BackendLost, match="to 50 calls of a block, the last of them"):
         swept(spec, Late(lambda number: bool(number % 2)), SMALL_DOMAIN)
 
 
@@ -167,7 +167,7 @@ def test_a_sweep_with_a_hanging_backend_ends_and_resumes(
 
 def test_parts_join_in_any_order(spec: Spec) -> None:
     request = SweepRequest("at hand", TINY_DOMAIN, list_variants(spec, ["StaticReshape"], ["f32"]))
-    context = Context(request, AnyNegativeInfers())
+    context = SweepContext(request, AnyNegativeInfers())
     parts = [BlockRun(context, block).tally() for block in blocks_of(TINY_DOMAIN)]
     forth, back = EMPTY, EMPTY
     for one, other in zip(parts, reversed(parts), strict=True):

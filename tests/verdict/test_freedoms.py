@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.adapter import resolve_claims
-from conformance.draw.rows import Drawer, Drawn
+from conformance.draw.rows import Drawn, RowDrawer
 from conformance.isolate.backend import run_rows, use_backend
 from conformance.model import BAD, Adapter, Result
 from conformance.plan.rows import Row
@@ -22,7 +22,7 @@ def rows_for(adapter: Adapter, first: int, every: int) -> Iterator[Row]:
     suite = bundled_plan().suite
     written = [row for row in bundled_plan().rows if not row.case.large]
     yield from written[first % every :: every]
-    yield from Drawer(suite.spec, resolve_claims(adapter, suite.spec.operations)).rows(Drawn(0, DRAWN))
+    yield from RowDrawer(suite.spec, resolve_claims(adapter, suite.spec.operations)).rows(Drawn(0, DRAWN))
 
 
 def problems(results: list[Result]) -> list[tuple[str, str | None]]:

@@ -37,7 +37,7 @@ def _calls() -> Calls:
     from conformance.plan.memory import TensorSpec, lay_out
     from conformance.sweep.blocks import blocks_of
     from conformance.sweep.calls import nodes_of
-    from conformance.sweep.context import Context, close_backend
+    from conformance.sweep.context import SweepContext, close_backend
     from conformance.sweep.run_block import BlockRun, list_wants, run_block
 
     order = _order()
@@ -45,7 +45,7 @@ def _calls() -> Calls:
     try:
         ours = cpu(lambda: run_block(order, block))
         with use_backend("reference", "none") as adapter:
-            run = BlockRun(Context(order, adapter), block)
+            run = BlockRun(SweepContext(order, adapter), block)
             wants = list_wants(map(run.list_meanings, run.context.readings["StaticReshape"]))
     finally:
         close_backend()

@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...adapter import CannotStart
-from .launch import Limits, ProcessHandle, describe_exit, import_code, kill_tree, start
+from .launch import ProcessHandle, ProcessLimits, describe_exit, import_code, kill_tree, start
 from .orphans import adopt
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ITEMS_AT_A_TIME = 2
 """Items that a process has at a time, so that it need not wait for the next."""
 _END_SECONDS = 5.0
 """Seconds in which our processes may end by themselves after the last result."""
-_UNLIMITED = Limits(memory=0)
+_UNLIMITED = ProcessLimits(memory=0)
 """Limits of our processes; a backend that they start has its own."""
 
 

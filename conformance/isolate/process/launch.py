@@ -39,7 +39,7 @@ def import_code() -> str:
     return _IMPORT.format(str(Path(__file__).absolute().parents[3]))
 
 
-class Limits(NamedTuple):
+class ProcessLimits(NamedTuple):
     """Limits on the time and memory of a process."""
 
     seconds: float = 20.0
@@ -52,7 +52,7 @@ class Limits(NamedTuple):
     """To end after a request to stop, or after it closed its output."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ProcessLimits()
 DEVICE_MEMORY = 4_000_000 << 20
 """Bytes of address space on a device. CUDA maps much: with 16 GiB JAX does not start, and calls of PyTorch fail."""
 
@@ -85,7 +85,7 @@ CAN_LIMIT_MEMORY = sys.platform != "win32" and hasattr(resource, "prlimit")
 
 def start(
     command: Sequence[str],
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ProcessLimits = DEFAULT_LIMITS,
     env: Mapping[str, str] | None = None,
     streams: tuple[int, int, int] = (subprocess.PIPE,) * 3,
 ) -> ProcessHandle:

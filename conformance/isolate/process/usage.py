@@ -23,7 +23,7 @@ A backend that keeps 1 KB of each call grows by 0.8 MB. onnxruntime, which makes
 """
 
 
-class Sample(NamedTuple):
+class ProcessSample(NamedTuple):
     """What a process holds after a number of calls."""
 
     calls: int
@@ -79,7 +79,7 @@ def measure() -> tuple[int, int, int] | None:
     return (resident - shared) * os.sysconf("SC_PAGE_SIZE"), files, threads
 
 
-def growth_of(samples: Sequence[Sample]) -> Growth | None:
+def growth_of(samples: Sequence[ProcessSample]) -> Growth | None:
     """Return the least growth from one quarter of the calls to the next; None if there are too few samples.
 
     A leak grows in each quarter. What is only made once does not: caches, pools, memory for a large tensor.

@@ -17,7 +17,7 @@ from typing import Any
 from ...adapter import CannotStart
 from ...model import Crashed, TimedOut
 from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
-from ..process.launch import Limits, ProcessHandle, describe_exit, kill_tree
+from ..process.launch import ProcessHandle, ProcessLimits, describe_exit, kill_tree
 from . import messages
 from .messages import Fault
 
@@ -44,7 +44,7 @@ _POLL_SECONDS = 0.25
 class PipedProcess:
     """One running process; every method that raises Fault, Crashed or TimedOut has ended it."""
 
-    def __init__(self, handle: ProcessHandle, limits: Limits) -> None:
+    def __init__(self, handle: ProcessHandle, limits: ProcessLimits) -> None:
         self.name, self.limits, self.ended = handle.name, limits, False
         self._unread, self._stderr, self._id = bytearray(), b"", random.getrandbits(16)
         self.start_clock()

@@ -20,7 +20,7 @@ from typing import IO
 
 from ...adapter import CannotStart, import_adapter
 from ..process import orphans
-from ..process.launch import Limits, ProcessHandle, kill_tree, start
+from ..process.launch import ProcessHandle, ProcessLimits, kill_tree, start
 from ..process.orphans import find_marked_pids
 from ..process.own_command import kill_on_hangup
 
@@ -30,7 +30,7 @@ _BYTES = 4
 class Prefork:
     """The parent process, as the suite sees it."""
 
-    def __init__(self, command: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], limits: ProcessLimits, env: Mapping[str, str]) -> None:
         self._control, control_of_parent = socket.socketpair()
         self._control.settimeout(limits.start_seconds)
         with control_of_parent:

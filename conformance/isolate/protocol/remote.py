@@ -13,13 +13,13 @@ from functools import partial
 
 from ...adapter import CannotStart, path_of_workers
 from ...model import AnswerNotRead, Claims, Graph, Identity, RemoteError, Tensor, TimedOut
-from ...run.at_once import ProgramRun
 from ...run.call import AnswerOrError, attempt
+from ...run.concurrent import ProgramRun
 from ...system.exit_codes import USAGE
-from ..process.launch import DEFAULT_LIMITS, Limits, import_code, start
+from ..process.launch import DEFAULT_LIMITS, ProcessLimits, import_code, start
 from ..process.memory import MMAP, TRIM, SharedMemory
 from ..process.own_command import Terminated
-from ..process.usage import ProcessEnd, Sample, growth_of
+from ..process.usage import ProcessEnd, ProcessSample, growth_of
 from .calls import CompiledGraph, SentCall, UnreportedChange
 from .messages import Fault
 from .opened import BEGIN, OpenedFiles
@@ -35,7 +35,7 @@ class Remote:
     """A backend in another process, which is started again after it ended."""
 
     def __init__(
-        self, command: Sequence[str], limits: Limits = DEFAULT_LIMITS, env: Mapping[str, str] | None = None,
+        self, command: Sequence[str], limits: ProcessLimits = DEFAULT_LIMITS, env: Mapping[str, str] | None = None,
         share: bool = True, fork_server: ForkServer | None = None,
     ) -> None:  # fmt: skip
         self.command, self.limits, self.env, self.fork_server = list(command), limits, env, fork_server
@@ -49,7 +49,7 @@ class Remote:
         """What went wrong when it was asked to end."""
         self.ends: list[ProcessEnd] = []
         """How its last process ended, and those that took rows beside it."""
-        self._samples: Sequence[Sample] = ()
+        self._samples: Sequence[ProcessSample] = ()
         """Measurements of the process that made the most calls."""
         self._failures = 0
         self._next_is_fresh, self._is_fresh = True, False
@@ -108,11 +108,11 @@ class Remote:
         sent = session.send(calls, often)
         self.ahead.extend((each, its[0], later) for (each, its, _), later in zip(calls, sent, strict=False))
 
-    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]:
+    def run_concurrently(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]:
         """Run programs at the same time, those that compile. If the process ends, all of them end with it."""
         ended, began = dict[int, AnswerOrError](), time.monotonic()
         try:
-            self._run_at_once(runs, ended)
+            self._run_concurrently(runs, ended)
         except OSError as error:
             raise suite_failed(error) from None
         except AnswerNotRead:  # it says nothing of the other answers, which are lost: those calls are made again, alone
@@ -126,7 +126,7 @@ class Remote:
             return [ended.get(number, (None, error)) for number in range(len(runs))]
         return [ended[number] for number in range(len(runs))]
 
-    def _run_at_once(self, runs: Sequence[ProgramRun], ended: dict[int, AnswerOrError]) -> None:
+    def _run_concurrently(self, runs: Sequence[ProgramRun], ended: dict[int, AnswerOrError]) -> None:
         session = self.session()
         ready: dict[int, ProgramCall] = {}
         for number, (program, src, shapes, may_overwrite) in enumerate(runs):
@@ -267,7 +267,9 @@ class ForkServer:
     time that it takes without copies.
     """
 
-    def __init__(self, command: Sequence[str], fresh: Sequence[str], limits: Limits, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], fresh: Sequence[str], limits: ProcessLimits, env: Mapping[str, str]
+    ) -> None:
         self._commands, self.limits, self.env = {False: command, True: fresh}, limits, env
         self.example: tuple[Graph, tuple[Tensor, ...], Tensor] | None = None
         """A call and its answer."""
@@ -331,7 +333,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 def worker(
-    backend: str, limits: Limits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
+    backend: str, limits: ProcessLimits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
 ) -> Remote:
     """Start a process for a Python adapter, which notes the files that it opens if told where."""
     path = os.pathsep.join(path_of_workers())
@@ -344,7 +346,7 @@ def worker(
     return Remote([*worker, backend], limits, env, share, fork_server)
 
 
-def program(command_line: str, limits: Limits = DEFAULT_LIMITS, opened: OpenedFiles | None = None) -> Remote:
+def program(command_line: str, limits: ProcessLimits = DEFAULT_LIMITS, opened: OpenedFiles | None = None) -> Remote:
     """Start `cmd:PROGRAM ARGS`: any program that speaks the protocol."""
     try:
         words = shlex.split(command_line)

@@ -15,7 +15,7 @@ from ...model.types import WIDTH
 from ...plan.memory import answer_limit, has_no_memory, strides_of, volume_of
 from ...system.text import MAX_TEXT_CHARACTERS, quote, shorten
 from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
-from ..process.usage import CALLS_APART, Sample
+from ..process.usage import CALLS_APART, ProcessSample
 from . import messages
 from .calls import CompiledGraph, SentCall, UnreportedChange, WatchedMemory
 from .messages import Fault, Place, addressed_tensors, kind_of_reply, listed_objects, result_of, type_and_dims
@@ -56,7 +56,7 @@ class Session:
         """Programs to be closed with the next request."""
         self.watched: dict[tuple[str, int], WatchedMemory] = {}
         """Answers and sources of earlier calls, by the key of a reply that reports a change, and the id of the call."""
-        self.samples: list[Sample] = []
+        self.samples: list[ProcessSample] = []
         """What the process held after some of its calls."""
         self._calls, self._measured_at = 0, 0
         self._programs, self._large = 0, False
@@ -312,7 +312,7 @@ class Session:
         ):
             raise Fault(f"'usage' is {quote(usage)}, but should be three counts: bytes of memory, open files, threads")
         if not self.samples or self.samples[-1].calls < self._measured_at:  # some send it with each reply
-            self.samples.append(Sample(self._measured_at, *usage))
+            self.samples.append(ProcessSample(self._measured_at, *usage))
 
     def _apply_changes(self, reply: Reply, call: SentCall) -> None:
         for index, wrote in listed_objects(reply, "wrote", "tensor"):

@@ -20,7 +20,6 @@ from ...adapter import CannotStart, load_adapter, place_in
 from ...model import Adapter, Array, Program, Rejected, Tensor, Unsupported
 from ...model.types import WIDTH
 from ...plan.memory import answer_limit, size_of, strides_of
-from ...run.at_once import run_in_threads
 from ...run.call import (
     as_text,
     call_often,
@@ -31,6 +30,7 @@ from ...run.call import (
     rejection_outcome,
     what_it_did,
 )
+from ...run.concurrent import run_in_threads
 from ...system.exit_codes import CANNOT_START
 from ...system.text import MAX_TEXT_CHARACTERS, shorten
 from ..process.memory import GuardedPages
@@ -46,7 +46,7 @@ _MAX_BYTES_COMPARED = 1 << 16
 """Bytes of an answer that are kept with a program. After a larger one the suite looks at each call itself."""
 
 
-class Kept:
+class WatchedContent:
     """An answer that was returned, or a src that must stay as it is, and its content when it was last read."""
 
     def __init__(self, call: int, read: Callable[[], Any], data: bytes | memoryview) -> None:
@@ -70,7 +70,7 @@ class ReceivedRun(NamedTuple):
     addresses: list[int]
 
 
-class Server:
+class AdapterServer:
     """One adapter and its compiled programs."""
 
     def __init__(self, adapter: Adapter, stdin: BinaryIO, stdout: BinaryIO) -> None:
@@ -78,9 +78,9 @@ class Server:
         self.pid = os.getpid()
         self.file = getattr(sys.modules.get(type(adapter).__module__), "__file__", None)
         self.programs: dict[int, ServedProgram] = {}
-        self.answers: list[Kept] = []
+        self.answers: list[WatchedContent] = []
         """Those of earlier calls that the suite still watches, also if their programs are closed."""
-        self.sources: list[Kept] = []
+        self.sources: list[WatchedContent] = []
         self.shared_file: int | None = None
         self._shared: mmap.mmap | None = None
         self.pages = GuardedPages()
@@ -222,11 +222,11 @@ class Server:
         self.add_changes("overwrote", self.sources, record, sent)
         if before[0] is not None and not request["may_overwrite"]:
             now = _content(tensors[0].memory, before[0]) if wrote else before[0]
-            self.sources.append(Kept(request["id"], lambda: bytes(tensors[0].memory), now))
+            self.sources.append(WatchedContent(request["id"], lambda: bytes(tensors[0].memory), now))
         return record, sent
 
     def add_changes(
-        self, key: str, kept: Sequence[Kept], record: dict[str, Any], sent: list[bytes | memoryview]
+        self, key: str, kept: Sequence[WatchedContent], record: dict[str, Any], sent: list[bytes | memoryview]
     ) -> None:
         """Add the earlier answers that have changed, or the sources into which a later call wrote."""
         changed = []
@@ -274,7 +274,7 @@ class Server:
         # The next src will lie in the shared memory, so an answer that lies there is lost anyway.
         lost = bool(data) and self._shared is not None and _shares_memory(value, self._shared)
         if not request["may_overwrite"] and not lost:
-            self.answers.append(Kept(request["id"], partial(elements_of, value), data))
+            self.answers.append(WatchedContent(request["id"], partial(elements_of, value), data))
             if data and (address := _address_of_answer(value)):
                 result["address"] = address
         room = request.get("answer")
@@ -349,7 +349,7 @@ def main(arguments: Sequence[str]) -> int:
         return CANNOT_START
     gc.freeze()  # the collector would else walk all loaded modules again and again
     try:
-        Server(adapter, stdin, stdout).serve()
+        AdapterServer(adapter, stdin, stdout).serve()
     except OSError as error:  # of our own pipes; those of the backend are caught where it is called
         why = f"the worker lost the suite: {error.strerror}; a backend may close only descriptors that it opened"
         os.write(2, why.encode())

@@ -17,13 +17,13 @@ ProgramRun = tuple[Program, Tensor, tuple[Tensor, ...], bool]
 
 
 @runtime_checkable
-class RunsAtOnce(Protocol):
+class RunsConcurrently(Protocol):
     """An adapter that runs programs at the same time in another process."""
 
-    def run_at_once(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]: ...
+    def run_concurrently(self, runs: Sequence[ProgramRun]) -> list[AnswerOrError]: ...
 
 
-def call_at_once(adapter: Adapter, steps: Sequence[RowStep], one_program: bool) -> list[tuple[Outcome, Any]]:
+def call_concurrently(adapter: Adapter, steps: Sequence[RowStep], one_program: bool) -> list[tuple[Outcome, Any]]:
     """Compile a program for each step or graph, run them at the same time, and return each outcome and answer."""
 
     def compile_graph(graph: Graph) -> AnswerOrError:
@@ -33,8 +33,8 @@ def call_at_once(adapter: Adapter, steps: Sequence[RowStep], one_program: bool) 
     ended = [compiled_once(step.graph) for step in steps]
     compiled = [number for number, (_, error) in enumerate(ended) if error is None]
     runs = [(ended[number][0], *arguments_of(steps[number])) for number in compiled]
-    if isinstance(adapter, RunsAtOnce):
-        answers = adapter.run_at_once(runs)
+    if isinstance(adapter, RunsConcurrently):
+        answers = adapter.run_concurrently(runs)
     else:
         answers = run_in_threads([partial(attempt, partial(program.run, *arguments)) for program, *arguments in runs])
     for number, answer in zip(compiled, answers, strict=True):

@@ -20,7 +20,7 @@ class GraphOperation(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Flow:
+class ModelGraph:
     """A graph in the order of its file. The dims of tensors that nobody declares are None."""
 
     operations: Sequence[GraphOperation]
