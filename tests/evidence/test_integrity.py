@@ -128,7 +128,8 @@ class Zeros(Reference):
 PATCHES = {
     "what the call wrote into src": (
         "run = AdapterServer.run\ndef quiet(self, request):\n    record, sent = run(self, request)\n"
-        "    kept = len(sent) - len(record.pop('wrote', ()))\n    return record, sent[:kept]\nAdapterServer.run = quiet\n",
+        "    kept = len(sent) - len(record.pop('wrote', ()))\n    return record, sent[:kept]\n"
+        "AdapterServer.run = quiet\n",
         "SpoilsSrc", "src changed",
     ),
     "that an earlier answer changed": (
