@@ -17,9 +17,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
-from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule
+from ..meaning.contract import ExplainedEntry
+from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule, Step
 from ..model.cases import given_keys
 from ..model.verdicts import SEVERITIES, Severity, say_severity
 from ..plan.facets import has_unknown_src
@@ -46,6 +48,10 @@ _AROUND = frozenset(("layout", "dst_strides", "chain", "shape_step", "concurrent
 """Keys of what is around a call: documents speak of a call without them."""
 _KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
 """The keys of a case as YAML."""
+_SRC = re.compile(r'\bsrc: "?\w+\[([^]]*)\]')
+_SHAPE = re.compile(r"\bshape: \[([^]]*)\]")
+_LENGTH = re.compile(r"-?\d+")
+_SPECIAL_ZERO = re.compile(r"\bspecial_zero: (true|false)\b")
 _NO_LETTER = re.compile(r"[^a-z]+", re.IGNORECASE)
 _STEP_BEFORE = re.compile(r"^ {6}- .*\n(?= {6}- )", re.MULTILINE)
 """A step of a case before the last one, which is the one that fails."""
@@ -86,6 +92,15 @@ class _FailingStep(NamedTuple):
     @property
     def place(self) -> tuple[Row, int, str]:
         return self.row, self.at, self.document
+
+    @property
+    def step(self) -> Step:
+        return self.row.case.steps[self.at]
+
+    @property
+    def entries(self) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
+        """src of the last node, and what the entries of its shape mean."""
+        return entries_of(self.step, self.row.contracts[self.document])
 
     @property
     def answers_illegal_call(self) -> bool:
@@ -164,11 +179,16 @@ class Blamer:
 
     def _blame_illegal_answer(self, failing: _FailingStep) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
-        names = [SAME_INDEX] if self._copies_another_index(failing) else failing.meaning.rules
+        step = failing.step
+        names, dims = failing.meaning.rules, failing.outcome.dims or ()
+        if all(self.rules[name].ensures for name in names) and self._copies_another_index(failing):
+            names = (SAME_INDEX,)
         broken = self._strongest(names, failing.document)
+        answers_another_volume = volume_of(dims) != volume_of(step.src) and not failing.row.case.outputs
+        if broken.authority == "our ruling" and answers_another_volume:  # the text forbids it, whatever the call means
+            broken = self._strongest(self.broken_by.get("wrong volume", ()), failing.document)
         if broken.authority == "our ruling":
             return _RULING, broken
-        step = failing.row.case.steps[failing.at]
         if self.rules[broken.rule].ensures:  # it is about a volume
             if not (step.src and all(step.shapes)):
                 return _ruling(_EMPTY_PRODUCT)  # only our ruling gives a tensor without dimensions a volume
@@ -181,7 +201,8 @@ class Blamer:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
-            return _RULING, broken
+            silent = [] if broken.authority == "our ruling" else failing.meaning.rules
+            return _RULING, next(iter(self._premises(silent, failing.document)), broken)
         needed, diagnosis, is_of_form = [], failing.diagnosis, failing.diagnosis in _OF_FORM
         conditions = failing.conditions - (_AROUND if self._fails_plainly(failing) else frozenset())
         if not is_of_form:  # layouts and earlier nodes decide which elements are due
@@ -206,15 +227,18 @@ class Blamer:
         """Return the needs of a call that bind in the document, and that the backend meets in no call at all."""
         needs = (n for n in self._needs_of(failing) if self._premises([n.rule], failing.document))
         unmet = [need for need in needs if self.needs.is_never_met(failing.row.operation, need)]
-        flag = [need for need in unmet if need.rule == FLAG]
-        return flag or unmet  # whoever rejects special_zero itself can meet nothing that it means
+        flag = [need for need in unmet if need.rule == FLAG]  # who rejects special_zero can meet nothing that it means
+        return flag or [need for need in unmet if self.needs.is_often_unmet(failing.row.operation, need)] or unmet
 
     def _needs_of(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call; of a drawn row, without those that its smallest case lacks."""
         needs = self.needs.of_call(*failing.place)
-        if _smallest_case(failing.row, failing.result) is None:
+        case = _smallest_case(failing.row, failing.result)
+        if case is None:
             return needs
-        return [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
+        of_smallest = self.needs.of_call(*failing.place, _last_call_of(case, failing.step))
+        needs = [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
+        return [each for each in needs if keys_of(each) or each in of_smallest] or needs
 
     def _telling_needs(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that is like others which the backend meets.
@@ -249,7 +273,7 @@ class Blamer:
                 return [ALONE]
             return [*self._rules_of_dims(failing, outcome.dims)]
         if outcome.kind in NO_ANSWER and not outcome.faults:
-            return list(dict.fromkeys(entry.rule for entry in entries_of(*failing.place)[1] if entry.rule))
+            return list(dict.fromkeys(entry.rule for entry in failing.entries[1] if entry.rule))
         names = (diagnosis or "", *(diagnosis or "").split(", "))
         rules = [rule for name in names for rule in self.broken_by.get(name, ())]
         if not rules and diagnosis and outcome.kind == "tensor":
@@ -260,7 +284,7 @@ class Blamer:
     def _rules_of_dims(self, failing: _FailingStep, got: Sequence[int]) -> Iterator[str]:
         """Yield the rules that say what the wrong lengths of an answer should be."""
         due = failing.meaning.dst or ()
-        src, entries = entries_of(*failing.place)
+        src, entries = failing.entries
         if len(got) != len(due) or len(entries) != len(got):
             yield SAME_RANK
             return
@@ -272,28 +296,32 @@ class Blamer:
                 yield entries[k].rule or SAME_RANK
             elif "chain" in failing.conditions and "shared_src" not in failing.conditions:
                 yield _NODES  # it is copied from a tensor that no document speaks of
-            elif self._is_of_another_index(failing.row, k, got[k], src):
+            elif self._is_of_another_index(failing.row, k, got, src):
                 yield SAME_INDEX
             else:
                 yield entries[k].rule or SAME_RANK
         if not wrong and min(got, default=0) < 0:
             yield _NO_NEGATIVE
 
-    def _is_of_another_index(self, row: Row, k: int, length: int, src: Sequence[int]) -> bool:
-        """Ask whether a backend that copies lengths gave entry k the length of another dimension of src."""
+    def _is_of_another_index(self, row: Row, k: int, got: Sequence[int], src: Sequence[int]) -> bool:
+        """Ask whether a backend that copies lengths gave entry k the length of another dimension of src.
+
+        If dimensions are counted from the right, as in broadcasting, one that src lacks is 1.
+        """
         if self.needs.copies_no_zero(row.operation):
             return False
-        return length in (*src[:k], *src[k + 1 :]) and length not in src[k : k + 1]
+        missing = (1,) if k + len(src) < len(got) else ()
+        return got[k] in (*src[:k], *src[k + 1 :], *missing) and got[k] not in src[k : k + 1]
 
     def _copies_another_index(self, failing: _FailingStep) -> bool:
         """Ask whether an answer is right, except that zeros copy dimensions of another index than their own."""
         row, got = failing.row, failing.outcome.dims or ()
-        src, entries = entries_of(*failing.place)
+        src, entries = failing.entries
         if len(got) != len(entries) or volume_of(tuple(got)) != volume_of(src):
             return False
         copied = [k for k, entry in enumerate(entries) if entry.source is not None]
         stated = all(entry.length in (None, got[k]) for k, entry in enumerate(entries) if entry.source is None)
-        moved = [k for k in copied if self._is_of_another_index(row, k, got[k], src)]
+        moved = [k for k in copied if self._is_of_another_index(row, k, got, src)]
         return stated and bool(moved) and all(k in moved or got[k] in src[k : k + 1] for k in copied)
 
     def _premises(self, names: Iterable[str], document: str) -> list[Premise]:
@@ -386,6 +414,16 @@ def _words_of_rejection(row: Row, outcome: Outcome) -> tuple[str, str] | None:
 def _smallest_case(row: Row, result: Result) -> str | None:
     """Return the smallest case of a drawn row as YAML, if one call of it or all of them fail alone."""
     return result.case if drawn_number(row.id) and not result.went_right_alone else None
+
+
+def _last_call_of(case: str, step: Step) -> Step:
+    """Return a step with the call of the last step of a case in YAML; the step itself if no call can be read."""
+    last = _STEP_BEFORE.sub("", case)
+    src, shapes, flags = _SRC.search(last), _SHAPE.findall(last), _SPECIAL_ZERO.findall(last)
+    if src is None or not shapes or len(shapes) != len(flags):
+        return step
+    dims = [tuple(map(int, _LENGTH.findall(text))) for text in (src[1], *shapes)]
+    return replace(step, src=dims[0], shapes=tuple(dims[1:]), special_zero=tuple(flag == "true" for flag in flags))
 
 
 def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:

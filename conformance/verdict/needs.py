@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ..meaning.chains import fill_unknown
 from ..meaning.compiled_rules import condition
-from ..meaning.contract import ExplainedEntry
-from ..model import FAIL, PASS, Result, Rule
+from ..meaning.contract import Contract, ExplainedEntry
+from ..model import FAIL, PASS, Result, Rule, Step
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..plan.facets import RUNTIME_SHAPE, has_unknown_src
 from ..plan.memory import volume_of
@@ -28,6 +28,8 @@ SAME_INDEX, ALONE, SAME_RANK = "corresponding-is-the-same-index", "each-call-alo
 COPIES = "zero-copies"
 FLAG = "special-zero-is-boolean"
 
+_FEW = 3
+"""Fewer calls without an answer tell little of a need: a run of some rows has one call that is laid out so."""
 _ENOUGH = 30
 """Calls without an answer that show as much as an answer to a call without the need: more than -k of a case has."""
 
@@ -68,20 +70,24 @@ class Needs:
                 counts = self._unmet
             else:
                 continue
-            for need in self._find(row, result.step, document, only_telling=True):
-                counts[row.operation, need] += 1
+            step = row.case.steps[result.step]
+            for need in self._find(row, result.step, document, step, only_telling=True):
+                if need.rule != FLAG or counts is self._met or not any(0 in shape for shape in step.shapes):
+                    counts[row.operation, need] += 1  # who rejects a call with a 0 may mind the 0, not the flag
 
-    def of_call(self, row: Row, at: int, document: str) -> list[Need]:
-        """Return the needs of a legal call, without general ones that the backend meets elsewhere."""
+    def of_call(self, row: Row, at: int, document: str, step: Step | None = None) -> list[Need]:
+        """Return the needs of a legal call, without general ones that the backend meets elsewhere.
+
+        `step`: what is called instead of the step of the row.
+        """
         return [
             need
-            for need in self._find(row, at, document)
+            for need in self._find(row, at, document, step or row.case.steps[at])
             if not need.is_general or self.is_never_met(row.operation, need)
         ]
 
-    def _find(self, row: Row, at: int, document: str, only_telling: bool = False) -> list[Need]:
+    def _find(self, row: Row, at: int, document: str, step: Step, only_telling: bool = False) -> list[Need]:
         """Return the needs of a call; only those that its answer tells of, without zeros that two readings agree on."""
-        step = row.case.steps[at]
         call = step.src, step.shapes[0], step.special_zero[0]
         needs = [Need(FLAG)] if any(step.special_zero) else []
         if earlier_steps(row, at) or row.case.times > 1:
@@ -96,7 +102,7 @@ class Needs:
         if has_unknown_src(row.case, row.given):  # it is no facet if shape comes at run time, too
             offered += self._offers_for("unknown-src")
         needs += [need for _, need in sorted(offered, key=itemgetter(0))]  # in the order of the rules
-        src, entries = entries_of(row, at, document)
+        src, entries = entries_of(step, row.contracts[document])
         if len(src) != len(entries):
             needs.append(Need(SAME_RANK))
         for k, entry in enumerate(entries):
@@ -115,9 +121,15 @@ class Needs:
 
     def is_never_met(self, operation: str, need: Need) -> bool:
         """Ask whether the backend answered no call with a need, and the run shows that this is the reason."""
-        enough = need.rule != FLAG and self._unmet[operation, need] >= _ENOUGH  # many a call has no other flag
-        is_shown = operation in self._answered or enough
+        unmet = self._unmet[operation, need]
+        if need.rule == FLAG:
+            is_shown = operation in self._answered and unmet > 0
+        else:
+            is_shown = operation in self._answered or unmet >= _ENOUGH
         return is_shown and not self._met[operation, need]
+
+    def is_often_unmet(self, operation: str, need: Need) -> bool:
+        return self._unmet[operation, need] >= _FEW
 
     def copies_no_zero(self, operation: str) -> bool:
         """Ask whether the backend answered calls of the operation, and none in which a 0 copies another length."""
@@ -148,9 +160,8 @@ def earlier_steps(row: Row, at: int) -> list[int]:
     return [k for k in range(at) if row.steps[k].graph == row.steps[at].graph]
 
 
-def entries_of(row: Row, at: int, document: str) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
+def entries_of(step: Step, contract: Contract) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
     """Return src of the last node of a step, as far as it is known, and what the entries of its shape mean."""
-    step, contract = row.case.steps[at], row.contracts[document]
     src = step.src
     for shape, special_zero in () if step.shared_src else zip(step.shapes[:-1], step.special_zero[:-1], strict=True):
         dst = contract.meaning(src, shape, special_zero).dst

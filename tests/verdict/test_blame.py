@@ -9,6 +9,7 @@ from conformance.plan.rows import Row
 from conformance.run.row import run
 from conformance.selfcheck.mutants import planted_backends
 from conformance.verdict.blame import Blamed, Blamer
+from conformance.verdict.needs import FLAG
 
 from ..builders import bundled_plan
 from .one_fault_backends import FAULTS
@@ -216,3 +217,55 @@ def test_a_rejection_in_a_run_of_few_rows_is_about_its_call() -> None:
     """A run that answers nothing shows no more of a type than of any other property of its calls."""
     row = row_of("swaps-two-lengths[StaticReshape-f16]")
     assert rules(row, failed(row, REJECTED, REJECTS)) == {"literal-lengths"}
+
+
+def test_a_long_call_is_blamed_by_what_its_smallest_case_needs_too() -> None:
+    """It has a length past 16 bits by chance: the zero is what both have."""
+    row = row_of("a-copied-length-past-16-bits[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
+    smallest = SMALLER.replace("[2, 3]", "[1, 1]").replace("[0, 3]", "[0, -1]")
+    for case, rule in ((smallest, "zero-copies"), (None, "corresponding-is-the-same-index")):
+        assert rules(row, failed(row, REJECTED, REJECTS, case=case)) == {rule}
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "due"),
+    [
+        ("minus-two-in-front-is-no-infer", (2, 3), (RULING, "lower-bound")),
+        ("minus-two-in-front-is-no-infer", (4, 6), (FORBIDDEN, "same-volume")),
+        # Counted from the right, as in broadcasting, a zero in front of src copies a 1. This excuses no -2.
+        ("copied-zero-makes-infer-not-divide", (1, 2, 6), (RULING, "corresponding-is-the-same-index")),
+        ("minus-two-beside-a-copied-zero-and-infer", (1, 2, 4), (RULING, "lower-bound")),
+    ],
+)
+def test_an_illegal_call_with_an_answer_is_blamed_by_both(name: str, dims: tuple[int, ...], due: Any) -> None:
+    row = next(row for row in bundled_plan().rows if row.id.startswith(name) and "StaticReshape-f32" in row.id)
+    result = failed(row, Outcome("tensor", "f32", dims), "answered an illegal call")
+    assert forbidden_or_ruled(row, result._replace(verdicts={"static-oneapi": FAIL})) == {due}
+
+
+def test_a_call_without_a_meaning_is_blamed_on_the_silence() -> None:
+    row = row_of("zero-past-the-rank-of-empty-src[StaticReshape-f32]")
+    assert forbidden_or_ruled(row, failed(row, Outcome("tensor", "f32", (1,)), "wrong dims")) == {
+        (RULING, "zero-past-rank")
+    }
+
+
+def rejected(name: str) -> tuple[Row, Result]:
+    return (row := row_of(name)), failed(row, REJECTED, REJECTS)
+
+
+def answered(name: str) -> tuple[Row, Result]:
+    row = row_of(name)
+    return row, Result(row.id, dict.fromkeys(row.documents, PASS), (right_answer(row),))
+
+
+def test_a_need_of_one_call_explains_less_than_one_of_many() -> None:
+    """A run of few rows has one src that is broadcast, and many calls in f16."""
+    names = ("infer-in-front", "infer-is-the-only-entry", "edge-patterns-of-every-type-from-a-broadcast-src")
+    *others, (row, result) = (rejected(f"{name}[StaticReshape-f16]") for name in names)
+    assert rules(row, result, *others, answered("swaps-two-lengths[StaticReshape-f32]")) == {"types-offered"}
+
+
+def test_calls_with_zeros_tell_nothing_of_the_flag() -> None:
+    row, result = rejected("known-worked-example[StaticReshape-f32]")
+    assert FLAG not in rules(row, result, answered("swaps-two-lengths[StaticReshape-f32]"))
