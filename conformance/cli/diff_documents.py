@@ -14,7 +14,7 @@ from ..system.terminal import label_paragraph, paint, say, verbatim, wrap
 from .facts import command_of, inexpressible, of_call, of_meaning, standing
 from .printing import describe_standing, format_value, print_meanings, print_section
 
-_CHANGE_STYLES = {"added": "green", "dropped": "red", "reworded in effect": "yellow"}
+_CHANGE_STYLES = {"added": "green", "dropped": "red", "same rule, other standing": "yellow"}
 
 
 def diff_documents(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
@@ -24,20 +24,24 @@ def diff_documents(spec: Spec, a: str, b: str, options: str) -> dict[str, Any]:
         was, now = standing(rule, a), standing(rule, b)
         if was["standing"] != now["standing"]:
             is_bound = [each["standing"] != "not bound" for each in (was, now)]
-            kind = "reworded in effect" if all(is_bound) else "added" if is_bound[1] else "dropped"
+            kind = "same rule, other standing" if all(is_bound) else "added" if is_bound[1] else "dropped"
             changes[kind].append({"rule": rule.id, "level": rule.level, "sentence": rule.sentence, a: was, b: now})
     data = {"a": a, "b": b, "rules": changes, "signature": _signature(spec, a, b), **_findings(spec, a, b)}
     return data | _example(spec, a, b, options)
 
 
 def _findings(spec: Spec, a: str, b: str) -> dict[str, list[dict[str, str]]]:
-    """Return the findings in which two documents differ, and those that name both and may be about others."""
-    found: dict[str, list[dict[str, str]]] = {"findings": [], "both_named": []}
+    """Return the findings in which two documents differ, those about one, and those that may be about others."""
+    found: dict[str, list[dict[str, str]]] = {"findings": [], "one_named": [], "both_named": []}
     for finding in spec.findings.values():
         words: dict[str, set[str]] = {}
         for pointer in finding.at:
             words.setdefault(pointer.document, set()).add(pointer.words.strip("*`"))
-        if a == b or not {a, b} <= words.keys():
+        if a == b or words.keys().isdisjoint((a, b)):
+            continue
+        if not {a, b} <= words.keys():
+            name = a if a in words else b
+            found["one_named"].append({"finding": finding.id, "about": f"{name}: {finding.about}"})
             continue
         rules = [spec.rules[rule] for rule in finding.rules]
         sides = {name: [(rule.standing(name), rule.authority(name)) for rule in rules] for name in words}
@@ -153,7 +157,11 @@ def print_document_diff(spec: Spec, data: dict[str, Any]) -> None:
         for key, each in data["signature"].items()
     }
     print_section("signature", [(key, was, "→", now) for key, (was, now) in stated.items()])
-    headings = {"findings": "findings in which they differ", "both_named": "both are named, and may agree"}
+    headings = {
+        "findings": "findings in which they differ",
+        "one_named": "findings about one of them only",
+        "both_named": "both are named, and may agree",
+    }
     for key, heading in headings.items():
         print_section(heading, [(each["finding"], each["about"]) for each in data[key]])
     say()

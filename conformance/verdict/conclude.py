@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..adapter import FAMILIES, is_own
@@ -93,8 +94,8 @@ class RunLimits(NamedTuple):
     """Whether the backend is not our own and ran in our process."""
     drawn: str | None = None
     """The name of drawn rows that a whole run would have called, and this one did not."""
-    calls: str | None = None
-    """The name of equal calls that had no time."""
+    calls: Mapping[str, str] = MappingProxyType({})
+    """The name of equal calls that had no time, by document."""
 
 
 _NO_LIMITS = RunLimits()
@@ -109,12 +110,11 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
         whole = not target.is_part and not _lacks_rows(plan, results, target, claims)
         overdue = waive.find_overdue(header, results, plan.rows, whole, has_called_all(evidence))
     missed = None if target.filter or target.shard else name_missed_rows(evidence)
+    calls = sentences.name_missing_calls(evidence.footer.get("notes", ()), results)
     conclusion = conclude(
         plan, results, claims, target, doubt=_find_doubt(plan, evidence),
         overdue=() if target.is_part else overdue,
-        limits=RunLimits(
-            ran_in_suite_process(header), missed, sentences.name_missing_calls(evidence.footer.get("notes", ()))
-        ),
+        limits=RunLimits(ran_in_suite_process(header), missed, calls),
     )  # fmt: skip
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
@@ -213,10 +213,16 @@ def conclude(
     elif doubt:
         standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
     scope = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
-    not_run = tuple(filter(None, (limits.drawn, limits.calls, None if target.large else sentences.LARGE_TENSORS)))
+
+    def name_not_run(calls: Iterable[str]) -> tuple[str, ...]:
+        return tuple(filter(None, (limits.drawn, *calls, None if target.large else sentences.LARGE_TENSORS)))
+
+    not_run = name_not_run(dict.fromkeys(limits.calls.values()))
     of_documents = group_pairs((standing.document, standing) for standing in standings)
     limited = {
-        document: tuple(sentences.describe_limits(group, claims, target, not_run))
+        document: tuple(
+            sentences.describe_limits(group, claims, target, name_not_run(filter(None, [limits.calls.get(document)])))
+        )
         for document, group in of_documents.items()
     }
     said = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 
 from ..evidence.results import Target
@@ -22,22 +22,30 @@ from .standing import SimilarRows, Standing, count_tests, describe_gap, say_erro
 _MIN_REJECTED = 10
 """Rows that have to be rejected before they say something of all calls."""
 LARGE_TENSORS = "tensors of more than 2^31 elements"
-_FEWER_CALLS = re.compile(r": ([\d,]+) of ([\d,]+) calls had time in ")
-"""In a note of a run: the calls of a row that were made, as those of a slow backend take long, and those due."""
+_FEWER_CALLS = re.compile(r"(.+): ([\d,]+) of ([\d,]+) calls had time in ")
+"""In a note of a run: a row, and its calls that were made, as those of a slow backend take long, and those due."""
 
 
 def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
     """Note how many calls of a row that passed had time, if it would have had more."""
-    if 1 < result.outcome.calls < row.case.times and not result.is_failure:
+    if 1 < result.outcome.calls < row.case.times and PASS in result.verdicts.values():
         yield f"{row.id}: {result.outcome.calls:,} of {row.case.times:,} calls had time in {MAX_SECONDS} s"
 
 
-def name_missing_calls(notes: Iterable[str]) -> str | None:
-    """Name the calls that had no time, of the row that lacks the largest share; None if all had time."""
-    found = (match.groups() for note in notes if (match := _FEWER_CALLS.search(note)))
-    some = [[int(number.replace(",", "")) for number in numbers] for numbers in found]
-    calls, due = min(some, key=lambda each: each[0] / each[1], default=(0, 0))
-    return f"{due:,} equal calls ({calls:,} had time)" if some else None
+def name_missing_calls(notes: Iterable[str], results: Mapping[str, Result]) -> dict[str, str]:
+    """Name, by document, the calls of passing rows that had no time: those of the row that lacks the largest share."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row, *numbers in (match.groups() for note in notes if (match := _FEWER_CALLS.match(note))):
+        calls, due = (int(number.replace(",", "")) for number in numbers)
+        for document, verdict in results[row].verdicts.items() if row in results else ():
+            if verdict == PASS:
+                found.setdefault(document, []).append((calls, due))
+    names = {}
+    for document, some in found.items():
+        calls, due = min(some, key=lambda each: each[0] / each[1])
+        others = f", and some of {count_noun(len(some) - 1, 'other test')}" if len(some) > 1 else ""
+        names[document] = f"{due:,} equal calls ({calls:,} had time){others}"
+    return names
 
 
 def write_sentence(document: str, group: Sequence[Standing], target: Target, scope: str, limits: Sequence[str]) -> str:

@@ -125,7 +125,7 @@ def test_diff_documents_says_what_was_added_and_shows_it(cli: Cli) -> None:
     data = answer(cli, "diff", "static-oneapi", "static-graph-v0.9")
     changes = {kind: {each["rule"] for each in rules} for kind, rules in data["rules"].items()}
     assert "zero-meets-infer" in changes["added"]
-    assert "lower-bound" in changes["reworded in effect"]
+    assert "lower-bound" in changes["same rule, other standing"]
     assert changes["dropped"] == set()
     back = answer(cli, "diff", "static-graph-v0.9", "static-oneapi")
     assert {each["rule"] for each in back["rules"]["dropped"]} == changes["added"]
@@ -179,6 +179,12 @@ def test_a_diff_tells_findings_in_which_two_documents_differ(cli: Cli, pair: tup
     assert open_question in named
     assert not same & (found | named)
     assert f"both are named, and may agree\n  {data['both_named'][0]['finding']}" in cli("diff", *pair).out
+
+
+def test_a_diff_tells_findings_about_one_of_two_documents(cli: Cli) -> None:
+    pair = "static-graph-v0.9", "static-oneapi"
+    assert "shape-row-is-pasted-in" in {each["finding"] for each in answer(cli, "diff", *pair)["one_named"]}
+    assert "\nfindings about one of them only\n  shape-row-is-pasted-in" in cli("diff", *pair).out
 
 
 def test_a_document_compared_with_itself_is_said_to_be_one(cli: Cli) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from conformance.isolate.backend import Isolation, use_backend
 from conformance.isolate.protocol.session import Session
 from conformance.load.cases import load_suite
-from conformance.model import Rejected, Tensor
+from conformance.model import FAIL, NOT_CLAIMED, PASS, Rejected, Result, Tensor, Verdict
 from conformance.plan.rows import Row, plan_of_cases
 from conformance.run import row as row_module
 from conformance.run.row import run_row
@@ -108,13 +108,16 @@ def test_fewer_calls_are_noted(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     assert [line for line in few if '"record":"row"' in line] == [line for line in all_ if '"record":"row"' in line]
 
 
-def test_the_row_that_lacks_most_calls_is_named() -> None:
-    notes = [
-        f"{row}: {calls} calls had time in 3 s"
-        for row, calls in zip("abcd", ("979 of 1,100", "2,525 of 65,600") * 2, strict=True)
-    ]
-    assert name_missing_calls([*notes, "other"]) == "65,600 equal calls (2,525 had time)"
-    assert name_missing_calls(["other"]) is None
+def test_the_passing_row_that_lacks_most_calls_is_named_for_its_documents() -> None:
+    counts = {"few": "979 of 1,100", "fewer": "2,525 of 65,600", "not-claimed": "2 of 1,100"}
+    notes = [*(f"{row}: {calls} calls had time in 3 s" for row, calls in counts.items()), "other: it ended"]
+    verdicts: Mapping[str, Mapping[str, Verdict]] = {
+        "few": {"a": PASS, "b": PASS}, "fewer": {"a": PASS, "b": FAIL}, "not-claimed": {"a": NOT_CLAIMED},
+    }  # fmt: skip
+    results = {row: Result(row, each, ()) for row, each in verdicts.items()}
+    assert name_missing_calls(notes, results) == {
+        "a": "65,600 equal calls (2,525 had time), and some of 1 other test", "b": "1,100 equal calls (979 had time)"
+    }  # fmt: skip
 
 
 def test_the_second_call_comes_after_a_pause() -> None:
