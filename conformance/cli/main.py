@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 
 from ..isolate.process.own_command import (
-    Terminated,
     exit_at_next_signal,
+    how_it_ended,
     install_signal_handlers,
     interrupts,
     run_in_child,
@@ -135,7 +135,7 @@ def _run_safely(arguments: Sequence[str], alone: bool = False) -> int:
         interrupt = error if isinstance(error, KeyboardInterrupt) else next(iter(interrupts), None) if alone else None
         if interrupt is None:
             raise
-        why, code = (interrupt.why, interrupt.exit_code) if isinstance(interrupt, Terminated) else ("interrupted", 130)
+        why, code = how_it_ended(interrupt)
         say_error(why)
         return code
 

@@ -14,7 +14,7 @@ from ..draw.challenge import challenge
 from ..evidence.folder import RESULTS, clear, name_of, results_path
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.backend import Isolation
-from ..isolate.process.own_command import Terminated
+from ..isolate.process.own_command import how_it_ended
 from ..load.cases import load_suite
 from ..model import Suite
 from ..plan.quick import QUICK, quick_rows
@@ -164,7 +164,7 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
     except KeyboardInterrupt as error:
         if folder.path is None:
             raise
-        how, code = (error.why, error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
+        how, code = how_it_ended(error)
         raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
 
 

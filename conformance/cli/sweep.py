@@ -14,6 +14,7 @@ from typing import Any
 from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.process.distribute import run_in_processes
+from ..isolate.process.own_command import how_it_ended
 from ..meaning.domain import Domain
 from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Claims, Spec
 from ..run.quiet_backend import quiet_backend
@@ -69,6 +70,11 @@ def run(args: argparse.Namespace) -> int:
             results = _sweep(request, args, folder, spec)
     except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
+    except KeyboardInterrupt as error:
+        if not part_of(folder / FILE).exists():
+            raise
+        how, code = how_it_ended(error)
+        raise Usage(f"{how}; to go on, add --resume to the same command", code=code) from None
     finally:
         close_backend()
     code, why = _conclude(results, args.operation or (), args.type or ())

@@ -76,6 +76,17 @@ def test_an_interrupted_sweep_is_resumed(tmp_path: Path, sweep: Sweep, kept: int
     assert os.listdir(tmp_path / "two") == [FILE]
 
 
+def test_an_interrupted_sweep_says_how_to_go_on(tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("conformance.cli.sweep._run_rest", interrupt)
+    said = sweep(tmp_path / "one").expect(130)
+    assert said.err == "conformance: interrupted; to go on, add --resume to the same command\n"
+    monkeypatch.undo()
+    sweep(tmp_path / "one", "--resume").expect(1)
+
+
 def interrupted(sweep: Sweep, folder: Path, kept: int) -> None:
     """Sweep into a folder `one`, and put what is left after an interruption after so many lines into `two`."""
     sweep(folder / "one").expect(1)

@@ -22,6 +22,11 @@ class Terminated(KeyboardInterrupt):
         self.exit_code, self.why = exit_code, why
 
 
+def how_it_ended(error: KeyboardInterrupt) -> tuple[str, int]:
+    """Return the words and the exit code of a command that was interrupted."""
+    return (error.why, error.exit_code) if isinstance(error, Terminated) else ("interrupted", 130)
+
+
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGXCPU") if hasattr(signal, name))
 """Signals that end a command, such as that of a terminal that is closed."""
 interrupts: list[KeyboardInterrupt] = []
