@@ -236,9 +236,12 @@ class Blamer:
         case = _smallest_case(failing.row, failing.result)
         if case is None:
             return needs
-        of_smallest = self.needs.of_call(*failing.place, _last_call_of(case, failing.step))
-        needs = [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
-        return [each for each in needs if keys_of(each) or each in of_smallest] or needs
+        of_smallest, step = self.needs.of_call(*failing.place, _last_call_of(case, failing.step)), failing.step
+        for nodes in range(1, len(step.shapes)):  # any node may be the one that fails
+            part = replace(step, shapes=step.shapes[:nodes], special_zero=step.special_zero[:nodes])
+            needs += self.needs.of_call(*failing.place, part)
+        needs = [each for each in dict.fromkeys(needs) if not (keys := keys_of(each)) or keys & failing.conditions]
+        return [each for each in needs if keys_of(each) or each in of_smallest] or of_smallest
 
     def _telling_needs(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that is like others which the backend meets.

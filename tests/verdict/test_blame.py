@@ -225,6 +225,9 @@ def test_a_long_call_is_blamed_by_what_its_smallest_case_needs_too() -> None:
     smallest = SMALLER.replace("[2, 3]", "[1, 1]").replace("[0, 3]", "[0, -1]")
     for case, rule in ((smallest, "zero-copies"), (None, "corresponding-is-the-same-index")):
         assert rules(row, failed(row, REJECTED, REJECTS, case=case)) == {rule}
+    chain = row_of("through-five-nodes[StaticReshape-f32]")._replace(id="drawn-0-7[StaticReshape-f32]")
+    rule = "infer-keeps-count"  # the last node of the chain has lengths only
+    assert rules(chain, failed(chain, REJECTED, REJECTS, case=smallest)) == {rule}
 
 
 @pytest.mark.parametrize(
