@@ -46,15 +46,16 @@ class Cause(NamedTuple):
 def find_causes(
     rows: Iterable[Row], results: Mapping[str, Result], blames: Blames, name: str, version: str
 ) -> dict[str, Cause]:
-    """Return the cause of each blamed row that has one: the first fault of the file that fits."""
+    """Return the cause of each failing row that has one: the first fault that fits. Only blamed rows get a guess."""
     rows = [row for row in rows if row.id in results]
-    failing = [(row, results[row.id]) for row in rows if row.id in blames]
+    failing = [(row, results[row.id]) for row in rows if results[row.id].is_failure]
     if not failing:
         return {}
     faults = load_faults()
     if own := [fault for fault in faults if version in fault.versions_of(name)]:
         known = KnownFaults(own)
         return {row.id: Cause(fits[0], False) for row, result in failing if (fits := explaining(known, row, result))}
+    failing = [(row, result) for row, result in failing if row.id in blames]
     known = KnownFaults(faults)
     fits_of: dict[str, list[KnownFault]] = {}
     for row, result in failing:

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from conformance.evidence.folder import find_published_results, name_of
+from conformance.evidence.folder import find_published_results, find_results, name_of
 from conformance.evidence.results import read
 from conformance.system.exit_codes import CANNOT_START
-from tests.builders import REPORTS
+from conformance.verdict.conclude import conclude_evidence
+from tests.builders import REPORTS, bundled_plan
 
 BACKENDS = (
     "numpy",
     *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("onednn", "onnxruntime", "openvino", "torch")),
 )
+
+
+only_in_a_clone = pytest.mark.skipif(not (REPORTS / "register.json").is_file(), reason="only a clone has reports/")
 
 
 @pytest.mark.slow
@@ -37,7 +41,15 @@ def test_the_quick_rows_come_to_what_is_published(name: str, tmp_path: Path) -> 
     }
 
 
-@pytest.mark.skipif(not (REPORTS / "register.json").is_file(), reason="only a clone has reports/")
+@only_in_a_clone
+def test_failures_that_count_for_no_document_have_a_cause() -> None:
+    evidence = read(next(iter(find_results(next(REPORTS.glob("openvino-2*"))))))
+    of_f64 = {each.row for each in evidence.results if each.is_failure and "-f64]" in each.row}
+    causes = conclude_evidence(bundled_plan(), evidence).causes
+    assert {causes[row].fault.id for row in of_f64} == {"openvino-narrows-wide-types"}
+
+
+@only_in_a_clone
 def test_no_published_certificate_is_refused() -> None:
     """A page that is older than the list of faults, for example, would void its certificate."""
     entries = json.loads((REPORTS / "register.json").read_text(encoding="utf-8"))
