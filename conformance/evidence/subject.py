@@ -53,8 +53,11 @@ _STARTS_PYTHON = {"popen_spawn_posix.py", "popen_forkserver.py"}
 """Modules that multiprocessing imports when it starts a process; no event of Python tells of that process."""
 _OF_DISTRIBUTION = ("_sysconfigdata_", "_distutils_system_mod", "config-", "EXTERNALLY-MANAGED", "LICENSE")
 """Beginnings of what a distribution of Python adds to the modules of its standard library."""
-_TOOLS = {"uname", "ldconfig", "gcc", "cc", "ld", "objdump"}
-"""The programs that the standard library starts to ask about the system."""
+_METADATA = re.compile(
+    r".*\.(dist-info|egg-info)/(METADATA|RECORD|WHEEL|INSTALLER|REQUESTED|PKG-INFO|(not-)?zip-safe|direct_url\.json|"
+    r"(entry_points|top_level|requires|SOURCES|dependency_links|namespace_packages|installed-files)\.txt)"
+)
+"""What installers write about a package."""
 
 
 class PackageFile(NamedTuple):
@@ -86,23 +89,25 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     processes = {process: list(_mappings_of(process)) for process in _with_children(pid)}
     if not processes[pid]:
         return NO_SUBJECT
-    notes = {how: {path.resolve() for path in paths} for how, paths in opened.noted().items()}
-    names = _NamedFiles(opened.began, notes["made"])
+    notes = opened.noted()
+    read, made, started, asked, replaced = ({path.resolve() for path in paths} for paths in notes[:-1])
+    names = _NamedFiles(opened.began, made, replaced)
     mapped = _find_mapped(chain.from_iterable(processes.values()), names)
     hidden = [process for process, mappings in processes.items() if not mappings]
     commands = filter(None, (_read(_PROC / str(process) / "cmdline") for process in hidden))  # one that ended has none
     names.lost |= {f"the files of {os.path.basename(command.partition(chr(0))[0])}" for command in commands}
-    read = {*notes["read"], *(file for process in processes for file in _open_files(process))}
-    started = {path for path in notes["started"] if path.name not in _TOOLS or not _is_packaged(path)}
+    names.lost |= notes.unseen
+    started |= {path for path in asked if not _is_packaged(path)}
     command = [Path(word).resolve() for word in command_of(backend)]
     if len(command) > 1 or (command and command[0] not in mapped):
         started.add(command[0])
-    elif not command and not notes["read"]:
+    elif not command and not read:
         started.add(Path(sys.executable))
-    started |= {Path(sys.executable).resolve() for path in notes["read"] if path.name in _STARTS_PYTHON}
+    started |= {Path(sys.executable).resolve() for path in read if path.name in _STARTS_PYTHON}
     started |= {(_PROC / str(process) / "exe").resolve() for process in processes if _was_started(process, pid)}
     names.lost |= {f"the files that {path.name} read" for path in started if os.access(path, os.X_OK)}
     tested = {path for path, is_code in mapped.items() if not _is_left_out(path, is_code)}
+    read |= {file for process in processes for file in _open_files(process)}
     tested |= {path for path in read if not _is_left_out(path, path.suffix in _CODE)}
     modules = defaultdict[_Package, set[str]](set)
     for path in {*tested, *started, *filter(Path.is_file, command)}:
@@ -122,10 +127,10 @@ def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
 class _NamedFiles:
     """The names that were given, and what could not get one."""
 
-    def __init__(self, began: float, made: Set[Path]) -> None:
+    def __init__(self, began: float, made: Set[Path], replaced: Set[Path]) -> None:
         self.lost, self.made, self._given = set[str](), False, set[tuple[str, str]]()
         self._listed: dict[str, PackageFile] = {}
-        self._began, self._made, self._digests = began, made, dict[Path, str]()
+        self._began, self._made, self._replaced, self._digests = began, made, replaced, dict[Path, str]()
 
     def give(self, name: str, path: Path) -> None:
         if digest := self._digest(name, path):
@@ -156,7 +161,7 @@ class _NamedFiles:
                 digest = sha256_of(path)
                 if path in self._made:
                     self.made = True
-                elif path.stat().st_ctime < self._began:
+                elif path.stat().st_ctime < self._began and path not in self._replaced:
                     self._digests[path] = digest
                 else:
                     self.lost.add(f"{name} (changed during the run)")
@@ -297,7 +302,7 @@ def _is_left_out(path: Path, is_code: bool) -> bool:
         return (by_python and path.is_relative_to(_BASE)) or (
             (by_python or _RUNTIME.fullmatch(path.name) is not None) and _is_packaged(path)
         )
-    is_metadata = path.parent.suffix in (".dist-info", ".egg-info") or path == Path(sys.prefix, "pyvenv.cfg").resolve()
+    is_metadata = _METADATA.fullmatch(str(path)) is not None or path == Path(sys.prefix, "pyvenv.cfg").resolve()
     return is_metadata or _OF_MACHINE.fullmatch(str(path)) is not None or _is_packaged(path)
 
 

@@ -3,10 +3,11 @@
 import os
 import py_compile
 import shutil
+import sqlite3
 import sys
 import venv
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,7 @@ from conformance.evidence import subject
 from conformance.evidence.subject import Subject
 from conformance.isolate.backend import note_opened_files, use_backend
 from conformance.isolate.process.launch import import_code
-from conformance.isolate.protocol.opened import OpenedFiles
+from conformance.isolate.protocol.opened import NotedFiles, OpenedFiles
 from conformance.runner.run_suite import read_subject_of
 from conformance.system.files import sha256_of
 from tests.builders import some_slow
@@ -144,6 +145,7 @@ def in_our_process_too(folder: Path, number: int, patch: pytest.MonkeyPatch) -> 
 
 def with_data(code: str, name: str = "data") -> Callable[..., str]:
     def make(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(f"number = {number}\n")
         return adapter(folder, code.format(str(folder / name)))
 
@@ -210,6 +212,21 @@ def behind_a_link(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
     return adapter(folder, code.format(link))
 
 
+def with_database(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    with closing(sqlite3.connect(folder / "data.db")) as database:
+        database.execute(f"PRAGMA user_version = {number}")
+    return adapter(folder, f"import sqlite3; sqlite3.connect('file:{folder}/d%61ta.db?mode=ro', uri=True).close()")
+
+
+def in_a_folder_that_is_swapped(folder: Path, number: int, _: pytest.MonkeyPatch) -> str:
+    for name in ("code", "other"):
+        (folder / name).mkdir()
+        (folder / name / "core.py").write_text(f"name = {name!r}")
+    swap = "os.rename('code', 'spare'); os.rename('other', 'code'); os.rename('spare', 'other')"
+    code = f"import os, sys; os.chdir({str(folder)!r}); sys.path.append({str(folder / 'code')!r})"
+    return adapter(folder, f"{code}\n{swap}\nimport core; {swap}")
+
+
 CLOSES = "import ctypes, _ctypes; _ctypes.dlclose(ctypes.CDLL({0!r})._handle)"
 OVERWRITES = (
     "import ctypes; ctypes.CDLL({0!r}); file = open({0!r}, 'r+b'); file.seek(0, 2); file.write(b'2'); file.close()"
@@ -238,6 +255,11 @@ ATTACKS = {
     "a file behind a link that then leads elsewhere": SubjectAttack(behind_a_link, "data", "noted"),
     "a file that is opened to read and write": SubjectAttack(
         with_data("exec(open({0!r}, 'r+').read())"), "data", "noted"),
+    "a file that is opened to append and read": SubjectAttack(
+        with_data("file = open({0!r}, 'a+'); file.seek(0); exec(file.read())"), "data", "noted"),
+    "a file that a database has": SubjectAttack(with_database, "data.db", "noted"),
+    "a data file beside metadata": SubjectAttack(
+        with_data("open({0!r}).read()", "mine.egg-info/data"), "data", "noted"),
     "a file with a name that is no text": SubjectAttack(loads("libmine\udcff\n.so"), "libmine\\udcff\\n.so"),
     "a file with a name like one deleted": SubjectAttack(loads("x.so (deleted)"), "x.so (deleted)"),
 }  # fmt: skip
@@ -251,7 +273,7 @@ def break_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "_find_file": lambda mapping: Path(mapping.name) if os.path.isfile(mapping.name) else None,
     }
     if name == "noted":
-        none = {"read": {Path(__file__)}, "made": set[Path](), "started": set[Path]()}
+        none = NotedFiles({Path(__file__)}, set(), set(), set(), set(), set())
         monkeypatch.setattr(OpenedFiles, name, lambda self: none)
     else:
         monkeypatch.setattr(subject, name, nothing[name])
@@ -308,6 +330,17 @@ LOST = {
     "a file that is read and then made again": (
         with_data("import os; os.chdir({0!r}[:-4]); open('data').read(); os.unlink('data'); open('data', 'w')"),
         "data (changed during the run)"),
+    "a file of a folder that is swapped": (in_a_folder_that_is_swapped, "core.py (changed during the run)"),
+    "a file of a folder with a descriptor": (
+        with_data("import os; os.open(os.path.basename({0!r}), 0, dir_fd=os.open(os.path.dirname({0!r}), 0))"),
+        "a file data opened by a descriptor of a folder"),
+    "what a subinterpreter reads": (
+        with_data(
+            "import sys; s = __import__('_interpreters' if sys.version_info > (3, 13) else '_xxsubinterpreters')\n"
+            's.run_string(s.create(), """open({0!r}).read()""")'),
+        "the files that a subinterpreter read"),
+    "what a compiler includes": (
+        with_data("import subprocess; subprocess.run(['gcc', '-E', '-xc', {0!r}])"), "the files that "),
     "what an interpreter reads": (ATTACKS["a program for an interpreter"].make, "the files that python"),
     "what a program reads that was made": (with_made_helper, "the files that helper read"),
     "what a shell starts": (
@@ -331,8 +364,11 @@ def test_code_that_is_in_no_file_is_seen(tmp_path: Path, makes_code: bool) -> No
 
 
 def test_python_and_its_standard_library_are_not_under_test(tmp_path: Path) -> None:
-    code = "import bz2, ctypes, lzma, sqlite3, ssl, uuid, zlib, platform, json; platform.processor()"
-    names = {name.partition("-")[0].partition("/")[0] for name in subject_of(adapter(tmp_path, code)).files}
+    code = "import bz2, ctypes.util, lzma, sqlite3, ssl, uuid, zlib, platform, json; platform.processor()"
+    code += "; ctypes.util.find_library('nothing')"  # which asks ldconfig, gcc and ld
+    found = subject_of(adapter(tmp_path, code))
+    assert not found.not_named
+    names = {name.partition("-")[0].partition("/")[0] for name in found.files}
     names.discard("sitecustomize.py")  # Debian's Python has one outside of its library
     assert names <= {"adapters (2 files)", "mine.py", "numpy", "numpy.libs", "ml_dtypes", "setuptools"}
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import re
 import shutil
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
+from urllib.parse import unquote
 
 _FOLDER = "RESHAPE_CONFORMANCE_OPENED"
 BEGIN = "import site, conformance.isolate.protocol.opened as opened; opened.note(); site.main(); import ml_dtypes; "
@@ -21,9 +24,31 @@ BEGIN = "import site, conformance.isolate.protocol.opened as opened; opened.note
 The suite loads ml_dtypes for some rows: now, so that a run of a part of the rows uses the same files.
 """
 _LOG = "opened"
-_STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system")
-"""Events with the program and its arguments, or the command line of a shell."""
-How = Literal["read", "made", "started"]
+_STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec")
+"""Events with the program and its arguments."""
+_ASKS = re.compile(
+    r"(uname|ldconfig)( .*)?|g?cc -Wl,-t -o \S+ -l\S+|ld -t (-L \S+ )*-o \S+ -l\S+|objdump -p -j \.dynamic \S+"
+)
+"""Commands by which the standard library asks about the system. A compiler that compiles reads what it includes."""
+_SUBINTERPRETERS = ("_interp", "_xxinterp", "_xxsubinterp")
+"""Beginnings of the modules that start other interpreters, in which nothing is noted."""
+_How = Literal["read", "made", "started", "asked", "unseen"]
+
+
+class NotedFiles(NamedTuple):
+    """What workers noted, by how it was used."""
+
+    read: set[Path]
+    made: set[Path]
+    """Those that were not there before."""
+    started: set[Path]
+    """Those in the command lines of programs."""
+    asked: set[Path]
+    """Programs that the standard library asked about the system."""
+    replaced: set[Path]
+    """Those of the others that were another file when they were used."""
+    unseen: set[str]
+    """What was used without a path, in words."""
 
 
 class OpenedFiles(NamedTuple):
@@ -39,19 +64,28 @@ class OpenedFiles(NamedTuple):
         cache = str(self.folder / "pycache")
         return {_FOLDER: str(self.folder), "PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
 
-    def noted(self) -> Mapping[How, set[Path]]:
-        """Return the files by how they were used.
-
-        Those that were `made` were not there before. Those that were `started` are in the command lines of programs.
-        """
+    def noted(self) -> NotedFiles:
         try:
-            entries = os.fsdecode((self.folder / _LOG).read_bytes()).split("\0")
+            log = os.fsdecode((self.folder / _LOG).read_bytes())
         except OSError:
-            entries = []
-        return {
-            how: {Path(entry.removeprefix(f"{how} ")) for entry in entries if entry.startswith(f"{how} ")}
-            for how in get_args(How)
-        }
+            log = ""
+        notes: dict[str, set[str]] = {how: set() for how in get_args(_How)}
+        replaced = set[Path]()
+        for how, inode, name in re.findall(rf"({'|'.join(notes)}) (\S*) ([^\0]*)\0", log):
+            notes[how].add(name)
+            if inode and inode != _inode_of(name):
+                replaced.add(Path(name))
+        read, made, started, asked = (set(map(Path, notes[how])) for how in ("read", "made", "started", "asked"))
+        return NotedFiles(read, made, started, asked, replaced, notes["unseen"])
+
+
+def _inode_of(name: str) -> str:
+    """Return device and number of a regular file; an empty text if none is there."""
+    try:
+        status = os.stat(name)
+    except (OSError, ValueError):
+        return ""
+    return f"{status.st_dev}:{status.st_ino}" if stat.S_ISREG(status.st_mode) else ""
 
 
 # ── in the worker ──
@@ -59,39 +93,87 @@ class OpenedFiles(NamedTuple):
 
 def note() -> None:
     """From here on note each file that this process opens or loads and that is there, once."""
-    folder = os.path.realpath(os.environ[_FOLDER])
-    log, noted = os.path.join(folder, _LOG), set[str]()
-
-    def write(how: How, path: Any) -> None:
-        name = os.path.realpath(os.fsdecode(path))  # now: a link may lead elsewhere later
-        if name.startswith(folder) and name != log:
-            with contextlib.suppress(ValueError):
-                name = importlib.util.source_from_cache(name)
-        entry = f"{how} {name}\0"
-        if how == "made" and f"read {name}\0" in noted:
-            return
-        if name != log and entry not in noted and os.path.isfile(name) == (how != "made"):
-            noted.add(entry)
-            with open(log, "ab", 0) as file:  # not kept open: a backend may close what it does not know
-                file.write(os.fsencode(entry))
+    log = _Log(os.path.realpath(os.environ[_FOLDER]))
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         with contextlib.suppress(OSError, TypeError, ValueError):  # what is opened may be a descriptor, or no path
-            if event == "open" and arguments[2] & os.O_RDWR and not arguments[2] & os.O_CREAT:
-                write("read", arguments[0])
-            elif event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR):
-                write("made", arguments[0])
-            elif event == "open" or (event == "ctypes.dlopen" and os.sep in arguments[0]):
-                write("read", arguments[0])
+            if event == "open":
+                log.open(*arguments)
+            elif event == "ctypes.dlopen" and os.sep in arguments[0]:
+                log.use("read", arguments[0])
+            elif event == "sqlite3.connect":
+                name = os.fsdecode(arguments[0])
+                log.use_or_make(
+                    unquote(re.sub(r"^file:(//[^/]*)?|[?#].*", "", name)) if name.startswith("file:") else name
+                )
             elif event == "import":
-                write("read", arguments[1])
+                if arguments[0].startswith(_SUBINTERPRETERS):
+                    log.write("unseen", "the files that a subinterpreter read")
+                log.use("read", arguments[1])
+            elif event == "os.system":
+                log.start("sh", arguments)
             elif event in _STARTS:
-                program, words = arguments[:2] if len(arguments) > 1 else ("sh", [arguments[0]])
-                there, env = (arguments[2] or "", arguments[3]) if len(arguments) > 3 else ("", None)
-                if os.path.dirname(program):
-                    program = os.path.join(there, program)
-                write("started", shutil.which(program, path=os.pathsep.join(os.get_exec_path(env))) or program)
-                for word in " ".join(map(os.fsdecode, [words] if isinstance(words, str) else words)).split():
-                    write("started", os.path.join(there, word))
+                log.start(*(arguments if len(arguments) > 3 else arguments[:2]))
 
     sys.addaudithook(hook)
+
+
+class _Log:
+    """What this process noted, and the file in which it does."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._log = folder, os.path.join(folder, _LOG)
+        self._noted, self._read = set[str](), set[str]()
+
+    def open(self, path: Any, mode: str | None, flags: int) -> None:
+        if mode is None and _is_in_open_folder(path):  # as os.open has it, which may be told of a folder
+            self.write("unseen", f"a file {os.fsdecode(path)} opened by a descriptor of a folder")
+        if flags & (os.O_WRONLY | os.O_TRUNC):
+            self.use("made", path)
+        elif flags & os.O_CREAT:
+            self.use_or_make(path)
+        else:
+            self.use("read", path)
+
+    def start(self, program: Any, arguments: Any, there: Any = None, env: Any = None) -> None:
+        words = " ".join(map(os.fsdecode, [arguments] if isinstance(arguments, str) else arguments)).split()
+        there, program = os.fsdecode(there or ""), os.fsdecode(program)
+        asks = _ASKS.fullmatch(" ".join([os.path.basename(program), *words[1:]]))
+        if os.path.dirname(program):
+            program = os.path.join(there, program)
+        found = shutil.which(program, path=os.pathsep.join(os.get_exec_path(env))) or program
+        self.use("asked" if asks else "started", found)
+        for word in words[1:] if asks else words:
+            self.use("read" if asks else "started", os.path.join(there, word))
+
+    def use_or_make(self, path: Any) -> None:
+        self.use("read", path)
+        self.use("made", path)
+
+    def use(self, how: _How, path: Any) -> None:
+        name = os.path.realpath(os.fsdecode(path))  # now: a link may lead elsewhere later
+        if name.startswith(self._folder) and name != self._log:
+            with contextlib.suppress(ValueError):
+                name = importlib.util.source_from_cache(name)
+        inode = _inode_of(name)  # now, too: another folder may be at its path later
+        if name == self._log or (how == "made" and name in self._read) or bool(inode) == (how == "made"):
+            return
+        if how == "read":
+            self._read.add(name)
+        self.write(how, name, inode)
+
+    def write(self, how: _How, what: str, inode: str = "") -> None:
+        entry = f"{how} {inode} {what}\0"
+        if entry not in self._noted:
+            self._noted.add(entry)
+            with open(self._log, "ab", 0) as file:  # not kept open: a backend may close what it does not know
+                file.write(os.fsencode(entry))
+
+
+def _is_in_open_folder(path: Any) -> bool:
+    """Ask whether a relative name is that of a file in a folder with a descriptor, and of another one here, or none."""
+    name = os.fsdecode(path)
+    if os.path.isabs(name):
+        return False
+    paths = (f"/proc/self/fd/{each}/{name}" for each in os.listdir("/proc/self/fd"))
+    return any(_inode_of(path) not in ("", _inode_of(name)) for path in paths)
