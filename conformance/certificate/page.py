@@ -12,7 +12,7 @@ from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
 from ..report.table_sections import collect_rules
 from ..system.groups import group_pairs
-from ..system.text import name_first
+from ..system.text import join_neighbours, name_first
 from .signature import SIGNERS, is_signed, signature_of
 from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, Record, RecordFile, time_of
 
@@ -97,7 +97,7 @@ def render_pages(
         menu=menu_of("../") if site else None, here="Certificates",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
-        label=run.label,
+        label=run.label, not_claimed=join_neighbours(own["notClaimed"]),
         lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,

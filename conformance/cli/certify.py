@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..adapter import is_reference
+from ..adapter import REFERENCE, is_reference
 from ..certificate import statement as records
 from ..certificate.check import refuse_uncommitted, why_not_now
 from ..certificate.page import BADGE, PAGE, render_pages, verify_command
@@ -124,6 +124,10 @@ def _run_request(
     kept = [path.resolve() for path in (challenge_, signature_of(challenge_))] if challenge_ else []
 
     def folder_of(header: Mapping[str, Any]) -> Path:
+        if header["backend"]["name"] == REFERENCE:
+            raise Usage(
+                f"{request.backend}: calls itself {REFERENCE}; set `identity`, the name and version of a library"
+            )
         if commitment is not None:  # the files under test are known after the run
             refuse_uncommitted(commitment, header, commitment.record["files"])
         for name in _WRITTEN:

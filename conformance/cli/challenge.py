@@ -9,7 +9,7 @@ from pathlib import Path
 from ..certificate.signature import ISSUER, sign
 from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, read_record, write_record
 from ..evidence.results import InvalidEvidence
-from ..system.terminal import say
+from ..system.terminal import count_noun, say
 from .arguments import Usage, emit, load_plan
 from .parser import Parser, days, path
 from .request import refusals_fail
@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(record)
         return 0
-    backend = commitment["backend"]
-    say(f"challenge for {backend['name']} {backend['version']} ({len(commitment['files'])} files): {out}")
+    backend, files = commitment["backend"], count_noun(len(commitment["files"]), "file")
+    say(f"challenge for {backend['name']} {backend['version']} ({files}): {out}")
     say(f"it must be answered before {record['expires']}; keep the file, with which you verify the answer")
     say(f"next, the vendor: conformance certify BACKEND --challenge {out.name}")
     return 0

@@ -43,6 +43,18 @@ def join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def join_neighbours(names: Iterable[str]) -> list[str]:
+    """Name the first and the last of three or more with successive numbers: `rank:3 to rank:65`."""
+    runs: list[list[str]] = []
+    for name in names:
+        number = re.fullmatch("(.*:)([0-9]{1,9})", name)
+        if number and runs and runs[-1][-1] == f"{number[1]}{int(number[2]) - 1}":
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return [name for run in runs for name in (run if len(run) < 3 else [f"{run[0]} to {run[-1]}"])]
+
+
 def name_first(names: Sequence[str], most: int) -> str:
     """Name the first `most`, and say how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -16,7 +16,7 @@ from ..run.row import MAX_SECONDS
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from ..system.text import join_names, tell_error
+from ..system.text import join_names, join_neighbours, tell_error
 from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
 
 _MIN_REJECTED = 10
@@ -197,7 +197,7 @@ def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
 def describe_limits(group: Iterable[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> Iterator[str]:
     """Say what limits the verdict on a document."""
     if limits := name_limits(group, claims):
-        yield f"not claimed: {', '.join(limits)}"
+        yield f"not claimed: {', '.join(join_neighbours(limits))}"
     if target.types:
         yield f"no more than {join_names(target.types)} was asked for"
     if target.shard:

@@ -35,6 +35,7 @@ from conformance.run.confirm import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import published_folders
 from conformance.system import files
+from conformance.system.text import join_neighbours
 from tests import builders
 from tests.builders import REPORTS, Cli, Records, rewrite
 from tests.certificate.vendor_and_issuer import BACKEND, Json, Lab, as_it_is, day, put_own, resume
@@ -404,6 +405,25 @@ def test_a_page_begins_with_who_tested_and_who_ran_it_again(
     cli(*verify(lab)).expect(0, text=says)
 
 
+def test_a_challenge_to_one_file_says_so(lab: Lab, cli: Cli) -> None:
+    path = lab.folder / COMMITMENT
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"files": {"mine.py": record["files"]["mine.py"]}}))
+    cli("challenge", path, "--suite", lab.suite, "--out", lab.home / "new.json").expect(0, out="(1 file)")
+
+
+def test_ranks_that_are_not_claimed_are_put_into_a_few_words() -> None:
+    names = ["form", "rank:1", "rank:2", *(f"rank:{rank}" for rank in range(4, 66)), "length:2^31"]
+    assert join_neighbours(names) == ["form", "rank:1", "rank:2", "rank:4 to rank:65", "length:2^31"]
+
+
+def test_a_backend_that_calls_itself_the_reference_gets_no_certificate(lab: Lab, cli: Cli) -> None:
+    (lab.home / "mine.py").write_text("from adapters.reference import Reference\n\nclass Mine(Reference): pass\n")
+    before = lab.contents()
+    cli("certify", lab.backend, "--suite", lab.suite, "--out", lab.folder).expect(2, err="set `identity`", lines=1)
+    assert lab.contents() == before
+
+
 @pytest.mark.slow
 def test_the_report_of_a_certified_run_leads_to_its_certificate(lab: Lab, cli: Cli) -> None:
     report = lab.folder / "report.html"
@@ -488,6 +508,7 @@ from adapters.reference import Reference
 from conformance.model import Claims
 
 class Mine(Reference):
+    identity = Reference.identity._replace(name="mine")
     claims = Claims(operations=("Reshape-1",), not_claimed=("chain", "in-place"))
 
     def compile(self, graph):

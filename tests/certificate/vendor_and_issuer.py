@@ -44,6 +44,7 @@ from adapters.reference import Reference
 from conformance.model import Claims
 
 class Mine(Reference):
+    identity = Reference.identity._replace(name="mine")
     claims = Claims(operations=("StaticReshape",), not_claimed=("type:f16", "type:bf16", "chain", "in-place"))
 """
 Json = dict[str, Any]
