@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..adapter import command_of
-from ..isolate.protocol.opened import OpenedFiles
+from ..isolate.protocol.opened import OpenedFiles, with_children
 from ..system.files import adapters_folder, sha256_of
 from ..system.terminal import count_noun, printable
 
@@ -58,6 +58,8 @@ _METADATA = re.compile(
     r"(entry_points|top_level|requires|SOURCES|dependency_links|namespace_packages|installed-files)\.txt)"
 )
 """What installers write about a package."""
+_LOST_WITH_PROCESS = "what native code loaded in processes that ended"
+"""Said if a process ended by itself, as in a crash: the kernel removes its map of memory."""
 
 
 class PackageFile(NamedTuple):
@@ -86,17 +88,18 @@ NO_SUBJECT = Subject({}, False, (), {})
 def read_subject(pid: int, backend: str, opened: OpenedFiles) -> Subject:
     """Return the files under test of a process of a backend and of its children; none on a system without /proc."""
     _records_in.cache_clear()
-    processes = {process: list(_mappings_of(process)) for process in _with_children(pid)}
+    processes = {process: list(_mappings_of(process)) for process in with_children(pid)}
     if not processes[pid]:
         return NO_SUBJECT
     notes = opened.noted()
     read, made, started, asked, replaced = ({path.resolve() for path in paths} for paths in notes[:-1])
     names = _NamedFiles(opened.began, made, replaced)
-    mapped = _find_mapped(chain.from_iterable(processes.values()), names)
+    ended = (_mapping_of(0, f"0-0 {line}") for line in opened.maps_of_ended if line)  # no process has the pid 0
+    mapped = _find_mapped(chain(*processes.values(), ended), names)
     hidden = [process for process, mappings in processes.items() if not mappings]
     commands = filter(None, (_read(_PROC / str(process) / "cmdline") for process in hidden))  # one that ended has none
     names.lost |= {f"the files of {os.path.basename(command.partition(chr(0))[0])}" for command in commands}
-    names.lost |= notes.unseen
+    names.lost |= notes.unseen | ({_LOST_WITH_PROCESS} if "" in opened.maps_of_ended else set())
     started |= {path for path in asked if not _is_packaged(path)}
     command = [Path(word).resolve() for word in command_of(backend)]
     if len(command) > 1 or (command and command[0] not in mapped):
@@ -191,13 +194,6 @@ class _Mapping(NamedTuple):
     name: str
 
 
-def _with_children(pid: int) -> Iterator[int]:
-    yield pid
-    for children in sorted(_PROC.glob(f"{pid}/task/*/children")):
-        for child in _read(children).split():
-            yield from _with_children(int(child))
-
-
 def _was_started(child: int, pid: int) -> bool:
     """Ask whether a child began as another program, in which nothing is noted; a copy has the same words."""
     words, own = (_read(_PROC / str(process) / "cmdline") for process in (child, pid))
@@ -208,8 +204,12 @@ def _mappings_of(pid: int, beginning: str = "") -> Iterator[_Mapping]:
     """Read the mappings of a process; `beginning`: of their lines."""
     for line in _read(_PROC / str(pid) / "maps").splitlines():
         if line.startswith(beginning):
-            span, rights, offset, device, number, *name = line.split(maxsplit=5)
-            yield _Mapping(pid, span.partition("-")[0], rights, offset, (device, number), "".join(name))
+            yield _mapping_of(pid, line)
+
+
+def _mapping_of(pid: int, line: str) -> _Mapping:
+    span, rights, offset, device, number, *name = line.split(maxsplit=5)
+    return _Mapping(pid, span.partition("-")[0], rights, offset, (device, number), "".join(name))
 
 
 def _find_mapped(mappings: Iterable[_Mapping], names: _NamedFiles) -> dict[Path, bool]:

@@ -3,6 +3,7 @@
 import os
 import py_compile
 import shutil
+import signal
 import sqlite3
 import sys
 import venv
@@ -18,7 +19,7 @@ import pytest
 
 from conformance.evidence import subject
 from conformance.evidence.subject import Subject
-from conformance.isolate.backend import note_opened_files, use_backend
+from conformance.isolate.backend import as_remote, note_opened_files, use_backend
 from conformance.isolate.process.launch import import_code
 from conformance.isolate.protocol.opened import NotedFiles, OpenedFiles
 from conformance.runner.run_suite import read_subject_of
@@ -354,6 +355,25 @@ def test_what_cannot_be_named_is_said(name: str, tmp_path: Path, monkeypatch: py
     make, says = LOST[name]
     found = subject_of(make(tmp_path, 1, monkeypatch))
     assert [each for each in found.not_named if each.startswith(says)], found.not_named
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_what_native_code_loaded_in_a_process_before_the_last(crashes: bool, tmp_path: Path) -> None:
+    path, once = library(tmp_path / "libmine.so", 1), tmp_path / "once"
+    load = f"import ctypes; ctypes.CDLL(None).dlopen({str(path)!r}.encode(), 2)"
+    backend = adapter(tmp_path, f"import os\nif not os.path.exists({str(once)!r}): os.mkdir({str(once)!r}); {load}")
+    with note_opened_files() as opened, use_backend(backend, "row", opened=opened) as started:
+        remote = as_remote(started)
+        assert remote
+        if crashes:
+            pid = remote.session().process.pid
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        remote.renew()
+        found = read_subject_of(started, backend, opened)
+    assert ("libmine.so" in found.files, found.not_named) == (
+        not crashes, ("what native code loaded in processes that ended",) * crashes
+    )  # fmt: skip
 
 
 @pytest.mark.slow

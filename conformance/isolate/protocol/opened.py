@@ -1,6 +1,7 @@
 """The files that the Python of a backend's workers opens, noted from before start-up files of packages are read.
 
-Nothing else shows a module, which no process maps, or a library that is loaded and closed within a call.
+Nothing else shows a module, which no process maps, or a library that is loaded and closed within a call. What native
+code loads is in the map of memory of its process, which is kept here if the process is ended before the last row.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import unquote
@@ -57,12 +58,28 @@ class OpenedFiles(NamedTuple):
     folder: Path
     began: float
     """The time before any of them was started."""
+    maps_of_ended: set[str]
+    """The lines of the maps of memory of processes that were ended, without addresses.
+
+    An empty one is of a process that had ended by itself, with its map.
+    """
 
     @property
     def env(self) -> Mapping[str, str]:
         """Variables for a worker. Byte code is made again from its source, once a run, so that no other is read."""
         cache = str(self.folder / "pycache")
         return {_FOLDER: str(self.folder), "PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
+
+    def keep_maps(self, pid: int) -> None:
+        """Keep what a process and its children have mapped; called before it is ended."""
+        for process in with_children(pid):
+            try:
+                lines = os.fsdecode(Path(f"/proc/{process}/maps").read_bytes()).splitlines()
+            except OSError:
+                lines = []
+            self.maps_of_ended.update(line.partition(" ")[2] for line in lines)
+            if process == pid and not lines:
+                self.maps_of_ended.add("")
 
     def noted(self) -> NotedFiles:
         try:
@@ -77,6 +94,15 @@ class OpenedFiles(NamedTuple):
                 replaced.add(Path(name))
         read, made, started, asked = (set(map(Path, notes[how])) for how in ("read", "made", "started", "asked"))
         return NotedFiles(read, made, started, asked, replaced, notes["unseen"])
+
+
+def with_children(pid: int) -> Iterator[int]:
+    """Yield the pid of a process and of those that it started; only the first where there is no /proc."""
+    yield pid
+    for children in sorted(Path("/proc").glob(f"{pid}/task/*/children")):
+        with contextlib.suppress(OSError):
+            for child in children.read_text().split():
+                yield from with_children(int(child))
 
 
 def _inode_of(name: str) -> str:

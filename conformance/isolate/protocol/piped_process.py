@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...adapter import CannotStart
@@ -50,6 +50,8 @@ class PipedProcess:
         self.start_clock()
         self.exit: str | None = None
         """How it ended when it was asked to: `exit code 0`, `SIGSEGV`, or `killed`; None if it was not asked."""
+        self.before_end: Callable[[int], object] = int
+        """Called with its pid before it is killed, or after it ended by itself."""
         self._child, self.pid = handle.child, handle.child.pid
         streams = self._child.stdin, self._child.stdout, self._child.stderr
         self._in, self._out, self._err = (stream.fileno() for stream in streams if stream is not None)
@@ -237,6 +239,8 @@ class PipedProcess:
 
     def end(self) -> None:
         """Kill the process and all that it started."""
+        if not self.ended:
+            self.before_end(self.pid)
         self.ended = True
         self._finalizer()
 

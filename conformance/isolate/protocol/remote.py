@@ -36,9 +36,10 @@ class Remote:
 
     def __init__(
         self, command: Sequence[str], limits: ProcessLimits = DEFAULT_LIMITS, env: Mapping[str, str] | None = None,
-        share: bool = True, fork_server: ForkServer | None = None,
+        share: bool = True, fork_server: ForkServer | None = None, opened: OpenedFiles | None = None,
     ) -> None:  # fmt: skip
         self.command, self.limits, self.env, self.fork_server = list(command), limits, env, fork_server
+        self._opened = opened
         self.generation = 0
         """Number of starts."""
         self.given_up: str | None = None
@@ -216,6 +217,8 @@ class Remote:
             process = PipedProcess(start(self.command, self.limits, self.env), self.limits)
             self._session = Session(process, self._shared)
         self._session.is_patient = self._is_patient
+        if self._opened:
+            self._session.process.before_end = self._opened.keep_maps
         self._is_fresh, self._next_is_fresh = self._next_is_fresh, False
         return self._session
 
@@ -343,7 +346,7 @@ def worker(
         [sys.executable, *options, "-c", import_code() + begin + _START.format(name)] for name in ("worker", "prefork")
     )
     fork_server = ForkServer([*prefork, backend], [*prefork, FRESH, backend], limits, env)
-    return Remote([*worker, backend], limits, env, share, fork_server)
+    return Remote([*worker, backend], limits, env, share, fork_server, opened)
 
 
 def program(command_line: str, limits: ProcessLimits = DEFAULT_LIMITS, opened: OpenedFiles | None = None) -> Remote:
@@ -354,4 +357,4 @@ def program(command_line: str, limits: ProcessLimits = DEFAULT_LIMITS, opened: O
         raise CannotStart(f"cmd:{command_line}: {error}; write it as for a shell") from None
     if not words:
         raise CannotStart("cmd: names no program; write cmd:./program")
-    return Remote(words, limits, {**os.environ, **opened.env} if opened else None)
+    return Remote(words, limits, {**os.environ, **opened.env} if opened else None, opened=opened)
