@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from ..adapter import find_bundled
-from ..model import Claims
+from ..model import BAD, PASS, Claims
 from ..model.verdicts import LABELS
 from ..plan.facets import RUNTIME_SHAPE
 from ..report.finished_run import FinishedRun
@@ -21,6 +21,7 @@ T = TypeVar("T")
 SPECIAL_ZERO = {
     "own": "with the library's own special_zero",
     "by the adapter": "if the adapter adds special_zero",
+    "a 0 copies": "with a 0 that copies whatever special_zero says",
     "none": "without special_zero",
 }  # fmt: skip
 """What answers special_zero, as a line says it, and in the words of the answer."""
@@ -98,7 +99,7 @@ def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping
         ordered = sorted(versions, key=lambda version: _version(version[0]), reverse=True)
         for number, (bare, name, page) in enumerate(ordered):
             run = bare.with_drawn
-            special_zero = _answers_special_zero(run)
+            special_zero = _answers_special_zero(bare)
             before = str(ordered[number + 1][0].evidence.header["backend"]["version"]) if ordered[number + 1 :] else ""
             lines.append(
                 BackendLine(
@@ -124,14 +125,28 @@ def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
 
 
 def _answers_special_zero(run: FinishedRun) -> str:
-    """Say what answers special_zero: nothing if no legal call in which a 0 copies a length was answered."""
+    """Say what answers special_zero: nothing if no legal call in which a 0 copies a length was answered.
+
+    Only on an empty src both readings of a 0 are legal, so these calls show whether the library heeds special_zero. A
+    fault of another kind may spoil a few of them, and chance may mend a few.
+    """
     if run.claims.answers_special_zero:
         return "by the adapter"
-    firsts = ((each, each.row.case.steps[0]) for each in run.rows)
-    copying = (each for each, step in firsts if step.special_zero[0] and 0 in step.shapes[0] and 0 not in step.src)
-    legal = (each for each in copying if any(read.meaning.kind == "legal" for read in each.row.meanings(0)))
-    ends = {each.result.outcome_of(0).kind for each in legal} - {"none"}
-    return "none" if ends and "tensor" not in ends else "own"
+    copying: set[str] = set()
+    heeded: dict[bool, list[bool]] = {True: [], False: []}
+    for each in run.rows:
+        step, *more = each.row.case.steps
+        (shape, *nodes), flag, outcome = step.shapes, step.special_zero[0], each.result.outcome_of(0)
+        if 0 not in shape or all(read.meaning.kind != "legal" for read in each.row.meanings(0)):
+            continue
+        if 0 not in step.src:
+            copying |= {outcome.kind} if flag else set()
+        elif not (more or nodes) and any(entry == 0 < length for entry, length in zip(shape, step.src, strict=False)):
+            heeded[flag] += [PASS in each.verdicts.values()] * (each.worst in (PASS, *BAD))
+    copying -= {"none"}
+    if copying and "tensor" not in copying:
+        return "none"
+    return "own" if all(2 * sum(right) >= len(right) for right in heeded.values()) else "a 0 copies"
 
 
 def _find_met(claims: Claims, special_zero: str) -> Iterator[str]:
@@ -148,11 +163,14 @@ def answer_question(libraries: Iterable[Library]) -> str:
     document = tested[0].documents[0].document
     sentences: list[str] = []
     for special_zero, words in SPECIAL_ZERO.items():
-        those = [line.documents[0].label for line in tested if line.special_zero == special_zero]
-        number = sum(label.startswith("conforms") for label in those)
-        noun, to = ("", "") if sentences else (" libraries", f" to {document.title}, {document.edition},")
+        those = [line for line in tested if line.special_zero == special_zero]
+        number = sum(line.documents[0].label.startswith("conforms") for line in those)
+        noun, to = ("", "") if sentences else (" libraries", f" to {document.title}, {document.edition}")
         verb = "conform" if number > 1 else "conforms"
-        sentences += [f"{number or 'None'} of {len(those)}{noun} {verb}{to} {words}"] * bool(those)
+        if len(those) == 1:
+            sentences.append(f"{those[0].name}, {words}, {verb if number else 'does not conform'}{to}")
+        elif those:
+            sentences.append(f"{number or 'None'} of {len(those)}{noun} {verb}{to}{',' * bool(to)} {words}")
     return ". ".join(sentences)
 
 

@@ -55,30 +55,46 @@ def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]
 
 
 class Copies(Right):
-    """Copies a length for each 0, without its adapter."""
+    """Copies a length for each 0, whatever special_zero says, without its adapter."""
 
     name = "copies"
 
     def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
-        return super().reshape(src, tuple(src.shape[at] if each == 0 else each for at, each in enumerate(shape)), False)
+        return src.reshape(tuple(src.shape[at] if each == 0 else each for at, each in enumerate(shape)))
 
 
 class CopiesByAdapter(Copies):
     name, answers_special_zero = "copies-by-adapter", True
 
 
+class Heeds(Copies):
+    name = "heeds"
+
+    def reshape(self, src: Array, shape: tuple[int, ...], special_zero: bool) -> Array:
+        return super().reshape(src, shape, True) if special_zero else src.reshape(shape)
+
+
+BOTH_ZEROS = """
+  - {id: copies-of-empty, rule: zero-copies, src: "T[0, 5]", shape: [0, 0], special_zero: true, expect: "T[0, 5]"}
+  - {id: literal-of-empty, rule: zero-literal, src: "T[0, 5]", shape: [7, 0], special_zero: false, expect: "T[7, 0]"}
+"""
+
+
 def test_who_answers_special_zero(tmp_path: Path) -> None:
     """`Right` copies nothing, so it has none."""
-    plan, backends = plan_as_bundled(tmp_path / "suite", CASES), (Copies(), CopiesByAdapter(), Right())
+    backends = (Heeds(), Copies(), CopiesByAdapter(), Right())
+    plan = plan_as_bundled(tmp_path / "suite", CASES + BOTH_ZEROS)
     runs = [finish_run(plan, each, tmp_path / each.name) for each in backends]
     libraries = collect_libraries(runs, name_runs(runs), (), {})
     lines = {library.name: library.lines[0] for library in libraries}
-    who = {"copies": "own", "copies-by-adapter": "by the adapter", "right": "none"}
+    who = {"heeds": "own", "copies": "a 0 copies", "copies-by-adapter": "by the adapter", "right": "none"}
     assert {name: line.special_zero for name, line in lines.items()} == who
-    assert [name for name, line in lines.items() if "own" in line.has] == ["copies"]
+    assert [name for name, line in lines.items() if "own" in line.has] == ["heeds"]
     assert answer_question(libraries) == (
-        "None of 1 libraries conforms to StaticReshape, oneAPI Specification, with the library's own special_zero. "
-        "None of 1 conforms if the adapter adds special_zero. None of 1 conforms without special_zero"
+        "heeds 1, with the library's own special_zero, does not conform to StaticReshape, oneAPI Specification. "
+        "copies-by-adapter 1, if the adapter adds special_zero, does not conform. "
+        "copies 1, with a 0 that copies whatever special_zero says, does not conform. "
+        "right 1, without special_zero, does not conform"
     )
 
 
