@@ -26,8 +26,8 @@ from .summary import DocumentState, describe_documents
 Direction = Literal["worse", "better", "set aside", "other"]
 DIRECTIONS: Mapping[Direction, str] = {
     "worse": "what did not fail now fails, is waived, or is no longer shown; or a failure has a worse severity",
-    "better": "what was wrong or not shown is now right",
-    "set aside": "a failure that no longer counts: waived, not claimed or not run; it is not mended",
+    "better": "what was wrong or not shown is now right, or rejected where neither run claims the call",
+    "set aside": "a failure that no longer counts: waived, no longer claimed or not run; it is not mended",
     "other": "another or a first answer to an unspecified call, a failure that is no worse, or tests of only one run",
 }
 Cause = Literal["backend", "claims", "suite", "ruling", "waiver", "environment", "target", "stopped", "flaky"]
@@ -337,13 +337,17 @@ def _changes(
     blamed: list[Mapping[str, Blamed]],
 ) -> Iterator[Change]:
     """Yield the changes of a row that both runs have: one for all documents that changed in the same way."""
-    same = _outcome(was) == _outcome(now)
+    same, is_same_scope = _outcome(was) == _outcome(now), all(each.cause != "claims" for each in pinned)
     alike: dict[tuple[str, str, Direction], list[str]] = {}
     for document in dict.fromkeys((*was.verdicts, *now.verdicts)):
         before, after = (each.verdicts.get(document, NOT_RUN) for each in (was, now))
         if before != after or (not same and before not in _IDLE):
             rank, new_rank = map(_rank_severity, (was, now), (each.get(document) for each in blamed))
-            way = "worse" if before == after == FAIL and new_rank < rank else direction(before, after)
+            way = direction(before, after)
+            if before == after == FAIL and new_rank < rank:
+                way = "worse"
+            elif (before, after) == (FAIL, NOT_CLAIMED) and now.outcome.was_called and is_same_scope:
+                way = "better"
             alike.setdefault((before, after, way), []).append(document)
     for (old, new, way), documents in alike.items():
         if old == new and (answer(was), was.diagnosis) == (answer(now), now.diagnosis):

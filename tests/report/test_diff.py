@@ -121,6 +121,20 @@ def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path)
     assert [each.what for each in found.pinned] == ["waiver of turns, lower-bound"]
 
 
+@pytest.mark.parametrize("claims_less", [False, True])
+def test_a_crash_that_became_a_rejection_is_better(plan: Plan, tmp_path: Path, claims_less: bool) -> None:
+    """The call was not claimed before either; otherwise the failure is set aside."""
+    crashes, rejects = (
+        with_verdict(verdict, "turns", kind=kind, type=None, dims=None)
+        for verdict, kind in (("fail", "crash"), ("not claimed", "rejected"))
+    )
+    old = finish_run(plan, Right(), tmp_path / "old", crashes)
+    claims = {"claims": {**old.evidence.header["claims"], "not_claimed": ["type:f32"]}} if claims_less else {}
+    new = finish_run(plan, Right(), tmp_path / "new", rejects, **claims)
+    found = difference(old.evidence, new.evidence, plan)
+    assert {change.direction for change in found.changes} == {"set aside" if claims_less else "better"}
+
+
 TARGET: Mapping[str, Any] = {
     "operations": [], "documents": [], "types": [], "select": None, "large": False, "require": [], "shard": None,
 }  # fmt: skip
