@@ -29,6 +29,19 @@ def group_tests(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     return group_pairs((document, type_) for document, _, type_ in (name.partition("/") for name in names))
 
 
+def describe_result(predicate: Record) -> tuple[str, str]:
+    """Say to what a statement says conformity, and return the result with that look: a part looks as a warning does."""
+    result = predicate["result"]
+    shown = group_tests((*predicate["passedTests"], *predicate["warnedTests"]))
+    failed = group_tests(predicate["failedTests"])
+    if result != "FAILED" or not shown or not failed:
+        return WORDS[result], result
+    waived, part = ", with waived failures," * bool(predicate["warnedTests"]), " in part" * bool(failed.keys() & shown)
+    others = len(failed.keys() - shown)
+    rest = f"; not to {others} other{'s' * (others > 1)}" if others else ""
+    return f"conforms{waived}{part} to {name_first(tuple(shown), MAX_DOCUMENTS_NAMED)}{rest}", "WARNED"
+
+
 def scope_of(predicate: Record) -> tuple[str, ...]:
     """Return each document with the types for which a statement says conformity, waived failures or not."""
     return _scope_of((*predicate["passedTests"], *predicate["warnedTests"]))
@@ -96,8 +109,8 @@ def render_pages(
         format_foot(_suite_of(predicate), f"run on {own['started'][:10]}", version=own["version"]),
         menu=menu_of("../") if site else None, here="Certificates",
         style="certificate.css",
-        statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate), words=WORDS,
-        label=run.label, not_claimed=join_neighbours(own["notClaimed"]),
+        statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate),
+        result=describe_result(predicate), label=run.label, not_claimed=join_neighbours(own["notClaimed"]),
         lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
@@ -107,22 +120,24 @@ def render_pages(
         rules=[(entry.rule.id, entry.broken) for entry in collect_rules(run) if entry.broken],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip
-    yield BADGE, _draw_badge(statement, level)
+    yield BADGE, _draw_badge(statement, level, run)
 
 
-def _draw_badge(statement: RecordFile, level: str) -> str:
+def _draw_badge(statement: RecordFile, level: str, run: FinishedRun) -> str:
+    """Draw a badge. Its visible words promise no more than the statement: with a success they name level and limits."""
     predicate, own = statement.predicate, statement.own
-    failed = predicate["result"] == "FAILED"
-    scope = group_tests(predicate["failedTests"] if failed else predicate["passedTests"] + predicate["warnedTests"])
-    parts = [WORDS[predicate["result"]]]
+    word, look = describe_result(predicate)
+    shown = look != "FAILED"
+    tests = predicate["passedTests"] + predicate["warnedTests"] if shown else predicate["failedTests"]
+    scope, parts = group_tests(tests), [word]
     if scope:
         types = ", ".join(dict.fromkeys(type_ for types in scope.values() for type_ in types))
-        parts[0] += f"{' to' if failed else ':'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
-    if own["notClaimed"] or len(set(scope.values())) > 1:
-        parts.append("with limits")
-    parts.append(describe_run(level, own["started"], own["version"], _suite_of(predicate)))
+        parts[0] += f"{':' if shown else ' to'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
+    limits = ["with limits"] * bool(own["notClaimed"] or len({*scope.values()}) > 1 or len(scope) < len(run.documents))
+    visible = ", ".join([word, level, *limits]) if shown else word
+    parts += [*limits, describe_run(level, own["started"], own["version"], _suite_of(predicate))]
     name = f"{own['backend']['name']} {own['backend']['version']}"
-    return draw_badge(name, WORDS[predicate["result"]], _COLOURS[predicate["result"]], "; ".join(parts))
+    return draw_badge(name, visible, _COLOURS[look], "; ".join(parts))
 
 
 def _suite_of(predicate: Record) -> str:

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from ..certificate.check import Certificate, Trust, check_certificate
-from ..certificate.page import PAGE, WORDS, describe_people, group_tests, name_submitter, verify_command
+from ..certificate.page import (
+    PAGE,
+    WORDS,
+    describe_people,
+    describe_result,
+    group_tests,
+    name_submitter,
+    verify_command,
+)
 from ..certificate.signature import SIGNERS, is_signed
 from ..certificate.statement import STATEMENT
 from ..evidence.folder import explain_bad_name, find_published_results
@@ -119,7 +127,9 @@ def _entry(
         return {**entry, "why": f"is the certificate of {first} again"}
     statement, signer, issuer = certificate.statement, certificate.signer, certificate.issuer
     own, predicate = statement.own, statement.predicate
-    why = f"{certificate.conclusion.denial}: {certificate.conclusion.why}" if predicate["result"] == "FAILED" else None
+    why, (word, look) = None, describe_result(predicate)
+    if predicate["result"] == "FAILED":
+        why = f"{certificate.conclusion.denial if look == 'FAILED' else word}: {certificate.conclusion.why}"
     return {
         **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "product": own["backend"]["name"],
         "version": own["backend"]["version"], "system": own["environment"], "level": certificate.level,

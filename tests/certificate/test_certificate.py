@@ -15,7 +15,7 @@ import pytest
 
 from conformance.certificate import check
 from conformance.certificate.check import Certificate, Trust, check_certificate
-from conformance.certificate.page import BADGE, PAGE
+from conformance.certificate.page import BADGE, PAGE, describe_result, render_pages
 from conformance.certificate.signature import SIGNERS
 from conformance.certificate.statement import (
     AUDIT,
@@ -25,19 +25,22 @@ from conformance.certificate.statement import (
     STATEMENT,
     digest_of_file,
     in_days,
+    statement_of,
     time_of,
+    write_record,
 )
 from conformance.cli import audit
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import PackageFile, Subject
+from conformance.plan.rows import Plan
 from conformance.run.confirm import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import published_folders
 from conformance.system import files
 from conformance.system.text import join_neighbours
 from tests import builders
-from tests.builders import REPORTS, Cli, Records, rewrite
+from tests.builders import REPORTS, Cli, OnlyStatic, Records, finish_run, rewrite
 from tests.certificate.vendor_and_issuer import BACKEND, Json, Lab, as_it_is, day, put_own, resume
 from tests.site.test_documents import list_broken_links
 
@@ -458,6 +461,27 @@ def test_a_backend_that_does_not_conform_is_listed_as_such(lab: Lab, cli: Cli) -
     assert entry["why"].removeprefix("does not conform: ") in register
     assert "<dt>Submitter</dt><dd>a tester who gave no name</dd>" in page
     assert "<dt>Submitter</dt><dd>a tester who gave no name</dd>" in register, "what is equal in all rows is said once"
+
+
+RESULTS_IN_WORDS = {
+    "not shown to conform": {"failedTests": ["a/O/f32", "b/O/f32"]},
+    "conforms to a; not to 2 others": {"passedTests": ["a/O/f32"], "failedTests": ["b/O/f32", "c/O/f32"]},
+    "conforms in part to a": {"passedTests": ["a/O/f32"], "failedTests": ["a/O/f16"]},
+    "conforms, with waived failures, to a; not to 1 other": {"warnedTests": ["a/O/f32"], "failedTests": ["b/O/f32"]},
+}
+
+
+@pytest.mark.parametrize("words", RESULTS_IN_WORDS)
+def test_a_certificate_says_to_what_a_backend_conforms(words: str) -> None:
+    predicate = {"result": "FAILED", "passedTests": [], "warnedTests": [], **RESULTS_IN_WORDS[words]}
+    assert describe_result(predicate) == (words, "FAILED" if words.startswith("not") else "WARNED")
+
+
+def test_a_badge_shows_level_and_limits_of_a_success(plan: Plan, tmp_path: Path) -> None:
+    run = finish_run(plan, OnlyStatic(), tmp_path / "run")
+    statement = statement_of(run.evidence, "0" * 64, run.conclusion, 365, None)
+    pages = dict(render_pages(write_record(tmp_path / STATEMENT, statement), None, run, RESULTS))
+    assert ">conforms, self-tested, with limits</text>" in pages[BADGE]
 
 
 def audit_changed(lab: Lab, change: Callable[[Records], object]) -> tuple[object, ...]:
