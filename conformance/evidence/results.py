@@ -67,6 +67,13 @@ class Evidence:
         return Claims.from_json(self.header["claims"])
 
     @property
+    def answered_by_adapter(self) -> list[str]:
+        """What the adapter answers instead of the library: special_zero, and what the details of its identity name."""
+        detail = self.header["backend"]["detail"]
+        named = [key for key, value in detail.items() if value == "answered by the adapter"]
+        return ["special_zero"] * self.claims.answers_special_zero + named
+
+    @property
     def target(self) -> Target:
         return Target.from_json(self.header["target"])
 

@@ -102,8 +102,7 @@ def list_limits(run: FinishedRun) -> list[str]:
     names = [each for each in run.plan.suite.spec.operations if each not in run.claims.operations]
     if run.standings:
         names += map(name_facet, name_limits(run.standings, run.claims))
-        if run.claims.answers_special_zero:
-            names.append("special_zero (answered by the adapter)")
+        names += [f"{each} (answered by the adapter)" for each in run.evidence.answered_by_adapter]
         if waived := count_tests(run.standings).get(WAIVED):
             names.append(f"{count_noun(waived, 'test')} that {'is' if waived == 1 else 'are'} waived")
     return names

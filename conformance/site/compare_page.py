@@ -33,7 +33,7 @@ _ENVIRONMENT: Mapping[str, Callable[[FinishedRun], object]] = {
     "Started with": lambda run: run.backend,
     "Detail": lambda run: "; ".join(f"{k}: {v}" for k, v in run.evidence.header["backend"]["detail"].items()) or "none",
     "Not claimed": lambda run: ", ".join(run.claims.not_claimed) or "nothing",
-    "Answered by the adapter": lambda run: "special_zero" if run.claims.answers_special_zero else "nothing",
+    "Answered by the adapter": lambda run: ", ".join(run.evidence.answered_by_adapter) or "nothing",
     "Exit code": lambda run: f"{run.conclusion.exit_code}: {run.conclusion.why}",
     "Tests": lambda run: ", ".join(f"{n:,} {v}" for v, n in run.conclusion.counts.items()),
     "Environment": lambda run: ", ".join(f"{k} {v}" for k, v in run.evidence.header["environment"].items()),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from ..adapter import find_bundled
 from ..model import BAD, PASS, Claims
-from ..model.verdicts import LABELS
+from ..model.verdicts import LABELS, SEVERITIES
 from ..plan.facets import RUNTIME_SHAPE
 from ..report.finished_run import FinishedRun
 from ..report.summary import DocumentState, describe_documents
 from ..system.groups import group_pairs
+from ..verdict.failure_kinds import CommonFailure
 
 T = TypeVar("T")
 
@@ -41,7 +43,7 @@ class BackendLine(NamedTuple):
     """The link to its report."""
     documents: tuple[DocumentState, ...]
     worst: Mapping[str, tuple[int, ...]]
-    """What fails first, in words, with the places of the documents in which it does."""
+    """What fails, in words, with the places of the documents in which it does."""
     special_zero: str
     """What answers special_zero."""
     has: tuple[str, ...]
@@ -111,17 +113,28 @@ def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping
 
 
 def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
-    """Name the first cause of failures in each document, and say how many more there are."""
-    titles: dict[str, dict[str, None]] = {document: {} for document in run.documents}
+    """Name what fails in each document, and say how many other kinds do; see `_name_worst`."""
+    found: dict[str, Counter[tuple[int, CommonFailure]]] = {document: Counter() for document in run.documents}
     for kind, cases in run.failures.items():
         for result in (result for rows in cases.values() for result in rows):
-            for document in result.failing:
+            for document, blamed in run.conclusion.blames.get(result.row.id, {}).items():
                 if document in run.tests_of(result):
-                    titles[document][kind.title] = None
-    return group_pairs(
-        (first[:1].upper() + first[1:] + (f"; {len(more)} more" if more else ""), place)
-        for place, (first, *more) in ((place, each) for place, each in enumerate(titles.values()) if each)
-    )
+                    found[document][SEVERITIES.index(blamed.severity), kind] += 1
+    return group_pairs((words, place) for place, each in enumerate(found.values()) if (words := _name_worst(each)))
+
+
+def _name_worst(tests: Mapping[tuple[int, CommonFailure], int]) -> str:
+    """Name the commonest known cause of the worst severity that has one; a failure of no known cause comes last.
+
+    `tests`: the number of tests by severity and kind. Empty if the label of the result says all that is known.
+    """
+    if not tests:
+        return ""
+    (_, first), *_ = sorted(tests, key=lambda each: (each[1].cause is None, each[0], -tests[each]))
+    if first.heading == first.severity:
+        return ""
+    others = len({kind for _, kind in tests} - {first})
+    return first.title[:1].upper() + first.title[1:] + (f"; {others} more" if others else "")
 
 
 def _answers_special_zero(run: FinishedRun) -> str:

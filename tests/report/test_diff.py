@@ -124,10 +124,8 @@ def test_a_waiver_is_the_cause_of_what_it_sets_aside(plan: Plan, tmp_path: Path)
 @pytest.mark.parametrize("claims_less", [False, True])
 def test_a_crash_that_became_a_rejection_is_better(plan: Plan, tmp_path: Path, claims_less: bool) -> None:
     """The call was not claimed before either; otherwise the failure is set aside."""
-    crashes, rejects = (
-        with_verdict(verdict, "turns", kind=kind, type=None, dims=None)
-        for verdict, kind in (("fail", "crash"), ("not claimed", "rejected"))
-    )
+    crashes = with_verdict("fail", kind="crash", type=None, dims=None)
+    rejects = with_verdict("not claimed", kind="rejected", type=None, dims=None)
     old = finish_run(plan, Right(), tmp_path / "old", crashes)
     claims = {"claims": {**old.evidence.header["claims"], "not_claimed": ["type:f32"]}} if claims_less else {}
     new = finish_run(plan, Right(), tmp_path / "new", rejects, **claims)

@@ -10,15 +10,17 @@ import pytest
 
 from conformance.evidence.results import read
 from conformance.load.cases import load_suite
-from conformance.model import Array
-from conformance.model.verdicts import SEVERITIES
+from conformance.model import Array, Identity, KnownFault
+from conformance.model.verdicts import SEVERITIES, Severity
 from conformance.plan.rows import Plan, plan_of
 from conformance.report import report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.report.summary import describe_documents
 from conformance.site.compare_page import name_runs, render
-from conformance.site.landing import answer_question, collect_libraries, collect_numbers
+from conformance.site.landing import _name_worst, answer_question, collect_libraries, collect_numbers
+from conformance.verdict.cause import Cause
 from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.failure_kinds import CommonFailure
 
 from ..builders import CASES, Command, OnlyStatic, RejectsAll, Right, Wrong, WrongBefore, finish_run, plan_as_bundled
 from ..report.page import Page
@@ -120,6 +122,32 @@ def test_a_cell_counts_the_tests_that_fail(runs: list[FinishedRun]) -> None:
     cell = next(each for each in line.documents if each.document.id == "static-oneapi")
     assert cell.failed == sum(each.counts.get("fail", 0) for each in standings) > 0
     assert cell.tests == sum(each.tests for each in standings)
+
+
+def test_a_line_names_the_commonest_cause_of_the_worst_severity() -> None:
+    def kind(title: str, known: bool, severity: Severity = "wrong answer") -> CommonFailure:
+        fault = KnownFault("it", title, "", (), (), None, (), ())
+        return CommonFailure(Cause(fault, False) if known else None, severity, "", title)
+
+    unexplained, rare, common = kind("unknown", False), kind("rare", True), kind("common", True)
+    rejects = kind("rejected a legal call", False, "rejects a legal call")
+    assert _name_worst({(1, unexplained): 9, (1, rare): 1, (1, common): 2, (2, rejects): 50}) == "Common; 3 more"
+    assert _name_worst({(0, unexplained): 9, (1, rare): 1}) == "Rare; 1 more"
+    assert _name_worst({(1, unexplained): 9}) == "Unknown"
+    assert _name_worst({(2, rejects): 50}) == "", "the label says it"
+
+
+class InfersByAdapter(Right):
+    answers_special_zero = True
+    identity = Identity("infers-by-adapter", "1", (("-1", "answered by the adapter"),))
+
+
+def test_all_that_an_adapter_answers_is_named(plan: Plan, tmp_path: Path) -> None:
+    run = finish_run(plan, InfersByAdapter(), tmp_path)
+    assert "special_zero, -1" in Page(render([run])).text
+    text = Page(report_page.render(run)).text
+    assert "special_zero, -1" in text
+    assert "-1 (answered by the adapter)" in text
 
 
 def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[FinishedRun], plan: Plan) -> None:
