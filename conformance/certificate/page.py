@@ -10,6 +10,7 @@ from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
 from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
 from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
+from ..report.summary import name_facet
 from ..report.table_sections import collect_rules
 from ..system.groups import group_pairs
 from ..system.text import join_neighbours, name_first
@@ -110,7 +111,8 @@ def render_pages(
         menu=menu_of("../") if site else None, here="Certificates",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate),
-        result=describe_result(predicate), label=run.label, not_claimed=join_neighbours(own["notClaimed"]),
+        result=describe_result(predicate), label=run.label,
+        not_claimed=[name_facet(each) for each in join_neighbours(own["notClaimed"])],
         lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,

@@ -73,5 +73,6 @@ def _show(runs: Sequence[FinishedRun], data: dict[str, Any]) -> None:
         say(f"{count_noun(len(data[key]), 'case')} of {data['cases']} {what}")
     for backend in data["backends"]:
         if drawn := backend["drawn_rows_that_fail"]:
-            say(f"{count_noun(drawn, 'drawn row')} of {backend['name']} failed, and is not compared")
+            are = "is" if drawn == 1 else "are"
+            say(f"{count_noun(drawn, 'drawn row')} of {backend['name']} failed, and {are} not compared")
     say(f"page: {data['out']}")

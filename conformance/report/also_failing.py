@@ -15,7 +15,7 @@ COMPARED = "../compare.html"
 _PLACES = re.compile(PLACE.format('([^"]+)', "(.*?)"))
 _WORDS = re.compile(
     rf'<a href="{re.escape(COMPARED)}#case-([a-z0-9-]+)">'
-    r"Other backends that fail here: [\d,]+ of [\d,]+ that made the call</a>"
+    r"Other backends that fail here: [\d,]+ of [\d,]+ judged</a>"
 )
 _SINCE = re.compile(SINCE.format("(.*?)"))
 _CHANGES = re.compile(r'<a href="since-([\w.+-]+)\.html">Since \1: [\d,]+ tests better, [\d,]+ worse</a>')
@@ -32,12 +32,12 @@ def fill_since(page: str, before: str = "", better: int = 0, worse: int = 0) -> 
 def fill_others(page: str, others: Collection[Mapping[str, bool]]) -> str:
     """Write into each failure card how many of the others fail its case, with a link to the page of all cases.
 
-    `others`: for each other backend, the cases in which it made a call, and whether it fails them.
+    `others`: for each other backend, the cases in which it was judged, and whether it fails them.
     """
 
     def words(case: str) -> str:
         fails = [cases[case] for cases in others if case in cases]
-        text = f"Other backends that fail here: {sum(fails):,} of {len(fails):,} that made the call"
+        text = f"Other backends that fail here: {sum(fails):,} of {len(fails):,} judged"
         return f'<a href="{COMPARED}#case-{case}">{text}</a>' if others else ""
 
     return _PLACES.sub(lambda place: PLACE.format(place[1], words(place[1])), page)

@@ -16,7 +16,7 @@ from ..certificate.statement import AUDIT, CHALLENGE, COMMITMENT, STATEMENT
 from ..evidence.drawn import plan_of_run
 from ..evidence.folder import PAGE, PUBLISHED, explain_bad_name, find_published_results, find_results, name_of
 from ..evidence.results import Evidence, InvalidEvidence, pack, parse, read, read_content
-from ..model import NOT_RUN
+from ..model import NOT_CLAIMED, NOT_RUN
 from ..plan.rows import Plan
 from ..report.also_failing import fill_others, fill_since
 from ..report.diff import difference
@@ -230,14 +230,7 @@ def _write_changes(runs: Sequence[tuple[Path, FinishedRun]]) -> Mapping[Path, tu
 
 def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Path, tuple[str, int, int]]) -> None:
     """Write into the page of each run how many of the others fail its failing cases, and what changed."""
-    fails = {
-        folder: {
-            case: any(each.failing for each in rows)
-            for case, rows in run.cases.items()
-            if any(outcome.was_called for each in rows for outcome in each.result.outcomes)
-        }
-        for folder, run in runs
-    }
+    fails = {folder: find_failing_cases(run) for folder, run in runs}
     for folder, _ in runs:
         page = folder / PAGE
         before = read_bytes(page).decode("utf-8")
@@ -245,6 +238,15 @@ def _write_others(runs: Sequence[tuple[Path, FinishedRun]], changes: Mapping[Pat
         after = fill_since(after, *changes.get(folder, ()))
         if after != before:
             replace_text(page, after)
+
+
+def find_failing_cases(run: FinishedRun) -> Mapping[str, bool]:
+    """Return the cases in which a run has a verdict about the backend, and whether the backend fails them."""
+    return {
+        case: any(each.failing for each in rows)
+        for case, rows in run.cases.items()
+        if any({*each.verdicts.values()} - {NOT_RUN, NOT_CLAIMED} for each in rows)
+    }
 
 
 def _read_runs(

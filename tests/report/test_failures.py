@@ -17,7 +17,7 @@ from conformance.model import BLAMES, Array, KnownFault
 from conformance.model.verdicts import SEVERITIES, say_severity
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
-from conformance.report.finished_run import FinishedRun
+from conformance.report.finished_run import FailureCounts, FinishedRun
 from conformance.report.values import ShownElements, format_number, show_elements
 from conformance.verdict.cause import Cause
 from conformance.verdict.failure_kinds import group_by_kind, group_failures
@@ -54,6 +54,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
 @pytest.fixture(scope="module")
 def groups(run: FinishedRun) -> list[FailureGroup]:
     return list(collect_failures(run, {}, IN_FULL))
+
+
+def test_failures_that_are_no_tests_say_what_is_counted() -> None:
+    assert str(FailureCounts(1, 8)) == "1 test and 8 failures in rows that are no tests, one for each row and document"
 
 
 def test_the_worst_comes_first_then_what_breaks_the_text(run: FinishedRun, groups: list[FailureGroup]) -> None:

@@ -158,3 +158,4 @@ def test_the_command_counts_drawn_rows_that_failed(command: Command) -> None:
     said = command(*words, "--json").expect(0).data["backends"]
     assert {each["drawn_rows_that_fail"] for each in said} == {results.footer["drawn"]["failures"]}
     assert results.footer["drawn"]["failures"] > drawn
+    command(*words).expect(0, text="failed, and are not compared")

@@ -13,15 +13,17 @@ from conformance.certificate.check import Trust
 from conformance.evidence.folder import PAGE, PUBLISHED
 from conformance.evidence.results import InvalidEvidence, pack, read
 from conformance.load.cases import load_suite
+from conformance.plan.rows import Plan
 from conformance.report.also_failing import PLACE, clear_others, fill_others
 from conformance.report.verify import verify_report
-from conformance.site.publish import count_bytes, write_pages
+from conformance.site.publish import count_bytes, find_failing_cases, write_pages
 from tests.builders import (
     ROOT,
     Cli,
     Command,
     CommandOutput,
     Right,
+    Wrong,
     WrongBefore,
     finish_run,
     mini,
@@ -103,7 +105,7 @@ def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
     publish_run(command, RIGHT)
     folder = publish_run(command, "planted:zero-flag-ignored")
     page = (folder / PAGE).read_text(encoding="utf-8")
-    assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1 that made the call</a>' in page
+    assert '<a href="../compare.html#case-copies">Other backends that fail here: 0 of 1 judged</a>' in page
     assert 'id="case-copies"' in (folder.parent / "compare.html").read_text(encoding="utf-8")
     assert list_broken_links(folder.parent) == []
     command("verify", "--suite", command.folder, folder).expect(0)
@@ -111,10 +113,15 @@ def test_a_failure_says_how_many_others_fail_there(command: Command) -> None:
     command("verify", "--suite", command.folder, folder).expect(1, out="Other backends that")
 
 
-def test_only_others_that_made_the_call_are_counted() -> None:
-    page = fill_others(PLACE.format("copies", ""), [{"copies": True}, {"copies": False}, {"turns": True}])
-    assert "Other backends that fail here: 1 of 2 that made the call" in page
-    assert clear_others(page) == PLACE.format("copies", "")
+class ClaimsNoType(Right):
+    not_claimed = ("type",)
+
+
+def test_only_others_that_were_judged_are_counted(plan: Plan, tmp_path: Path) -> None:
+    runs = [finish_run(plan, each, tmp_path / str(n)) for n, each in enumerate((Right(), Wrong(), ClaimsNoType()))]
+    page = fill_others(PLACE.format("turns", ""), [*map(find_failing_cases, runs)])
+    assert "Other backends that fail here: 1 of 2 judged" in page
+    assert clear_others(page) == PLACE.format("turns", "")
 
 
 @pytest.mark.slow
