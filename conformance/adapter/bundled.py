@@ -22,6 +22,8 @@ class Bundled(NamedTuple):
     """The environment variable that may name the library instead."""
     device: str = "cpu"
     """The device that it takes if none is named."""
+    also: str = ""
+    """Other names of the library; only its first backend has them."""
     not_tried: tuple[str, ...] = ()
     """Other public ways into the library's reshape that no bundled backend takes, in words."""
 
@@ -65,7 +67,7 @@ def bundled_backends() -> dict[str, Bundled]:
     for name, entry in entries.items():
         module, _, class_name = entry["class"].partition(":")
         install = f"pip install {entry['pip']}" if "pip" in entry else None
-        others = {key: entry[key] for key in ("variable", "device") if key in entry}
+        others = {key: entry[key] for key in ("variable", "device", "also") if key in entry}
         backends[name] = Bundled(module, class_name, install, **others, not_tried=tuple(entry.get("not_tried", ())))
     return backends
 

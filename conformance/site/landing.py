@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from ..adapter import find_bundled
+from ..adapter import bundled_backends, find_bundled
 from ..model import BAD, PASS, Claims
 from ..model.verdicts import LABELS, SEVERITIES
 from ..plan.facets import RUNTIME_SHAPE
@@ -60,6 +60,11 @@ class Library(NamedTuple):
 
     name: str
     lines: tuple[BackendLine, ...]
+
+    @property
+    def also(self) -> str:
+        """Other names that a reader may search for."""
+        return " ".join(filter(None, (each.also for each in bundled_backends().values() if each.module == self.name)))
 
 
 class LandingNumbers(NamedTuple):

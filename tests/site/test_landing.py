@@ -266,6 +266,15 @@ def test_search_finds_libraries_rules_and_cases(page: Any) -> None:
 
 
 @pytest.mark.slow
+def test_search_finds_a_library_by_its_other_name(opened: Open, plan: Plan, tmp_path: Path) -> None:
+    backend: dict[str, Any] = {"name": "torch", "version": "1", "adapter": "torch", "detail": {}, "digest": None}
+    torch = finish_run(plan, Right(), tmp_path / "torch", backend=backend)
+    page = opened([torch, finish_run(plan, Wrong(), tmp_path / "wrong")])
+    page.fill("[name=text]", "pytorch")
+    assert list_visible_rows(page) == ["torch 1"]
+
+
+@pytest.mark.slow
 def test_all_of_a_line_is_of_the_chosen_document(page: Any, runs: list[FinishedRun]) -> None:
     of_wrong = collect_libraries(runs, name_runs(runs), (), {})[1].lines[0]
     for at in (1, 0):
