@@ -133,6 +133,16 @@ class Result(NamedTuple):
         """Ask whether a failing row went right alone in a fresh process: it depends on the calls before it."""
         return (self.case or "").startswith("#")
 
+    @property
+    def is_flaky(self) -> bool:
+        """Ask whether it crashed or hung, and did not when it was called again alone in a fresh process."""
+        return "(flaky" in (self.outcome.message or "")
+
+    @property
+    def needs_calls_before(self) -> bool:
+        """Ask whether a failing row is known to fail after other calls only."""
+        return self.went_right_alone or self.is_flaky
+
     def outcome_of(self, step: int) -> Outcome:
         """Return the outcome of a step. Generated steps have only that of the deciding one."""
         return self.outcomes[step if len(self.outcomes) > 1 else 0]

@@ -384,7 +384,7 @@ def _causes(
     """Return the likely causes of a change: as few as the headers allow."""
     before, after = verdicts
     differs = dict.fromkeys(each.cause for each in pinned)
-    if "(flaky" in f"{was.outcome.message} {now.outcome.message}":
+    if was.is_flaky or now.is_flaky:
         return ("flaky",)
     if WAIVED in (before, after) and (same or "waiver" in differs):
         return ("waiver",) if same else ("waiver", *_others(differs))

@@ -194,8 +194,9 @@ def _make_full(
     decisive = [_find_broken(spec, rule, blames, documents)]
     if meaning.kind == "illegal" and meaning.rules[0] != decisive[0].rule.id:
         decisive.insert(0, _find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
-    commands = {"in the suite": run.commands(first)[0]}
-    script = None if first.result.went_right_alone else script_parts(first.row, run.backend)
+    after_others = first.result.needs_calls_before
+    commands = {f"in the suite{', with the calls before it' if after_others else ''}": run.commands(first)[0]}
+    script = None if after_others else script_parts(first.row, run.backend)
     in_script = to_script and script is not None and len(script.steps) <= MAX_STEPS_IN_SCRIPT
     if script:
         explain = f"{shlex.join(['conformance', 'explain', first.row.id, '--backend', run.backend])} > repeat.py"

@@ -220,11 +220,11 @@ class FinishedRun:
         return tuple((text, tuple(documents)) for text, documents in collect_wants([row], step).items())
 
     def commands(self, result: RowResult) -> tuple[str, str]:
-        """Return the commands that repeat a row, ready to be pasted; one that went right alone comes in a whole run."""
+        """Return the commands that repeat a row, ready to be pasted: all of the run if it fails after other calls."""
         header, alone = self.evidence.header, row_words(result.row)
-        run = again_words(header) if result.result.went_right_alone else [*run_words(header), *alone]
+        run = again_words(header) if result.result.needs_calls_before else [*run_words(header), *alone]
         drawn = ["--drawn-rows", str(header.get("drawn", {}).get("calls", 0))]
-        session = drawn if drawn_number(result.row.id) or result.result.went_right_alone else alone
+        session = drawn if drawn_number(result.row.id) or result.result.needs_calls_before else alone
         return (
             shlex.join(run),
             shlex.join(["pytest", "--adapter", self.backend, *suite_words(header, "--conformance-suite"), *session]),

@@ -116,7 +116,8 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
     """Group rows that failed, in the order in which all reports show them.
 
     The kind with the worst severity comes first, and an error of the adapter last; then what breaks the text, and the
-    commonest kind. In a kind, the worst severity, single calls, rows of cases and small tensors come first.
+    commonest kind. In a kind, the worst severity, rows that fail alone, single calls, rows of cases and small tensors
+    come first.
     """
     causes = conclusion.causes
 
@@ -128,7 +129,12 @@ def group_by_kind(rows: Iterable[Failed], conclusion: Conclusion) -> list[tuple[
         )
 
     alike = group_pairs((causes.get(row.id) or (weight(row), result.diagnosis), (row, result)) for row, result in rows)
-    groups = [sorted(same, key=lambda each: (weight(each[0]), _effort_to_read(each[0]))) for same in alike.values()]
+
+    def readable(failed: Failed) -> tuple[object, ...]:
+        row, result = failed
+        return weight(row), result.needs_calls_before, _effort_to_read(row)
+
+    groups = [sorted(same, key=readable) for same in alike.values()]
     kinds = [(_kind_of(same, conclusion), same) for same in groups]
 
     def order(group: tuple[CommonFailure, list[Failed]]) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.cli.run_summary import data_of, show
-from conformance.model import BLAMES, Array, KnownFault
+from conformance.model import BLAMES, Array, KnownFault, Outcome, Result
 from conformance.model.verdicts import SEVERITIES, say_severity
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
@@ -100,6 +100,28 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
     assert sum(blames.values()) == kind.tests
     (on_page,) = replace(run, conclusion=conclusion).failures
     assert on_page == kind.common
+
+
+FLAKY = Outcome("crash", message="signal 11 (flaky: not alone in a fresh process; it was the first call)")
+
+
+def test_a_row_that_fails_alone_comes_before_one_that_does_not(run: FinishedRun) -> None:
+    (row, result), (other, _), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
+    conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, other.id), run.conclusion.blames[row.id]))
+    for after in (result._replace(outcomes=(FLAKY,)), result._replace(case="# went right alone\n")):
+        ((_, order),) = group_by_kind([(row, after), (other, result)], conclusion)
+        assert [each[0] for each in order] == [other, row]
+
+
+def test_the_command_says_that_a_failure_takes_the_calls_before(tmp_path: Path) -> None:
+    def crash(results: list[Result]) -> list[Result]:
+        return [each._replace(outcomes=(FLAKY,)) if each.is_failure else each for each in results]
+
+    run = finish_run(plan_as_bundled(tmp_path, CASES), Wrong(), tmp_path / "out", crash, backend=BUNDLED)
+    entry = next(entry for group in collect_failures(run, {}, IN_FULL) for entry in group.full)
+    ((what, command),) = entry.commands.items()
+    assert what == "in the suite, with the calls before it"
+    assert entry.case.id not in command
 
 
 def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun) -> None:
