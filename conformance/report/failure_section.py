@@ -14,7 +14,7 @@ from ..plan.steps import StepMeaning
 from ..system.groups import group_pairs
 from ..system.text import shorten
 from ..verdict.blame import Blamed, heaviest
-from ..verdict.failure_kinds import CommonFailure
+from ..verdict.failure_kinds import CommonFailure, shown_lines
 from .answer_lines import AnswerLine, CaseAnswer, Facets, StepCall, describe_steps, make_line, number_facet
 from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
@@ -206,7 +206,8 @@ def _make_full(
         decisive, format_blames(blames).removeprefix(f"{', '.join(documents)}: "),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw_failure(run, first), show_elements(first), lines,
-        len(answers) - len(lines), commands, first.row, in_script, first.result.case,
+        len(answers) - len(lines), commands, first.row, in_script,
+        "\n".join(shown_lines(first.result.case, False)) if first.result.case else None,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from .standing import has_standing, judged_documents
 MAX_KINDS_SHOWN = 12
 """Kinds of failures on the terminal; the report has all."""
 _MAX_CASE_LINES = 24
-"""Lines of a drawn case on the terminal."""
+"""Lines of a drawn case on the terminal and on a page."""
 _SAYS_NO_MORE = ("answered an illegal call", "rejected a legal call")
 """Diagnoses that repeat a severity in other words."""
 Failed = tuple[Row, Result]
@@ -106,7 +106,7 @@ class Failures:
 
 
 def shown_lines(case: str, every_line: bool) -> list[str]:
-    """Return the lines of a drawn case that a terminal shows. One that fails as a sequence only may have a hundred."""
+    """Return the lines of a drawn case to show. One that fails as a sequence only may have a thousand."""
     lines = case.rstrip().split("\n")
     more = 0 if every_line else len(lines) - _MAX_CASE_LINES
     return lines if more <= 0 else [*lines[:-more], f"# and {more} more lines; --verbose shows them"]

@@ -124,6 +124,15 @@ def test_the_command_says_that_a_failure_takes_the_calls_before(tmp_path: Path) 
     assert entry.case.id not in command
 
 
+def test_a_page_shows_the_beginning_of_a_long_case(tmp_path: Path) -> None:
+    def lengthen(results: list[Result]) -> list[Result]:
+        return [each._replace(case="# it\n" * 1000) if each.is_failure else each for each in results]
+
+    run = finish_run(plan_as_bundled(tmp_path, CASES), Wrong(), tmp_path / "out", lengthen)
+    (entry, *_) = next(collect_failures(run, {}, IN_FULL)).full
+    assert (entry.text or "").endswith("# it\n# and 976 more lines; --verbose shows them")
+
+
 def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun) -> None:
     """A case has a name, and `explain` knows it."""
     (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
