@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -96,6 +96,8 @@ class RunLimits(NamedTuple):
     """The name of drawn rows that a whole run would have called, and this one did not."""
     calls: Mapping[str, str] = MappingProxyType({})
     """The name of equal calls that had no time, by document."""
+    answered: Sequence[str] = ()
+    """What the adapter answers instead of the library."""
 
 
 _NO_LIMITS = RunLimits()
@@ -114,7 +116,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     conclusion = conclude(
         plan, results, claims, target, doubt=_find_doubt(plan, evidence),
         overdue=() if target.is_part else overdue,
-        limits=RunLimits(ran_in_suite_process(header), missed, calls),
+        limits=RunLimits(ran_in_suite_process(header), missed, calls, evidence.answered_by_adapter),
     )  # fmt: skip
     notes = [*conclusion.notes]
     if conclusion.exit_code != OVERDUE:  # otherwise they are in `why`
@@ -219,12 +221,10 @@ def conclude(
 
     not_run = name_not_run(dict.fromkeys(limits.calls.values()))
     of_documents = group_pairs((standing.document, standing) for standing in standings)
-    limited = {
-        document: tuple(
-            sentences.describe_limits(group, claims, target, name_not_run(filter(None, [limits.calls.get(document)])))
-        )
-        for document, group in of_documents.items()
-    }
+    limited = {}
+    for document, some in of_documents.items():
+        calls = filter(None, [limits.calls.get(document)])
+        limited[document] = tuple(sentences.describe_limits(some, claims, target, name_not_run(calls), limits.answered))
     said = tuple(
         sentences.write_sentence(document, group, target, scope, limited[document])
         for document, group in of_documents.items()

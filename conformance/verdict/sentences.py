@@ -194,8 +194,10 @@ def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
     return [*types, *(name for name in named if name.partition(":")[0] != "type")]
 
 
-def describe_limits(group: Iterable[Standing], claims: Claims, target: Target, not_run: Sequence[str]) -> Iterator[str]:
-    """Say what limits the verdict on a document."""
+def describe_limits(
+    group: Iterable[Standing], claims: Claims, target: Target, not_run: Sequence[str], answered: Sequence[str]
+) -> Iterator[str]:
+    """Say what limits the verdict on a document. `answered`: what the adapter answers instead of the library."""
     if limits := name_limits(group, claims):
         yield f"not claimed: {', '.join(join_neighbours(limits))}"
     if target.types:
@@ -206,8 +208,8 @@ def describe_limits(group: Iterable[Standing], claims: Claims, target: Target, n
         yield f"only the cases of {target.filter}"
     if not_run:
         yield f"not run: {join_names(not_run)}"
-    if claims.answers_special_zero:
-        yield "special_zero answered by the adapter"
+    if answered:
+        yield f"{join_names(answered)} answered by the adapter"
 
 
 def note_unclaimed_passes(groups: Iterable[SimilarRows], claims: Claims) -> Iterator[str]:

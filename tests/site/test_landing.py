@@ -148,6 +148,7 @@ def test_all_that_an_adapter_answers_is_named(plan: Plan, tmp_path: Path) -> Non
     text = Page(report_page.render(run)).text
     assert "special_zero, -1" in text
     assert "-1 (answered by the adapter)" in text
+    assert all("special_zero and -1 answered by the adapter" in limits for limits in run.conclusion.limits.values())
 
 
 def test_cells_lead_to_the_document_and_the_case_in_the_report(runs: list[FinishedRun], plan: Plan) -> None:
