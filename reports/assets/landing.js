@@ -73,7 +73,7 @@
     choice.selectedIndex = at;
     Array.from(choice.options, function (option) { option.disabled = needs.indexOf('runtime') >= 0 && !has(option); });
     var words = form.elements.text.value.toLowerCase().split(/[\s-]+/).filter(Boolean), fit = 0, conform = 0;
-    var named = function (row) { return matches(name(row).toLowerCase(), words); };
+    var named = function (row) { return matches((name(row) + ' ' + (row.parentNode.getAttribute('data-also') || '')).toLowerCase(), words); };
     var known = libraries.some(function (library) { return library.rows.some(named); });
     document.getElementById('judged').textContent = choice.options[at].text;
     libraries.forEach(function (library) {
