@@ -21,7 +21,7 @@ from tests.builders import ROOT
 ACTION = ROOT / "action.yml"
 pytestmark = pytest.mark.skipif(not ACTION.is_file(), reason="the action stays in the clone")
 RIGHT = (
-    "from conformance.adapter import Identity\nfrom conformance.adapters.reference import Reference\n\n\n"
+    "from conformance import Identity\nfrom conformance.adapters.reference import Reference\n\n\n"
     "class Mine(Reference):\n    identity = Identity('mine', '1')\n    pass\n"
 )
 FEW_DRAWN = """from conformance.cli import main, request
