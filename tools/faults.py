@@ -1,8 +1,13 @@
-"""`python -m tools.faults DIR`: a known fault should explain each single legal call that failed, and few others."""
+"""`python -m tools.faults DIR`: a known fault should explain each single legal call that failed, and few others.
+
+Nor should a fault with `rules` reach many more rows that pass than it explains: its title would accuse the library of
+what it does not do.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +26,11 @@ from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import USAGE, CommandError
 from conformance.system.terminal import say
 from conformance.system.text import format_call
-from conformance.verdict.cause import explaining
+from conformance.verdict.cause import explaining, reaching
 
 _MAX_NAMED = 5
+_MAX_PASSING_PER_FAILING = 14
+"""Passing rows that a fault with `rules` may reach for each failing row that it explains."""
 
 _KEYS_OF_PLAIN_CALLS = ("bits", "rows", "large", "shape_type")
 """Optional keys of a case with which its call is still a single one between dense tensors."""
@@ -42,6 +49,8 @@ class Explanation(NamedTuple):
     """Calls that failed and that no fault explains, with a row of each."""
     idle: tuple[KnownFault, ...]
     """Faults that explain no row that failed."""
+    coarse: tuple[tuple[KnownFault, int, int], ...]
+    """Faults with `rules` that reach too many passing rows, with the numbers of failing and of passing rows."""
 
 
 def explain_evidence(path: Path, plan: Plan, faults: Iterable[KnownFault]) -> Explanation:
@@ -63,12 +72,29 @@ def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: 
     needed = {met[call][0] for call in failed if len(met[call]) == 1}
     rows = {row.id: row for row in plan.rows}
     failing = [result for result in evidence.results if result.row in rows and result.is_failure]
-    needed.update(fault for result in failing for fault in explaining(every, rows[result.row], result))
+    explained = Counter(fault for result in failing for fault in explaining(every, rows[result.row], result))
+    needed.update(explained)
+    ruled = KnownFaults([fault for fault in own if fault.rules])
+    spared = Counter(
+        fault for result in evidence.results if result.row in rows and not result.is_failure
+        for fault in _reaching_passes(ruled, rows[result.row], result)
+    )  # fmt: skip
     return Explanation(
         name, version, len(failed), len(passed), sum(bool(met[call]) for call in passed),
         tuple((row, call) for call, row in failed.items() if not met[call]),
         tuple(fault for fault in own if fault not in needed),
+        tuple(
+            (fault, explained[fault], number) for fault, number in spared.items()
+            if number > _MAX_PASSING_PER_FAILING * explained[fault] > 0
+        ),
     )  # fmt: skip
+
+
+def _reaching_passes(known: KnownFaults, row: Row, result: Result) -> set[KnownFault]:
+    """Return the faults that some step of a row may meet in a document in which the row passes."""
+    documents = [document for document, verdict in result.verdicts.items() if verdict == PASS]
+    steps = range(len(row.case.steps))
+    return {fault for document in documents for at in steps for fault in reaching(known, row, at, document)}
 
 
 def _sort_calls(evidence: Evidence, plan: Plan) -> tuple[dict[PlainCall, str], set[PlainCall]]:
@@ -148,6 +174,9 @@ def _compare(file: Path, plan: Plan, faults: Sequence[KnownFault]) -> Iterator[s
     why = f"is listed for {found.version}, but explains no failing row"
     for fault in found.idle:
         yield f"{fault.when and fault.when.place}: fault {fault.id!r} {why} of {file}; correct or delete it"
+    for fault, failing, passing in found.coarse:
+        why = f"explains {failing:,} failing rows of {file}, but reaches {passing:,} that pass"
+        yield f"{fault.when and fault.when.place}: fault {fault.id!r} {why}; narrow its `when`"
 
 
 if __name__ == "__main__":

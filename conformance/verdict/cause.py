@@ -75,10 +75,10 @@ def _guess(
         result = results[row.id]
         document = next((each for each, verdict in result.verdicts.items() if verdict in BAD), row.documents[0])
         is_legal = meaning_of_step(row, result.step, document).kind == "legal"
-        reaching = _reaching(known, row, result.step, document)
+        reached = reaching(known, row, result.step, document)
         for fault in fitting:
             fails_alike = row.id in fits_of and _diagnosis(result) in fault.shows
-            if fault in reaching:
+            if fault in reached:
                 spared[fault] += fault not in fits_of[row.id] if fails_alike else row.id not in fits_of
             elif is_legal != bool(fault.rules):
                 others[fault] += 1
@@ -119,15 +119,15 @@ def explaining(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault
     if any(failing_step(row, result, document) != result.step for document in documents):
         return ()
     diagnosis = _diagnosis(result)
-    first, *others = (_reaching(known, row, result.step, document) for document in documents)
+    first, *others = (reaching(known, row, result.step, document) for document in documents)
     return tuple(fault for fault in first if diagnosis in fault.shows and all(fault in other for other in others))
 
 
-def _reaching(known: KnownFaults, row: Row, at: int, document: str) -> tuple[KnownFault, ...]:
+def reaching(known: KnownFaults, row: Row, at: int, document: str) -> tuple[KnownFault, ...]:
     """Return the faults that a step of a row may meet, as a document reads it."""
     meaning = meaning_of_step(row, at, document)
-    reaching = known.reaching(list(_calls(row, at, document, meaning)), meaning)
-    return tuple(fault for fault in reaching if row.facets.issuperset(fault.facets))
+    reached = known.reaching(list(_calls(row, at, document, meaning)), meaning)
+    return tuple(fault for fault in reached if row.facets.issuperset(fault.facets))
 
 
 def _calls(row: Row, at: int, document: str, meaning: Meaning) -> Iterator[PlainCall]:

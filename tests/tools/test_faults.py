@@ -15,6 +15,7 @@ from tools.faults import explain, explain_evidence, main
 from ..builders import REPORTS, Command, published, spoil
 
 BACKEND = "planted:zero-flag-ignored"
+RULES = ("same-volume", "one-infer", "lower-bound", "zero-meets-infer", "zero-empties")
 
 
 def fault(when: str, backend: str = BACKEND, version: str = "1") -> KnownFault:
@@ -56,6 +57,16 @@ def test_a_fault_that_explains_nothing_is_idle(evidence: Path, plan: Plan) -> No
     narrow, wide = fault("special_zero and 0 in shape")._replace(id="narrow"), fault("0 in shape or len(src) > 9")
     assert explain_evidence(evidence, plan, [wide, narrow]).idle == (wide, narrow), "each covers the other"
     assert explain_evidence(evidence, plan, [wide, idle]).idle == (idle,)
+
+
+def test_a_fault_of_illegal_calls_is_charged_with_passes(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.faults._MAX_PASSING_PER_FAILING", 2)
+    backend = "planted:volume-unchecked"
+    command.run(backend, "--type", "f32")
+    wide = fault("len(src) > 0", backend)._replace(shows=("answered an illegal call",), rules=RULES)
+    narrow = wide._replace(rules=("same-volume",))
+    found = explain_evidence(command.out / "results.jsonl", command.plan, [wide, narrow])
+    assert [each for each, _, _ in found.coarse] == [wide]
 
 
 PLAIN = """about: A call of another case, with other elements.
@@ -114,3 +125,4 @@ def test_published_evidence_shows_each_fault_of_its_version() -> None:
         found = explain(evidence, plan, faults, folder)
         assert not found.unexplained, (folder, found.unexplained[:5])
         assert not found.idle, (folder, found.idle)
+        assert not found.coarse, (folder, found.coarse)
