@@ -1,6 +1,6 @@
 """`python -m tools.faults DIR`: a known fault should explain each single legal call that failed, and few others.
 
-Nor should a fault with `rules` reach many more rows that pass than it explains: its title would accuse the library of
+A fault with `rules` should not reach many more rows that pass than it explains: its title would accuse the library of
 what it does not do.
 """
 

@@ -28,7 +28,7 @@ SAME_INDEX, ALONE, SAME_RANK = "corresponding-is-the-same-index", "each-call-alo
 COPIES = "zero-copies"
 FLAG = "special-zero-is-boolean"
 
-_FEW = 3
+_MIN_UNMET = 3
 """Fewer calls without an answer tell little of a need: a run of some rows has one call that is laid out so."""
 _ENOUGH = 30
 """Calls without an answer that show as much as an answer to a call without the need: more than -k of a case has."""
@@ -129,7 +129,7 @@ class Needs:
         return is_shown and not self._met[operation, need]
 
     def is_often_unmet(self, operation: str, need: Need) -> bool:
-        return self._unmet[operation, need] >= _FEW
+        return self._unmet[operation, need] >= _MIN_UNMET
 
     def copies_no_zero(self, operation: str) -> bool:
         """Ask whether the backend answered calls of the operation, and none in which a 0 copies another length."""
