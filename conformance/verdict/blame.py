@@ -233,10 +233,10 @@ class Blamer:
     def _needs_of(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call; of a drawn row, without those that its smallest case lacks."""
         needs = self.needs.of_call(*failing.place)
-        case = _smallest_case(failing.row, failing.result)
-        if case is None:
+        last = _last_of_smallest_case(failing.row, failing.result)
+        if last is None:
             return needs
-        of_smallest, step = self.needs.of_call(*failing.place, _last_call_of(case, failing.step)), failing.step
+        of_smallest, step = self.needs.of_call(*failing.place, _call_of(last, failing.step)), failing.step
         for nodes in range(1, len(step.shapes)):  # any node may be the one that fails
             part = replace(step, shapes=step.shapes[:nodes], special_zero=step.special_zero[:nodes])
             needs += self.needs.of_call(*failing.place, part)
@@ -414,15 +414,15 @@ def _words_of_rejection(row: Row, outcome: Outcome) -> tuple[str, str] | None:
     return (row.type, words) if words and outcome.kind == "rejected" else None
 
 
-def _smallest_case(row: Row, result: Result) -> str | None:
-    """Return the smallest case of a drawn row as YAML, if one call of it or all of them fail alone."""
-    return result.case if drawn_number(row.id) and not result.went_right_alone else None
+def _last_of_smallest_case(row: Row, result: Result) -> str | None:
+    """Return the smallest case of a drawn row as YAML without the steps before its last, if it fails alone."""
+    case = result.case if drawn_number(row.id) and not result.went_right_alone else None
+    return None if case is None else _STEP_BEFORE.sub("", case)
 
 
-def _last_call_of(case: str, step: Step) -> Step:
-    """Return a step with the call of the last step of a case in YAML; the step itself if no call can be read."""
-    last = _STEP_BEFORE.sub("", case)
-    src, shapes, flags = _SRC.search(last), _SHAPE.findall(last), _SPECIAL_ZERO.findall(last)
+def _call_of(case: str, step: Step) -> Step:
+    """Return a step with the call of a case in YAML; the step itself if no call can be read."""
+    src, shapes, flags = _SRC.search(case), _SHAPE.findall(case), _SPECIAL_ZERO.findall(case)
     if src is None or not shapes or len(shapes) != len(flags):
         return step
     dims = [tuple(map(int, _LENGTH.findall(text))) for text in (src[1], *shapes)]
@@ -430,8 +430,8 @@ def _last_call_of(case: str, step: Step) -> Step:
 
 
 def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
-    if (case := _smallest_case(row, result)) is not None:
-        return {*_KEYS.findall(_STEP_BEFORE.sub("", case))}
+    if (last := _last_of_smallest_case(row, result)) is not None:
+        return {*_KEYS.findall(last)}
     step = row.case.steps[at]
     keys = {key.name for part in (row.case, step) for key, _ in given_keys(part)}
     return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0))

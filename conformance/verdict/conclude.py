@@ -216,15 +216,15 @@ def conclude(
         standings = tuple(replace(each, word="incomplete") if each.word == "conforms" else each for each in standings)
     scope = sentences.scope_phrase(plan.suite) + (" as run in the suite's own process" if limits.in_process else "")
 
-    def name_not_run(calls: Iterable[str]) -> tuple[str, ...]:
+    def name_not_run(calls: Iterable[str | None]) -> tuple[str, ...]:
         return tuple(filter(None, (limits.drawn, *calls, None if target.large else sentences.LARGE_TENSORS)))
 
     not_run = name_not_run(dict.fromkeys(limits.calls.values()))
     of_documents = group_pairs((standing.document, standing) for standing in standings)
     limited = {}
     for document, some in of_documents.items():
-        calls = filter(None, [limits.calls.get(document)])
-        limited[document] = tuple(sentences.describe_limits(some, claims, target, name_not_run(calls), limits.answered))
+        lacking = name_not_run([limits.calls.get(document)])
+        limited[document] = tuple(sentences.describe_limits(some, claims, target, lacking, limits.answered))
     said = tuple(
         sentences.write_sentence(document, group, target, scope, limited[document])
         for document, group in of_documents.items()
