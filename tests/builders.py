@@ -441,7 +441,8 @@ def build_site(folder: Path) -> Path:
         run = finish_run(plan, adapter, out, started=started)
         if type(adapter) is Right:
             results = digest_of_file(out / "results.jsonl")
-            write_record(out / STATEMENT, statement_of(run.evidence, results, run.conclusion, 365, None))
+            record = statement_of(run.evidence, plan.suite.digest, results, run.conclusion, 365, None)
+            write_record(out / STATEMENT, record)
     write_site(plan, folder / "reports", sorted(folder.glob("*-*")))
     return folder / "reports"
 

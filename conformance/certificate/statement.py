@@ -179,9 +179,12 @@ def challenge_of(nonce: str, commitment: RecordFile, days: int) -> dict[str, Any
 
 
 def statement_of(
-    evidence: Evidence, results: str, conclusion: Conclusion, days: int, challenge: str | None
+    evidence: Evidence, suite: str, results: str, conclusion: Conclusion, days: int, challenge: str | None
 ) -> dict[str, Any]:
-    """Make the statement on a run. `results` and `challenge` are the digests of these files."""
+    """Make the statement on a run. `suite` is the digest of the one that concludes, which may be newer than the run.
+
+    `results` and `challenge` are the digests of these files.
+    """
     header = evidence.header
     started = time_of(header["started"])
     tests: dict[str, list[str]] = {_PASSED: [], _WARNED: [], _FAILED: []}
@@ -192,7 +195,7 @@ def statement_of(
             tests[result].append(f"{standing.document}/{standing.type}")
     bad = conclusion.exit_code != CONFORMS
     any_waived = any(result.waiver is not None for result in evidence.results)  # also in a type that is not claimed
-    configuration = {"suite": header["suite"]["digest"], "results.jsonl": results}
+    configuration = {"suite": suite, "results.jsonl": results}
     if header["backend"]["digest"]:
         configuration["adapter"] = header["backend"]["digest"]
     return {

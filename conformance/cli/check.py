@@ -22,6 +22,7 @@ from ..plan.rows import plan_of
 from ..selfcheck import check_cases
 from ..selfcheck.documents import Coverage, DocumentCoverage, verify_documents
 from ..selfcheck.meetings import DesignCount, count_meetings, problems_with_meetings
+from ..selfcheck.same_rows import lock_suite
 from ..system.terminal import count_noun, paint, say, table
 from .arguments import Usage, check_folder, emit, load_spec_of, locate, suite_option
 from .mutants import try_mutants
@@ -41,7 +42,7 @@ exit codes: 0 no problem · 1 a problem · 2 usage"""
 
 
 def add_options(parser: Parser) -> None:
-    text = "add the ids of new cases to the lock file, if nothing else is wrong"
+    text = "lock the ids of new cases, and the digest of the bundled suite, if nothing else is wrong"
     parser.add_argument("--lock", action="store_true", help=text)
     text = "the five documents (`explain ID` says where each is): verify digests and pointers, and compute coverage"
     parser.path("--sources", "DIR", text)
@@ -116,6 +117,8 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
     problems += problems_with_meetings(meetings)
     if lock and set(problems) <= set(check_cases.lock_problems(suite, path)):  # a locked id is never unlocked
         check_cases.lock(suite, path)
+        if suite.folder is None:
+            lock_suite(plan, path)
         problems = list(check_cases.lock_problems(suite, path))
     elif lock:  # ids are locked when nothing else is wrong
         problems = [problem for problem in problems if not problem.what.endswith(check_cases.TO_LOCK)]

@@ -62,6 +62,11 @@ class Evidence:
         """Ask whether the run did not end, so that its file has no footer."""
         return bool(self.footer.get("interrupted"))
 
+    def can_be_judged_by(self, suite: Suite) -> bool:
+        """Ask whether a suite has the rows that were run. What a waiver covers can depend on more than the rows."""
+        digest = self.header["suite"]["digest"]
+        return digest == suite.digest or (suite.has_rows_of(digest) and not self.header.get("waivers"))
+
     @property
     def claims(self) -> Claims:
         return Claims.from_json(self.header["claims"])
@@ -354,11 +359,11 @@ def find_miscounts(evidence: Evidence) -> Iterator[str]:
             yield f"the footer counts {footer.get(name)} {name}, the rows have {counts[name]}"
 
 
-def refuse_incomplete(evidence: Evidence, row_ids: Iterable[str], digest: str, path: Path) -> None:
-    """Refuse evidence for another suite, or without exactly the rows that the suite has."""
-    if evidence.header["suite"]["digest"] != digest:
-        theirs = evidence.header["suite"]["digest"][:12]
-        raise InvalidEvidence(f"{path}: is of a suite with digest {theirs}, this one has {digest[:12]}; run again")
+def refuse_incomplete(evidence: Evidence, row_ids: Iterable[str], suite: Suite, path: Path) -> None:
+    """Refuse evidence of a suite with other rows, or without exactly the rows that the suite has."""
+    if not evidence.can_be_judged_by(suite):
+        theirs, ours = evidence.header["suite"]["digest"][:12], suite.digest[:12]
+        raise InvalidEvidence(f"{path}: is of a suite with digest {theirs}, this one has {ours}; run again")
     wanted, present = list(row_ids), {result.row for result in evidence.results}
     if missing := [row for row in wanted if row not in present]:
         raise InvalidEvidence(f"{path}: lacks {count_noun(len(missing), 'row')} of the suite, first {missing[0]}")

@@ -34,10 +34,16 @@ def with_cases(spec: Spec, folder: Path | None) -> Suite:
     bundled = [spec_folder(), cases_folder()]
     whole = [layers(found.spec, bundled[0])[0], folders[0]] == bundled or digest == digest_of(bundled)
     lost = tuple(name for name in read_lock(cases_folder()) or [LOCK] if name not in cases) if whole else ()
-    return Suite(spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost, folder)
+    same_rows = read_lock(cases_folder(), SUITES_LOCK)[1:]
+    return Suite(
+        spec, cases, digest, own if len(folders) > 1 else frozenset(), whole, lost, folder,
+        frozenset(same_rows if digest in same_rows else ()),
+    )  # fmt: skip
 
 
 LOCK = "ids.lock"
+SUITES_LOCK = "suites.lock"
+"""The digest of the rows, and the digests of the suites that have had them, the newest last."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """The names that a case file may have; its name is part of the names of its rows."""
 _MAX_ELEMENTS = 1 << 28
@@ -51,9 +57,9 @@ _BEGIN = re.compile(rf"^  - (?:id: ({_ID})\n(?:    title: .*\n)?    rule: ({_ID}
 _KEY_OF_FILE = re.compile(r"^[^\s#]", re.MULTILINE)
 
 
-def read_lock(folder: Path) -> list[str]:
-    """Return the ids that the cases of a folder have ever had."""
-    path = folder / LOCK
+def read_lock(folder: Path, name: str = LOCK) -> list[str]:
+    """Return the ids that the cases of a folder have ever had, or the words of another such file."""
+    path = folder / name
     return content_of(path).decode("utf-8", "replace").split() if path.exists() else []
 
 

@@ -160,16 +160,14 @@ def difference(old: Evidence, new: Evidence, plan: Plan) -> Difference:
     """Compare two runs. `plan`: of the suite at hand, which names the rules."""
     pinned = tuple(_compare_headers(old.header, new.header))
     was, now = ({result.row: result for result in each.results} for each in (old, new))
-    plans = [
-        plan_of_run(plan, each) if each.header["suite"]["digest"] == plan.suite.digest else None for each in (old, new)
-    ]
+    plans = [plan_of_run(plan, each) if each.can_be_judged_by(plan.suite) else None for each in (old, new)]
     not_asked = [_find_unasked(each, plan, own) if own else {} for each, own in zip((old, new), plans, strict=True)]
     left_out = {**not_asked[0], **not_asked[1]}
     asked_once = sum(left_out[row] for row in not_asked[0].keys() ^ not_asked[1].keys())
     rules = {row.id: row.case.rule for each in [*filter(None, plans)] or [plan] for row in each.rows}
     comparable = find_comparable(plan, old, new)
     not_compared = {row for row in (*now, *was) if drawn_number(row) and row not in comparable}
-    is_judged = all(each.header["suite"]["digest"] == plan.suite.digest for each in (old, new))
+    is_judged = all(plans)
     runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in (old, new)] if is_judged else []
     blames = [run.conclusion.blames for run in runs] or [{}, {}]
     changes: list[Change] = []
@@ -227,7 +225,7 @@ def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int
 
 def _name(evidence: Evidence, plan: Plan) -> DiffSide:
     backend, suite = evidence.header["backend"], evidence.header["suite"]
-    unjudged = "" if suite["digest"] == plan.suite.digest else ", of another suite, not judged again"
+    unjudged = "" if evidence.can_be_judged_by(plan.suite) else ", of another suite, not judged again"
     return DiffSide(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, suite)
 
 

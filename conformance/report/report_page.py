@@ -117,6 +117,8 @@ def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
     backend, machine, suite = header["backend"], header["environment"], header["suite"]
     unsigned = "" if certified else " (not signed)"
     place = ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine)
+    ran, judge = suite["digest"], run.plan.suite.digest
+    judged_by = "" if judge == ran else f", judged by {judge[:DIGEST_START]}, which has the same rows"
     judged = [run.plan.suite.spec.documents[name] for name in dict.fromkeys(each.document for each in run.standings)]
     return {
         "Tested": f"{format_time(header['started'])} on {place}",
@@ -124,7 +126,7 @@ def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
         "Tested by": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
         "Holds until": "another build, processor or suite",
         "Documents": "; ".join(dict.fromkeys(map(_describe_edition, judged))) or "nothing",
-        "Suite": f"{suite['version']}, {suite['digest'][:DIGEST_START]}; exit code {run.conclusion.exit_code}",
+        "Suite": f"{suite['version']}, {ran[:DIGEST_START]}{judged_by}; exit code {run.conclusion.exit_code}",
     }
 
 

@@ -165,10 +165,10 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
     files = tuple(dict.fromkeys((path.name, *(file.name for file in written.values()))))
     try:
         evidence = parse(lines, path)
-        if evidence.header["suite"]["digest"] != plan.suite.digest:
+        if not evidence.can_be_judged_by(plan.suite):
             raise OtherSuite(path, evidence, plan)
         plan = plan_of_run(plan, evidence, path)
-        refuse_incomplete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+        refuse_incomplete(evidence, (row.id for row in plan.rows), plan.suite, path)
     except OtherFormat:
         raise
     except InvalidEvidence as refused:

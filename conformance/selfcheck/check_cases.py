@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..load.cases import LOCK, read_lock
+from ..load.cases import LOCK, SUITES_LOCK, read_lock
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
@@ -21,7 +21,7 @@ from ..system.groups import group_pairs
 from ..system.text import format_call, format_dims, quote
 
 TO_LOCK = "add --lock to lock it"
-"""How the problem of a new id ends."""
+"""How the problem of a new id or suite ends."""
 
 
 def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
@@ -358,6 +358,9 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
             yield Problem(Place(name, line), what)
     for case in (suite.added or suite.cases.keys()) - set(known):
         yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; {TO_LOCK}")
+    if suite.folder is None and suite.digest not in read_lock(cases_path, SUITES_LOCK):
+        what = f"lacks this suite, {suite.digest[:12]}, so that evidence of earlier ones is not judged; {TO_LOCK}"
+        yield Problem(Place(f"{cases_path.name}/{SUITES_LOCK}", 1), what)
 
 
 def lock(suite: Suite, cases_path: Path) -> int:

@@ -129,7 +129,7 @@ def conclude_evidence(plan: Plan, evidence: Evidence) -> Conclusion:
     headline = sentences.describe_rejections(results.values(), conclusion.blames, causes)
     notes = [headline, *notes] if headline else notes
     conclusion = replace(conclusion, notes=tuple(notes), causes=causes, headline=headline)
-    if header["suite"]["digest"] == digest_of([spec_folder(), cases_folder()]):
+    if plan.suite.digest == digest_of([spec_folder(), cases_folder()]):
         return conclusion
     return replace(conclusion, notes=(*conclusion.notes, _describe_other_suite(plan.suite)))
 

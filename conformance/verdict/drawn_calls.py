@@ -19,7 +19,7 @@ def find_comparable(plan: Plan, old: Evidence, new: Evidence) -> frozenset[str]:
     """
     both = (old, new)
     held = [{result.row for result in each.results if drawn_number(result.row)} for each in both]
-    if not any(held) or any(each.header["suite"]["digest"] != plan.suite.digest for each in both):
+    if not any(held) or not all(each.can_be_judged_by(plan.suite) for each in both):
         return frozenset()
     rows = _draw_rows(plan, old)
     old_called = _pick_called(old, rows)

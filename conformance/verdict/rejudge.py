@@ -33,7 +33,7 @@ def read_and_judge(path: Path, plan: Plan, any_suite: bool = False) -> Evidence:
     With `any_suite`, a run of another suite keeps its verdicts.
     """
     evidence = read(path)
-    if not any_suite or evidence.header["suite"]["digest"] == plan.suite.digest:
+    if not any_suite or evidence.can_be_judged_by(plan.suite):
         refuse_unsound(evidence, plan, path)
     return evidence
 
@@ -46,16 +46,16 @@ def read_and_judge_part(path: Path, plan: Plan) -> Evidence:
     evidence, part = read_part(path), part_of(path)
     own = plan_of_run(plan, evidence, part)
     there = {result.row for result in evidence.results}
-    refuse_incomplete(evidence, (row.id for row in own.rows if row.id in there), plan.suite.digest, part)
+    refuse_incomplete(evidence, (row.id for row in own.rows if row.id in there), plan.suite, part)
     refuse_contradictions(own, evidence.results, evidence.header, part)
     return evidence
 
 
 def refuse_unsound(evidence: Evidence, plan: Plan, path: Path) -> None:
     """Refuse evidence of another suite, without some row, or with a verdict that does not follow from its outcome."""
-    if evidence.header["suite"]["digest"] == plan.suite.digest:
+    if evidence.can_be_judged_by(plan.suite):
         plan = plan_of_run(plan, evidence, path)
-    refuse_incomplete(evidence, (row.id for row in plan.rows), plan.suite.digest, path)
+    refuse_incomplete(evidence, (row.id for row in plan.rows), plan.suite, path)
     if wrong := next(find_miscounts(evidence), None):
         raise InvalidEvidence(f"{path}: {wrong}; the file was changed")
     refuse_contradictions(plan, evidence.results, evidence.header, path)

@@ -481,7 +481,7 @@ def test_a_certificate_says_to_what_a_backend_conforms(words: str) -> None:
 
 def test_a_badge_shows_level_and_limits_of_a_success(plan: Plan, tmp_path: Path) -> None:
     run = finish_run(plan, OnlyStatic(), tmp_path / "run")
-    statement = statement_of(run.evidence, "0" * 64, run.conclusion, 365, None)
+    statement = statement_of(run.evidence, plan.suite.digest, "0" * 64, run.conclusion, 365, None)
     pages = dict(render_pages(write_record(tmp_path / STATEMENT, statement), None, run, RESULTS))
     assert ">conforms, self-tested, with limits</text>" in pages[BADGE]
     assert "more than 64 dimensions" in pages[PAGE]

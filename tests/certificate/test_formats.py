@@ -142,12 +142,12 @@ PASSES = conclusion(standing("f32", "conforms"), standing("s8", "not claimed"))
 WARNS = conclusion(standing("f32", "conforms"), standing("s8", "conforms", waived=3))
 FAILS = conclusion(standing("f32", "conforms"), standing("s8", "does not conform"), exit_code=1)
 STATEMENTS: dict[str, Callable[[], Json]] = {
-    "passed": lambda: statement_of(evidence_of(), OTHER, PASSES, 365, None),
-    "warned": lambda: statement_of(evidence_of(), OTHER, WARNS, 365, DIGEST),
-    "failed": lambda: statement_of(evidence_of(), OTHER, FAILS, 365, None),
-    "of many files": lambda: statement_of(evidence_of(40), OTHER, PASSES, 365, None),
-    "of no file": lambda: statement_of(evidence_of(0), OTHER, PASSES, 365, None),
-    "of code without a file": lambda: statement_of(evidence_of(unnamed_code=True), OTHER, PASSES, 365, None),
+    "passed": lambda: statement_of(evidence_of(), OTHER, OTHER, PASSES, 365, None),
+    "warned": lambda: statement_of(evidence_of(), OTHER, OTHER, WARNS, 365, DIGEST),
+    "failed": lambda: statement_of(evidence_of(), OTHER, OTHER, FAILS, 365, None),
+    "of many files": lambda: statement_of(evidence_of(40), OTHER, OTHER, PASSES, 365, None),
+    "of no file": lambda: statement_of(evidence_of(0), OTHER, OTHER, PASSES, 365, None),
+    "of code without a file": lambda: statement_of(evidence_of(unnamed_code=True), OTHER, OTHER, PASSES, 365, None),
 }
 
 

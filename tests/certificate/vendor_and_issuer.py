@@ -133,7 +133,8 @@ class Lab(NamedTuple):
         path = self.folder / RESULTS
         evidence = read(path)
         conclusion = conclude_evidence(self.plan, evidence)
-        new = records.statement_of(evidence, digest_of_file(path), conclusion, 365, old["challenge"])
+        suite = self.plan.suite.digest
+        new = records.statement_of(evidence, suite, digest_of_file(path), conclusion, 365, old["challenge"])
         write_record(self.folder / STATEMENT, new)
         self.finish()
 

@@ -50,7 +50,8 @@ def test_no_report_counts_a_type_that_is_not_claimed(reporting: Command) -> None
 
 def _statement(command: Command) -> Any:
     evidence = read(command.out / "results.jsonl")
-    return statement_of(evidence, "0" * 64, conclude_evidence(command.plan, evidence), 1, None)["predicate"]
+    conclusion = conclude_evidence(command.plan, evidence)
+    return statement_of(evidence, command.plan.suite.digest, "0" * 64, conclusion, 1, None)["predicate"]
 
 
 def test_a_crash_in_a_type_that_is_not_claimed_fails_the_run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,14 @@ import platform
 import runpy
 import sys
 from collections.abc import Callable
+from dataclasses import replace as replace_fields
 from pathlib import Path
 
 import pytest
 
 from conformance.evidence import machine
 from conformance.evidence.results import InvalidEvidence, Writer, read, refuse_incomplete
+from conformance.load.cases import load_suite
 from conformance.model import IDLE, DifferingElements, Outcome, Result, Verdict
 from conformance.model.results import OUTCOME_FORM, RESULT_FORM
 from conformance.system.json_forms import first_mismatch
@@ -231,12 +233,14 @@ def test_variables_of_libraries_are_named_and_no_path(monkeypatch: pytest.Monkey
 
 def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
     evidence = read(path)
-    digest = evidence.header["suite"]["digest"]
-    refuse_incomplete(evidence, ROWS, digest, path)
+    own = replace_fields(load_suite(), digest=evidence.header["suite"]["digest"])
+    later = replace_fields(own, digest="0" * 64)
+    refuse_incomplete(evidence, ROWS, own, path)
+    refuse_incomplete(evidence, ROWS, replace_fields(later, same_rows=frozenset((own.digest,))), path)
     for rows, suite, words in (
-        (ROWS, "0" * 64, "is of a suite with digest"),
-        ([*ROWS, "new"], digest, "lacks 1 row of the suite, first new"),
-        (ROWS[1:], digest, "has rows that the suite does not, such as row-0"),
+        (ROWS, later, "is of a suite with digest"),
+        ([*ROWS, "new"], own, "lacks 1 row of the suite, first new"),
+        (ROWS[1:], own, "has rows that the suite does not, such as row-0"),
     ):
         with pytest.raises(InvalidEvidence, match=words):
             refuse_incomplete(evidence, rows, suite, path)

@@ -15,7 +15,7 @@ import yaml
 
 from conformance.adapter import REFERENCE, bundled_backends, digest_of_adapter, name_and_device
 from conformance.evidence.results import FORMAT, pack
-from conformance.load.folders import cases_folder, digest_of, spec_folder
+from conformance.load.cases import load_suite
 from conformance.model import Malformed
 from tests.builders import Cli
 from tools.lab.environments import TESTS, Installation, lacking, run_words
@@ -23,7 +23,7 @@ from tools.lab.read import Environment, LabFile, SharedLibrary, load_lab
 from tools.lab.state import states
 
 CLONE = Path(__file__).parents[2]
-SUITE = digest_of([spec_folder(), cases_folder()])
+SUITE = load_suite()
 LAB_YAML = """\
 by: we
 runners: {default: [ubuntu-latest], gpu: [self-hosted, gpu]}
@@ -124,7 +124,7 @@ def publish(reports: Path, folder: str, days: int = 0, **changes: Any) -> None:
     started = datetime.now(timezone.utc) - timedelta(days=days, minutes=1)
     header: dict[str, Any] = {
         "record": "header", "format": FORMAT.name,
-        "suite": {"version": "0", "digest": SUITE, "documents": {}},
+        "suite": {"version": "0", "digest": SUITE.digest, "documents": {}},
         "backend": {
             "name": "numpy", "version": "2.4.6", "adapter": "numpy", "detail": {},
             "digest": digest_of_adapter("numpy"),

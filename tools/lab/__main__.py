@@ -11,12 +11,12 @@ from typing import Any
 from conformance.cli.arguments import Usage, emit, load_plan, pick, say_error
 from conformance.cli.parser import Parser, positive
 from conformance.cli.shared_options import add_jobs, add_json, add_suite
-from conformance.load.folders import cases_folder, digest_of, spec_folder
+from conformance.load.cases import load_suite
 from conformance.model import Malformed
 from conformance.system.exit_codes import CANNOT_START, CONFORMS, FAILS, INCOMPLETE, OVERDUE, USAGE, CommandError
 from conformance.system.terminal import count_noun, say, table
 
-from .certificates import audit_words, certify_words, make_keys
+from .certificates import audit_words, certify_words, make_keys, sign_again
 from .environments import Installation, lacking, run_words, words_of_tests
 from .read import Environment, LabFile, load_lab
 from .sentences import FILE, load_sentences
@@ -38,8 +38,9 @@ def main(words: Sequence[str] | None = None) -> int:
         prog="python -m tools.lab", description="Run all libraries again.", epilog=f"for example:\n{EXAMPLES}"
     )
     text = "plan: list the environments; status: say what is stale; run: run and publish; certify: the same with "
-    text += "certificates, run a second time; test: the suite's own tests; check: what the READMEs say of libraries"
-    parser.add_argument("action", choices=("plan", "status", "run", "certify", "test", "check"), help=text)
+    text += "certificates, run a second time; sign: sign what is published again, as the suite concludes by now; "
+    text += "test: the suite's own tests; check: what the READMEs say of libraries"
+    parser.add_argument("action", choices=("plan", "status", "run", "certify", "sign", "test", "check"), help=text)
     parser.add_argument("names", nargs="*", metavar="NAME", help="environments of lab.yaml (plan and status: all)")
     parser.path("--lab", "FILE", "the environments (lab.yaml)")
     text = "status: results older than N days are stale (90)"
@@ -66,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
         raise Usage(f"--lab {str(path)!r} does not exist; it lies at the top of a clone of the suite")
     if args.action == "check":
         return _check(path.absolute().parent, args)
+    if args.action == "sign":
+        return _sign(path.absolute().parent, args)
     lab = load_lab(path)
     chosen = [lab.environments[pick("environment", name, lab.environments)] for name in args.names]
     if args.action in ("run", "certify", "test") and not chosen:
@@ -111,12 +114,12 @@ def _job(lab: LabFile, environment: Environment) -> dict[str, Any]:
 def _status(lab: LabFile, chosen: list[Environment], args: argparse.Namespace) -> int:
     """Show the state of each folder of results; 1 if some are stale."""
     names = {environment.name for environment in chosen}
-    suite = digest_of([spec_folder(), cases_folder()])
+    suite = load_suite()
     found = [
         state for state in states(lab, args.out or REPORTS, suite, args.days) if not names or state.environment in names
     ]
     if args.json:
-        emit({"days": args.days, "suite": suite, "results": [state._asdict() for state in found]})
+        emit({"days": args.days, "suite": suite.digest, "results": [state._asdict() for state in found]})
     else:
         say(table([_row(state) for state in found], ("environment", "backend", "results", "state")))
         say()
@@ -147,6 +150,19 @@ def _check(clone: Path, args: argparse.Namespace) -> int:
             say(str(problem))
         say(f"{count_noun(len(sentences), 'sentence')}, {count_noun(len(problems), 'problem')}")
     return 1 if problems else 0
+
+
+# ── sign ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sign(clone: Path, args: argparse.Namespace) -> int:
+    """Sign what is published again, and say so; the pages are written by `conformance publish`."""
+    reports = args.out or clone / REPORTS
+    make_keys(clone, reports)
+    done = list(sign_again(clone, reports, load_plan(args.suite)))
+    say(table(done, ("results", "statement")))
+    say(f"next: conformance publish {reports}")
+    return 0
 
 
 # ── run and test ──────────────────────────────────────────────────────────────────────────────────

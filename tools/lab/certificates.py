@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.certificate.signature import ISSUER, TESTER
+from conformance.certificate.signature import ISSUER, TESTER, sign
+from conformance.certificate.statement import (
+    AUDIT,
+    EXTENSION,
+    STATEMENT,
+    STATEMENT_FORM,
+    read_record,
+    statement_of,
+    write_record,
+)
+from conformance.evidence.folder import find_published_results
+from conformance.plan.rows import Plan
+from conformance.site.publish import published_folders
 from conformance.system.files import replace_text
+from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.rejudge import read_and_judge
 
 from .environments import CannotMake, words_by
 from .read import Environment
@@ -37,6 +52,30 @@ def make_keys(clone: Path, reports: Path) -> None:
         public = key.with_suffix(".pub").read_text(encoding="utf-8").strip()
         lines.append(f'reshape-conformance-{role} namespaces="{namespace}" {public}')
     replace_text(signers, "".join(f"{line}\n" for line in dict.fromkeys(lines)))
+
+
+def sign_again(clone: Path, reports: Path, plan: Plan) -> Iterator[tuple[str, str]]:
+    """Write and sign each published statement again, if the suite concludes otherwise by now; no backend is called.
+
+    Yield the folders, each with what was done.
+    """
+    for folder in published_folders(reports):
+        results = find_published_results(folder)
+        if results is None or not (folder / STATEMENT).exists():
+            continue
+        if (folder / AUDIT).exists():
+            yield folder.name, "was run again by an issuer, who has to sign again; certify again"
+            continue
+        old = read_record(folder / STATEMENT, STATEMENT_FORM)
+        evidence = read_and_judge(results, plan)
+        conclusion = conclude_evidence(plan, evidence)
+        record = statement_of(evidence, plan.suite.digest, evidence.sha256, conclusion, 365, old.own["challenge"])
+        record["predicate"][EXTENSION]["validUntil"] = old.own["validUntil"]
+        if record == old.record:
+            yield folder.name, "unchanged"
+            continue
+        sign(write_record(folder / STATEMENT, record), clone / HOME / "tester", TESTER)
+        yield folder.name, "signed again"
 
 
 def certify_words(environment: Environment, backend: str, out: Path, clone: Path) -> list[str]:

@@ -96,7 +96,7 @@ def _results(folder: Path, plan: Plan) -> dict[str, Result] | str:
     try:
         evidence = read(path)
         rows = {result.row for result in evidence.results}
-        refuse_incomplete(evidence, {row.id for row in plan.rows} | rows, plan.suite.digest, path)
+        refuse_incomplete(evidence, {row.id for row in plan.rows} | rows, plan.suite, path)
     except InvalidEvidence as refused:
         return str(refused)
     return {result.row: result for result in evidence.results}

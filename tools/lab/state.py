@@ -12,6 +12,7 @@ from conformance.adapter import digest_of_adapter, name_and_device
 from conformance.evidence.folder import find_published_results, name_of
 from conformance.evidence.journal import JournalReader
 from conformance.evidence.results import FORMAT, InvalidEvidence, OtherFormat, read_content
+from conformance.model import Suite
 from conformance.site.publish import published_folders
 
 from .read import Environment, LabFile
@@ -30,10 +31,10 @@ class State(NamedTuple):
     why: str = ""
 
 
-def states(lab: LabFile, reports: Path, suite: str, days: int) -> Iterator[State]:
+def states(lab: LabFile, reports: Path, suite: Suite, days: int) -> Iterator[State]:
     """Yield the state of each backend of each environment, and then of each other folder of results.
 
-    Results are stale if they are of another suite or adapter, or older than some days.
+    Results are stale if they are of a suite with other rows, of another adapter, or older than some days.
     """
     wanted = set()
     for environment in lab.environments.values():
@@ -60,7 +61,7 @@ def folder_of(environment: Environment, backend: str) -> str:
     return name_of(own, environment.version_of(backend) or "")
 
 
-def _stale(path: Path, backend: str, suite: str, days: int) -> Iterator[str]:
+def _stale(path: Path, backend: str, suite: Suite, days: int) -> Iterator[str]:
     """Say why results should be made again; their rows are not read, since `conformance verify` does that."""
     try:
         header = JournalReader(io.BytesIO(read_content(path)), path, FORMAT).header
@@ -71,7 +72,7 @@ def _stale(path: Path, backend: str, suite: str, days: int) -> Iterator[str]:
     except (InvalidEvidence, ValueError) as refused:
         yield str(refused)
         return
-    if header["suite"]["digest"] != suite:
+    if not suite.has_rows_of(header["suite"]["digest"]):
         yield "another suite"
     if digest_of_adapter(backend) not in (None, header["backend"].get("digest")):  # None: a program that is not built
         yield "another adapter"

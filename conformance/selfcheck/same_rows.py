@@ -1,0 +1,53 @@
+"""Suites with the same rows: a corrected sentence, reading or finding does not ask for a new run of any backend."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from ..draw.rows import Drawn, RowDrawer, count_drawn_rows
+from ..load.cases import SUITES_LOCK, read_lock
+from ..model import Case, Claims, Place
+from ..plan.rows import SEED, Plan, drawn_number
+from ..system.files import replace_text
+
+
+def digest_rows(plan: Plan) -> str:
+    """Return one SHA-256 over every row that a whole run can call, and what each document says of its calls.
+
+    It covers all on which an outcome and its verdicts depend. Titles, links, findings and the rule of a case are not
+    in it: they only put a failure into words.
+    """
+    spec = plan.suite.spec
+    total = hashlib.sha256(repr([(each.id, each.sha256) for each in spec.documents.values()]).encode())
+    drawn = RowDrawer(spec, Claims(tuple(spec.operations))).rows(Drawn(SEED, count_drawn_rows()))
+    calls: dict[str, str] = {}
+    for row in chain(plan.rows, drawn):
+        case = row.case
+        if case.id not in calls:
+            calls[case.id] = _describe_calls(case)
+        due = [
+            (each.meaning.kind, each.meaning.dst, each.meaning.most, bool(each.meaning.rules), each.documents)
+            for number in range(len(case.steps))
+            for each in row.meanings(number)
+        ]
+        # evidence holds the first drawn row of each kind of failure, and its rule is part of the kind
+        rule = case.rule if drawn_number(row.id) else ""
+        total.update(repr((row.id, calls[case.id], row.has_listed_type, sorted(row.facets), rule, due)).encode())
+        row.free_steps()
+    return total.hexdigest()
+
+
+def _describe_calls(case: Case) -> str:
+    steps = tuple(replace(step, expect={}) for step in case.steps)
+    return repr(replace(case, file="", rule="", title=None, links=(), place=Place("", 0), steps=steps))
+
+
+def lock_suite(plan: Plan, cases_path: Path) -> None:
+    """Add a suite to the list of those with its rows; begin a new list if the rows are others."""
+    rows, locked = digest_rows(plan), read_lock(cases_path, SUITES_LOCK)
+    earlier = locked[1:] if locked[:1] == [rows] else []
+    lines = [rows, *(digest for digest in earlier if digest != plan.suite.digest), plan.suite.digest]
+    replace_text(cases_path / SUITES_LOCK, "".join(f"{line}\n" for line in lines))
