@@ -85,7 +85,7 @@ def check_form(node: Node, src_type: str) -> None:
     if len(shape.dims) != 1:
         raise Rejected("compile", "shape-has-one-dimension")
     if result is not None and result.type != src_type:
-        raise Rejected("compile", "same-type")
+        raise Rejected("compile", "declared-type-is-that-of-src")
 
 
 class Reference:

@@ -65,26 +65,26 @@ overlook("declared-settles-zero-beside-infer", "zero-meets-infer", "P",
          lambda call: 0 in (known_dims(call) or ()), answer=lambda call: known_dims(call) or ())  # fmt: skip
 
 
-@read_node("declared-type-ignored", breaks="same-type", classes="P")
+@read_node("declared-type-ignored", breaks="declared-type-is-that-of-src", classes="P")
 def ignore_type(node: Node, src_type: str) -> Node:
     """Ignores the declared type."""
     return node._replace(result=node.result._replace(type=src_type)) if node.result else node
 
 
-@read_node("declared-lengths-excuse-the-type", breaks="same-type", classes="P")
+@read_node("declared-lengths-excuse-the-type", breaks="declared-type-is-that-of-src", classes="P")
 def _(node: Node, src_type: str) -> Node:
     """Ignores the declared type if dims are declared too."""
     return ignore_type(node, src_type) if node.result and node.result.dims is not None else node
 
 
-@read_node("bf16-may-be-declared-f32", breaks="same-type", classes="P")
+@read_node("bf16-may-be-declared-f32", breaks="declared-type-is-that-of-src", classes="P")
 def _(node: Node, src_type: str) -> Node:
     """Ignores a declaration of f32 for bf16."""
     ignored = node.result is not None and (src_type, node.result.type) == ("bf16", "f32")
     return node._replace(result=None) if ignored else node
 
 
-@move_elements("casts-to-the-declared-type", breaks="same-type", classes="P", read_node=ignore_type)
+@move_elements("casts-to-the-declared-type", breaks="declared-type-is-that-of-src", classes="P", read_node=ignore_type)
 def _(run: ProgramRun, dst: Dims) -> Answer:
     """Converts elements to the declared type."""
     answer, declared = run.move(dst), run.program.given.nodes[-1].result

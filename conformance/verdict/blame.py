@@ -30,7 +30,19 @@ from ..plan.rows import Row, drawn_number
 from ..run.diagnose import STALE, wrong_dims
 from ..run.judge import UNCLAIMED
 from ..system.groups import group_pairs
-from .needs import ALONE, FLAG, NO_ANSWER, SAME_INDEX, SAME_RANK, Need, Needs, earlier_steps, entries_of, keys_of
+from .needs import (
+    ALONE,
+    FLAG,
+    FRONT_ZERO,
+    NO_ANSWER,
+    SAME_INDEX,
+    SAME_RANK,
+    Need,
+    Needs,
+    earlier_steps,
+    entries_of,
+    keys_of,
+)
 
 HEAVIEST_FIRST = tuple(BLAMES)
 _TEXT, _FORBIDDEN, _RULING = BLAMES
@@ -181,8 +193,8 @@ class Blamer:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
         step = failing.step
         names, dims = failing.meaning.rules, failing.outcome.dims or ()
-        if all(self.rules[name].ensures for name in names) and self._copies_another_index(failing):
-            names = (SAME_INDEX,)
+        if all(self.rules[name].ensures for name in names):
+            names = self._rules_of_moved_zeros(failing) or names
         broken = self._strongest(names, failing.document)
         answers_another_volume = volume_of(dims) != volume_of(step.src) and not failing.row.case.outputs
         if broken.authority == "our ruling" and answers_another_volume:  # the text forbids it, whatever the call means
@@ -300,7 +312,7 @@ class Blamer:
             elif "chain" in failing.conditions and "shared_src" not in failing.conditions:
                 yield _NODES  # it is copied from a tensor that no document speaks of
             elif self._is_of_another_index(failing.row, k, got, src):
-                yield SAME_INDEX
+                yield from _rules_of_index(k)
             else:
                 yield entries[k].rule or SAME_RANK
         if not wrong and min(got, default=0) < 0:
@@ -316,16 +328,17 @@ class Blamer:
         missing = (1,) if k + len(src) < len(got) else ()
         return got[k] in (*src[:k], *src[k + 1 :], *missing) and got[k] not in src[k : k + 1]
 
-    def _copies_another_index(self, failing: _FailingStep) -> bool:
-        """Ask whether an answer is right, except that zeros copy dimensions of another index than their own."""
+    def _rules_of_moved_zeros(self, failing: _FailingStep) -> tuple[str, ...]:
+        """Return the broken rules if an answer is right, except that zeros copy dimensions of another index."""
         row, got = failing.row, failing.outcome.dims or ()
         src, entries = failing.entries
         if len(got) != len(entries) or volume_of(tuple(got)) != volume_of(src):
-            return False
+            return ()
         copied = [k for k, entry in enumerate(entries) if entry.source is not None]
         stated = all(entry.length in (None, got[k]) for k, entry in enumerate(entries) if entry.source is None)
         moved = [k for k in copied if self._is_of_another_index(row, k, got, src)]
-        return stated and bool(moved) and all(k in moved or got[k] in src[k : k + 1] for k in copied)
+        right = all(k in moved or got[k] in src[k : k + 1] for k in copied)
+        return tuple(rule for k in moved for rule in _rules_of_index(k)) if stated and right else ()
 
     def _premises(self, names: Iterable[str], document: str) -> list[Premise]:
         """Return premises for those of the rules that bind in the document."""
@@ -341,6 +354,11 @@ def _weakest(premises: Iterable[Premise]) -> Broken:
     """Blame by the weakest of some premises; the first of equals decides."""
     decides = max(premises, key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
     return _TEXT if decides.authority == "stated" else _RULING, decides
+
+
+def _rules_of_index(k: int) -> tuple[str, ...]:
+    """Return the rules that entry k breaks if it copies the length of another dimension."""
+    return (SAME_INDEX, FRONT_ZERO) if k == 0 else (SAME_INDEX,)
 
 
 def _ruling(rule: str) -> Broken:

@@ -25,7 +25,7 @@ TYPES = ("type", "shape-type")
 calls of a type supports it, and the document then speaks of all calls of that type."""
 NO_ANSWER = ("rejected", "unsupported", "crash", "timeout")
 SAME_INDEX, ALONE, SAME_RANK = "corresponding-is-the-same-index", "each-call-alone", "dst-has-shape-rank"
-COPIES = "zero-copies"
+COPIES, FRONT_ZERO = "zero-copies", "zero-in-front-copies-the-first-length"
 FLAG = "special-zero-is-boolean"
 
 _MIN_UNMET = 3
