@@ -31,7 +31,7 @@ def _(call: PlantedCall) -> Dims:
     return call.resolve(zero=call.zero and (is_rank_known or not call.constant))
 
 
-@resolve_dims("zeros-counted-from-the-right", breaks="corresponding-is-the-same-index", classes="N")
+@resolve_dims("zeros-counted-from-the-right", breaks="zero-in-front-copies-the-first-length", classes="N")
 def _(call: PlantedCall) -> Dims:
     """Copies the dimension that is as far from the end of src as the 0 is from the end of shape."""
     src, shift = call.src, len(call.src) - len(call.shape)

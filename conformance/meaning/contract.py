@@ -152,7 +152,7 @@ def contracts(spec: Spec, without: str | None = None) -> dict[str, Contract]:
     compile_rules(rules)  # first of all, so that the problems of every document are reported at once
     for document in spec.documents.values():
         operation = spec.operations[document.operation]
-        binding = [rule for rule in rules if document.id in rule.documents]
+        binding = [rule for rule in rules if rule.has_contract and document.id in rule.documents]
         key = (tuple(rule.id for rule in binding), operation.types, operation.shape_types)
         if key not in by_key:
             by_key[key] = Contract(binding, operation.types, operation.shape_types)

@@ -19,8 +19,9 @@ from ..run.row import Part, call_parts, conclude_row
 from ..system.files import leaves_its_folder, replace_text
 from ..system.groups import group_pairs
 from ..system.text import format_call, format_dims, quote
-from ..verdict.blame import MUST_REJECT
 
+_RESPONSE = "reject-illegal-calls"
+"""The rule about what follows an illegal call. It decides nothing about which calls are illegal."""
 TO_LOCK = "add --lock to lock it"
 """How the problem of a new id or suite ends."""
 
@@ -330,7 +331,7 @@ def _readings(spec: Spec) -> Iterator[Problem]:
     """Find findings that choose between readings without a rule, and readings that their finding does not name."""
     for finding in spec.findings.values():
         documents = {pointer.document for pointer in finding.at}
-        rules = [spec.rules[name] for name in finding.rules if name != MUST_REJECT or len(finding.rules) == 1]
+        rules = [spec.rules[name] for name in finding.rules if name != _RESPONSE or len(finding.rules) == 1]
         weak = any(rule.authority(document) != "stated" for rule in rules for document in documents & rule.documents)
         if finding.weight == "changes a verdict" and not weak:
             what = "changes a verdict, and all its rules are stated there; write `as_read` in one of them"

@@ -95,7 +95,7 @@ def test_a_silence_never_excuses_a_breach(spec: Spec, document: str) -> None:
         ((), (-1, -1), False, None, "one-infer"),
         ((2, 0), (2**40, 3), False, None, "same-volume"),
         ((2,), (3, 0), True, None, "same-volume"),
-        ((2,), (2,), False, FORM._replace(src_type="s8"), "same-type"),
+        ((2,), (2,), False, FORM._replace(src_type="s8"), "declared-type-is-that-of-src"),
         ((2,), (2,), False, FORM._replace(missing_operands=("src",), extra_attributes=("x",)), "operands-required"),
         ((2,), (2,), False, FORM._replace(shape_type="f32"), "shape-is-integer"),
         ((2,), (2,), False, FORM._replace(missing_operands=("dst",)), "output-required"),

@@ -79,7 +79,9 @@ EMPTY = everywhere(RULING, "empty-is-a-tensor")
 UNBOUND = everywhere(RULING, "lengths-have-no-bound")
 BITS = everywhere(RULING, "content-is-bits")
 ORDER = everywhere(RULING, "row-major-order")
-SAME_INDEX = everywhere(RULING, "corresponding-is-the-same-index")
+INDEX, FRONT = "corresponding-is-the-same-index", "zero-in-front-copies-the-first-length"
+SAME_INDEX = everywhere(RULING, INDEX)
+DECLARED_TYPE = "declared-type-is-that-of-src"
 # The newest document explains a literal 0 by a "zero-dimension tensor", which may be read as rank 0.
 LITERAL_ZERO = everywhere(TEXT, "zero-literal") | {ONEAPI: due((TEXT, RULING), "zero-literal", "empty-is-a-tensor")}
 # An answer of another rank breaks the rule of its rank and that of the entry that is not at its place.
@@ -126,8 +128,7 @@ EXPECTED: Mapping[str, Expected] = {
     "zero-always-copies": everywhere(TEXT, "zero-literal")
     | {ONEAPI: due((TEXT, FORBIDDEN), "zero-literal", "same-volume")},
     # One document has an example, (3, 4, 5) with (0, -1), that another reading of "corresponding" contradicts.
-    "zeros-counted-from-the-right": SAME_INDEX
-    | {SPEC: due((TEXT, RULING), "corresponding-is-the-same-index", "zero-copies")},
+    "zeros-counted-from-the-right": SAME_INDEX | {SPEC: due((TEXT, RULING), INDEX, FRONT)},
     "zeros-taken-in-turn": SAME_INDEX,
     "chains-copy-from-the-first": everywhere(RULING, "nodes-compose"),
     # That dst has a dimension for each entry is stated; that a 0 past the rank is no entry is a reading of the silence.
@@ -184,7 +185,7 @@ EXPECTED: Mapping[str, Expected] = {
     "answers float shapes": everywhere(FORBIDDEN, "shape-is-integer") | {ONEAPI: due(RULING, "shape-is-integer")},
     "any-tensor-is-a-shape": everywhere(FORBIDDEN, "shape-has-one-dimension")
     | dict.fromkeys((ONEAPI, DYNAMIC), due(RULING, "shape-has-one-dimension")),
-    "declared-type-ignored": everywhere(FORBIDDEN, "same-type") | {OLDEST: due(RULING, "same-type")},
+    "declared-type-ignored": everywhere(FORBIDDEN, DECLARED_TYPE) | {OLDEST: due(RULING, DECLARED_TYPE)},
     "missing-src-does-not-matter": everywhere(FORBIDDEN, "operands-required"),
     # The newest document speaks of the order of inputs, none of their number.
     "extra-inputs-ignored": everywhere(RULING, "operands-as-listed"),
