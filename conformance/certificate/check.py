@@ -109,7 +109,7 @@ class Certificate:
 def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = True, pages: bool = True) -> Certificate:
     """Return the certificate in a folder; InvalidEvidence, with the check that failed, if it cannot be relied on.
 
-    `audited`: also check the audit, if there is one, and the page. `pages`: not if the page will be written again.
+    `audited`: also check the audit, if there is one, and the page. `pages`: not if all pages will be written again.
     """
     statement = read_record(folder / STATEMENT, STATEMENT_FORM)
     audit = read_record(folder / AUDIT, AUDIT_FORM) if audited and (folder / AUDIT).is_file() else None
@@ -117,7 +117,7 @@ def check_certificate(folder: Path, plan: Plan, trust: Trust, audited: bool = Tr
     _check_revocation((statement, audit), trust)
     signer = signer_of(statement, TESTER, trust.allowed, trust.all_revoked, trust.at) if trust.allowed else None
     _check_times(statement.path, own, trust)
-    evidence, conclusion, content = _check_evidence(folder, plan, statement)
+    evidence, conclusion, content = _check_evidence(folder, plan, statement, pages)
     _check_challenge(folder, own, evidence, signer, trust)
     _check_subject(evidence, trust)
     issuer, rows = _check_audit(audit, statement, evidence, signer, trust) if audit else (None, 0)
@@ -148,13 +148,16 @@ def _check_times(path: Path, own: Record, trust: Trust) -> None:
         raise InvalidEvidence(f"{path}: is said to be valid for more than three years; no certificate is")
 
 
-def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Evidence, Conclusion, FolderContent]:
+def _check_evidence(
+    folder: Path, plan: Plan, statement: RecordFile, pages: bool
+) -> tuple[Evidence, Conclusion, FolderContent]:
     """Check that this is the evidence of the statement, and that its verdicts and the statement follow from it."""
     configuration = {file["name"]: file["digest"]["sha256"] for file in statement.predicate["configuration"]}
     results, content = configuration.get(RESULTS, ""), read_folder(folder)
     if content is None:
         raise InvalidEvidence(f"{folder}: has no {RESULTS}, on which the statement rests")
     _check_digest(content, results)
+    content = content if pages else replace(content, reports={})
     try:
         verified = verify_content(content, plan)
     except OtherSuite as other:
@@ -167,7 +170,8 @@ def _check_evidence(folder: Path, plan: Plan, statement: RecordFile) -> tuple[Ev
     _refuse_other_suite(content.path, evidence.header["suite"], plan)
     if evidence.target.is_part:
         conclusion = conclude_claims(plan, evidence)
-    said = configuration["suite"] if plan.suite.has_rows_of(configuration["suite"]) else plan.suite.digest
+    said = configuration.get("suite", "")
+    said = said if plan.suite.has_rows_of(said) else plan.suite.digest
     due = statement_of(evidence, said, results, conclusion, 0, statement.own["challenge"])
     source = "the evidence"
     if said != plan.suite.digest:

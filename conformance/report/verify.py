@@ -81,7 +81,7 @@ def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | N
 
 
 class OtherSuite(CommandError):
-    """The suite of the evidence is not installed here, so nothing can be derived again."""
+    """The suite of the evidence is not installed here, so that the evidence or its reports cannot be derived again."""
 
     def __init__(self, path: Path, evidence: Evidence, plan: Plan) -> None:
         self.suite: Mapping[str, Any] = evidence.header["suite"]
@@ -91,6 +91,7 @@ class OtherSuite(CommandError):
         """Cases of this suite that the evidence does not have."""
         self.missing = len(theirs - plan.suite.cases.keys())
         """Cases of the evidence that this suite does not have."""
+        self.has_same_rows = evidence.can_be_judged_by(plan.suite)
         super().__init__(
             f"{path}: is of suite {self.suite['version']} with digest {self.suite['digest'][:12]}, and this one has "
             f"{plan.suite.digest[:12]}; {self.change}; install that one, or name its folder with --suite"
@@ -98,7 +99,9 @@ class OtherSuite(CommandError):
 
     @property
     def change(self) -> str:
-        """The number of cases added since, in words."""
+        """The number of cases added since, in words; if only the reports are of the other suite, what to do."""
+        if self.has_same_rows:
+            return "both have the same rows, and `conformance report` on the evidence writes the reports of this one"
         since = f"{count_noun(self.added, 'case')} {'was' if self.added == 1 else 'were'} added since"
         lacking = f"{count_noun(self.missing, 'case')} of it {'is' if self.missing == 1 else 'are'} not in this suite"
         return f"{since}, and {lacking}" if self.missing else since
@@ -190,6 +193,8 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
     texts = report.render_reports(plan, evidence, conclusion, tuple(written), packed, certified)
     for name, text in there.items():
         found += [Mismatch(written[name].name, what) for what in differences(text, texts[name])]
+    if found and evidence.header["suite"]["digest"] != plan.suite.digest:
+        raise OtherSuite(path, evidence, plan)  # the suite that ran may well have written its reports so
     return Verified(files, conclusion, evidence, tuple(found))
 
 

@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,10 +31,12 @@ from conformance.certificate.statement import (
     write_record,
 )
 from conformance.cli import audit
+from conformance.evidence import folder
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import InvalidEvidence, read
 from conformance.evidence.subject import PackageFile, Subject
 from conformance.plan.rows import Plan
+from conformance.report.verify import OtherSuite
 from conformance.run.confirm import HangPolicy
 from conformance.runner.repeat import Repetition
 from conformance.site.publish import published_folders
@@ -63,6 +66,21 @@ def test_a_certificate_that_was_run_again_is_at_level_three(lab: Lab) -> None:
     assert (checked.level, checked.signer.name, checked.issuer.name) == (
         "re-run", "vendor@example.com", "lab@example.com",
     )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_later_suite_with_the_same_rows_relies_on_a_certificate(lab: Lab) -> None:
+    plan = lab.plan
+    later = replace(plan, suite=replace(plan.suite, digest="b" * 64, same_rows=frozenset((plan.suite.digest,))))
+    with pytest.raises(OtherSuite, match="`conformance report` on the evidence writes the reports of this one"):
+        check_certificate(lab.folder, later, lab.trust())
+    for name in folder.REPORTS:
+        (lab.folder / name).unlink(missing_ok=True)
+    assert check_certificate(lab.folder, later, lab.trust()).level == "re-run"
+    lab.change(lambda statement: statement["predicate"][EXTENSION].update(summary=["as the suite before concluded"]))
+    said = f"by this suite, {'b' * 12}; it may by the one that judged, {plan.suite.digest[:12]}"
+    with pytest.raises(InvalidEvidence, match=said):
+        check_certificate(lab.folder, later, lab.trust())
 
 
 @pytest.mark.slow

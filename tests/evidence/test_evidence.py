@@ -236,7 +236,11 @@ def test_another_suite_and_other_rows_are_refused(path: Path) -> None:
     own = replace_fields(load_suite(), digest=evidence.header["suite"]["digest"])
     later = replace_fields(own, digest="0" * 64)
     refuse_incomplete(evidence, ROWS, own, path)
-    refuse_incomplete(evidence, ROWS, replace_fields(later, same_rows=frozenset((own.digest,))), path)
+    alike = replace_fields(later, same_rows=frozenset((own.digest,)))
+    refuse_incomplete(evidence, ROWS, alike, path)
+    waived = replace_fields(evidence, header={**evidence.header, "waivers": [{"rule": "same-volume"}]})
+    assert waived.can_be_judged_by(own)
+    assert not waived.can_be_judged_by(alike), "what a waiver covers can depend on a reading"
     for rows, suite, words in (
         (ROWS, later, "is of a suite with digest"),
         ([*ROWS, "new"], own, "lacks 1 row of the suite, first new"),

@@ -6,6 +6,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ import pytest
 import yaml
 
 from conformance.adapter import REFERENCE, bundled_backends, digest_of_adapter, name_and_device
+from conformance.certificate.check import Trust, check_certificate
 from conformance.evidence.results import FORMAT, pack
 from conformance.load.cases import load_suite
 from conformance.model import Malformed
-from tests.builders import Cli
+from conformance.site import publish as published
+from tests.builders import Cli, build_site, plan_as_bundled
+from tools.lab.certificates import make_keys, sign_again
 from tools.lab.environments import TESTS, Installation, lacking, run_words
 from tools.lab.read import Environment, LabFile, SharedLibrary, load_lab
 from tools.lab.state import states
@@ -308,6 +312,24 @@ def test_backends_are_certified_run_again_published_and_listed(lab: Path, monkey
     ]  # fmt: skip
     run_lab("certify", "raw", "--lab", lab).expect(0)
     assert (reports / "signers").read_text().splitlines() == signers, "the keys are made once"
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")
+def test_what_a_later_suite_concludes_is_signed_again(tmp_path: Path) -> None:
+    reports, plan = build_site(tmp_path), plan_as_bundled(tmp_path)
+    later = replace(plan, suite=replace(plan.suite, digest="b" * 64, same_rows=frozenset((plan.suite.digest,))))
+    make_keys(tmp_path, reports)
+    assert list(sign_again(tmp_path, reports, plan)) == [("right-1", "unchanged")]
+    assert list(sign_again(tmp_path, reports, later)) == [("right-1", "signed again")]
+    trust = Trust(reports / "signers")
+    assert list(sign_again(tmp_path, reports, later)) == [("right-1", "unchanged")]
+    for publication in published.prepare_again(reports, later, trust):
+        published.publish(publication)
+    assert check_certificate(reports / "right-1", later, trust).signer is not None
+    page = (reports / "right-1" / "report.html").read_text()
+    assert f"{plan.suite.digest[:12]}, judged by {'b' * 12}, which has the same rows" in page
+    (reports / "right-1" / "audit.json").touch()
+    assert "who has to sign again" in dict(sign_again(tmp_path, reports, later))["right-1"]
 
 
 def test_what_the_machine_lacks_is_said_and_nothing_is_run(lab: Path, commands: Commands, run_lab: Cli) -> None:
