@@ -39,6 +39,7 @@ from .statement import (
     level_of,
     read_record,
     statement_of,
+    suite_of,
     time_of,
 )
 
@@ -170,7 +171,7 @@ def _check_evidence(
     _refuse_other_suite(content.path, evidence.header["suite"], plan)
     if evidence.target.is_part:
         conclusion = conclude_claims(plan, evidence)
-    said = configuration.get("suite", "")
+    said = suite_of(statement.predicate)
     said = said if plan.suite.has_rows_of(said) else plan.suite.digest
     due = statement_of(evidence, said, results, conclusion, 0, statement.own["challenge"])
     source = "the evidence"

@@ -15,7 +15,7 @@ from ..report.table_sections import collect_rules
 from ..system.groups import group_pairs
 from ..system.text import join_neighbours, name_first
 from .signature import SIGNERS, is_signed, signature_of
-from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, Record, RecordFile, time_of
+from .statement import CHALLENGE, COMMITMENT, EXTENSION, LEVELS, Record, RecordFile, suite_of, time_of
 
 PAGE, BADGE = CERTIFICATE, "certificate.svg"
 WORDS: Mapping[str, str] = {
@@ -55,7 +55,7 @@ def _scope_of(tests: Iterable[str]) -> tuple[str, ...]:
 def describe_scope(predicate: Record) -> str:
     """Say what was certified, when, how and under which suite."""
     own = predicate[EXTENSION]
-    run = describe_run(own["level"], own["started"], own["version"], _suite_of(predicate))
+    run = describe_run(own["level"], own["started"], own["version"], suite_of(predicate))
     scope = ", ".join(scope_of(predicate))
     failed = ", and not shown to conform" if scope and predicate["result"] == "FAILED" else ""
     return f"for {scope or 'nothing'} ({run}){failed}"
@@ -107,7 +107,7 @@ def render_pages(
         trust = ["--challenge", f"{site}/{CHALLENGE}" if site else CHALLENGE]
     yield PAGE, render_page(
         "certificate.html",
-        format_foot(_suite_of(predicate), f"run on {own['started'][:10]}", version=own["version"]),
+        format_foot(suite_of(predicate), f"run on {own['started'][:10]}", version=own["version"]),
         menu=menu_of("../") if site else None, here="Certificates",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate),
@@ -137,10 +137,6 @@ def _draw_badge(statement: RecordFile, level: str, run: FinishedRun) -> str:
         parts[0] += f"{':' if shown else ' to'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
     limits = ["with limits"] * bool(own["notClaimed"] or len({*scope.values()}) > 1 or len(scope) < len(run.documents))
     visible = ", ".join([word, level, *limits]) if shown else word
-    parts += [*limits, describe_run(level, own["started"], own["version"], _suite_of(predicate))]
+    parts += [*limits, describe_run(level, own["started"], own["version"], suite_of(predicate))]
     name = f"{own['backend']['name']} {own['backend']['version']}"
     return draw_badge(name, visible, _COLOURS[look], "; ".join(parts))
-
-
-def _suite_of(predicate: Record) -> str:
-    return next((file["digest"]["sha256"] for file in predicate["configuration"] if file["name"] == "suite"), "unknown")

@@ -116,6 +116,11 @@ class RecordFile(NamedTuple):
         return self.predicate[EXTENSION]
 
 
+def suite_of(predicate: Record) -> str:
+    """Return the digest of the suite that concluded; "unknown" if a statement names none."""
+    return next((file["digest"]["sha256"] for file in predicate["configuration"] if file["name"] == "suite"), "unknown")
+
+
 # ── reading and writing ───────────────────────────────────────────────────────────────────────────
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..certificate.check import Trust, check_certificate
 from ..certificate.page import describe_people, name_submitter
-from ..certificate.statement import LEVELS
+from ..certificate.statement import LEVELS, suite_of
 from ..evidence.results import Evidence
 from ..plan.rows import Plan
 from ..report.badge import describe_run
@@ -113,7 +113,7 @@ def _verify_certificate(folder: Path, plan: Plan, document: str | None, trust: T
               "suite": dict(certificate.evidence.header["suite"]), "started": own["started"],
               "cases_added": 0})  # fmt: skip
         return CONFORMS if good else FAILS
-    run = describe_run(certificate.level, own["started"], own["version"], plan.suite.digest)
+    run = describe_run(certificate.level, own["started"], own["version"], suite_of(predicate))
     name, conclusion = f"{own['backend']['name']} {own['backend']['version']}", certificate.conclusion
     print_conclusion(f"{name}: {run}", conclusion, conclusion.notes)
     say(wrap(LEVELS[certificate.level], 2))

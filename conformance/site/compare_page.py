@@ -153,7 +153,7 @@ def _render(part: ComparedPage, values: Mapping[str, Any], beside: Mapping[str, 
     scripts = ["compare.css"]
     scripts += ["filters.js", "chosen.js", "compare.js"] if part.filtered else []
     scripts += ["landing.js"] if "verdicts" in part.sections else []
-    site = Site(values["suite"]["digest"], values["numbers"].last)
+    site = Site(values["suite"], values["numbers"].last)
     frame = site.frame("", "Results" if file == HOME else "Compare")
     found_on = {"rule": RULES, "case": COMPARED} if beside else {"rule": "", "case": ""}
     lines = [line for name in ("rules", "cases") if name in part.sections for line in values[name]]
@@ -176,7 +176,7 @@ def _collect(
     rules, spec = list(_collect_rules(runs, names)), runs[0].plan.suite.spec
     libraries = collect_libraries(runs, names, pages, changes)
     return {
-        "suite": runs[0].evidence.header["suite"],
+        "suite": runs[0].plan.suite.digest,
         "sections": _SECTIONS,
         "names": names,
         "not_shown": not_shown,

@@ -19,7 +19,7 @@ from ..certificate.page import (
     verify_command,
 )
 from ..certificate.signature import SIGNERS, is_signed
-from ..certificate.statement import STATEMENT
+from ..certificate.statement import STATEMENT, suite_of
 from ..evidence.folder import explain_bad_name, find_published_results
 from ..evidence.results import InvalidEvidence
 from ..plan.rows import Plan
@@ -63,7 +63,7 @@ def write_register(
 ) -> list[dict[str, Any]]:
     """List the certificates below a folder there, and return the list."""
     seen: dict[str, str] = {}
-    entries = [_entry(path, certificate, plan, trust, seen) for path, certificate in certificates.items()]
+    entries = [_entry(path, certificate, trust, seen) for path, certificate in certificates.items()]
     replace_text(folder / DATA, "[" + ",\n".join(map(json.dumps, entries)) + "]\n")
     listed = [
         (entry, certificate) for entry, certificate in zip(entries, certificates.values(), strict=True)
@@ -112,9 +112,7 @@ def check_for_site(folder: Path, plan: Plan, trust: Trust, pages: bool = True) -
     return check_certificate(folder, plan, trust, pages=pages)
 
 
-def _entry(
-    folder: Path, certificate: Certificate | str, plan: Plan, trust: Trust, seen: dict[str, str]
-) -> dict[str, Any]:
+def _entry(folder: Path, certificate: Certificate | str, trust: Trust, seen: dict[str, str]) -> dict[str, Any]:
     """Describe a certificate; `why` says why it is refused, or why it does not conform.
 
     `seen`: the folder of each statement that was described, by its digest.
@@ -133,7 +131,7 @@ def _entry(
     return {
         **entry, "backend": f"{own['backend']['name']} {own['backend']['version']}", "product": own["backend"]["name"],
         "version": own["backend"]["version"], "system": own["environment"], "level": certificate.level,
-        "run": own["started"][:10], "suite": f"{own['version']} ({plan.suite.digest[:12]})", "why": why,
+        "run": own["started"][:10], "suite": f"{own['version']} ({suite_of(predicate)[:12]})", "why": why,
         "waived": predicate["warnedTests"],
         "scope": predicate["passedTests"] + predicate["warnedTests"], "by": signer.name if signer else own["by"],
         "issuer": issuer and issuer.name,
