@@ -70,7 +70,7 @@ def _data_of_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) ->
                     for document, each in conclusion.blames.get(row.id, {}).items()
                 },
                 "cause": cause and {"id": cause.fault.id, "guess": cause.is_guess},
-                "repeat": None if result.went_right_alone else shlex.join([*again, *row_words(row)]),
+                "repeat": None if result.needs_calls_before else shlex.join([*again, *row_words(row)]),
             }  # fmt: skip
 
 
@@ -208,7 +208,7 @@ def _kind(
                 yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
         if result.case is not None:
             yield lines([verbatim(f"      {line}") for line in shown_lines(result.case, every_row)])
-        if not result.went_right_alone:
+        if not result.needs_calls_before:
             yield verbatim(paint("bold", f"      {shlex.join([*run_words(header), *row_words(row)])}"))
         if drawn_number(row.id) is None:
             yield verbatim(f"      {shlex.join([*explain_words(header), row.case.id])}")
@@ -217,7 +217,7 @@ def _kind(
 def _rule_line(kind: FailureKind, header: Mapping[str, Any]) -> str:
     """Name a rule, and the command that repeats its first row, or the row if there is none."""
     row, result = kind.members[0]
-    words = [row.id] if result.went_right_alone else [*run_words(header), *row_words(row)]
+    words = [row.id] if result.needs_calls_before else [*run_words(header), *row_words(row)]
     return verbatim(f"    {kind.line}: {paint('bold', shlex.join(words))}")
 
 

@@ -30,7 +30,7 @@ def write_failures(
     for kind in failures.kinds if every_row else failures.kinds[:MAX_KINDS_SHOWN]:
         if kind.is_further_rule and not every_row:
             row, result = kind.members[0]
-            write(f"    {kind.line}: {row.id if result.went_right_alone else repeat_command(row)}")
+            write(f"    {kind.line}: {row.id if result.needs_calls_before else repeat_command(row)}")
             continue
         write(f"  {kind.title} · {kind.about}", red=True)
         for row, result in kind.members if every_row else kind.members[:1]:
@@ -38,7 +38,7 @@ def write_failures(
             write(f"      {'a drawn row failed' if is_drawn else row.case.place}: {row.id}: {result.detail}")
             for line in shown_lines(result.case, every_row) if result.case else ():
                 write(f"        {line}")
-            if not is_drawn and not result.went_right_alone:
+            if not is_drawn and not result.needs_calls_before:
                 write(f"      {repeat_command(row)}")
     if len(failures.kinds) > MAX_KINDS_SHOWN and not every_row:
         write(f"  and {len(failures.kinds) - MAX_KINDS_SHOWN} more kinds; -v shows all")

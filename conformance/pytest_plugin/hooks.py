@@ -201,7 +201,7 @@ class ConformanceSession:
     def failure(self, row: Row, result: Result) -> RowFailure:
         """Describe a failing row for a person, with the command that repeats it."""
         shown = RowResult(row, result, worst(result.verdicts.values()))
-        commands = [] if result.went_right_alone else [self.repeat_command(row)]
+        commands = [] if result.needs_calls_before else [self.repeat_command(row)]
         return RowFailure(format_failure(shown, self.plan.suite.spec.rules, commands), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:

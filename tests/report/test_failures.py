@@ -15,6 +15,7 @@ from conformance.cli.main import main
 from conformance.cli.run_summary import data_of, show
 from conformance.model import BLAMES, Array, KnownFault, Outcome, Result
 from conformance.model.verdicts import SEVERITIES, say_severity
+from conformance.pytest_plugin.failure_sections import write_failures
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
 from conformance.report.finished_run import FailureCounts, FinishedRun
@@ -122,6 +123,20 @@ def test_the_command_says_that_a_failure_takes_the_calls_before(tmp_path: Path) 
     ((what, command),) = entry.commands.items()
     assert what == "in the suite, with the calls before it"
     assert entry.case.id not in command
+
+
+def test_no_command_is_shown_for_a_row_that_may_go_right_alone(
+    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tuple(each._replace(outcomes=(FLAKY,)) if each.is_failure else each for each in run.evidence.results)
+    evidence, written = replace(run.evidence, results=results), list[str]()
+    show(run.plan, evidence, run.conclusion, tmp_path, every_row=True)
+    assert " -k " not in capsys.readouterr().out
+    assert {each["repeat"] for each in data_of(run.plan, run.conclusion, evidence, None)["failures"]} == {None}
+    failures = group_failures(run.plan, evidence, run.conclusion)
+    write_failures(failures, True, lambda row: f"pytest {row.id}", lambda line, **_: written.append(line))
+    assert written
+    assert not any("pytest " in line for line in written)
 
 
 def test_a_page_shows_the_beginning_of_a_long_case(tmp_path: Path) -> None:
