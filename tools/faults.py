@@ -29,7 +29,7 @@ from conformance.system.text import format_call
 from conformance.verdict.cause import explaining, reaching
 
 _MAX_NAMED = 5
-_MAX_PASSING_PER_FAILING = 14
+_MAX_PASSING_PER_FAILING = 8
 """Passing rows that a fault with `rules` may reach for each failing row that it explains."""
 
 _KEYS_OF_PLAIN_CALLS = ("bits", "rows", "large", "shape_type")
@@ -173,10 +173,14 @@ def _compare(file: Path, plan: Plan, faults: Sequence[KnownFault]) -> Iterator[s
         yield f"{file}: {more:,} more failing calls have no fault that explains them"
     why = f"is listed for {found.version}, but explains no failing row"
     for fault in found.idle:
-        yield f"{fault.when and fault.when.place}: fault {fault.id!r} {why} of {file}; correct or delete it"
+        yield f"{_place(fault)}: fault {fault.id!r} {why} of {file}; correct or delete it"
     for fault, failing, passing in found.coarse:
         why = f"explains {failing:,} failing rows of {file}, but reaches {passing:,} that pass"
-        yield f"{fault.when and fault.when.place}: fault {fault.id!r} {why}; narrow its `when`"
+        yield f"{_place(fault)}: fault {fault.id!r} {why}; narrow its `when`"
+
+
+def _place(fault: KnownFault) -> object:
+    return fault.when.place if fault.when else "adapters/faults.yaml"
 
 
 if __name__ == "__main__":

@@ -118,8 +118,11 @@ def explaining(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault
     documents = [document for document, verdict in result.verdicts.items() if verdict in BAD]
     if any(failing_step(row, result, document) != result.step for document in documents):
         return ()
+    # any call that ran at the same time may be what ended the process
+    is_any = row.case.concurrent > 1 and result.ends_process
+    steps = range(len(row.case.steps)) if is_any else [result.step]
+    first, *others = ([each for at in steps for each in reaching(known, row, at, document)] for document in documents)
     diagnosis = _diagnosis(result)
-    first, *others = (reaching(known, row, result.step, document) for document in documents)
     return tuple(fault for fault in first if diagnosis in fault.shows and all(fault in other for other in others))
 
 

@@ -98,6 +98,10 @@ def test_the_call_that_no_fault_explains_is_named(
     said = capsys.readouterr().out
     assert "copies[StaticReshape-f32] fails on src f32[5, 2], shape [0, 2, 1], special_zero true" in said
     assert "faults.yaml:7: fault 'it' is listed for 1, but explains no failing row of " in said
+    without_when = fault("0 in shape")._replace(when=None, facets=("declared",))
+    monkeypatch.setattr("tools.faults.load_faults", lambda: [without_when])
+    assert main(words) == 1
+    assert "adapters/faults.yaml: fault 'it' is listed for 1, but explains no failing row" in capsys.readouterr().out
     monkeypatch.setattr("tools.faults.load_faults", lambda: [fault("0 in shape")])
     assert main(words) == 0
     counts = "2 of 2 failing calls explained, 1 of "

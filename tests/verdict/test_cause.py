@@ -155,6 +155,27 @@ def test_a_cause_fits_in_each_document_in_which_a_row_fails(
     assert row not in find(known._replace(rules=rules[1:]))
 
 
+AT_ONCE = """about: Two calls at the same time.
+cases:
+  - id: at-once
+    rule: each-call-alone
+    concurrent: 2
+    steps:
+      - {src: "T[4, 2]", shape: [7], special_zero: false, expect: reject}
+      - {src: "T[2, 4]", shape: [7], special_zero: false, expect: reject}
+"""
+
+
+def test_each_call_at_the_same_time_may_end_the_process(command: Command, run_and_find: Callable[..., Find]) -> None:
+    (command.cases / "at-once.yaml").write_text(AT_ONCE, encoding="utf-8")
+    find = run_and_find(mini("Crashes"))
+    backend = read(command.out / "results.jsonl").header["backend"]
+    known = fault("src == (2, 4)", "crash", rules=("same-volume",))._replace(
+        backends=((backend["name"], (backend["version"],)),)
+    )
+    assert "at-once" in cases(find(known))
+
+
 def test_terminal_and_reports_name_the_cause(reporting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.verdict.cause.load_faults", lambda: [fault(version="2")])
     said = reporting.run(BACKEND, "--type", "f32")
