@@ -70,7 +70,8 @@ def _guess(
     """Return guesses, the commonest first. `fits_of`: the faults that fit each failing row; the other rows pass."""
     fitting = Counter(fault for fits in fits_of.values() for fault in fits)
     known = KnownFaults(fitting)
-    spared, others, alike = Counter[KnownFault](), Counter[KnownFault](), Counter[KnownFault]()
+    spared, others = Counter[KnownFault](), Counter[KnownFault]()
+    alike: dict[KnownFault, set[str]] = {fault: set() for fault in fitting}
     for row in rows:
         result = results[row.id]
         document = next((each for each, verdict in result.verdicts.items() if verdict in BAD), row.documents[0])
@@ -82,16 +83,18 @@ def _guess(
                 spared[fault] += fault not in fits_of[row.id] if fails_alike else row.id not in fits_of
             elif is_legal != bool(fault.rules):
                 others[fault] += 1
-                alike[fault] += fails_alike
+                if fails_alike:
+                    alike[fault].add(row.id)
     causes: dict[str, Cause] = {}
     for fault, number in fitting.most_common():
-        explained = [row for row, fits in fits_of.items() if fault in fits]
+        explained = [row for row, fits in fits_of.items() if fault in fits and row not in causes]
         cases = {row.partition("[")[0] for row in explained}
         nearly_all_fit = 10 * number >= _FAILING_OF_TEN * (number + spared[fault])
         telling = {*fault.shows} - {_REJECTED}  # who only rejects may do so for any other reason
         is_shown = not telling or any(_diagnosis(results[row]) in telling for row in explained)
-        if len(cases) >= _MIN_CASES and nearly_all_fit and is_shown and 2 * alike[fault] <= min(number, others[fault]):
-            causes |= {row: Cause(fault, True) for row in explained if row not in causes}
+        unexplained = 2 * len(alike[fault] - causes.keys())
+        if len(cases) >= _MIN_CASES and nearly_all_fit and is_shown and unexplained <= min(number, others[fault]):
+            causes |= {row: Cause(fault, True) for row in explained}
     return causes
 
 

@@ -96,6 +96,23 @@ def test_a_guess_leaves_few_failures_that_look_the_same(run_and_find: Callable[.
     assert not find_rows(fault("product(src) == 6 and len(src) == 2 and not special_zero", version="2"))
 
 
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_guess_is_about_what_no_guess_explains_yet(
+    command: Command, run_and_find: Callable[..., Find], number: int
+) -> None:
+    """Two faults may look the same. One or two cases fit many a fault, however many others it explains as well."""
+    text = '  - {id: more-N, rule: same-content, src: "T[2, 7]", shape: [14], special_zero: false, expect: "T[14]"}\n'
+    more = "".join(text.replace("N", str(each)) for each in range(number))
+    (command.cases / "more.yaml").write_text(f"about: Two rows.\ncases:\n{more}", encoding="utf-8")
+    pairs = "len(src) == 2 and any(i == 0 and n == 2 for i, n in enumerate(src))"
+    small = fault(f"{pairs} and product(src) < 14", version="2")
+    found = run_and_find(mini("RefusesPairs"))(
+        small, small._replace(id="large", when=fault(f"{pairs} and product(src) > 6").when)
+    )
+    assert ("large" in {cause.fault.id for cause in found.values()}) == (number > 2)
+    assert "it" in {cause.fault.id for cause in found.values()}
+
+
 def test_a_fault_of_answers_is_no_guess_if_all_is_rejected(find: Find) -> None:
     answers_too = fault(version="2")._replace(shows=(REFUSED, "wrong dims"))
     assert not find(answers_too)
