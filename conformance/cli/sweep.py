@@ -7,22 +7,18 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from ..evidence.journal import InvalidEvidence, check_can_resume, part_of
 from ..isolate.backend import isolation_of
 from ..isolate.process.distribute import run_in_processes
-from ..isolate.process.own_command import how_it_ended
 from ..meaning.domain import Domain
-from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Claims, Spec
+from ..model import FAIL, LAYOUTS, RIGHT, VERDICTS, Claims, Identity, Spec
 from ..run.quiet_backend import quiet_backend
 from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import BackendLost, close_backend, context_of
 from ..sweep.run_block import run_block
-from ..sweep.sweep_file import FILE, SweepResults, SweepWriter, clear, header_of, salvage
-from ..sweep.tally import KINDS
+from ..sweep.sweep_file import FILE, SweepResults, header_of, write
+from ..sweep.tally import EMPTY, KINDS, Tally, add
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.progress import Progress
@@ -51,7 +47,6 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--max-dim", type=whole, required=True, metavar="D", help=text)
     parser.many("--layout", "LAYOUT", "how src lies in memory (dense)")
     add_jobs(parser)
-    parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
     parser.path("--out", "DIR", "where the results go (conformance-sweep)")
     add_isolation(parser)
     add_limits(parser)
@@ -64,22 +59,14 @@ def run(args: argparse.Namespace) -> int:
     folder = args.out or DEFAULT_OUT
     try:
         with lock_folder(folder, f"a sweep of {args.backend}"):
-            if args.resume:
-                check_can_resume(folder / FILE, "sweep")
-            clear(folder, args.resume)  # except what is to be resumed
-            results = _sweep(request, args, folder, spec)
-    except InvalidEvidence as refused:
-        raise Usage(f"--resume: {refused}") from None
-    except KeyboardInterrupt as error:
-        if not part_of(folder / FILE).exists():
-            raise
-        how, code = how_it_ended(error)
-        raise Usage(f"{how}; to go on, add --resume to the same command", code=code) from None
+            (folder / FILE).unlink(missing_ok=True)
+            results = _sweep(request, args, spec)
+            write(folder, results)
     finally:
         close_backend()
     code, why = _conclude(results, args.operation or (), args.type or ())
     if args.json:
-        emit({**results.header, **results.footer, "exit_code": code, "why": why, "out": str(folder / FILE)})
+        emit({**results.to_json(), "exit_code": code, "why": why, "out": str(folder / FILE)})
     else:
         _show(results, code, why)
         say(f"results: {folder / FILE}")
@@ -95,44 +82,37 @@ def _count_failures(request: SweepRequest, name: str) -> int:
     return sum(counts.get(FAIL, 0) for tally in tallies for counts in tally.verdicts.values())
 
 
-def _sweep(request: SweepRequest, args: argparse.Namespace, folder: Path, spec: Spec) -> SweepResults:
-    failures = {name: _count_failures(request, name) for name in planted.SWEPT}
+def _sweep(request: SweepRequest, args: argparse.Namespace, spec: Spec) -> SweepResults:
+    planted_failures = {name: _count_failures(request, name) for name in planted.SWEPT}
     with quiet_backend():
         who = context_of(request).who
-    header, path = header_of(request, spec, who), folder / FILE
-    due = (block.calls * len(request.ways) for block in blocks_of(request.domain))
-    done = salvage(path, header, due) if args.resume and part_of(path).exists() else []
+    header = header_of(request, spec, who)
     if not args.json:
         ways = count_noun(len(request.ways), "way")
         say(f"{request.domain}, each in {ways} of calling: {count_noun(request.calls, 'call')}")
-    writer = SweepWriter(path.parent, header, done)
     began = time.perf_counter()
-    try:
-        notes = _run_rest(request, args, who, writer)
-    except BaseException:
-        writer.leave()
-        raise
-    close_backend()  # nothing that the backend does now can reach the file unseen
+    total, notes = _run_blocks(request, args.jobs, who)
+    close_backend()  # nothing that the backend does now can reach the results
     for note in notes:
         say(paint("yellow", f"note: {note}"))
-    return writer.close(time.perf_counter() - began, failures)
+    return SweepResults(header, total, planted_failures, round(time.perf_counter() - began, 3))
 
 
-def _run_rest(request: SweepRequest, args: argparse.Namespace, who: Any, writer: SweepWriter) -> list[str]:
-    """Run and write the blocks that the writer does not have; return notes on what else the backend did."""
-    rest, due = (islice(blocks_of(request.domain), writer.resumed, None) for _ in range(2))
-    progress = Progress("sweeping", request.calls)
+def _run_blocks(request: SweepRequest, jobs: int, who: tuple[Identity, Claims]) -> tuple[Tally, list[str]]:
+    """Run all blocks; return the sum of their tallies, and notes on what else the backend did."""
+    total, progress = EMPTY, Progress("sweeping", request.calls)
     take = partial(run_block, request, who=who)
-    tallies = run_in_processes(args.jobs, take, rest) if args.jobs > 1 else (take(block) for block in rest)
+    blocks, due = blocks_of(request.domain), blocks_of(request.domain)
+    tallies = run_in_processes(jobs, take, blocks) if jobs > 1 else (take(block) for block in blocks)
     with closing(progress), quiet_backend() as notes, closing(tallies):
         for tally, block in zip(tallies, due, strict=True):
             if tally.calls != block.calls * len(request.ways):
                 raise BackendLost(
                     f"a worker made {tally.calls:,} calls of a block of {block.calls * len(request.ways):,}"
                 )
-            writer.write_block(tally)
-            progress.at(writer.total.calls)
-    return notes
+            total = add(total, tally)
+            progress.at(total.calls)
+    return total, notes
 
 
 def _read_request(args: argparse.Namespace, spec: Spec) -> SweepRequest:
@@ -153,7 +133,7 @@ def _conclude(results: SweepResults, operations: Iterable[str], types: Iterable[
     claims = Claims.from_json(results.header["claims"])
     not_claimed = [each for each in operations if not claims.offers(each)]
     not_claimed += [each for each in types if not claims.offers_type(each)]
-    escaped = planted.find_uncaught(planted.SWEPT, results.footer["planted"])
+    escaped = planted.find_uncaught(planted.SWEPT, results.planted)
     failed = sum(failure.calls for failure in results.total.failures.values())
     verdicts = {verdict for counts in results.total.verdicts.values() for verdict, number in counts.items() if number}
     if escaped:
@@ -178,12 +158,9 @@ def _show(results: SweepResults, code: int, why: str) -> None:
         counts = {**meanings, **total.verdicts[document]}
         rows.append((document, *(f"{counts.get(name, 0):,}" for name in heads[1:])))
     say(table(rows, heads, range(1, len(heads))))
-    seconds = results.footer["seconds"]
+    seconds = results.seconds
     rate = f", {total.calls / seconds:,.0f} a second" if seconds else ""
     say(f"{count_noun(total.calls, 'call')} in {seconds} s{rate}")
-    if resumed := results.footer["resumed"]:
-        blocks = count_noun(results.footer["blocks"], "block")
-        say(paint("yellow", f"{resumed:,} of {blocks} are from an interrupted sweep"))
     for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda item: (-item[1].calls, item[0])):
         say()
         way, number = failure.example["call"], count_noun(failure.calls, "call")

@@ -8,9 +8,7 @@ import io
 import itertools
 import json
 import os
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,17 +22,19 @@ from ..system.json_forms import Form, MapOf, OrNull, decode, first_mismatch, is_
 from ..system.text import quote_json
 from .machine import environment
 
+FORMAT = "reshape-conformance-results-4"
+"""The value of `format` in the header of a run."""
+_HINT = "name its folder, results.jsonl or report.html"
+"""What to do if a file is of another kind."""
 PART = ".part"
 """The suffix of an unfinished file; it gets its own name once it is whole."""
-_NEW = ".new"
-"""The suffix of a file that replaces an unfinished one once it holds the same records."""
 _BUFFER_BYTES = 1 << 13
 """Bytes that are lost if the process is killed. The default of Python 3.14 is 16 times as many."""
 _MAX_LINE_BYTES = 16 << 20
 """The longest line that is read, in bytes."""
 _CHUNK_BYTES = 1 << 20
 _MAY_CHANGE = ("started", "folders", "limits")
-"""Keys of a header that may differ when interrupted work is resumed."""
+"""Keys of a header that may differ when an interrupted run is resumed."""
 
 
 class InvalidEvidence(CommandError):
@@ -51,28 +51,8 @@ class Tampered(CommandError):
     exit_code = UNTRUSTED
 
 
-@dataclass(frozen=True)
-class JournalFormat:
-    """The facts in which two kinds of journals differ."""
-
-    name: str
-    """The value of `format` in a header."""
-    work: str
-    """The verb and noun for the work that is recorded: `run`, `sweep`."""
-    content: str
-    """The words for the whole in messages: `evidence of a run`."""
-    hint: str
-    """What to do if the file is of another kind."""
-    record: str
-    """The kind of the records between header and footer: `row`, `block`."""
-    forms: Mapping[str, Form]
-    """The form of each kind of record."""
-    seal: str = "seal"
-    """The key of the footer's own digest."""
-
-
 def make_header(
-    format_: JournalFormat, spec: Spec, digest: str, identity: Identity, claims: Claims, backend: str,
+    format_: str, spec: Spec, digest: str, identity: Identity, claims: Claims, backend: str,
     digest_of_adapter: str | None, **facts: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Make a header, with `facts` that only this kind of work has. `digest` is that of the suite.
@@ -80,8 +60,7 @@ def make_header(
     No other record holds the time at which the work began.
     """
     return {
-        "record": "header",
-        "format": format_.name,
+        "format": format_,
         "suite": suite_record(spec, digest),
         "backend": {
             "name": identity.name, "version": identity.version, "adapter": backend, "detail": dict(identity.detail),
@@ -120,53 +99,23 @@ def part_of(path: Path) -> Path:
     return path.with_name(f"{path.name}{PART}")
 
 
-def new_of(path: Path) -> Path:
-    """Return the name of a file while it copies the records of an unfinished one."""
-    return path.with_name(f"{path.name}{_NEW}")
-
-
-def seal_of(footer: Mapping[str, Any], seal: str = "seal") -> str:
+def seal_of(footer: Mapping[str, Any]) -> str:
     """Return the digest of a footer, and through it of the header and the records."""
-    return hashlib.sha256(encode({key: value for key, value in footer.items() if key != seal}).encode()).hexdigest()
+    return hashlib.sha256(encode({key: value for key, value in footer.items() if key != "seal"}).encode()).hexdigest()
 
 
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────
 
 
 class Journal:
-    """Writes a file under a temporary name; `give_name` gives it its name. Without a path it writes into memory.
+    """Writes a file under a temporary name; `give_name` gives it its name. Without a path it writes into memory."""
 
-    `earlier` are the records of an unfinished file that this one replaces; an interruption before they are all written
-    leaves that file as it is.
-    """
-
-    def __init__(
-        self,
-        path: Path | None,
-        format_: JournalFormat,
-        header: Mapping[str, Any],
-        earlier: Iterable[Mapping[str, Any]] = (),
-    ) -> None:
-        self._path, self._format = path, format_
+    def __init__(self, path: Path | None, header: Mapping[str, Any]) -> None:
+        self._path = path
         self._whole, self._records = hashlib.sha256(), hashlib.sha256()
         self._size = self._number = self.resumed = 0
-        earlier = list(earlier)
-        beside = bool(earlier) and sys.platform != "win32"  # an open file cannot be renamed there
-        self._stream: BinaryIO
-        if path is None:
-            self._stream = io.BytesIO()
-        else:
-            self._stream = create(new_of(path) if beside else part_of(path), _BUFFER_BYTES)
-        try:
-            self._header_digest = hashlib.sha256(self._append(header)).hexdigest()
-            for record in earlier:
-                self.write(record)
-            if path is not None and beside:
-                self.flush()
-                os.replace(new_of(path), part_of(path))
-        except BaseException:
-            self._stream.close()
-            raise
+        self._stream: BinaryIO = io.BytesIO() if path is None else create(part_of(path), _BUFFER_BYTES)
+        self._header_digest = hashlib.sha256(self._append(header)).hexdigest()
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Write a record between header and footer."""
@@ -174,18 +123,17 @@ class Journal:
         self._number += 1
         self.resumed += record.get("resumed", False)
 
-    def flush(self) -> None:
-        """Hand what was written to the system: a killed process then loses nothing."""
+    def _flush(self) -> None:
         with self._naming_the_file():
             self._stream.flush()
 
     def write_footer(self, sums: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
         """Write the footer, and return it: the number of records, sums over them, digests, further facts, the seal."""
         footer = {
-            "record": "footer", f"{self._format.record}s": self._number, **sums,
+            "record": "footer", "rows": self._number, **sums,
             "digest": self._records.hexdigest(), "header": self._header_digest, **facts,
         }  # fmt: skip
-        footer[self._format.seal] = seal_of(footer, self._format.seal)
+        footer["seal"] = seal_of(footer)
         self._append(footer)
         return footer
 
@@ -211,7 +159,7 @@ class Journal:
 
     def read_back(self) -> bytes:
         """Read what the file holds; Tampered if that is not what was written."""
-        self.flush()
+        self._flush()
         self._stream.seek(0)
         content = self._stream.read(self._size + 1)
         self._refuse_changes(hashlib.sha256(content).digest())
@@ -219,11 +167,11 @@ class Journal:
 
     def give_name(self) -> None:
         """Give the file its name; Tampered if what bears the name is not what was written."""
-        self.flush()
+        self._flush()
         if self._path is not None:
             with self._naming_the_file():
                 os.fsync(self._stream.fileno())
-        self.leave()
+        self._stream.close()
         if self._path is None:
             return
         named, failure = self._path, None
@@ -251,12 +199,7 @@ class Journal:
             for path in (self._path, part_of(self._path)):
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)
-        work = self._format.work
-        raise Tampered(f"{self._path} was changed while the {work} wrote it; no verdict holds, {work} again")
-
-    def leave(self) -> None:
-        """Close the file under its temporary name, so that the work can be resumed."""
-        self._stream.close()
+        raise Tampered(f"{self._path} was changed while the run wrote it; no verdict holds, run again")
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
@@ -282,17 +225,17 @@ class JournalReader:
     """Reads a journal: its header at once, then each record with the number of its line, and last its footer.
 
     `footer` can be read after the last record. InvalidEvidence if the file is not whole, was changed, or holds anything
-    that the work does not write.
+    that a run does not write.
     """
 
     footer: Mapping[str, Any]
 
-    def __init__(self, stream: BinaryIO, path: Path, format_: JournalFormat) -> None:
-        self._path, self._format = path, format_
+    def __init__(self, stream: BinaryIO, path: Path, forms: Mapping[str, Form]) -> None:
+        self._path, self._forms = path, forms
         self._lines = _lines_of(stream, path)
         first = next(self._lines, None)
         if first is None:
-            raise InvalidEvidence(f"{path}: is empty; {format_.work} again")
+            raise InvalidEvidence(f"{path}: is empty; run again")
         self._header_line = first[1]
         self.header: Mapping[str, Any] = self._read_header(first[1])
 
@@ -306,9 +249,8 @@ class JournalReader:
                 count += 1
                 yield number, record
         if footer is None:
-            work = self._format.work
-            ran = f"the {work} did not end, after {count:,} {self._format.record}s"
-            raise InvalidEvidence(f"{self._path}: has no footer: {ran}; {work} again")
+            ran = f"the run did not end, after {count:,} rows"
+            raise InvalidEvidence(f"{self._path}: has no footer: {ran}; run again")
         for what in self._find_contradictions(footer, digest.hexdigest(), count):
             raise InvalidEvidence(f"{self._path}: {what}")
         self.footer = footer
@@ -317,15 +259,15 @@ class JournalReader:
         """Yield the whole records of a file that may end anywhere."""
         self._lines = ((number, line) for number, line in self._lines if line.endswith(b"\n"))
         for number, _, record in self._records():
-            if record["record"] != "footer":  # the work was interrupted while it gave the file its name
+            if record["record"] != "footer":  # the run was interrupted while it gave the file its name
                 yield number, record
 
     def _read_header(self, line: bytes) -> dict[str, Any]:
         try:
-            header = _decode_line(line, f"{self._path}:1", self._format.work)
+            header = _decode_line(line, f"{self._path}:1")
         except _NotJson:
-            raise InvalidEvidence(f"{self._path}:1: is no {self._format.content}; {self._format.hint}") from None
-        check_format(header, self._path, self._format)
+            raise InvalidEvidence(f"{self._path}:1: is no evidence of a run; {_HINT}") from None
+        _check_format(header, self._path)
         self._check_form(header, 1)
         return header
 
@@ -336,63 +278,57 @@ class JournalReader:
             if footer_at:
                 self._refuse_kind(footer_at, "footer")
             place = f"{self._path}:{number}"
-            record = _decode_line(line, place, self._format.work)
+            record = _decode_line(line, place)
             if record.get("record") == "footer":
                 footer_at = number
-            elif record.get("record") != self._format.record:
+            elif record.get("record") != "row":
                 self._refuse_kind(number, record.get("record"))
             self._check_form(record, number)
             yield number, line, record
 
     def _refuse_kind(self, number: int, kind: Any) -> None:
-        raise InvalidEvidence(
-            f"{self._path}:{number}: a {quote_json(kind)} among the {self._format.record}s; two files are mixed"
-        )
+        raise InvalidEvidence(f"{self._path}:{number}: a {quote_json(kind)} among the rows; two files are mixed")
 
     def _check_form(self, record: Mapping[str, Any], number: int) -> None:
         kind = record["record"]
-        if wrong := first_mismatch(record, self._format.forms[kind]):
+        if wrong := first_mismatch(record, self._forms[kind]):
             where = f"{wrong.where} in the {kind}" if wrong.where else f"the {kind}"
             raise InvalidEvidence(f"{self._path}:{number}: {where} {wrong.what}; the file is damaged")
 
     def _find_contradictions(self, footer: Mapping[str, Any], digest: str, count: int) -> Iterator[str]:
         """Say why a footer was written for other lines."""
-        records, seal = f"{self._format.record}s", self._format.seal
-        if footer[records] != count:
-            yield f"the footer counts {footer[records]} {records}, there are {count}; {records} are missing or added"
+        if footer["rows"] != count:
+            yield f"the footer counts {footer['rows']} rows, there are {count}; rows are missing or added"
         if footer["digest"] != digest:
-            yield f"the {records} are not those that the footer was written for; the file was changed"
+            yield "the rows are not those that the footer was written for; the file was changed"
         if footer["header"] != hashlib.sha256(self._header_line).hexdigest():
             yield "the header is not the one that the footer was written for; two files are mixed"
-        if footer[seal] != seal_of(footer, seal):
+        if footer["seal"] != seal_of(footer):
             yield "the footer is not as it was written; the file was changed"
 
 
-def salvage(path: Path, format_: JournalFormat, header: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the whole records of interrupted work, marked as resumed, with their lines' numbers.
+def salvage(
+    path: Path, forms: Mapping[str, Form], header: Mapping[str, Any]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the whole records of an interrupted run, marked as resumed, with their lines' numbers.
 
-    `path` is the name that a whole file has. InvalidEvidence if they are not of the work that `header` begins.
+    `path` is the name that a whole file has. InvalidEvidence if they are not of the run that `header` begins.
     """
-    part, work = part_of(path), format_.work
-    check_can_resume(path, work)
-    with open_journal(part, f"; there is no {work} to resume") as stream:
+    part = part_of(path)
+    if path.exists() and not part.exists():
+        raise InvalidEvidence(f"{path}: the run ended; there is nothing to resume")
+    with open_journal(part, "; there is no run to resume") as stream:
         if not stream.readline(_MAX_LINE_BYTES).endswith(b"\n"):
             return
         stream.seek(0)
-        reader = JournalReader(stream, part, format_)
+        reader = JournalReader(stream, part, forms)
         wanted = json.loads(json.dumps(header))
         for key in dict.fromkeys((*wanted, *reader.header)):  # suite and backend first, which explain other differences
             if key not in _MAY_CHANGE and reader.header.get(key) != wanted.get(key):
                 what, was, now = find_difference(key, reader.header.get(key), wanted.get(key))
-                raise InvalidEvidence(f"{part}: {what} was {was} and is {now}; begin a new {work}")
+                raise InvalidEvidence(f"{part}: {what} was {was} and is {now}; begin a new run")
         for number, record in reader.salvage_records():
             yield number, {**record, "resumed": True}
-
-
-def check_can_resume(path: Path, work: str) -> None:
-    """Refuse to resume work that has ended."""
-    if path.exists() and not part_of(path).exists():
-        raise InvalidEvidence(f"{path}: the {work} ended; there is nothing to resume")
 
 
 def find_difference(key: str, one: Any, other: Any) -> tuple[str, str, str]:
@@ -403,17 +339,17 @@ def find_difference(key: str, one: Any, other: Any) -> tuple[str, str, str]:
     return key, quote_json(one), quote_json(other)
 
 
-def check_format(header: Mapping[str, Any], path: Path, format_: JournalFormat) -> None:
+def _check_format(header: Mapping[str, Any], path: Path) -> None:
     """Refuse what is no header, or that of another format, and say which one it is."""
     name = header.get("format")
     if header.get("record") != "header" or not isinstance(name, str):
-        raise InvalidEvidence(f"{path}:1: is no header of {format_.name}; {format_.hint}")
-    if name != format_.name:
+        raise InvalidEvidence(f"{path}:1: is no header of {FORMAT}; {_HINT}")
+    if name != FORMAT:
         suite = header["suite"] if isinstance(header.get("suite"), dict) else {}
         digest = suite.get("digest")
         by = f", as the suite {quote_json(digest[:12])} wrote it" if isinstance(digest, str) else ""
-        what = f"is in the format {quote_json(name)}{by}, and this suite reads {format_.name}"
-        raise OtherFormat(f"{path}:1: {what}; read it with that suite, or {format_.work} again")
+        what = f"is in the format {quote_json(name)}{by}, and this suite reads {FORMAT}"
+        raise OtherFormat(f"{path}:1: {what}; read it with that suite, or run again")
 
 
 class _NotJson(InvalidEvidence):
@@ -431,13 +367,13 @@ def _lines_of(stream: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _decode_line(line: bytes, place: str, work: str) -> dict[str, Any]:
+def _decode_line(line: bytes, place: str) -> dict[str, Any]:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidEvidence(f"{place}: is not UTF-8; the file is damaged") from None
     if not text.endswith("\n"):
-        raise InvalidEvidence(f"{place}: the line is cut off: the {work} did not end; {work} again")
+        raise InvalidEvidence(f"{place}: the line is cut off: the run did not end; run again")
     try:
         record = decode(text)
     except ValueError as error:

@@ -23,10 +23,10 @@ from ..system.json_forms import COUNT, SHA256, MapOf, Number, OrNull, is_date, i
 from ..system.terminal import count_noun
 from . import journal
 from .journal import (
+    FORMAT,
     HEADER_FORM,
     InvalidEvidence,
     Journal,
-    JournalFormat,
     JournalReader,
     OtherFormat,
     Tampered,
@@ -37,7 +37,7 @@ from .journal import (
 from .subject import NO_SUBJECT, Subject
 
 __all__ = [
-    "FORMAT", "MAX_BYTES", "PACKED", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
+    "FORMAT", "FORMS", "MAX_BYTES", "PACKED", "DrawnCounts", "Evidence", "InvalidEvidence", "OtherFormat",
     "Tampered", "Target", "Writer", "find_miscounts", "header_of", "is_packed", "pack", "parse", "part_of", "read",
     "read_content", "read_part", "refuse_incomplete", "salvage", "seal_of", "unpack",
 ]  # fmt: skip
@@ -155,7 +155,7 @@ def header_of(
 ) -> dict[str, Any]:
     """Make the header of a run. `digest`: whether to compute the digest of the adapter, which takes a while."""
     of_adapter = digest_of_adapter(backend) if digest else None
-    header = make_header(
+    header = {"record": "header"} | make_header(
         FORMAT, suite.spec, suite.digest, identity, claims, backend, of_adapter, target=target.to_json()
     )
     if suite.folder is not None:
@@ -189,7 +189,7 @@ class Writer(Journal):
     """Writes a results file; `close` adds the footer and gives the file its name."""
 
     def __init__(self, path: Path | None, header: Mapping[str, Any]) -> None:
-        super().__init__(path, FORMAT, header)
+        super().__init__(path, header)
         self._counts: Counter[str] = Counter()
         self._milliseconds: dict[str, int] = {}
 
@@ -244,10 +244,7 @@ _FOOTER_FORM = {
     ],
     "seal": str,
 }
-FORMAT = JournalFormat(
-    "reshape-conformance-results-4", "run", "evidence of a run", "name its folder, results.jsonl or report.html",
-    "row", {"header": _HEADER_FORM, "row": RESULT_FORM, "footer": _FOOTER_FORM},
-)  # fmt: skip
+FORMS = {"header": _HEADER_FORM, "row": RESULT_FORM, "footer": _FOOTER_FORM}
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
@@ -294,7 +291,7 @@ def pack(data: bytes) -> bytes:
 
 def parse(data: bytes, path: Path) -> Evidence:
     """Read the content of a results file; `path` is for messages."""
-    reader = JournalReader(io.BytesIO(data), path, FORMAT)
+    reader = JournalReader(io.BytesIO(data), path, FORMS)
     results = _results(path, reader)
     times = reader.footer.get("milliseconds", {})
     if unknown := times.keys() - {result.row for result in results}:
@@ -326,7 +323,7 @@ def parse(data: bytes, path: Path) -> Evidence:
 def read_part(path: Path) -> Evidence:
     """Read the whole rows of a run that did not end; `path` is the name that its file would have got."""
     data = read_content(part := part_of(path))
-    reader = JournalReader(io.BytesIO(data), part, FORMAT)
+    reader = JournalReader(io.BytesIO(data), part, FORMS)
     results = _results(part, reader.salvage_records())
     footer = {"notes": [], "planted": {}, "seconds": 0, "interrupted": True}
     return Evidence(reader.header, results, footer, hashlib.sha256(data).hexdigest())
@@ -334,7 +331,7 @@ def read_part(path: Path) -> Evidence:
 
 def salvage(path: Path, header: Mapping[str, Any]) -> list[Result]:
     """Read the whole rows of an interrupted run, as `journal.salvage` does."""
-    return list(_results(part_of(path), journal.salvage(path, FORMAT, header)))
+    return list(_results(part_of(path), journal.salvage(path, FORMS, header)))
 
 
 def _results(path: Path, records: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[Result, ...]:

@@ -188,5 +188,5 @@ class BlockRun:
             count = f"{_MAX_LATE_IN_A_ROW} calls in a row" if in_a_row else f"{_MAX_LATE_IN_A_BLOCK} calls of a block"
             raise BackendLost(
                 f"no answer within {self.context.request.limits.seconds:g} s to {count}, the last of them {way} "
-                f"{format_call(*call)}; the sweep is given up; mend that, or give a shorter --timeout, and add --resume"
+                f"{format_call(*call)}; the sweep is given up; mend that, or give a shorter --timeout"
             )

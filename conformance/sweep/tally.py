@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
-from ..model import VERDICTS, Kind
-from ..system.json_forms import COUNT, Form, MapOf, OrNull
+from ..model import Kind
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -39,52 +38,16 @@ class Tally(NamedTuple):
             "meanings": {document: _sorted_counts(counts) for document, counts in self.meanings.items()},
             "verdicts": {document: _sorted_counts(counts) for document, counts in self.verdicts.items()},
             "failures": [
-                {"rule": rule, "diagnosis": diagnosis, "calls": failed.calls, "size": failed.size, **failed.example}
+                {"rule": rule, "diagnosis": diagnosis, "calls": failed.calls, **failed.example}
                 for (rule, diagnosis), failed in sorted(self.failures.items())
             ],
         }
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Tally:
-        failures = {
-            (failed["rule"], failed["diagnosis"]): FailedCalls(
-                failed["calls"],
-                tuple(tuple(part) if isinstance(part, list) else part for part in failed["size"]),
-                {key: value for key, value in failed.items() if key not in ("rule", "diagnosis", "calls", "size")},
-            )
-            for failed in record["failures"]
-        }
-        return cls(record["calls"], record["meanings"], record["verdicts"], failures)
 
 
 def _sorted_counts(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts) if counts[name]}
 
 
-INTEGER = range(1 - (1 << 63), 1 << 63)
-
-
-def _is_size(value: Any) -> bool:
-    """Ask for: entries, sum of lengths, src, shape, special_zero and number of the way."""
-    if type(value) is not list or len(value) != 6:
-        return False
-    entries, lengths, src, shape, flag, way = value
-    rows = type(src) is type(shape) is list and all(type(n) is int and n in INTEGER for n in (*src, *shape))
-    counts = all(type(n) is int and n in COUNT for n in (entries, lengths, way))
-    return rows and counts and type(flag) is bool
-
-
-TALLY_FORM: Mapping[str, Form] = {
-    "calls": COUNT,
-    "meanings": MapOf({f"{kind}?": COUNT for kind in KINDS}),
-    "verdicts": MapOf({f"{verdict}?": COUNT for verdict in VERDICTS}),
-    "failures": [
-        {
-            "rule": str, "diagnosis": str, "calls": COUNT, "size": _is_size, "call": str, "detail": OrNull(str),
-            "verdicts": MapOf(frozenset(VERDICTS)), "case": str,
-        }
-    ],
-}  # fmt: skip
 EMPTY = Tally(0, {}, {}, {})
 
 

@@ -92,7 +92,7 @@ def write(path: Path, backend: str = "it", rows: list[str] = ROWS, close: bool =
     if close:
         writer.close(1.0, (), {"Planted": 3})
     else:
-        writer.leave()
+        writer.read_back()  # it is then written out
     return header
 
 

@@ -11,39 +11,29 @@ from pathlib import Path
 
 import pytest
 
-from conformance.evidence.journal import part_of
 from conformance.isolate.process.distribute import WorkerDied, run_in_processes
 from conformance.isolate.process.orphans import find_marked_pids
-from conformance.sweep.sweep_file import FILE
 
-from ..processes import children, heed_signal, run_command, wait
-from ..sweep.sweeps import read
+from ..processes import children, heed_signal, wait
 from .remote_backends import write_acting
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, and a kernel that watches pipes")
 
-PART = part_of(Path(FILE)).name
-
 
 class Sweep:
-    """A sweep by two processes, all with its mark. The backend is slow until there is the file `hurry`."""
+    """A sweep by two processes, all with its mark, of a slow backend."""
 
     def __init__(self, folder: Path, *more: str) -> None:
-        self.out, self.hurry, self.mark = folder / "out", folder / "hurry", secrets.token_hex(16)
-        slow = write_acting(folder, f"time.sleep(0 if os.path.exists({str(self.hurry)!r}) else 0.002)")
-        self.words = [
-            "sweep", slow, "--rank", "2", "--max-dim", "2", "--operation", "StaticReshape",
-            "--type", "f32", "--out", str(self.out),
-        ]  # fmt: skip
+        self.out, self.called, self.mark = folder / "out", folder / "called", secrets.token_hex(16)
+        slow = write_acting(folder, f"time.sleep(0.002); Path({str(self.called)!r}).touch()")
+        words = ["sweep", slow, "--rank", "2", "--max-dim", "2", "--operation", "StaticReshape", "--type", "f32"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "conformance", *self.words, "--jobs", "2", *more],
+            [sys.executable, "-m", "conformance", *words, "--jobs", "2", "--out", str(self.out), *more],
             env={**os.environ, "MARK": self.mark}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def wait_for_blocks(self, count: int = 4) -> None:
-        """Wait until so many blocks are in the file."""
-        path = self.out / PART
-        wait(lambda: path.exists() and path.read_bytes().count(b"\n") > count)
+    def wait_for_calls(self) -> None:
+        wait(self.called.exists)
         assert self.process.poll() is None, "the sweep was over too soon"
 
     def workers(self) -> list[int]:
@@ -78,7 +68,7 @@ def sweep(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sweep]:
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("sweep", [("--isolation", "worker"), ("--isolation", "none")], indirect=True)
 def test_a_killed_sweep_leaves_no_process(sweep: Sweep, end: signal.Signals) -> None:
-    sweep.wait_for_blocks()
+    sweep.wait_for_calls()
     pids = find_marked_pids(sweep.mark)
     assert len(pids) >= 3
     maps = [Path(f"/proc/{pid}/maps").read_text(errors="replace") for pid in pids]
@@ -91,33 +81,26 @@ def test_a_killed_sweep_leaves_no_process(sweep: Sweep, end: signal.Signals) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sweep", [("--isolation", "worker")], indirect=True)
-def test_an_interrupted_sweep_keeps_its_blocks(sweep: Sweep) -> None:
-    sweep.wait_for_blocks()
+def test_an_interrupted_sweep_writes_nothing(sweep: Sweep) -> None:
+    sweep.wait_for_calls()
     sweep.process.send_signal(signal.SIGINT)
     _, said = sweep.process.communicate(timeout=30)
     assert sweep.process.returncode == 130
-    assert said == "conformance: interrupted; to go on, add --resume to the same command\n"
+    assert said == "conformance: interrupted\n"
     wait(lambda: not find_marked_pids(sweep.mark))
-    assert os.listdir(sweep.out) == [PART]
+    assert not sweep.out.exists()
 
 
 @pytest.mark.slow
-def test_a_sweep_resumes_after_the_death_of_a_worker(sweep: Sweep) -> None:
-    sweep.wait_for_blocks()
+def test_the_death_of_a_worker_ends_the_sweep(sweep: Sweep) -> None:
+    sweep.wait_for_calls()
     os.kill(sweep.workers()[0], signal.SIGKILL)
     _, said = sweep.process.communicate(timeout=60)
     assert sweep.process.returncode == 3
     assert said.startswith("conformance: a worker process died of SIGKILL")
     assert said.count("\n") == 1
     wait(lambda: not find_marked_pids(sweep.mark))
-    kept = (sweep.out / PART).read_bytes().count(b"\n") - 1
-    assert kept >= 4
-    assert not (sweep.out / FILE).exists()
-    sweep.hurry.touch()
-    done = run_command(*sweep.words, "--resume", "--isolation", "worker")
-    assert done.returncode == 0, done.stderr
-    assert read(sweep.out / FILE).footer["resumed"] == kept
-    assert f"{kept} of " in done.stdout
+    assert not sweep.out.exists()
 
 
 @pytest.mark.slow

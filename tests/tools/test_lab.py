@@ -127,7 +127,7 @@ def publish(reports: Path, folder: str, days: int = 0, **changes: Any) -> None:
     """Write the first line of some results; their state is read from nothing else."""
     started = datetime.now(timezone.utc) - timedelta(days=days, minutes=1)
     header: dict[str, Any] = {
-        "record": "header", "format": FORMAT.name,
+        "record": "header", "format": FORMAT,
         "suite": {"version": "0", "digest": SUITE.digest, "documents": {}},
         "backend": {
             "name": "numpy", "version": "2.4.6", "adapter": "numpy", "detail": {},

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from conformance.adapter import digest_of_adapter, name_and_device
 from conformance.evidence.folder import find_published_results, name_of
 from conformance.evidence.journal import JournalReader
-from conformance.evidence.results import FORMAT, InvalidEvidence, OtherFormat, read_content
+from conformance.evidence.results import FORMS, InvalidEvidence, OtherFormat, read_content
 from conformance.model import Suite
 from conformance.site.publish import published_folders
 
@@ -64,7 +64,7 @@ def folder_of(environment: Environment, backend: str) -> str:
 def _stale(path: Path, backend: str, suite: Suite, days: int) -> Iterator[str]:
     """Say why results should be made again; their rows are not read, since `conformance verify` does that."""
     try:
-        header = JournalReader(io.BytesIO(read_content(path)), path, FORMAT).header
+        header = JournalReader(io.BytesIO(read_content(path)), path, FORMS).header
         age = datetime.now(timezone.utc) - datetime.fromisoformat(header["started"])
     except OtherFormat:
         yield "another format"

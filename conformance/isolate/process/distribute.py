@@ -120,9 +120,7 @@ def _receive(worker: _Worker) -> Any:
     try:
         succeeded, value = worker.link.recv()
     except (EOFError, OSError):
-        raise WorkerDied(
-            f"a worker process {_describe_end(worker)}; add --resume to go on with what was done"
-        ) from None
+        raise WorkerDied(f"a worker process {_describe_end(worker)}") from None
     if succeeded:
         return value
     raise value
