@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a line now and then elsewhere.
+"""Progress of long work: one line on a terminal that is written over, a line now and then elsewhere.
 
 We need one line, which is no reason to depend on a library such as rich.
 """
@@ -14,13 +14,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TextIO, TypeVar
 
-from .terminal import cut_columns, is_terminal, printable, wants_colour, width
+from .terminal import cut_columns, is_terminal, printable, width
 
 Value = TypeVar("Value")
 LINE_SECONDS = 9.0
 """Seconds between two lines of progress where there is no terminal."""
-BAR_COLUMNS = 12
-"""The whole line fits in 80 columns."""
 SAMPLE_SECONDS, RATE_SECONDS = 1.0, 600.0
 """The rate is that of the last ten minutes, with a sample each second: some rows take a thousand times as long."""
 MIN_RATE = 0.05
@@ -59,12 +57,14 @@ class Progress:
                 return
             if self._on_terminal:
                 self._next = now + 0.1
-                self._draw_bar(now, note)
+                line = ", ".join([self._describe(now), *([note] if note else [])])
+                self._stream.write(f"\r\x1b[K{cut_columns(printable(line), width(self._stream) - 1)}")
+                self._stream.flush()
             else:
                 self._write_progress(now)
 
     def close(self) -> None:
-        """Clear the bar, and write no more."""
+        """Clear the line, and write no more."""
         self._closed.set()
         if self._on_terminal:
             self._stream.write("\r\x1b[K")
@@ -86,38 +86,20 @@ class Progress:
 
     def _write_progress(self, now: float) -> None:
         self._next = now + LINE_SECONDS
-        count = f"{self._label} {self._done:,} of {self._total:,}"
-        self._stream.write(f"conformance: {printable(', '.join([count, *self._details(now)]))}\n")
+        self._stream.write(f"conformance: {printable(self._describe(now))}\n")
         self._stream.flush()
 
-    def _draw_bar(self, now: float, note: str) -> None:
-        full = BAR_COLUMNS * self._done // max(self._total, 1)
-        begin = f"{self._label} "
-        rest = " · ".join([f" {self._done:,} of {self._total:,}", *self._details(now), *([note] if note else [])])
-        rest = cut_columns(printable(rest), width(self._stream) - 1 - len(begin) - BAR_COLUMNS)
-        done, left = self._fit_encoding("━" * full, "#" * full), self._fit_encoding("─", "-") * (BAR_COLUMNS - full)
-        if wants_colour(self._stream):
-            done, left = f"\x1b[{31 if self._failed else 32}m{done}\x1b[0m", f"\x1b[2m{left}\x1b[0m"
-        self._stream.write(f"\r\x1b[K{begin}{done}{left}{self._fit_encoding(rest, rest.replace('·', ','))}")
-        self._stream.flush()
-
-    def _fit_encoding(self, text: str, ascii_text: str) -> str:
-        """Return the first text if the stream can write it, otherwise the second."""
-        try:
-            text.encode(getattr(self._stream, "encoding", None) or "ascii")
-        except UnicodeEncodeError:
-            return ascii_text
-        return text
-
-    def _details(self, now: float) -> list[str]:
-        """Return the failures, the rate and the time left, as far as they are known."""
-        failed = [] if self._failed is None else [f"{self._failed:,} failed"]
+    def _describe(self, now: float) -> str:
+        """Say the number done, and the failures, the rate and the time left, as far as they are known."""
+        said = [f"{self._label} {self._done:,} of {self._total:,}"]
+        if self._failed is not None:
+            said.append(f"{self._failed:,} failed")
         before, done = self._samples[0]
         rate = (self._done - done) / max(now - before, 1e-9)
-        if rate < MIN_RATE:
-            return failed
-        left = (self._total - self._done) / rate
-        return [*failed, f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {_as_time(left)} left"]
+        if rate >= MIN_RATE:
+            left = _as_time((self._total - self._done) / rate)
+            said += [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {left} left"]
+        return ", ".join(said)
 
 
 def track(label: str, things: Iterable[Value], total: int) -> Iterator[Value]:

@@ -213,15 +213,14 @@ class Screen(io.StringIO):
         return True
 
 
-def test_progress_on_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_on_a_terminal_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("NO_COLOR", "1")
     screen = Screen()
     progress = Progress("running", 200, screen)
     time.sleep(0.01)
     progress.at(100, "some-case", 3)
     assert re.fullmatch(
-        r"\r\x1b\[Krunning ━{6}─{6} 100 of 200 · 3 failed · [0-9,.]+/s · about [0-9]+ s left.*", screen.getvalue()
+        r"\r\x1b\[Krunning 100 of 200, 3 failed, [0-9,.]+/s, about [0-9]+ s left, some-case", screen.getvalue()
     )
     progress.close()
     assert screen.getvalue().endswith("\r\x1b[K")
@@ -239,11 +238,10 @@ def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyP
 
 
 def test_while_hardly_anything_ends_progress_foretells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("conformance.system.progress.MIN_RATE", 1e12)
     screen = Screen()
     Progress("running", 200, screen).at(100, "", 3)
-    assert screen.getvalue().endswith(" 100 of 200 · 3 failed")
+    assert screen.getvalue().endswith(" 100 of 200, 3 failed")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +253,6 @@ def test_while_hardly_anything_ends_progress_foretells_nothing(monkeypatch: pyte
     ids=["slow", "resumed"],
 )
 def test_time_left_is_foretold_from_minutes(monkeypatch: pytest.MonkeyPatch, done: list[int], left: str) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     screen = Screen()
