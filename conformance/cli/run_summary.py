@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..evidence.results import Evidence
 from ..model import BLAMES, NOT_CLAIMED, VERDICTS, Result, Suite
 from ..model.verdicts import LABELS, TABLE
 from ..plan.rows import Plan, drawn_number
-from ..system.terminal import count_lines, count_noun, lines, paint, say, screen_lines, table, verbatim, wrap
+from ..system.terminal import count_noun, lines, paint, say, table, verbatim, wrap
 from ..system.text import tell_error
 from ..verdict.conclude import Conclusion
 from ..verdict.document_table import lay_out_documents
@@ -80,8 +79,7 @@ def show(
 ) -> None:  # fmt: skip
     """Print the conclusion of a run that has its reports in the folder `out`. The last line is of `accepted`.
 
-    What failed comes first, then a line for each document. On a terminal it fits the screen: notes and failures that do
-    not fit are left to the report.
+    What failed comes first, then a line for each document.
     """
     failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
     notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)][bool(conclusion.headline) :]
@@ -90,13 +88,8 @@ def show(
     head = [name, *_headline(conclusion, rest), *_facts(plan, evidence, conclusion)]
     documents = ["", *lay_out_documents(conclusion)]
     end = ["", *_end(accepted or conclusion, out)]
-    texts = [*head, *_failures(plan.suite, failures, evidence, every_row, rest), *documents, *_notes(notes), *end]
-    screen = screen_lines()
-    if screen is not None and not every_row and count_lines(texts) >= screen:
-        number = [f"  {count_noun(len(notes), 'note')} in the report"] if notes else []
-        room = screen - 1 - count_lines([*head, *documents, *number, *end])
-        texts = [*head, *_failures(plan.suite, failures, evidence, every_row, rest, room), *documents, *number, *end]
-    _say_all(texts)
+    shown = _failures(plan.suite, failures, evidence, every_row, rest)
+    _say_all([*head, *shown, *documents, *_notes(notes), *end])
 
 
 def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row: bool) -> None:
@@ -163,49 +156,33 @@ def _note_outside(failures: Failures) -> Iterator[str]:
         yield f"not counted: {count_noun(failures.outside, 'failure')} outside the target; the report has all"
 
 
-def _failures(
-    suite: Suite, failures: Failures, evidence: Evidence, every_row: bool, rest: str, room: int | None = None
-) -> Iterator[str]:
-    """Yield the kinds of failures, those to be mended first in front; `room` is the number of lines they may take.
+def _failures(suite: Suite, failures: Failures, evidence: Evidence, every_row: bool, rest: str) -> Iterator[str]:
+    """Yield the kinds of failures, those to be mended first in front; `rest` says what has all of a long message.
 
-    `rest`: what has all of a long message.
-
-    With `room` there is no title, and the first kind is always shown, if need be without its details. Rows that differ
-    from those before in the rule only have a line.
+    Rows that differ from those before in the rule only have a line.
     """
-    kinds = [
-        [_rule_line(kind, evidence.header)]
-        if kind.is_further_rule and not every_row
-        else list(_kind(suite, kind, every_row, evidence.header, rest))
-        for kind in failures.kinds
-    ]
-    if not kinds:
+    if not failures.kinds:
         return
-    shown = len(kinds) if every_row else min(MAX_KINDS_SHOWN, len(kinds))
-    if room is None:
-        yield from ("", paint("bold", failures.title))
-    else:
-        left = room - 1  # the last line says how many more there are
-        if count_lines(kinds[0]) > left:
-            kinds[0] = list(_kind(suite, failures.kinds[0], False, evidence.header, rest, with_details=False))
-        shown = max(1, sum(height <= left for height in accumulate(map(count_lines, kinds[:shown]))))
-    yield from chain.from_iterable(kinds[:shown])
-    if more := len(kinds) - shown:
+    yield from ("", paint("bold", failures.title))
+    shown = failures.kinds if every_row else failures.kinds[:MAX_KINDS_SHOWN]
+    for kind in shown:
+        if kind.is_further_rule and not every_row:
+            yield _rule_line(kind, evidence.header)
+        else:
+            yield from _kind(suite, kind, every_row, evidence.header, rest)
+    if more := len(failures.kinds) - len(shown):
         yield f"  and {count_noun(more, 'more kind')}: the report has all, and so has --verbose"
 
 
-def _kind(
-    suite: Suite, kind: FailureKind, every_row: bool, header: Mapping[str, Any], rest: str, with_details: bool = True
-) -> Iterator[str]:
+def _kind(suite: Suite, kind: FailureKind, every_row: bool, header: Mapping[str, Any], rest: str) -> Iterator[str]:
     """Yield what went wrong, and for its first row, or all, details and the commands that repeat and explain it."""
     yield wrap(f"{kind.title} · {kind.about}", 2, 4).replace(kind.title, paint("red", kind.title), 1)
-    if kind.common.cause and with_details:
+    if kind.common.cause:
         yield wrap(kind.common.cause.fault.means, 6)
     for row, result in kind.members if every_row else kind.members[:1]:
-        if with_details:
-            yield wrap(": ".join(map(str, filter(None, (locate_case(row.case, suite), row.id, row.case.title)))), 6)
-            if result.detail:
-                yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
+        yield wrap(": ".join(map(str, filter(None, (locate_case(row.case, suite), row.id, row.case.title)))), 6)
+        if result.detail:
+            yield wrap(tell_error(result.detail), 6, most=_MAX_DETAIL_LINES, rest=rest)
         if result.case is not None:
             yield lines([verbatim(f"      {line}") for line in shown_lines(result.case, every_row)])
         if not result.needs_calls_before:

@@ -1,4 +1,4 @@
-"""Output on a terminal: text without control characters, colours, aligned tables, the room on the screen."""
+"""Output on a terminal: text without control characters, colours, aligned tables."""
 
 from __future__ import annotations
 
@@ -101,21 +101,10 @@ def width(stream: TextIO | None = None) -> int:
     return max(40, min(MAX_COLUMNS, _size().columns))
 
 
-def screen_lines() -> int | None:
-    """Return the lines of the terminal that the output goes to; None if it goes elsewhere."""
-    return _size().lines if is_terminal(sys.stdout) else None
-
-
 def _size() -> os.terminal_size:
     import shutil  # slow to import, and only needed on a terminal
 
     return shutil.get_terminal_size()
-
-
-def count_lines(texts: Iterable[str]) -> int:
-    """Count the lines that texts take on the screen; a word that is too wide takes several."""
-    across = _size().columns
-    return sum(max(1, -(-columns(line) // across)) for text in texts for line in _fold_all(text))
 
 
 def columns(text: str) -> int:

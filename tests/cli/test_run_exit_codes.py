@@ -184,24 +184,14 @@ def test_a_file_of_claims_that_is_none_is_said_with_its_place(
     command.run("reference", "--claims", path).expect(2, err=f"{path}:{says}")
 
 
-def test_on_a_small_terminal_the_verdicts_stay_on_the_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = (mini("Accepts"), "--isolation", "none")
-    whole = command.run(*words).expect(1).out.splitlines()
-    small = len(whole) - 6
-    monkeypatch.setattr("conformance.cli.run_summary.screen_lines", lambda: small)
-    lines = command.run(*words).expect(1).out.splitlines()
-    assert len(lines) < small
-    assert lines[0].endswith(": accepts an illegal call")
-    assert set(table_of("\n".join(lines))) == set(DOCUMENTS)
-    assert any("conformance explain " in line for line in lines)
-    assert lines[-1].startswith("results: ")  # `command` writes no report
-
-
 def test_a_failure_names_the_commands_that_repeat_and_explain_it(command: Command) -> None:
     said = command.run(mini("Accepts"), "--isolation", "none").expect(1)
     lines = said.out.splitlines()
     repeat = next(number for number, line in enumerate(lines) if " -k " in line)
     assert lines[repeat + 1].startswith(f"      conformance explain --suite {command.folder} ")
+    assert lines[0].endswith(": accepts an illegal call")
+    assert set(table_of(said.out)) == set(DOCUMENTS)
+    assert lines[-1].startswith("results: ")  # `command` writes no report
 
 
 class Screen(io.StringIO):
