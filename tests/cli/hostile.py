@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-import pytest
-
 from conformance.adapters import repro
 from conformance.adapters.repro import functions
 from conformance.adapters.repro.script import script
@@ -49,7 +47,6 @@ def library_of(backend: str) -> object:
 
 WRITERS = tuple(each for each in NODES if each in ("onnxruntime", "openvino", "onednn"))
 """One of each module that writes such scripts."""
-every_script = pytest.mark.parametrize("backend", BACKENDS)
 OF_EACH_LIBRARY = (*{library_of(each): each for each in reversed(BACKENDS)}.values(),)
 """One of each library's template, and of each module that writes scripts."""
 
