@@ -241,7 +241,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
             )
         args = parser_of("run").parse_args([*filter(None, words), "--", _backend_of(adapter)])
         request = request_of(args)
-        folder = RunFolder(args.backend, args.out, None, locks)
+        folder = RunFolder(args.out, None, locks)
         try:
             evidence = run_suite(request, folder.claim if folder.named else None)
         finally:

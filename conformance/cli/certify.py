@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         except InvalidEvidence as cannot:
             raise Usage(f"--key {cannot}") from None
     out = (args.out or DEFAULT_OUT).resolve()
-    with lock_folder(out, f"conformance certify {args.backend}"):
+    with lock_folder(out):
         asked = records.read_record(args.challenge, records.CHALLENGE_FORM) if args.challenge else None
         commitment = _read_commitment(asked, args.backend, out) if asked else None  # before anything runs
         if asked and (why := why_not_now(asked, datetime.now(timezone.utc))):

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         what = "is no folder" if site.exists() else "does not exist"
         raise Usage(f"{str(site)!r} {what}; name the folder of a RUN too, or make it for the documents alone")
     trust = Trust.of_site(site)
-    with lock_folder(site, "conformance publish"):
+    with lock_folder(site):
         refuse_foreign_pages(site)
         refuse_private_keys(site)
         runs = track("reading", args.runs, len(args.runs))

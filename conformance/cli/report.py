@@ -42,10 +42,10 @@ def run(args: argparse.Namespace) -> int:
     plan = load_plan(args.suite)
     if args.out is None:
         check_folder("DIR", args.folders[0])
-        with lock_folder(args.folders[0], "conformance report"):
+        with lock_folder(args.folders[0]):
             return _write_again(args.folders[0], plan, args.json)
     out = args.out.resolve()
-    with lock_folder(out, "conformance report"):
+    with lock_folder(out):
         return conclude_and_report(plan, _put_together(args.folders, out, plan), out, args.json)
 
 

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace, accept: Accept | None = None) -> int:
     request = request_of(args)
     with ExitStack() as locks:
         accept = _accept_shard if args.partial_ok else accept
-        return _run(request, RunFolder(args.backend, args.out, args.resume, locks), args, accept)
+        return _run(request, RunFolder(args.out, args.resume, locks), args, accept)
 
 
 def request_of(args: argparse.Namespace) -> RunRequest:
@@ -127,8 +127,8 @@ def _plan_of_few_cases(args: argparse.Namespace, suite: Suite) -> Plan | None:
 class RunFolder:
     """The folder of a run: locked and cleared before the run begins."""
 
-    def __init__(self, backend: str, out: Path | None, resume: Path | None, locks: ExitStack) -> None:
-        self._backend, self._resume, self._locks = backend, resume, locks
+    def __init__(self, out: Path | None, resume: Path | None, locks: ExitStack) -> None:
+        self._resume, self._locks = resume, locks
         self.named = resume or out
         self.path: Path | None = None
         for option, folder in (("--out", out), ("--resume", resume)):
@@ -146,7 +146,7 @@ class RunFolder:
             path = own.resolve()
             if self._resume is not None and not path.is_dir():
                 raise Usage(f"--resume {self._resume}: is not a folder; there is no run to resume")
-            self._locks.enter_context(lock_folder(path, f"conformance run {self._backend}"))
+            self._locks.enter_context(lock_folder(path))
             if self._resume is None:
                 clear(path)
             self.path = path

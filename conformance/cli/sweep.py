@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     request = _read_request(args, spec)
     folder = args.out or DEFAULT_OUT
     try:
-        with lock_folder(folder, f"a sweep of {args.backend}"):
+        with lock_folder(folder):
             (folder / FILE).unlink(missing_ok=True)
             results = _sweep(request, args, spec)
             write(folder, results)

@@ -83,7 +83,7 @@ def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
         return
     out = config.invocation_params.dir / option.conformance_out
     try:
-        locks.enter_context(lock_folder(out, f"pytest --adapter {option.conformance_adapter}"))
+        locks.enter_context(lock_folder(out))
         clear(out)
     except CommandError as error:
         raise Usage(f"--conformance-out: {error}") from None

@@ -9,7 +9,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
@@ -21,9 +20,6 @@ if sys.platform != "win32":
 
 MAX_BYTES = 1 << 30
 """Bytes to read of one file, unless the caller gives another limit."""
-LOCK = ".conformance-lock"
-MAX_REMOVALS = 100
-"""The removals of a folder by other runs that a run waits out while it locks the folder."""
 
 
 def adapters_folder() -> Path:
@@ -77,19 +73,15 @@ def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading; OSError for anything else. This never waits for a writer."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
-        _require_regular(descriptor, path)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
-
-
-def _require_regular(descriptor: int, path: Path) -> None:
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def create(path: Path, buffering: int = -1) -> BinaryIO:
@@ -124,56 +116,28 @@ def replace_text(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def lock_folder(folder: Path, what: str) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold a folder for one run. Raise CommandError if another process holds it.
 
     The folder is created if it is not there, and removed again if it was and nothing was written into it. The kernel
-    drops the lock when its process ends, however it ends. `what` is shown to a process that finds the folder locked.
+    drops the lock when its process ends, however it ends. On Windows, and on a file system without locks, a second run
+    is not noticed.
     """
     created = not folder.is_dir()
-    descriptor = _acquire(folder)
-    try:
-        os.ftruncate(descriptor, 0)
-        since = datetime.now().astimezone().isoformat(" ", "seconds")
-        os.pwrite(descriptor, f"process {os.getpid()}, {what}, since {since}".encode(), 0)
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(folder / LOCK)
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as at_the_end:
+        if sys.platform != "win32":
+            descriptor = os.open(folder, os.O_RDONLY)
+            at_the_end.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CommandError(f"{folder} is in use by another run; wait for it, or name another folder") from None
+            except OSError:
+                pass
+        try:
+            yield
+        finally:
             if created:
-                os.rmdir(folder)  # only if nothing was written there
-        os.close(descriptor)
-
-
-def _acquire(folder: Path) -> int:
-    """Open and lock the lock file; another run may remove it until we hold the lock."""
-    path, missing = folder / LOCK, 0
-    while True:
-        folder.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        try:
-            descriptor = os.open(path, flags, 0o644)
-        except FileNotFoundError:  # the holder removed the folder, in which it had written nothing
-            missing += 1
-            if missing > MAX_REMOVALS:  # there is nobody: no file can be made there, as in /proc
-                raise
-            continue
-        try:
-            _require_regular(descriptor, path)
-        except OSError:
-            os.close(descriptor)
-            raise
-        if sys.platform == "win32":
-            return descriptor  # a second run is not noticed there
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 500, 0).decode("utf-8", "replace") or "another process"
-            os.close(descriptor)
-            raise CommandError(f"{folder} is in use by {holder}; wait for it, or name another folder") from None
-        except OSError:  # a file system without locks
-            return descriptor
-        with contextlib.suppress(OSError):
-            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                return descriptor
-        os.close(descriptor)  # the holder removed it between our opening and locking it
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)  # only if nothing was written there
