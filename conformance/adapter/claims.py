@@ -58,7 +58,6 @@ def _find_problems(adapter: Any) -> Iterator[str]:
         yield "`compile` is not a method"
     if isinstance(adapter, FunctionAdapter) and type(adapter).reshape is FunctionAdapter.reshape:
         yield "the adapter does not define reshape(self, src, shape, special_zero)"
-    yield from (f"`{older}` is now `{now}`" for older, now in OLDER_WORDS.items() if hasattr(adapter, older))
     yield from _find_problems_of_identity(adapter.identity)
     yield from _find_problems_of_claims(adapter.claims)
     if not isinstance(adapter, FunctionAdapter):
@@ -130,8 +129,6 @@ def _nearest_facets(facet: str) -> list[str]:
     return find_near(facet, FACETS)
 
 
-OLDER_WORDS = {"leaves_out": "not_claimed", "mapped": "answers_special_zero", "refusals": "rejections"}
-"""Words of adapters before the first release, which would be overlooked."""
 MAX_CASE_RANK = 65
 """The highest rank of a bundled case."""
 FAMILIES = tuple(dict.fromkeys((

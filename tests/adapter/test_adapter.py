@@ -166,7 +166,6 @@ WRITTEN = {
     "a rank that is none": ("class It(Right):\n not_claimed = ('rank:many',)", "'rank:many', which is no facet"),
     "a member of what has none": (
         "class It(Right):\n not_claimed = ('chain:long',)", "'chain:long', which is no facet; did you mean 'chain'?"),
-    "mapped, the older word": ("class It(Right):\n mapped = ('special_zero',)", "is now `answers_special_zero`"),
     "a bug for a refusal": ("class It(Right):\n rejections = (TypeError,)", "`rejections` names TypeError"),
     "another bug": ("class It(Right):\n rejections = (ValueError, AttributeError)", "names AttributeError"),
     "more than everything": ("class It(Right):\n rejections = (BaseException,)", "`rejections` names BaseException"),
@@ -176,7 +175,6 @@ WRITTEN = {
     "no tuple of facets": (
         "class It(Right):\n not_claimed = None",
         "`not_claimed` is None; write a tuple of names, or leave the line out"),
-    "leaves_out, the older word": ("class It(Right):\n leaves_out = ('form',)", "`leaves_out` is now `not_claimed`"),
     "a refusal without a comma": ("class It(Right):\n rejections = ValueError", "write (ValueError,), with the comma"),
     "the text of a refusal": (
         "class It(Right):\n rejections = ('ValueError',)", "holds 'ValueError', which is no exception class"),

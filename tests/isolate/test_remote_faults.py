@@ -182,11 +182,6 @@ def test_a_description_with_a_field_of_another_type(key: str, value: object, due
         messages.parse_description({**WHO, key: value})
 
 
-def test_an_older_word_for_claims_is_not_overlooked() -> None:
-    with pytest.raises(messages.Fault, match="'leaves_out' is now 'not_claimed'"):
-        messages.parse_description({**WHO, "leaves_out": ["form"]})
-
-
 def test_a_request_holds_neither_case_nor_expectation(plan: Plan) -> None:
     row = plan.rows[0]
     sent = messages.encode_line(messages.graph_record(row.steps[0].graph)).decode()

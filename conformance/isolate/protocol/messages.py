@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...adapter.claims import OLDER_WORDS
 from ...model import (
     Claims,
     Declared,
@@ -274,9 +273,6 @@ def parse_description(record: Mapping[str, Any]) -> tuple[Identity, Claims]:
     for key in ("name", "version"):
         if not isinstance(record.get(key), str):
             raise Fault(f"describe: {key!r} is {quote(record.get(key))}, but should be text")
-    for older, now in OLDER_WORDS.items():
-        if older in record:
-            raise Fault(f"describe: {older!r} is now {now!r}")
     detail = record.get("detail", {})
     if not isinstance(detail, dict):
         raise Fault(f"describe: 'detail' is {quote(detail)}, but should be an object")
