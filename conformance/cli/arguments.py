@@ -64,12 +64,11 @@ def locate_case(case: Case, suite: Suite) -> Place:
 
 
 def pick(what: str, name: str, names: Iterable[str]) -> str:
-    """Return the one of `names` that is like `name`, apart from capitals, underscores and blanks; Usage if none is."""
+    """Return `name`; Usage if it is not among `names`."""
     known = list(names)
-    alike = find_alike(name, known)
-    if len(alike) != 1:
+    if name not in known:
         raise Usage(describe_unknown(what, name, known))
-    return alike[0]
+    return name
 
 
 def refuse_unknown(what: str, names: Iterable[str] | None, known: Collection[str]) -> None:
@@ -77,15 +76,6 @@ def refuse_unknown(what: str, names: Iterable[str] | None, known: Collection[str
     for name in names or ():
         if name not in known:
             raise Usage(describe_unknown(what, name, sorted(known)))
-
-
-def find_alike(name: str, names: Iterable[str]) -> list[str]:
-    """Return the `names` that equal `name` apart from capitals, underscores and blanks."""
-
-    def plain(text: str) -> str:
-        return text.strip().lower().replace("_", "-").replace(" ", "-")
-
-    return [other for other in names if plain(other) == plain(name)]
 
 
 def suite_option(suite: Path | None, option: str = "--suite") -> str:

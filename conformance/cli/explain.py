@@ -12,7 +12,7 @@ from ..model import Spec
 from ..plan.rows import explain_drawn
 from ..system.terminal import label_paragraph, lines, paint, say, table, verbatim, wrap
 from ..system.text import describe_unknown, format_call
-from .arguments import Usage, emit, find_alike, load_spec_of, suite_option
+from .arguments import Usage, emit, load_spec_of, suite_option
 from .explain_case import find_case, print_case, print_script
 from .facts import of_document, of_finding, of_operation, of_rule
 from .parser import Parser
@@ -78,12 +78,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _find_things(spec: Spec, name: str, options: str) -> list[dict[str, Any]]:
     """Return everything that has the name: mostly one thing, but a rule and a finding may share an id."""
-    things = [of_rule(spec, spec.rules[each]) for each in find_alike(name, spec.rules)]
-    things += [of_document(spec, spec.documents[each]) for each in find_alike(name, spec.documents)]
-    things += [of_operation(spec.operations[each]) for each in find_alike(name, spec.operations)]
-    findings = find_alike(name, spec.findings)
-    compiled = contracts(spec) if findings else {}
-    return things + [of_finding(spec, spec.findings[each], compiled, options) for each in findings]
+    things = [of_rule(spec, spec.rules[name])] if name in spec.rules else []
+    if name in spec.documents:
+        things.append(of_document(spec, spec.documents[name]))
+    if name in spec.operations:
+        things.append(of_operation(spec.operations[name]))
+    if name in spec.findings:
+        things.append(of_finding(spec, spec.findings[name], contracts(spec), options))
+    return things
 
 
 def _print_rule(spec: Spec, rule: dict[str, Any]) -> None:

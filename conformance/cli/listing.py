@@ -15,7 +15,7 @@ from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun, paint, say, table
 from ..system.text import describe_unknown, shorten
-from .arguments import Usage, emit, find_alike, load_plan, load_spec_of, locate_case, pick, suite_option
+from .arguments import Usage, emit, load_plan, load_spec_of, locate_case, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
 from .parser import Parser
 
@@ -51,8 +51,7 @@ class _Listing(NamedTuple):
 def run(args: argparse.Namespace) -> int:
     if args.what is None:
         raise Usage(f"say what to list: {', '.join(LISTINGS)}; for example `conformance list rules`")
-    plural = f"{args.what}s"
-    what = plural.lower() if plural.lower() in LISTINGS else pick("list", args.what, LISTINGS)
+    what = pick("list", args.what, LISTINGS)
     spec = load_spec_of(args.suite)
     entries = list(LISTINGS[what].entries(spec, args.suite, _read_words(spec, what, args.words)))
     if args.json:
@@ -70,7 +69,7 @@ def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
     filters = LISTINGS[what].filters
     found: dict[str, str] = {}
     for word in words:
-        kinds = [kind for kind, names in known.items() if find_alike(word, names)]
+        kinds = [kind for kind, names in known.items() if word in names]
         kind = next((kind for kind in kinds if kind in filters), None)
         if kind is None and kinds:
             others = [name for name, other in LISTINGS.items() if kinds[0] in other.filters]
@@ -83,7 +82,7 @@ def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
             raise Usage(describe_unknown(" or ".join(filters), word, names, f"conformance list {shown_by}"))
         if kind in found:
             raise Usage(f"{found[kind]!r} and {word!r} both name a {kind}; name one")
-        found[kind] = find_alike(word, known[kind])[0]
+        found[kind] = word
     return found
 
 

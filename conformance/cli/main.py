@@ -7,7 +7,6 @@ import contextlib
 import errno
 import gc
 import os
-import re
 import sys
 from collections.abc import Sequence
 
@@ -27,13 +26,12 @@ if sys.platform != "win32":
     import resource
 
 _DIMS = frozenset({"--src", "--shape", "--form"})
-"""Options of `meaning` with a value that may have blanks in it and may begin with a minus."""
-_LONG_OPTION = re.compile(r"--[A-Za-z]")
+"""Options of `meaning` with a value that may begin with a minus."""
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the arguments; Usage says what to type instead."""
-    words = [_with_hyphens(word) for word in arguments]
+    words = list(arguments)
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
     command = next((word for word in words if not word.startswith("-")), None)
@@ -69,25 +67,14 @@ def _no_command(word: str) -> str:
     return describe_unknown("command", word, COMMANDS, "conformance --help")
 
 
-def _with_hyphens(word: str) -> str:
-    """Return `--special-zero=1` for `--special_zero=1`."""
-    name, equals, value = word.partition("=")
-    return f"{name.replace('_', '-')}{equals}{value}" if _LONG_OPTION.match(word) else word
-
-
 def _join_dims(words: Sequence[str]) -> list[str]:
-    """Replace `--shape -1, 2` by `--shape=-1, 2`, since argparse takes -1 for an option."""
+    """Replace `--shape -1,2` by `--shape=-1,2`, since argparse takes -1 for an option."""
     joined: list[str] = []
-    in_dims = False
     for word in words:
-        if word.partition("=")[0] in _DIMS:
-            joined.append(word)
-            in_dims = True
-        elif not in_dims or word == "-h" or _LONG_OPTION.match(word):
-            joined.append(word)
-            in_dims = False
+        if joined and joined[-1] in _DIMS and not word.startswith("--") and word != "-h":
+            joined[-1] += f"={word}"
         else:
-            joined[-1] += f" {word}" if "=" in joined[-1] else f"={word}"
+            joined.append(word)
     return joined
 
 

@@ -134,7 +134,7 @@ def _read_pairs(words: Sequence[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
-        key = pick("key for --form:", name, _KEYS).replace("-", "_")
+        key = pick("key for --form:", name, _KEYS)
         if not equals:
             raise Usage(f"--form {word}: the value is missing; write --form {key}=VALUE")
         if key in values:

@@ -18,14 +18,6 @@ _NAME = re.compile(r"(?!(?:None|True|False)$)[^\W\d]\w*")
 _ENTRY = re.compile(r"[+-]?[0-9]+(?:_[0-9]+)*")
 _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
-_ALIASES = {
-    "float": "f32", "float32": "f32", "fp32": "f32", "single": "f32", "half": "f16", "float16": "f16", "fp16": "f16",
-    "bfloat16": "bf16", "double": "f64", "float64": "f64", "fp64": "f64", "boolean": "bool", "str": "string",
-} | {
-    f"{long}{bits}": f"{short}{bits}"
-    for long, short in (("int", "s"), ("i", "s"), ("uint", "u"))
-    for bits in (8, 16, 32, 64)
-}  # fmt: skip
 
 
 def _plain(text: str) -> str:
@@ -112,9 +104,7 @@ def read_boolean(option: str, text: str) -> bool:
 
 
 def read_type(option: str, text: str) -> str:
-    """Read an element type by the specification's name or a library's, such as `float32`."""
-    plain = _plain(text).lower()
-    return pick(f"type for {option}:", _ALIASES.get(plain, plain), (*WIDTH, "string"))
+    return pick(f"type for {option}:", _plain(text), (*WIDTH, "string"))
 
 
 def read_names(text: str) -> tuple[str, ...]:

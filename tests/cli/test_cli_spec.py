@@ -237,11 +237,6 @@ def test_explain_knows_every_listed_name(cli: Cli) -> None:
             assert out.startswith(name)
 
 
-def test_names_are_read_in_any_case_and_spelling(cli: Cli) -> None:
-    assert cli("list", "Rule") == cli("list", "rules")
-    assert cli("explain", "One_Infer") == cli("explain", "one-infer")
-
-
 def test_list_backends_shows_what_no_backend_tries(cli: Cli) -> None:
     listed = {each["backend"]: each for each in cli("list", "backends", "--json").expect(0).data["backends"]}
     text = cli("list", "backends").expect(0).out
