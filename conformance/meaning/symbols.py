@@ -276,13 +276,13 @@ class Symbol(WholeNumber):
         """Ask whether this quotient is a whole number."""
         above, below = self._parts()
         known = self.facts.names
-        if not below.powers:
+        if not below.powers:  # 3n / 2 is whole if n comes in steps of 2
             divisors = (known[name].step ** power for name, power in above.powers.items())
             if (math.prod(divisors, start=above.factor) / below.factor).denominator == 1:
                 return True
             if name := _only(above.powers):
                 return self.facts.name_holds(name, "is a multiple of", int(below.factor))
-        if not above.powers and (name := _only(below.powers)):
+        if not above.powers and (name := _only(below.powers)):  # 6 / n is whole only for some n: which is stated
             return below.factor == 1 and self.facts.name_holds(name, "divides", int(above.factor))
         if (not above.powers and not below.powers) or abs(self._range()[1]) < 1:
             return False

@@ -117,6 +117,7 @@ def _check_shards(paths: Sequence[Path], shards: list[str]) -> None:
 def _join(paths: Sequence[Path], parts: Sequence[Evidence]) -> list[Result]:
     """Take each row from the shard that ran it, and the drawn rows that failed from all."""
     joined: dict[str, Result] = {}
+    # each shard has every written row, mostly as not run, but only those drawn rows that failed in it
     drawn = [result for part in parts for result in part.results if drawn_number(result.row) is not None]
     for path, part in zip(paths, parts, strict=True):
         results = [result for result in part.results if drawn_number(result.row) is None]

@@ -54,6 +54,7 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
         ruler = _RULER.fullmatch(bare) is not None
         alone = bare.startswith(".. ") or _HASHES.match(bare) is not None
         row = bare.startswith("|") and bare.endswith("|") and len(bare) > 1
+        # a cell of a grid table goes on over several lines, up to a ruler; each line of a simple table is a row
         grid_goes_on = row and begun is not None and lines[begun].lstrip().startswith("|")
         starts = alone or (row and not grid_goes_on) or table or _BULLET.match(bare) is not None
         if begun is not None and (not bare or ruler or starts):

@@ -188,6 +188,7 @@ def conclude(
             standing = by_standing.setdefault((document, row.type), [])
             if document in within:
                 standing.append(group)
+        # nobody asked for such rows and they count nowhere, but a failure in them is said
         if not within and not FAILED.isdisjoint(group.verdicts[document] for document in about):
             called = [each for each in group.rows if results[each.id].outcome.kind != "none"]
             unclaimed += [group._replace(rows=called)] if called else []
@@ -201,6 +202,7 @@ def conclude(
     blames = _blame(plan, results, by_standing)
     standings = standings_of(plan, by_standing, claims, blames)
     code, why = _exit_code(standings, by_standing, claims, target, overdue, deaths, plan)
+    # from here on a yes can only become weaker
     if waived and code == CONFORMS:
         why += f"; {waived}"
     if limits.drawn and code == CONFORMS:

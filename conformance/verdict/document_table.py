@@ -50,6 +50,7 @@ def tabulate_documents(conclusion: Conclusion) -> DocumentTable:
         words = {standing.type: _CELLS.get(standing.word, standing.word) for standing in group}
         cells = (words.get(type_, "not claimed") for type_ in types)
         rows.append((document, *cells, *(f"{numbers[document][name]:,}" for name in columns)))
+    # a limit that holds for every document is said once, without their names
     limits = group_pairs((limit, name) for name, group in groups.items() for limit in _limits(conclusion, group))
     of_some = (f"{join_names(names)}: {text}" for text, names in limits.items() if len(names) < len(groups))
     of_all = (text for text, names in limits.items() if len(names) == len(groups))

@@ -91,6 +91,7 @@ def _contradict_row(row: Row, result: Result, claims: Claims, isolation: str) ->
         yield f"{row.id}: {wrong}"
         return
     by_step = {} if result.outcome.kind == "none" else _judge_again(row, result, claims)
+    # without an outcome nothing is judged: claims and waivers alone decide what the row may be
     not_called = (NOT_RUN,) if row.operation in claims.operations else (NOT_CLAIMED, NOT_RUN)
     not_called = not_called if result.waiver is None else (WAIVED,)
     for document, verdict in result.verdicts.items():

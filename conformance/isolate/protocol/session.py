@@ -341,6 +341,7 @@ class Session:
         if not (addressed := addressed_tensors(reply, call.tensors)):
             return
         watched = {name: memory for name, memory in self.watched.items() if memory.address}
+        # one read for all: each is a system call, and the worker stands still
         spans = [(at, len(tensor.memory)) for at, tensor in addressed]
         spans += [(memory.address, memory.size) for memory in watched.values()]
         if (contents := reader.read(spans)) is None:
@@ -359,6 +360,7 @@ class Session:
                 memory.data = content
             elif content != memory.data:
                 memory.change(content)
+        # later calls must leave alone what this one took and, if it is not too large to compare, what it answered
         if not call.may_overwrite:
             src = self.watched["overwrote", call.id]
             src.address, src.data = addressed[0][0], contents[0]
