@@ -222,8 +222,10 @@ def lay_out(source: TensorSpec) -> GuardedBuffer:
     """Lay out a source in new memory, between guards."""
     width, volume = WIDTH[source.type], volume_of(source.dims)
     strides = strides_of(source.dims, source.layout, width)
-    if source.layout == "dense" and source.bits is None and volume * width >= COPY_LIMIT_BYTES:
+    large = None
+    if source.bits is None and volume * width >= COPY_LIMIT_BYTES and source.layout not in REPEATING:
         large = DefaultElements(source.type, source.start, volume)
+    if large and source.layout == "dense":
         memory = bytearray([MARK]) * (2 * GUARD + len(large))
         for at in range(0, len(large), _PART_BYTES):
             part = large[at : at + _PART_BYTES]
@@ -231,9 +233,9 @@ def lay_out(source: TensorSpec) -> GuardedBuffer:
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), None, large)
     flat = patterns(source)
     if source.layout == "dense" and flat.size:  # nearly all are like this
-        elements = flat.tobytes()
-        before = _GUARDS + elements + _GUARDS
-        return GuardedBuffer(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, elements)
+        dense = flat.tobytes()
+        before = _GUARDS + dense + _GUARDS
+        return GuardedBuffer(Tensor(source.type, source.dims, strides, bytearray(before), GUARD), before, dense)
     below, above = 0, flat.nbytes - width
     if source.layout in STRIDED:
         below, above = reach_of(source.dims, strides)
@@ -242,9 +244,9 @@ def lay_out(source: TensorSpec) -> GuardedBuffer:
         memory = bytearray([MARK]) * (2 * GUARD)
         return GuardedBuffer(Tensor(source.type, source.dims, strides, memory, GUARD), bytes(memory), b"")
     memory = bytearray([MARK]) * (offset + above + width + GUARD)
-    elements = flat.tobytes()
+    elements: Elements = large or flat.tobytes()
     if source.layout not in STRIDED:
-        memory[offset : offset + len(elements)] = elements
+        memory[offset : offset + len(elements)] = elements[:]
     else:
         view = view_of(memory, flat.dtype, source.dims, strides, offset)
         view[...] = flat.reshape(view.shape)
