@@ -28,7 +28,7 @@ from .meaning.contract import Contract, contracts
 from .model import BAD, Call, Malformed, Outcome, Rejected, Spec
 from .model.types import WIDTH, name_of
 from .plan.memory import TensorSpec
-from .run.call import ARRAYS, error_outcome, message_text
+from .run.call import ARRAYS, big_endian_error, error_outcome, message_text
 from .run.diagnose import ExpectedAnswer
 from .run.judge import judge
 from .runner.run_suite import run_suite
@@ -125,8 +125,8 @@ def check(
         if type(answer) in (TypeError, AssertionError):
             how = "if your library rejects the call by it, give conformance.Rejected('run', str(error))"
             raise Usage(f"the answer is {answer!r:.60}, by which bugs speak too; {how}")
-        if isinstance(answer, ARRAYS) and answer.dtype.byteorder == ">":
-            raise Usage(f"the answer is a big-endian array of {answer.dtype}; give it in little-endian byte order")
+        if isinstance(answer, ARRAYS) and (error := big_endian_error(answer.dtype)):
+            raise Usage(f"the answer is {error}")
         spec, compiled = _contracts()
         call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag(special_zero))
         documents = _documents(spec, document)

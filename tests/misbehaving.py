@@ -169,6 +169,7 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
         "no-object": b"[1]\n",
         "trails": line[:-1] + b" Using 4 threads\n",
         "two-objects": line[:-1] + line[:-1] + b"\n",
+        "key-twice": line[:-2] + b', "id": 1}\n',
         "prints": b"Using 4 threads\n" + line,
     }
     time.sleep(DELAYS.get(FAULT, 0))

@@ -209,10 +209,15 @@ def dims_of_answer(answer: Any) -> tuple[int, ...]:
     return tuple([int(length) for length in answer.dims]) if isinstance(answer, Tensor) else answer.shape
 
 
+def big_endian_error(dtype: np.dtype[Any]) -> str | None:
+    """Say that an array of this type is big-endian; None if it is not."""
+    return f"a big-endian array of {dtype}; give it in little-endian byte order" if dtype.byteorder == ">" else None
+
+
 @lru_cache(64)
 def _type_of(dtype: np.dtype[Any]) -> str | Exception:
-    if dtype.byteorder == ">":
-        return TypeError(f"run returned a big-endian array of {dtype}; give it in little-endian byte order")
+    if error := big_endian_error(dtype):
+        return TypeError(f"run returned {error}")
     name = name_of(dtype)
     return name if name in WIDTH else TypeError(f"run returned an array of {dtype}, which is no element type")
 

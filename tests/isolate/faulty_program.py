@@ -52,6 +52,7 @@ IN_A_CALL = {
     "invalid-json": ("error", "the line is no JSON"),
     "trails": ("error", "the line is no JSON"),
     "two-objects": ("error", "the line is no JSON"),
+    "key-twice": ("error", "the key 'id' occurs twice"),
     "no-object": ("error", "the line is no JSON object"),
     "huge-line": ("error", "a line of more than"),
     "wrong-id": ("error", "which was never made"),

@@ -56,7 +56,15 @@ def parse_integer(value: Any) -> int:
     raise Fault(f"{quote(value)} should be a whole number")
 
 
-_decode = json.JSONDecoder().decode  # a backend may change the module
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise Fault(f"the key {quote(twice)} occurs twice in an object of the line")
+    return record
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_refuse_twice).decode  # a backend may change the module
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
