@@ -93,7 +93,9 @@ def _guess(
         telling = {*fault.shows} - {_REJECTED}  # who only rejects may do so for any other reason
         is_shown = not telling or any(_diagnosis(results[row]) in telling for row in explained)
         unexplained = 2 * len(alike[fault] - causes.keys())
-        if len(cases) >= _MIN_CASES and nearly_all_fit and is_shown and unexplained <= min(number, others[fault]):
+        few_left = unexplained <= min(number, others[fault])
+        is_new = len(cases) >= _MIN_CASES and 2 * len(explained) >= number  # what it shares is of another fault
+        if is_new and nearly_all_fit and is_shown and few_left:
             causes |= {row: Cause(fault, True) for row in explained}
     return causes
 
