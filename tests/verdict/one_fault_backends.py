@@ -98,6 +98,14 @@ def refuse_second_run(run: ProgramRun) -> Answer:
     return run.answer()
 
 
+def refuse_another_length_of_shape(run: ProgramRun) -> Answer:
+    lengths = [shape.dims for shape in run.shapes]
+    if run.program.memory not in (None, lengths):
+        raise Rejected("run", "this program is compiled for another rank")
+    run.program.memory = lengths
+    return run.answer()
+
+
 def ranks(call: PlantedCall, dst: Dims) -> tuple[int, int]:
     return len(call.src), len(dst)
 
@@ -144,6 +152,7 @@ NOT_ANSWERED: Mapping[str, type[OneFault]] = {
     "rejects dst in place": refuse_run(lambda run: run.in_place, Rejected("run", "in place")),
     "does not support chains": change(read_graph=refuse_chains),
     "rejects the second run of a program": change(execute=refuse_second_run),
+    "rejects the second rank of a program": change(execute=refuse_another_length_of_shape),
 }
 
 

@@ -19,7 +19,7 @@ from .one_fault_backends import FAULTS
 BACKENDS: Mapping[str, type[Any]] = {**planted_backends(), **FAULTS}
 OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "shape-is-required-with-a-default": ("missing-shape-flattens",),
-    "could-be-is-a-bound": ("any-negative-infers",),
+    **dict.fromkeys(("could-be-is-a-bound", "lower-bound-is-missing"), ("any-negative-infers",)),
     "greatest-length-is-unsaid": ("rejects lengths above 65535",),
     "shape-rank-is-unsaid": ("any-tensor-is-a-shape",),
     "shape-may-be-constant-or-not": ("shape-only-beforehand", "reshape-takes-constants-only"),
@@ -40,6 +40,7 @@ OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "strided-sources-are-unsaid": ("strides-ignored",),
     "in-place-is-or-can-be": ("leave-to-overwrite-for-ever",),
     "source-after-the-call-is-unsaid": ("src-is-scratch",),
+    "rank-may-arrive-with-the-run": ("rejects the second rank of a program",),
     "earlier-calls-are-unsaid": (
         "shape-frozen-at-the-first-call", "eight-buffers-in-turn", "one-buffer-for-all-threads",
     ),
@@ -50,22 +51,29 @@ OTHERWISE: Mapping[str, tuple[str, ...]] = {
     "the-type-of-the-output-is-unsaid": ("bf16-answered-as-f32",),
     "mixed-types-are-unsaid": ("casts-to-the-declared-type",),
     "types-are-not-listed": ("rejects bf16",),
+    "output-is-required-in-one": ("missing-dst-does-not-matter",),
     "extra-operands-are-unsaid": ("extra-inputs-ignored", "extra-outputs-ignored"),
     "illegal-calls-have-no-answer": ("accepts-everything",),
     "declared-outputs-are-unsaid": ("declaration-believed", "declaration-not-read"),
     "strides-of-dst-are-unsaid": ("rejects declared strides",),
+    "shape-tensor-in-memory-is-unsaid": ("entries-of-shape-side-by-side",),
 }  # fmt: skip
 """Backends that follow another reading of a finding."""
 OF_TYPES = ("quiets-nan", "bf16-answered-as-f32", "casts-to-the-declared-type", "rejects bf16")
 """Those that do something else with bf16."""
-OF_SEQUENCES = (*OTHERWISE["earlier-calls-are-unsaid"], "leave-to-overwrite-for-ever", "src-is-scratch")
+OF_SEQUENCES = (
+    *OTHERWISE["rank-may-arrive-with-the-run"], *OTHERWISE["earlier-calls-are-unsaid"],
+    "leave-to-overwrite-for-ever", "src-is-scratch",
+)  # fmt: skip
 """Those for which earlier calls matter. The others are not tried on long sequences."""
 NO_BACKEND = {
     "shape-row-is-pasted-in": "a shape that is a string or a word says nothing about lengths",
     "zero-past-the-rank": "every reading is left open",
     "content-is-unsaid": "a backend that answers no content follows no reading of the other documents",
     "greatest-rank-is-unsaid": "a bound of twelve is what the ruling demands",
+    "shape-types-differ": "every reading is left open",
     "unlisted-types-are-unsaid": "every reading is left open",
+    "integer-flags-are-unsaid": "every reading is left open",
     "extra-attributes-are-unsaid": "every reading is left open",
 }
 
