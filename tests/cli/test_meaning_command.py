@@ -159,7 +159,7 @@ FOUND = {
         {"lower-bound-is-missing", "zero-with-infer-is-forbidden-in-two", "outputs-have-no-name"},
     ),
     ("dynamic-spec-v0.9", "reshape-spec-v0.7"): (
-        {"shape-rank-is-unsaid", "layout-is-unsaid"}, "shape-types-differ",
+        {"shape-rank-is-unsaid", "layout-is-unsaid", "extra-operands-are-unsaid"}, "shape-types-differ",
         {"lower-bound-is-missing", "zero-with-infer-is-forbidden-in-two", "could-be-is-a-bound"},
     ),
     ("static-spec-v0.9", "static-oneapi"): (
