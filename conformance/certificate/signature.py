@@ -152,7 +152,7 @@ def signer_of(
         raise InvalidEvidence(f"{file.path}: is not signed; {signature.name} is not beside it")
     found = ["-s", str(signature), "-f", str(allowed), *([f"-Overify-time={at:%Y%m%d}"] if at else ())]
     not_allowed = f"{signature}: is not by a key that {allowed} allows"
-    # this says only whose key it may be, and looks neither at the content nor at the role; `verify` below does
+    # this only names who may have the key, and looks neither at the content nor at the role; `verify` below does
     said = _run("-Y", ["find-principals", *found], not_allowed)
     names = list(dict.fromkeys(name for line in said.splitlines() for name in line.split(",")))
     for name in names:

@@ -262,7 +262,7 @@ class Suite:
     folder: Path | None = None
     """The folder that --suite names, for the commands that repeat a row."""
     same_rows: frozenset[str] = frozenset()
-    """Digests of earlier suites with the same rows, of which the same is due."""
+    """Digests of earlier suites with the same rows, and with the same answers due."""
 
     def has_rows_of(self, digest: str) -> bool:
         """Ask whether the suite with a digest has the same rows: then its evidence can be judged by this suite."""

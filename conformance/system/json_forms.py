@@ -151,15 +151,24 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+class KeyTwice(ValueError):
+    """A key that occurs twice in an object."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__("a key occurs twice in it")
+
+
+def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON as a dict; KeyTwice if a value would be dropped silently."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError("a key occurs twice in it")
+        raise KeyTwice(next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at])))
     return record
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse).decode
-_decode_once = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once).decode
+_decode_once = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=refuse_twice).decode
 
 
 def decode(text: str, twice: bool = True) -> Any:

@@ -191,7 +191,7 @@ def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Fa
         worst = {row.id: _worst_of(row, conclusion)[1] for row, _ in same if numbers[row.id]}
         rules = {row: blamed.premise.rule if blamed else None for row, blamed in worst.items()}
         tests = ((row, result) for row, result in same if row.id in rules)
-        # rows that fail alike may break several rules: these stand apart, unless one cause explains them all
+        # rows that fail alike may break several rules: they are told apart, unless one cause explains them all
         apart = group_pairs((common.cause or rules[row.id], (row, result)) for row, result in tests)
         for place, members in enumerate(apart.values()):
             number, rule = sum(numbers[row.id] for row, _ in members), rules[members[0][0].id]

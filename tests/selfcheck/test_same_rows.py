@@ -1,4 +1,4 @@
-"""The list of suites with the same rows, whose evidence needs no new run."""
+"""Evidence of a suite in the list of those with the same rows needs no new run."""
 
 from dataclasses import replace
 from pathlib import Path

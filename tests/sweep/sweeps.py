@@ -30,5 +30,5 @@ def swept(spec: Spec, adapter: Any, domain: Domain = TINY_DOMAIN, **chosen: Any)
 
 
 def read(folder: Path) -> Any:
-    """What a sweep wrote."""
+    """Return what a sweep wrote."""
     return json.loads((folder / FILE).read_text(encoding="utf-8"))

@@ -25,6 +25,7 @@ from ...model import (
 )
 from ...model.types import WIDTH
 from ...plan.memory import dims_error, size_of
+from ...system.json_forms import KeyTwice, refuse_twice
 from ...system.text import quote
 from ..process.memory import Edge
 
@@ -56,15 +57,7 @@ def parse_integer(value: Any) -> int:
     raise Fault(f"{quote(value)} should be a whole number")
 
 
-def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
-        raise Fault(f"the key {quote(twice)} occurs twice in an object of the line")
-    return record
-
-
-_decode = json.JSONDecoder(object_pairs_hook=_refuse_twice).decode  # a backend may change the module
+_decode = json.JSONDecoder(object_pairs_hook=refuse_twice).decode  # a backend may change the module
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -77,6 +70,8 @@ def parse_line(text: bytes) -> dict[str, Any]:
         record = _decode(text.decode())
     except UnicodeDecodeError as error:
         raise Fault(f"byte {error.start} of the line is not UTF-8: {quote(text)}") from None
+    except KeyTwice as twice:
+        raise Fault(f"the key {quote(twice.key)} occurs twice in an object of the line") from None
     except (ValueError, RecursionError):
         if text.startswith(b"\xef\xbb\xbf"):
             raise Fault("the line begins with a byte order mark; send plain UTF-8") from None

@@ -341,7 +341,7 @@ class Session:
         if not (addressed := addressed_tensors(reply, call.tensors)):
             return
         watched = {name: memory for name, memory in self.watched.items() if memory.address}
-        # one read for all: each is a system call, and the worker stands still
+        # one read for all: each is a system call, and the worker waits meanwhile
         spans = [(at, len(tensor.memory)) for at, tensor in addressed]
         spans += [(memory.address, memory.size) for memory in watched.values()]
         if (contents := reader.read(spans)) is None:
