@@ -32,7 +32,7 @@ read_node.plant("missing-src-does-not-matter", "operands-required", "", "Accepts
                 lambda node, _: node._replace(inputs=max(node.inputs, 1)))  # fmt: skip
 read_node.plant("missing-dst-does-not-matter", "output-required", "", "Accepts a node without dst.",
                 lambda node, _: node._replace(outputs=max(node.outputs, 1)))  # fmt: skip
-read_node.plant("extra-inputs-ignored", "reshape-takes-two-inputs", "", "Ignores extra inputs.",
+read_node.plant("extra-inputs-ignored", "operands-as-listed", "", "Ignores extra inputs.",
                 lambda node, _: node._replace(inputs=min(node.inputs, 1)))  # fmt: skip
 read_node.plant("extra-outputs-ignored", "operands-as-listed", "", "Ignores extra outputs.",
                 lambda node, _: node._replace(outputs=min(node.outputs, 1)))  # fmt: skip
