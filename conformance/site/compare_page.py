@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
-from ..model.verdicts import LABELS, SEVERITIES, WORST, count_verdicts
+from ..model.verdicts import LABELS, SEVERITIES, WORST, Severity, count_verdicts
 from ..report.finished_run import FinishedRun
 from ..report.render import Site, render_page
 from ..report.row_results import RowResult
@@ -16,6 +16,7 @@ from ..report.table_sections import group_observations
 from ..report.wording import format_answer, format_step
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
+from ..verdict.blame import worst_severity
 from .landing import NEEDS, answer_question, collect_libraries, collect_numbers
 
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
@@ -58,6 +59,8 @@ class CaseOutcome(NamedTuple):
     """The worst verdict of a case's rows that say something of a backend, and the backend's answers there, if any."""
 
     word: Verdict
+    severity: Severity | None
+    """The worst of the rows; None if none of them fails."""
     answers: tuple[str, ...]
 
 
@@ -171,9 +174,9 @@ def _render(part: ComparedPage, values: Mapping[str, Any], beside: Mapping[str, 
 def _collect(
     runs: Sequence[FinishedRun], pages: Sequence[str], changes: Mapping[str, str], not_shown: Mapping[str, str]
 ) -> dict[str, Any]:
-    names = name_runs(runs)
-    cases = sorted(_collect_cases(runs, names), key=_order_line)
-    rules, spec = list(_collect_rules(runs, names)), runs[0].plan.suite.spec
+    named = dict(zip(names := name_runs(runs), runs, strict=True))
+    cases = sorted(_collect_cases(named), key=_order_line)
+    rules, spec = list(_collect_rules(named)), runs[0].plan.suite.spec
     libraries = collect_libraries(runs, names, pages, changes)
     return {
         "suite": runs[0].plan.suite.digest,
@@ -198,10 +201,9 @@ def _collect(
         "rules": rules,
         "cases": cases,
         "unexecuted": _count_unexecuted(runs),
-        "observed": list(_collect_observed_calls(runs, names)),
+        "observed": list(_collect_observed_calls(named)),
         "environment": [
-            (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()})
-            for name, run in zip(names, runs, strict=True)
+            (name, {what: str(fact(run)) for what, fact in _ENVIRONMENT.items()}) for name, run in named.items()
         ],
     }
 
@@ -240,32 +242,41 @@ def _list_kinds(cells: RowsOfEach, apart: bool) -> str:
     return " ".join(kind for kind, holds in kinds.items() if holds)
 
 
-def _collect_rules(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[RuleLine]:
-    for rule in runs[0].plan.suite.spec.rules.values():
-        if runs[0].rules[rule.id]:
-            rows = [run.rules[rule.id] for run in runs]
-            counts = [count_verdicts(chain.from_iterable(run.with_drawn.tests[rule.id].values())) for run in runs]
-            groups = _group_rule(names, counts)
-            yield RuleLine(_list_kinds(rows, differs(rows)), rule, groups, _number_groups(names, groups))
+def _worst_severity(run: FinishedRun, rows: Iterable[RowResult]) -> Severity | None:
+    blames = run.conclusion.blames
+    return worst_severity(blamed for result in rows for blamed in blames.get(result.row.id, {}).values())
 
 
-def _group_rule(names: Sequence[str], counts: Sequence[Mapping[Verdict, int]]) -> list[AlikeBackends]:
-    """Group backends by their worst verdict in a rule's tests; those with the largest share of failures first."""
-    groups = group_pairs(
-        (worst(list(each) or [NOT_CLAIMED]), (name, each)) for name, each in zip(names, counts, strict=True)
-    )
+def _collect_rules(runs: Mapping[str, FinishedRun]) -> Iterator[RuleLine]:
+    first = next(iter(runs.values()))
+    for rule in first.plan.suite.spec.rules.values():
+        if first.rules[rule.id]:
+            rows, groups = [run.rules[rule.id] for run in runs.values()], _group_rule(runs, rule.id)
+            yield RuleLine(_list_kinds(rows, differs(rows)), rule, groups, _number_groups(runs, groups))
+
+
+def _group_rule(runs: Mapping[str, FinishedRun], rule_id: str) -> list[AlikeBackends]:
+    """Group backends by the worst in a rule's tests; those with the largest share of failures first."""
+    groups = dict[CaseOutcome, list[tuple[str, int, int]]]()
+    for name, run in runs.items():
+        counts = count_verdicts(chain.from_iterable(run.with_drawn.tests[rule_id].values()))
+        word, total = worst(list(counts) or [NOT_CLAIMED]), sum(counts.values())
+        severity = _worst_severity(run, run.with_drawn.rules[rule_id]) if word in BAD else None
+        backend = name, counts[word] if word in BAD else total, total
+        groups.setdefault(CaseOutcome(word, severity, ()), []).append(backend)
     return [
         AlikeBackends(
-            CaseOutcome(word, ()),
-            sorted(
-                ((name, each[word] if word in BAD else sum(each.values()), sum(each.values())) for name, each in some),
-                key=lambda backend: -backend[1] / max(backend[2], 1),
-            ),
-            len(some) == len(names),
-            word in BAD,
+            done,
+            sorted(some, key=lambda backend: -backend[1] / max(backend[2], 1)),
+            len(some) == len(runs),
+            done.word in BAD,
         )
-        for word, some in sorted(groups.items(), key=lambda group: WORST.index(group[0]))
+        for done, some in sorted(groups.items(), key=lambda group: _rank(group[0]))
     ]
+
+
+def _rank(done: CaseOutcome) -> tuple[int, int]:
+    return WORST.index(done.word), SEVERITIES.index(done.severity) if done.severity else 0
 
 
 def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
@@ -274,51 +285,53 @@ def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
     return "disagreements" not in line.kinds, len(step.shapes) > 1, len(line.case.steps) > 1
 
 
-def _collect_cases(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
-    for case_id, rows in runs[0].cases.items():
-        case, cells = rows[0].row.case, [run.cases[case_id] for run in runs]
-        yield _make_line(case, _list_kinds(cells, differs(cells)), case.rule, (), names, cells)
+def _collect_cases(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLine]:
+    for case_id, rows in next(iter(runs.values())).cases.items():
+        case, cells = rows[0].row.case, [run.cases[case_id] for run in runs.values()]
+        yield _make_line(case, _list_kinds(cells, differs(cells)), case.rule, (), runs, cells)
 
 
-def _collect_observed_calls(runs: Sequence[FinishedRun], names: Sequence[str]) -> Iterator[CaseLine]:
-    observations = [group_observations(run) for run in runs]
-    order = {rule: number for number, rule in enumerate(runs[0].plan.suite.spec.rules)}
+def _collect_observed_calls(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLine]:
+    first, observations = next(iter(runs.values())), [group_observations(run) for run in runs.values()]
+    order = {rule: number for number, rule in enumerate(first.plan.suite.spec.rules)}
     keys = dict.fromkeys(key for each in observations for key in each)
     for rules, case_id in sorted(keys, key=lambda key: order[key[0][0]] if key[0] else -1):
         cells = [
             [result for result, _ in each[rules, case_id]] if (rules, case_id) in each else run.cases[case_id]
-            for run, each in zip(runs, observations, strict=True)
+            for run, each in zip(runs.values(), observations, strict=True)
         ]
-        apart = len({_summarize_case(cell).answers for cell in cells}) > 1
-        kinds = _list_kinds([run.cases[case_id] for run in runs], apart)
-        case = runs[0].cases[case_id][0].row.case
-        yield _make_line(case, kinds, rules[0] if rules else "", rules, names, cells)
+        apart = len({_summarize_case(run, cell).answers for run, cell in zip(runs.values(), cells, strict=True)}) > 1
+        kinds = _list_kinds([run.cases[case_id] for run in runs.values()], apart)
+        case = first.cases[case_id][0].row.case
+        yield _make_line(case, kinds, rules[0] if rules else "", rules, runs, cells)
 
 
 def _make_line(
-    case: Case, kinds: str, about: str, silent: tuple[str, ...], names: Sequence[str], cells: RowsOfEach
+    case: Case, kinds: str, about: str, silent: tuple[str, ...], runs: Mapping[str, FinishedRun], cells: RowsOfEach
 ) -> CaseLine:
-    groups = _group_backends(names, cells)
+    groups = _group_backends(runs, cells)
     call = format_step(case, case.steps[0])
-    return CaseLine(kinds, about, case, call, silent, groups, _number_groups(names, groups))
+    return CaseLine(kinds, about, case, call, silent, groups, _number_groups(runs, groups))
 
 
-def _group_backends(names: Sequence[str], cells: RowsOfEach) -> list[AlikeBackends]:
+def _group_backends(runs: Mapping[str, FinishedRun], cells: RowsOfEach) -> list[AlikeBackends]:
     """Group backends by what they did with a case: the worst first, the largest group last."""
-    groups = group_pairs((_summarize_case(rows), (name, rows)) for name, rows in zip(names, cells, strict=True))
+    groups = group_pairs(
+        (_summarize_case(run, rows), (name, rows)) for (name, run), rows in zip(runs.items(), cells, strict=True)
+    )
     largest = max(groups, key=lambda done: len(groups[done]))
     return [
         AlikeBackends(
             done,
             [(name, sum(result.worst == done.word for result in rows), len(rows)) for name, rows in groups[done]],
-            len(groups[done]) == len(names),
+            len(groups[done]) == len(runs),
             done.word not in _MUTE and (done is not largest or len(groups[done]) <= _MAX_NAMED),
         )
-        for done in sorted(groups, key=lambda done: (done is largest, WORST.index(done.word)))
+        for done in sorted(groups, key=lambda done: (done is largest, _rank(done)))
     ]
 
 
-def _number_groups(names: Sequence[str], groups: Sequence[AlikeBackends]) -> Cells:
+def _number_groups(names: Iterable[str], groups: Sequence[AlikeBackends]) -> Cells:
     kinds = {
         name: f"{place}{f' {number}/{rows}' if number < rows else ''}"
         for place, group in enumerate(groups)
@@ -328,13 +341,13 @@ def _number_groups(names: Sequence[str], groups: Sequence[AlikeBackends]) -> Cel
     return ";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names)
 
 
-def _summarize_case(rows: Sequence[RowResult]) -> CaseOutcome:
+def _summarize_case(run: FinishedRun, rows: Sequence[RowResult]) -> CaseOutcome:
     word = worst([result.worst for result in rows if result.worst not in _MUTE] or [result.worst for result in rows])
     if word in _MUTE:
-        return CaseOutcome(word, ())
-    return CaseOutcome(
-        word, tuple(sorted({_format_without_message(result) for result in rows if result.worst == word}))
-    )
+        return CaseOutcome(word, None, ())
+    deciding = [result for result in rows if result.worst == word]
+    answers = sorted({_format_without_message(result) for result in deciding})
+    return CaseOutcome(word, _worst_severity(run, deciding), tuple(answers))
 
 
 def _format_without_message(result: RowResult) -> str:

@@ -189,9 +189,9 @@ def test_chosen_backends_are_side_by_side_differences_first(opened: Open) -> Non
     page.select_option("[name=b1]", "right 1")
     rows = page.eval_on_selector_all(f"{CASES} tr", "all => all.map(e => [...e.cells].map(c => c.textContent))")
     assert rows[0] == ["Case", "wrong 1", "right 1"]
-    assert rows[1] == ["All 4 cases", "✗ fail 3 ✓ pass 1 ", "✓ pass 3 ◆ observed 1 "]
+    assert rows[1] == ["All 4 cases", "≠ wrong answer 3 ✓ pass 1 ", "✓ pass 3 ◆ observed 1 "]
     assert rows[2][0].startswith("turns")
-    assert [cell[:6] for cell in rows[2][1:]] == ["✗ fail", "✓ pass"]
+    assert [cell[:6] for cell in rows[2][1:]] == ["≠ wron", "✓ pass"]
     assert len(rows) == 6
     rules = page.eval_on_selector_all("[data-head=Rule] thead tr", "all => all[0].textContent")
     assert rules == "Rulewrong 1right 1", "rules are in one table, too"

@@ -49,7 +49,7 @@ def test_a_case_in_which_one_alone_fails_is_marked_so(runs: Runs) -> None:
     assert 'data-s="disagreements one-fails"' in found["turns"]
     assert 'data-s=""' in found["flattens"]
     assert "✓ pass" in found["turns"]
-    assert "✗ fail" in found["turns"]
+    assert "≠ wrong answer" in found["turns"]
     kinds = ["disagreements" in line for line in found.values()]
     assert kinds == sorted(kinds, reverse=True)
     assert len(set(kinds)) == 2
@@ -67,7 +67,7 @@ def test_backends_that_do_the_same_do_not_disagree(runs: Runs, plan: Plan, tmp_p
 def test_what_most_did_is_told_last_and_by_number(runs: Runs) -> None:
     right, wrong = runs
     found = lines(render([right, right, wrong, right, right]), "cases")
-    assert words(found["turns"]).endswith("✗ fail T[6]: wrong 1 ✓ pass T[3, 2]: the other 4")
+    assert words(found["turns"]).endswith("≠ wrong answer T[6]: wrong 1 ✓ pass T[3, 2]: the other 4")
     assert words(found["flattens"]).endswith("✓ pass T[6]: all 5")
 
 
@@ -119,7 +119,7 @@ def test_a_rule_names_the_backends_that_fail_it_worst_first(runs: Runs) -> None:
     found = lines(render([right] * 4 + [wrong]), "rules")
     tests = [verdict for result in wrong.rules["same-volume"] for verdict in wrong.tests_of(result).values()]
     numbers = f"{tests.count('fail')}/{len(tests)}"
-    assert words(found["same-volume"]).endswith(f"✗ fail: wrong 1 {numbers} ✓ pass: the other 4")
+    assert words(found["same-volume"]).endswith(f"≠ wrong answer: wrong 1 {numbers} ✓ pass: the other 4")
 
 
 def test_what_documents_leave_open_is_shown_for_each_backend(runs: Runs) -> None:
