@@ -233,7 +233,7 @@ class KnownFault(NamedTuple):
     facets: tuple[str, ...] = ()
     """Facets of the row without which it hits nothing."""
     link: str | None = None
-    """Where it is reported in public."""
+    """Where it is reported in public; if nowhere, the heading of docs/upstream.md with what we would report."""
 
     @property
     def seen_in(self) -> str:

@@ -131,10 +131,13 @@ def lock_folder(folder: Path) -> Iterator[None]:
             at_the_end.callback(os.close, descriptor)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise CommandError(f"{folder} is in use by another run; wait for it, or name another folder") from None
-            except OSError:
-                pass
+                is_held = os.path.samestat(os.fstat(descriptor), folder.stat())  # a run that ends may have removed it
+            except (BlockingIOError, FileNotFoundError):
+                is_held = False
+            except OSError:  # no locks here
+                is_held = True
+            if not is_held:
+                raise CommandError(f"{folder} is in use by another run; wait for it, or name another folder")
         try:
             yield
         finally:

@@ -7,6 +7,7 @@ import pytest
 
 from conformance.certificate.check import Trust
 from conformance.load.cases import load_suite
+from conformance.load.faults import load_faults
 from conformance.plan.rows import plan_of
 from conformance.site import markdown_pages
 from conformance.site.publish import write_pages
@@ -58,6 +59,13 @@ def test_every_table_and_block_of_code_is_one_on_the_page(site: Path, source: st
     assert html.count("<table") == len(re.findall(r"(?m)^\|[-:| ]+\|$", text))
     assert html.count("<pre>") >= len(fenced)
     assert not re.search(r"(?m)^\s*(<p>)?(\| |```|- )", re.sub(r"(?s)<pre>.*?</pre>", "", html))
+
+
+def test_a_fault_leads_to_a_heading_of_what_we_would_report(site: Path) -> None:
+    links = {fault.link.partition("#") for fault in load_faults() if fault.link and not fault.link.startswith("https:")}
+    assert links
+    for source, _, anchor in links:
+        assert anchor in PageLinks(site / "docs" / markdown_pages.page_of(f"docs/{source}")).anchors
 
 
 @pytest.mark.parametrize("missing", ["markdown-it-py is not installed", "was installed without its docs"])

@@ -1,5 +1,6 @@
 """Files that are read are regular and bounded, files that are replaced follow no link, and one run holds a folder."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -60,8 +61,16 @@ def test_a_second_holder_is_told_that_the_folder_is_in_use(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == []
 
 
+def test_a_folder_that_goes_before_it_is_locked_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, lock = tmp_path / "out", fcntl.flock
+    monkeypatch.setattr("fcntl.flock", lambda *words: (folder.rmdir(), lock(*words)))
+    with pytest.raises(CommandError, match="in use by another run"), lock_folder(folder):
+        pytest.fail("nobody holds the folder")
+
+
 def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
-    code = f"""import os
+    code = f"""import fcntl
+import os
 from pathlib import Path
 from conformance.system.files import lock_folder
 with lock_folder(Path({str(tmp_path)!r})):
