@@ -20,7 +20,7 @@ from .finished_run import FailureCounts, FinishedRun, Wants
 from .picture import Picture, draw_call
 from .row_results import RowResult, describe_cases, failing_documents
 from .values import ShownElements, show_elements
-from .wording import format_answer, format_blames, format_clauses, format_step, visible
+from .wording import format_answer, format_blames, format_clauses, format_lines, format_step, visible
 
 
 class InFull(NamedTuple):
@@ -36,17 +36,17 @@ MAX_LINES = 12
 """Lines of one case."""
 MAX_IN_SCRIPT, MAX_STEPS_IN_SCRIPT = 8, 12
 """Groups that the script of a page repeats, each by its first row, and steps of such a row: a page must stay small."""
-MAX_CLAUSES = 4
-"""Clauses to show of one failure."""
+MAX_QUOTED = 4
+"""Documents to quote for one failure."""
 Cases = Mapping[str, Sequence[RowResult]]
 
 
 class ClauseWords(NamedTuple):
-    """A few words of a line of a document."""
+    """A few words of each line of a document that states a rule."""
 
     document: Document
-    line: int
-    words: str
+    lines: str
+    words: tuple[str, ...]
 
     @property
     def page(self) -> str | None:
@@ -260,11 +260,11 @@ def _find_broken(spec: Spec, rule: Rule, blames: dict[str, Blamed], documents: I
     if worst := heaviest(blames.values()):
         rule = spec.rules.get(worst.premise.rule, rule)
         documents = [name for name, each in blames.items() if each.blame == worst.blame]
-    return BrokenRule(rule, tuple(_clauses(spec, rule, documents))[:MAX_CLAUSES])
+    return BrokenRule(rule, tuple(_clauses(spec, rule, documents))[:MAX_QUOTED])
 
 
 def _clauses(spec: Spec, rule: Rule, documents: Iterable[str]) -> Iterator[ClauseWords]:
-    """Yield the first clause of each document that states a rule; a document like another one has its words."""
+    """Yield the clauses of each document that states a rule; a document like another one has its words."""
     for name in dict.fromkeys(rule.source_of(name) for name in documents if rule.authority(name) != "our ruling"):
-        for pointer in rule.pointers_in(name)[:1]:
-            yield ClauseWords(spec.documents[name], pointer.line, pointer.words)
+        if words := tuple(pointer.words for pointer in rule.pointers_in(name)):
+            yield ClauseWords(spec.documents[name], format_lines(rule, name), words)

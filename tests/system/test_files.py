@@ -63,7 +63,12 @@ def test_a_second_holder_is_told_that_the_folder_is_in_use(tmp_path: Path) -> No
 
 def test_a_folder_that_goes_before_it_is_locked_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, lock = tmp_path / "out", fcntl.flock
-    monkeypatch.setattr("fcntl.flock", lambda *words: (folder.rmdir(), lock(*words)))
+
+    def lock_too_late(descriptor: int, operation: int) -> None:
+        folder.rmdir()
+        lock(descriptor, operation)
+
+    monkeypatch.setattr("fcntl.flock", lock_too_late)
     with pytest.raises(CommandError, match="in use by another run"), lock_folder(folder):
         pytest.fail("nobody holds the folder")
 
