@@ -34,7 +34,7 @@ function chooseBackends(every) {
     var groups = line.element.querySelectorAll('li');
     return chosen.map(function (backend) {
       var kind = kinds[of[backend.place]].split(' '), group = groups[kind[0]];
-      return {group: group, part: kind[1] || '', word: group.querySelector('.v').textContent.slice(1)};
+      return {group: group, part: kind[1] || '', word: group.querySelector('b[class]').textContent.slice(1)};
     });
   }
   function count(cells, key) { return new Set(cells.map(function (cell) { return cell[key]; })).size; }
@@ -53,7 +53,7 @@ function chooseBackends(every) {
       if (node.tagName !== 'SMALL') inner.appendChild(node.cloneNode(true));
     });
     if (from.part) inner.appendChild(document.createTextNode(' ' + from.part));
-    cell.className = from.group.querySelector('.v').classList[1];
+    cell.className = from.group.querySelector('b[class]').className;
     cell.setAttribute('data-d', backend.name);
     cell.appendChild(inner);
   }
@@ -64,7 +64,7 @@ function chooseBackends(every) {
     head.scope = 'row';
     head.innerHTML = title.innerHTML;
     cells.forEach(function (from, k) { fill(row.appendChild(make('td', 'cell')), chosen[k], from, {id: title.id, rule: line.rule}); });
-    return {element: row, rule: line.rule, text: line.text, rank: rank, marks: cells.map(function (cell) { return cell.group.querySelector('.v'); }),
+    return {element: row, rule: line.rule, text: line.text, rank: rank, marks: cells.map(function (cell) { return cell.group.querySelector('b[class]'); }),
       show: (rank ? [] : ['disagreements']).concat(cells.filter(bad).length === 1 ? ['one-fails'] : [])};
   }
   /* How many lines of each verdict a backend has, in the order in which they decide. */
