@@ -37,9 +37,9 @@ def laid_out(words, dims, strides, offset, size):
     return memory
 '''
 _TELL = '''
-def tell(number, step, look, rejections):
-    """What a step came to, in a line."""
-    print(f"step {number}:", end=" ", flush=True)
+def tell(number, step, look, rejections, *due):
+    """What was due of a step, and what it came to."""
+    print(f"step {number}", *due, "came: ", sep="\\n    ", end="", flush=True)
     try:
         words, answer = step()
     except rejections as error:
@@ -82,13 +82,16 @@ class ScriptParts(NamedTuple):
     """Code that is the same for each row."""
 
 
-def script(rows: Mapping[str, ScriptParts]) -> str:
-    """Return the script of a row, or of several by name, each in a separate process; without the head."""
+def script(rows: Mapping[str, ScriptParts], due: Mapping[str, Sequence[Sequence[str]]]) -> str:
+    """Return the script of a row, or of several by name, each in a separate process; without the head.
+
+    `due`: for each row what is due of its steps, in words.
+    """
     every = list(rows.values())
     imports = ["from array import array", *chain(*(parts.imports for parts in every))]
     frames = {name: f"{parts.before}\n{parts.look}\nREJECTIONS = {parts.rejections}\n" for name, parts in rows.items()}
     shared = next(iter(frames.values())) if len(set(frames.values())) == 1 else ""
-    codes = {name: ("" if shared else frames[name]) + _steps_of(parts) for name, parts in rows.items()}
+    codes = {name: ("" if shared else frames[name]) + _steps_of(parts, due[name]) for name, parts in rows.items()}
     if len(rows) > 1:
         imports += ["import subprocess", "import sys"]
         codes = {name: f"\ndef row_{k}():{indent(code, '    ')}" for k, (name, code) in enumerate(codes.items(), 1)}
@@ -102,9 +105,12 @@ def script(rows: Mapping[str, ScriptParts]) -> str:
     return "\n".join([*dict.fromkeys(imports), laid_out, every[0].library, shared, _TELL, *codes.values()])
 
 
-def _steps_of(parts: ScriptParts) -> str:
+def _steps_of(parts: ScriptParts, due: Sequence[Sequence[str]]) -> str:
     steps = [f"\n\ndef step_{number}():\n{indent(body, '    ')}\n" for number, body in enumerate(parts.steps, 1)]
-    calls = "".join(f"tell({number}, step_{number}, look, REJECTIONS)\n" for number in range(1, len(steps) + 1))
+    calls = "".join(
+        f"tell({number}, step_{number}, look, REJECTIONS{''.join(f', {each!a}' for each in words)})\n"
+        for number, words in enumerate(due, 1)
+    )
     return "".join([*steps, f"\n\n{calls}"])
 
 

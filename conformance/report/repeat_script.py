@@ -14,12 +14,13 @@ from .wording import collect_wants, format_step, visible
 
 
 def complete_script(rows: Mapping[str, Row], backend: str) -> str:
-    """Return the script of rows by name, after a comment: the calls, what is due, how to run it.
+    """Return the script of rows by name, after a comment: the calls, and how to run it.
 
     The comment is in ASCII, and no text in it can end it.
     """
     frame: Any = importlib.import_module("conformance.adapters.repro.script")
-    body = frame.script({name: script_parts(row, backend) for name, row in rows.items()})
+    parts = {name: script_parts(row, backend) for name, row in rows.items()}
+    body = frame.script(parts, {name: list_due(row) for name, row in rows.items()})
     head = (visible(line).replace("…", "...") for line in _head(rows, backend, body))
     lines: list[str] = []
     for line in (line.encode("ascii", "backslashreplace").decode() for line in head):
@@ -29,8 +30,16 @@ def complete_script(rows: Mapping[str, Row], backend: str) -> str:
     return f'"""{text}\n"""\n\n{body}'
 
 
+def list_due(row: Row) -> list[list[str]]:
+    """Say what is due of each step of a row, and in which documents."""
+    return [
+        [f"due in {', '.join(documents)}: {visible(want)}" for want, documents in collect_wants([row], number).items()]
+        for number in range(len(row.case.steps))
+    ]
+
+
 def _head(rows: Mapping[str, Row], backend: str, body: str) -> Iterator[str]:
-    """Yield the calls, their expected answers, and how to run the script."""
+    """Yield the calls, and how to run the script."""
     what, name = (f"{len(rows)} rows", " [NAME]") if len(rows) > 1 else (next(iter(rows.values())).id, "")
     yield f"{what} on {backend}: what the library does, without the conformance suite."
     yield "It is made from cases: run it only if you trust where they come from."
@@ -38,10 +47,8 @@ def _head(rows: Mapping[str, Row], backend: str, body: str) -> Iterator[str]:
     for key, row in rows.items():
         if name:
             yield f"{key}: {row.id}"
-        for number, step in enumerate(row.case.steps):
-            yield f"step {number + 1}: {format_step(row.case, step)}"
-            for want, documents in collect_wants([row], number).items():
-                yield f"    due in {', '.join(documents)}: {want}"
+        for number, step in enumerate(row.case.steps, 1):
+            yield f"step {number}: {format_step(row.case, step)}"
     yield ""
     known = bundled_backends()[name_and_device(backend)[0]]
     needs = (f" {package}" for package in ("numpy", "ml_dtypes") if f"import {package}" in body)

@@ -21,6 +21,7 @@ from conformance.model import Unsupported
 from conformance.plan.memory import patterns, volume_of
 from conformance.plan.rows import Row
 from conformance.report import report_page
+from conformance.report.repeat_script import list_due
 from conformance.run.row import run
 from tests.builders import Cli, Wrong, bundled_plan, finish_run, plan_as_bundled
 
@@ -59,7 +60,7 @@ def chosen(backend: str) -> dict[Row, str]:
         key = (row.case.id, row.given)
         if key not in found and row.operation in ("StaticReshape", "DynamicReshape-1"):
             try:
-                found[key] = row, script({row.id: repro.WRITERS[backend](row, backend)})
+                found[key] = row, script({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
             except Unsupported:
                 continue
     return dict(found.values())
@@ -79,7 +80,7 @@ def test_a_script_is_python(backend: str, of_every_case: bool) -> None:
     every = {row.case.id: row for row in bundled_plan().rows if not row.case.large}
     for row in every.values() if of_every_case else of_each_facet():
         try:
-            text = script({row.id: repro.WRITERS[backend](row, backend)})
+            text = script({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
         except Unsupported:
             continue
         ast.parse(text)
@@ -102,12 +103,12 @@ def size_of(row: Row) -> int:
     return sum(volume_of(step.src) for step in row.case.steps)
 
 
-def test_the_head_says_what_is_due_and_how_to_run_it(cli: Cli) -> None:
+def test_a_script_says_how_to_run_it_and_what_is_due(cli: Cli) -> None:
     script = cli("explain", "volume-too-small", "--backend", "torch").expect(0).out
     head = ast.get_docstring(ast.parse(script)) or ""
     assert "volume-too-small[StaticReshape-f32] on torch" in head
-    assert "a rejection: breaks same-volume" in head
     assert "pip install torch" in head
+    assert "static-oneapi: a rejection: breaks same-volume" in script.rpartition("tell(1, ")[2]
 
 
 def test_a_row_by_its_whole_name_is_that_row(cli: Cli) -> None:
@@ -215,10 +216,10 @@ def run_and_read(command: list[str]) -> str:
 def steps(text: str) -> list[str]:
     """Read the same from a script's output; a library may print before the answer."""
     found = []
-    for told in re.split(r"^step \d+:", text, flags=re.MULTILINE)[1:]:
-        answered = re.search(r"^ ?answered (.+?) (\[.*?\]), ", told, re.MULTILINE)
+    for told in re.split(r"^step \d+$", text, flags=re.MULTILINE)[1:]:
+        answered = re.search(r"(?:^|came: )answered (.+?) (\[.*?\]), ", told, re.MULTILINE)
         if answered:
             found.append(f"{TYPES.get(answered[1], answered[1])}{answered[2]}")
         else:
-            found.append("rejected" if re.search("^ ?rejected: ", told, re.MULTILINE) else "crash")
+            found.append("rejected" if re.search("(?:^|came: )rejected: ", told, re.MULTILINE) else "crash")
     return found

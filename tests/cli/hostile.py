@@ -13,6 +13,7 @@ from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.model import Case, ExpectedResult, Operand, Place, Step
 from conformance.plan.rows import Row, rows_of
+from conformance.report.repeat_script import list_due
 
 from ..adapters.test_repro import BACKENDS
 
@@ -35,7 +36,7 @@ NODES = tuple(each for each in BACKENDS if re.match("onnx|openvino|onednn|tract|
 
 
 def script_of(backend: str, row: Row) -> str:
-    text: str = script({row.id: repro.WRITERS[backend](row, backend)})
+    text: str = script({row.id: repro.WRITERS[backend](row, backend)}, {row.id: list_due(row)})
     return text
 
 

@@ -13,7 +13,7 @@ COUNTED = ("pass", "fail", "observed", "error", "waived", "not run")
 """The verdicts that a test can have."""
 BAD = ("fail", "error")
 _MARKS = {"✓": "pass", "✗": "fail", "◆": "observed", "▲": "error", "◐": "waived", "□": "not run"}
-_TALLY = re.compile(rf'<b class=\w+>([{"".join(_MARKS)}○]) ([\d,]+)(?: ([a-z ]+))?</b>')
+_TALLY = re.compile(rf"<b class=\w+>([{''.join(_MARKS)}○]) ([\d,]+)(?: ([a-z ]+))?</b>")
 
 
 class ShownNumbers(NamedTuple):
