@@ -119,7 +119,7 @@ def render_pages(
         audit=audit and audit.own, digest=statement.sha256, signed=signed, results=results,
         copied=files, site=site, people=describe_people(statement, shown), submitter=name_submitter(own),
         tested=run.evidence.footer.get("subject", {}),
-        rules=[(entry.rule.id, entry.broken) for entry in collect_rules(run) if entry.broken],
+        rules=[(entry.rule.id, len(entry.broken)) for entry in collect_rules(run) if entry.broken],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip
     yield BADGE, _draw_badge(statement, level, run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from ..model import OBSERVED, Rule, Verdict, covers, fails
 from ..model.verdicts import count_verdicts
 from ..system.groups import group_pairs
+from ..verdict.blame import Blamed
 from .finished_run import FinishedRun
 from .row_results import RowResult, count_results, describe_cases
 from .wording import format_lines
@@ -29,8 +29,8 @@ class RuleRow(NamedTuple):
     cases: str
     """Their number; empty if the rule has none."""
     counts: Counts
-    broken: int
-    """Failing tests that break the rule."""
+    broken: tuple[Blamed, ...]
+    """The failing tests that break the rule."""
 
     @property
     def state(self) -> Literal["fails", "passes", "open"]:
@@ -42,7 +42,7 @@ class RuleRow(NamedTuple):
 
 def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
     blames = run.conclusion.blames.values()
-    broken = Counter(blamed.premise.rule for documents in blames for blamed in documents.values())
+    broken = group_pairs((blamed.premise.rule, blamed) for documents in blames for blamed in documents.values())
     for rule_id, tests in run.tests.items():
         rule = run.plan.suite.spec.rules[rule_id]
         failing = group_pairs(
@@ -51,7 +51,9 @@ def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
             if fails(tests.get(document, ()))
         )
         cases = describe_cases(run.rules[rule_id]) if run.rules[rule_id] else ""
-        yield RuleRow(rule, failing, cases, count_verdicts(chain.from_iterable(tests.values())), broken[rule_id])
+        yield RuleRow(
+            rule, failing, cases, count_verdicts(chain.from_iterable(tests.values())), broken.get(rule_id, ())
+        )
 
 
 Observations = Mapping[tuple[tuple[str, ...], str], Sequence[tuple[RowResult, tuple[str, ...]]]]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
-from ..model import BAD, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
-from ..model.verdicts import LABELS, SEVERITIES, WORST, Severity, count_verdicts
+from ..model import BAD, FAIL, NOT_CLAIMED, NOT_RUN, PASS, Case, Rule, Verdict, worst
+from ..model.verdicts import LABELS, SEVERITIES, WORST, Severity
 from ..report.finished_run import FinishedRun
 from ..report.render import Site, render_page
 from ..report.row_results import RowResult
-from ..report.table_sections import group_observations
+from ..report.table_sections import RuleRow, collect_rules, group_observations
 from ..report.wording import format_answer, format_step
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
@@ -65,11 +64,11 @@ class CaseOutcome(NamedTuple):
 
 
 class AlikeBackends(NamedTuple):
-    """Backends that did the same with a case."""
+    """Backends that did the same with a case, or in the tests of a rule."""
 
     done: CaseOutcome
-    backends: list[tuple[str, int, int]]
-    """The name, the rows with that verdict, and all rows of each; for a rule, tests instead of rows."""
+    backends: list[tuple[str, str]]
+    """The name of each, and how many of its rows have that verdict if not all; for a rule, the tests that break it."""
     everyone: bool
     named: bool
 
@@ -80,11 +79,11 @@ class AlikeBackends(NamedTuple):
     @property
     def partly(self) -> int:
         """The number of backends with the verdict in some of them only."""
-        return sum(number < rows for _, number, rows in self.backends)
+        return sum(bool(number) for _, number in self.backends)
 
 
 class RuleLine(NamedTuple):
-    """A rule with the backends by their worst verdict in its tests."""
+    """A rule with the backends by the worst that breaks it."""
 
     kinds: str
     """What the filter of kinds looks at, such as `disagreements one-fails`."""
@@ -237,8 +236,8 @@ def one_fails(cells: RowsOfEach) -> bool:
     return sum(any(result.failing for result in cell) for cell in cells) == 1
 
 
-def _list_kinds(cells: RowsOfEach, apart: bool) -> str:
-    kinds = {"disagreements": apart, "one-fails": one_fails(cells)}
+def _list_kinds(apart: bool, one_fails: bool) -> str:
+    kinds = {"disagreements": apart, "one-fails": one_fails}
     return " ".join(kind for kind, holds in kinds.items() if holds)
 
 
@@ -248,31 +247,37 @@ def _worst_severity(run: FinishedRun, rows: Iterable[RowResult]) -> Severity | N
 
 
 def _collect_rules(runs: Mapping[str, FinishedRun]) -> Iterator[RuleLine]:
-    first = next(iter(runs.values()))
-    for rule in first.plan.suite.spec.rules.values():
-        if first.rules[rule.id]:
-            rows, groups = [run.rules[rule.id] for run in runs.values()], _group_rule(runs, rule.id)
-            yield RuleLine(_list_kinds(rows, differs(rows)), rule, groups, _number_groups(runs, groups))
+    tables = {name: {each.rule.id: each for each in collect_rules(run.with_drawn)} for name, run in runs.items()}
+    for rule in next(iter(runs.values())).plan.suite.spec.rules.values():
+        entries = {name: table[rule.id] for name, table in tables.items()}
+        if any(entry.broken or entry.counts for entry in entries.values()):
+            groups = _group_rule(entries)
+            apart = len({group.done.word for group in groups} - _MUTE) > 1
+            failing = sum(len(group.backends) for group in groups if group.failing)
+            yield RuleLine(_list_kinds(apart, failing == 1), rule, groups, _number_groups(runs, groups))
 
 
-def _group_rule(runs: Mapping[str, FinishedRun], rule_id: str) -> list[AlikeBackends]:
-    """Group backends by the worst in a rule's tests; those with the largest share of failures first."""
-    groups = dict[CaseOutcome, list[tuple[str, int, int]]]()
-    for name, run in runs.items():
-        counts = count_verdicts(chain.from_iterable(run.with_drawn.tests[rule_id].values()))
-        word, total = worst(list(counts) or [NOT_CLAIMED]), sum(counts.values())
-        severity = _worst_severity(run, run.with_drawn.rules[rule_id]) if word in BAD else None
-        backend = name, counts[word] if word in BAD else total, total
-        groups.setdefault(CaseOutcome(word, severity, ()), []).append(backend)
+def _group_rule(entries: Mapping[str, RuleRow]) -> list[AlikeBackends]:
+    """Group backends by the worst that breaks a rule; those with the most tests that do so first."""
+    groups = group_pairs((_summarize_rule(entry), (name, len(entry.broken))) for name, entry in entries.items())
     return [
         AlikeBackends(
             done,
-            sorted(some, key=lambda backend: -backend[1] / max(backend[2], 1)),
-            len(some) == len(runs),
+            [(name, f"{number:,}" if number else "") for name, number in sorted(some, key=lambda each: -each[1])],
+            len(some) == len(entries),
             done.word in BAD,
         )
         for done, some in sorted(groups.items(), key=lambda group: _rank(group[0]))
     ]
+
+
+def _summarize_rule(entry: RuleRow) -> CaseOutcome:
+    """Say what the tests of a rule show: a test that breaks another rule shows nothing of this one."""
+    if entry.broken:
+        return CaseOutcome(FAIL, worst_severity(entry.broken), ())
+    others = [verdict for verdict in entry.counts if verdict != FAIL]
+    nothing = FAIL if entry.counts else NOT_CLAIMED if entry.cases else NOT_RUN
+    return CaseOutcome(worst(others or [nothing]), None, ())
 
 
 def _rank(done: CaseOutcome) -> tuple[int, int]:
@@ -288,7 +293,7 @@ def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
 def _collect_cases(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLine]:
     for case_id, rows in next(iter(runs.values())).cases.items():
         case, cells = rows[0].row.case, [run.cases[case_id] for run in runs.values()]
-        yield _make_line(case, _list_kinds(cells, differs(cells)), case.rule, (), runs, cells)
+        yield _make_line(case, _list_kinds(differs(cells), one_fails(cells)), case.rule, (), runs, cells)
 
 
 def _collect_observed_calls(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLine]:
@@ -301,7 +306,7 @@ def _collect_observed_calls(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLin
             for run, each in zip(runs.values(), observations, strict=True)
         ]
         apart = len({_summarize_case(run, cell).answers for run, cell in zip(runs.values(), cells, strict=True)}) > 1
-        kinds = _list_kinds([run.cases[case_id] for run in runs.values()], apart)
+        kinds = _list_kinds(apart, one_fails([run.cases[case_id] for run in runs.values()]))
         case = first.cases[case_id][0].row.case
         yield _make_line(case, kinds, rules[0] if rules else "", rules, runs, cells)
 
@@ -323,7 +328,7 @@ def _group_backends(runs: Mapping[str, FinishedRun], cells: RowsOfEach) -> list[
     return [
         AlikeBackends(
             done,
-            [(name, sum(result.worst == done.word for result in rows), len(rows)) for name, rows in groups[done]],
+            [(name, _count_part(rows, done.word)) for name, rows in groups[done]],
             len(groups[done]) == len(runs),
             done.word not in _MUTE and (done is not largest or len(groups[done]) <= _MAX_NAMED),
         )
@@ -331,11 +336,15 @@ def _group_backends(runs: Mapping[str, FinishedRun], cells: RowsOfEach) -> list[
     ]
 
 
+def _count_part(rows: Sequence[RowResult], word: Verdict) -> str:
+    """Say how many rows have a verdict, of how many; empty if all have it."""
+    number = sum(result.worst == word for result in rows)
+    return f"{number}/{len(rows)}" if number < len(rows) else ""
+
+
 def _number_groups(names: Iterable[str], groups: Sequence[AlikeBackends]) -> Cells:
     kinds = {
-        name: f"{place}{f' {number}/{rows}' if number < rows else ''}"
-        for place, group in enumerate(groups)
-        for name, number, rows in group.backends
+        name: f"{place} {number}".rstrip() for place, group in enumerate(groups) for name, number in group.backends
     }
     distinct = list(dict.fromkeys(kinds.values()))
     return ";".join(distinct), ",".join(str(distinct.index(kinds[name])) for name in names)

@@ -10,6 +10,7 @@ from conformance.evidence.results import read
 from conformance.model import Outcome, Result
 from conformance.plan.rows import Plan, drawn_number
 from conformance.report.finished_run import FinishedRun
+from conformance.report.table_sections import collect_rules
 from conformance.site.compare_page import differs, name_runs, one_fails, render
 
 from ..builders import Command, OnlyStatic, Right, Wrong, finish_run
@@ -37,7 +38,8 @@ def lines(page: str, name: str) -> dict[str, str]:
 
 def test_every_rule_that_has_cases_and_every_case_has_a_line(runs: Runs, plan: Plan) -> None:
     page = render(runs)
-    assert set(lines(page, "rules")) == {case.rule for case in plan.suite.cases.values()}
+    broken = {blamed.premise.rule for each in runs[1].conclusion.blames.values() for blamed in each.values()}
+    assert set(lines(page, "rules")) == broken | {case.rule for case in plan.suite.cases.values()}
     assert set(lines(page, "cases")) == set(plan.suite.cases)
     assert set(lines(page, "verdicts")) == {"right", "wrong"}
     assert all(f'aria-label="{document}: ' in page for document in plan.suite.spec.documents)
@@ -85,8 +87,8 @@ def test_a_line_has_the_group_of_each_backend(runs: Runs) -> None:
 
 
 def test_a_failing_backend_leads_to_its_report(runs: Runs) -> None:
-    line = lines(render(runs, ["a/report.html", "b/report.html"]), "rules")["same-volume"]
-    assert re.findall(r'href="([^"]*)"', line) == ["#rule-same-volume", "b/report.html"]
+    line = lines(render(runs, ["a/report.html", "b/report.html"]), "rules")["dst-has-shape-rank"]
+    assert re.findall(r'href="([^"]*)"', line) == ["#rule-dst-has-shape-rank", "b/report.html"]
 
 
 def words(markup: str) -> str:
@@ -117,9 +119,9 @@ def quiet(result: Result) -> Result:
 def test_a_rule_names_the_backends_that_fail_it_worst_first(runs: Runs) -> None:
     right, wrong = runs
     found = lines(render([right] * 4 + [wrong]), "rules")
-    tests = [verdict for result in wrong.rules["same-volume"] for verdict in wrong.tests_of(result).values()]
-    numbers = f"{tests.count('fail')}/{len(tests)}"
-    assert words(found["same-volume"]).endswith(f"≠ wrong answer: wrong 1 {numbers} ✓ pass: the other 4")
+    (broken,) = (each.broken for each in collect_rules(wrong) if each.rule.id == "dst-has-shape-rank")
+    assert words(found["dst-has-shape-rank"]).endswith(f"≠ wrong answer: wrong 1 {len(broken)} □ not run: the other 4")
+    assert words(found["same-volume"]).endswith("✓ pass: all 5"), "the tests about it that fail break another rule"
 
 
 def test_what_documents_leave_open_is_shown_for_each_backend(runs: Runs) -> None:
