@@ -162,7 +162,7 @@ def _check_evidence(
     try:
         verified = verify_content(content, plan)
     except OtherSuite as other:
-        what = f"was certified, as it says, {describe_scope(statement.predicate)}; {other.change}"
+        what = f"{describe_scope(statement.predicate)}; {other.change}"
         other.args = (f"{statement.path}: {what}; verify it with that suite, or ask for a new run",)
         raise
     evidence, conclusion = verified.evidence, verified.conclusion

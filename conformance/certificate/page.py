@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..evidence.command import suite_words
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
+from ..model.verdicts import SEVERITIES, Label
 from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
 from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
+from ..report.report_page import DIGEST_START, order_files
 from ..report.summary import name_facet
 from ..report.table_sections import collect_rules
 from ..system.groups import group_pairs
@@ -57,8 +59,10 @@ def describe_scope(predicate: Record) -> str:
     own = predicate[EXTENSION]
     run = describe_run(own["level"], own["started"], own["version"], suite_of(predicate))
     scope = ", ".join(scope_of(predicate))
-    failed = ", and not shown to conform" if scope and predicate["result"] == "FAILED" else ""
-    return f"for {scope or 'nothing'} ({run}){failed}"
+    if not scope:
+        return f"says of no document that it conforms ({run})"
+    failed = ", and not shown to conform" if predicate["result"] == "FAILED" else ""
+    return f"was certified, as it says, for {scope} ({run}){failed}"
 
 
 def name_submitter(own: Record) -> str:
@@ -111,18 +115,26 @@ def render_pages(
         menu=menu_of("../") if site else None, here="Certificates",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate),
-        result=describe_result(predicate), label=run.label,
+        result=(_headline(predicate, run.label), describe_result(predicate)[1]),
         not_claimed=[name_facet(each) for each in join_neighbours(own["notClaimed"])],
         lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
         audit=audit and audit.own, digest=statement.sha256, signed=signed, results=results,
         copied=files, site=site, people=describe_people(statement, shown), submitter=name_submitter(own),
-        tested=run.evidence.footer.get("subject", {}),
+        tested=order_files(run.evidence), start=DIGEST_START,
         rules=[(entry.rule.id, len(entry.broken)) for entry in collect_rules(run) if entry.broken],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip
     yield BADGE, _draw_badge(statement, level, run)
+
+
+def _headline(predicate: Record, label: Label) -> str:
+    """Say what a certificate shows, in the words that the report has for it, unless it is about some documents only."""
+    word, look = describe_result(predicate)
+    if look == "FAILED":
+        return f"{'does not conform' if label in SEVERITIES else word}: {label}"
+    return label if look == "PASSED" else word
 
 
 def _draw_badge(statement: RecordFile, level: str, run: FinishedRun) -> str:
@@ -136,7 +148,12 @@ def _draw_badge(statement: RecordFile, level: str, run: FinishedRun) -> str:
         types = ", ".join(dict.fromkeys(type_ for types in scope.values() for type_ in types))
         parts[0] += f"{':' if shown else ' to'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
     limits = ["with limits"] * bool(own["notClaimed"] or len({*scope.values()}) > 1 or len(scope) < len(run.documents))
-    visible = ", ".join([word, level, *limits]) if shown else word
+    if not shown:
+        visible = _headline(predicate, run.label).partition(":")[0]
+    elif len(scope) < len(run.documents):
+        visible = f"{len(scope)} of {len(run.documents)} texts, {level}"
+    else:
+        visible = f"{'limited' if limits else 'conforms'}, {level}"
     parts += [*limits, describe_run(level, own["started"], own["version"], suite_of(predicate))]
     name = f"{own['backend']['name']} {own['backend']['version']}"
     return draw_badge(name, visible, _COLOURS[look], "; ".join(parts))

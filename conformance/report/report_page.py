@@ -13,6 +13,7 @@ from ..evidence.command import suite_words
 from ..evidence.drawn import describe_drawn
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, RESULTS
 from ..evidence.journal import PART
+from ..evidence.results import Evidence
 from ..model import Document
 from ..system.groups import group_pairs
 from .answer_lines import Facets
@@ -113,8 +114,8 @@ def render(run: FinishedRun, packed: bytes = b"", certified: bool = False) -> st
 
 def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
     """Say when, by whom, on what and against what the suite was run, and what has to change before it is run again."""
-    header, files = run.evidence.header, run.evidence.footer.get("subject", {})
-    backend, machine, suite = header["backend"], header["environment"], header["suite"]
+    header = run.evidence.header
+    machine, suite = header["environment"], header["suite"]
     unsigned = "" if certified else " (not signed)"
     place = ", ".join(machine[key] for key in ("processor", "machine", "system") if key in machine)
     ran, judge = suite["digest"], run.plan.suite.digest
@@ -122,7 +123,7 @@ def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
     judged = [run.plan.suite.spec.documents[name] for name in dict.fromkeys(each.document for each in run.standings)]
     return {
         "Tested": f"{format_time(header['started'])} on {place}",
-        "Binary": "; ".join(_describe_binary(backend["name"], files, backend["detail"])),
+        "Binary": "; ".join(_describe_binary(run.evidence)),
         "Tested by": f"{header['by']}{unsigned}" if "by" in header else "not recorded (--tester NAME)",
         "Holds until": "another build, processor or suite",
         "Documents": "; ".join(dict.fromkeys(map(_describe_edition, judged))) or "nothing",
@@ -130,19 +131,26 @@ def _head_facts(run: FinishedRun, certified: bool) -> Mapping[str, str]:
     }
 
 
-def _describe_binary(name: str, files: Mapping[str, str], detail: Mapping[str, str]) -> Iterator[str]:
-    """Yield the file with the name that is most like the backend's, the number of others, and facts about the build."""
+def order_files(evidence: Evidence) -> Mapping[str, str]:
+    """Return the files under test with their digests, first the one with the name that is most like the backend's."""
+    files, name = evidence.footer.get("subject", {}), evidence.header["backend"]["name"].lower()
 
     def likeness(file: str) -> tuple[int, bool, int]:
-        match = SequenceMatcher(None, name.lower(), file.rpartition("/")[2].lower(), autojunk=False)
+        match = SequenceMatcher(None, name, file.rpartition("/")[2].lower(), autojunk=False)
         return match.find_longest_match().size, ".so" in file, -len(file)
 
-    if not files:
-        yield "no digest: conformance certify records the files"
+    first = max(files, key=likeness, default=None)
+    return files if first is None else {first: files[first], **files}
+
+
+def _describe_binary(evidence: Evidence) -> Iterator[str]:
+    """Yield the first file, the number of others, and facts about the build."""
+    if files := order_files(evidence):
+        main, digest = next(iter(files.items()))
+        yield f"{main} {digest[:DIGEST_START]}" + (f" and {len(files) - 1} more files" if len(files) > 1 else "")
     else:
-        main = max(files, key=likeness)
-        yield f"{main} {files[main][:DIGEST_START]}" + (f" and {len(files) - 1} more files" if len(files) > 1 else "")
-    yield from (f"{key} {value}" for key, value in detail.items())
+        yield "no digest: conformance certify records the files"
+    yield from (f"{key} {value}" for key, value in evidence.header["backend"]["detail"].items())
 
 
 def _describe_edition(document: Document) -> str:

@@ -501,7 +501,10 @@ def test_a_badge_shows_level_and_limits_of_a_success(plan: Plan, tmp_path: Path)
     run = finish_run(plan, OnlyStatic(), tmp_path / "run")
     statement = statement_of(run.evidence, plan.suite.digest, "0" * 64, run.conclusion, 365, None)
     pages = dict(render_pages(write_record(tmp_path / STATEMENT, statement), None, run, RESULTS))
-    assert ">conforms, self-tested, with limits</text>" in pages[BADGE]
+    assert re.search(r">(\d of \d texts|limited), self-tested</text>", pages[BADGE])
+    assert int(re.search(r'width="(\d+)"', pages[BADGE])[1]) <= 220  # type: ignore[index]
+    assert "with limits" in pages[BADGE], "its title says more"
+    assert f">{run.label}</span>" in pages[PAGE]
     assert "more than 64 dimensions" in pages[PAGE]
 
 
