@@ -173,23 +173,26 @@ def _find_met(claims: Claims, special_zero: str) -> Iterator[str]:
     yield from ["runtime"] * (not claims.excludes(RUNTIME_SHAPE))
 
 
-def answer_question(libraries: Iterable[Library]) -> str:
-    """Say how many libraries conform to the first document, by what answers special_zero in their first line."""
-    tested = [library.lines[0] for library in libraries if library.lines[0].documents[0].tests]
+def answer_question(libraries: Iterable[Library]) -> list[str]:
+    """Say which libraries conform to the first document, by what answers special_zero in their first line."""
+    tested = [library for library in libraries if library.lines[0].documents[0].tests]
     if not tested:
-        return "No library was tested"
-    document = tested[0].documents[0].document
+        return ["No library was tested"]
+    document = tested[0].lines[0].documents[0].document
     sentences: list[str] = []
     for special_zero, words in SPECIAL_ZERO.items():
-        those = [line for line in tested if line.special_zero == special_zero]
-        number = sum(line.documents[0].label.startswith("conforms") for line in those)
+        those = [library for library in tested if library.lines[0].special_zero == special_zero]
+        conforming = [each.name for each in those if each.lines[0].documents[0].label.startswith("conforms")]
+        number = len(conforming)
         noun, to = ("", "") if sentences else (" libraries", f" to {document.title}, {document.edition}")
         verb = "conform" if number > 1 else "conforms"
         if len(those) == 1:
-            sentences.append(f"{those[0].name}, {words}, {verb if number else 'does not conform'}{to}")
+            sentences.append(f"{those[0].lines[0].name}, {words}, {verb if number else 'does not conform'}{to}")
         elif those:
             sentences.append(f"{number or 'None'} of {len(those)}{noun} {verb}{to}{',' * bool(to)} {words}")
-    return ". ".join(sentences)
+            if number:
+                sentences[-1] += f": {', '.join(conforming)}"
+    return sentences
 
 
 def pair_versions(runs: Iterable[tuple[T, FinishedRun]]) -> Iterator[tuple[tuple[T, FinishedRun], ...]]:

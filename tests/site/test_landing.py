@@ -51,9 +51,9 @@ def test_what_conforms_comes_first_and_versions_together(runs: list[FinishedRun]
     numbers = collect_numbers(runs, libraries)
     assert (numbers.backends, numbers.first, numbers.last) == (4, "2026-01-02", "2026-01-02")
     assert [library.lines[0].documents[0].label for library in libraries] == ["conforms", "wrong answer"]
-    assert answer_question(libraries) == (
-        "1 of 2 libraries conforms to StaticReshape, oneAPI Specification, with the library's own special_zero"
-    )
+    assert answer_question(libraries) == [
+        "1 of 2 libraries conforms to StaticReshape, oneAPI Specification, with the library's own special_zero: right"
+    ]
 
 
 class Copies(Right):
@@ -92,7 +92,7 @@ def test_who_answers_special_zero(tmp_path: Path) -> None:
     who = {"heeds": "own", "copies": "a 0 copies", "copies-by-adapter": "by the adapter", "right": "none"}
     assert {name: line.special_zero for name, line in lines.items()} == who
     assert [name for name, line in lines.items() if "own" in line.has] == ["heeds"]
-    assert answer_question(libraries) == (
+    assert ". ".join(answer_question(libraries)) == (
         "heeds 1, with the library's own special_zero, does not conform to StaticReshape, oneAPI Specification. "
         "copies-by-adapter 1, if the adapter adds special_zero, does not conform. "
         "copies 1, with a 0 that copies whatever special_zero says, does not conform. "
