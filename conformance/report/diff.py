@@ -226,7 +226,8 @@ def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int
 def _name(evidence: Evidence, plan: Plan) -> DiffSide:
     backend, suite = evidence.header["backend"], evidence.header["suite"]
     unjudged = "" if evidence.can_be_judged_by(plan.suite) else ", of another suite, not judged again"
-    return DiffSide(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, suite)
+    judged_by = suite if unjudged else {**suite, "digest": plan.suite.digest}
+    return DiffSide(f"{backend['name']} {backend['version']}", evidence.header["started"], unjudged, judged_by)
 
 
 _PARTS: Mapping[str, Cause] = {
