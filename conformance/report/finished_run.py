@@ -44,7 +44,7 @@ class FailureCounts(NamedTuple):
         parts = [count_noun(self.tests, "test")] * bool(self.tests)
         if self.outside:
             number = count_noun(self.outside, "failure")
-            parts.append(f"{number} in rows that are no tests, one for each row and document")
+            parts.append(f"{number} that count for no document")
         return " and ".join(parts)
 
 

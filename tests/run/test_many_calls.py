@@ -116,7 +116,8 @@ def test_the_passing_row_that_lacks_most_calls_is_named_for_its_documents() -> N
     }  # fmt: skip
     results = {row: Result(row, each, ()) for row, each in verdicts.items()}
     assert name_missing_calls(notes, results) == {
-        "a": "65,600 equal calls (2,525 had time), and some of 1 other test", "b": "1,100 equal calls (979 had time)"
+        "a": "63,075 of 65,600 equal calls (time was short), and some of 1 other test",
+        "b": "121 of 1,100 equal calls (time was short)",
     }  # fmt: skip
 
 
