@@ -20,6 +20,8 @@ from .landing import NEEDS, answer_question, collect_libraries, collect_numbers
 
 _MUTE = frozenset((NOT_RUN, NOT_CLAIMED))
 """Verdicts that say nothing of a backend."""
+_SEEN_IN_ANSWER = (None, "answered an illegal call", "wrong dims", "wrong volume", "wrong type")
+"""Diagnoses of an answer that its type and dims show."""
 _MAX_NAMED = 3
 """Backends that are named even in the largest group."""
 _SECTIONS: Mapping[str, str] = {
@@ -363,4 +365,6 @@ def _format_without_message(result: RowResult) -> str:
     """Write an answer without its message, which is every backend's own."""
     if result.worst == PASS and result.outcome.kind == "rejected":
         return "rejected"  # as was due; the stage is a matter of how a backend is built
-    return format_answer(result, generic=True, with_message=False)
+    answer = format_answer(result, generic=True, with_message=False)
+    is_wrong = result.worst == FAIL and result.outcome.kind == "tensor" and result.diagnosis not in _SEEN_IN_ANSWER
+    return f"{answer}, {result.diagnosis}" if is_wrong else answer
