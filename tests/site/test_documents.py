@@ -103,7 +103,7 @@ def test_the_page_of_a_document_says_where_it_is_published(site: Path, document:
     assert heading is not None
     assert heading[1].endswith(f", {edition}")
     assert all(fact in text for fact in (origin.repository, origin.path, origin.added, *origin.releases))
-    assert ("in force" in text.partition("<main")[0]) == (origin.in_force is not None)
+    assert ("in force" in text.partition("<details")[0]) == (origin.in_force is not None)
     assert edition in (site / INDEX).read_text()
 
 
