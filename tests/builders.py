@@ -409,7 +409,7 @@ def finish_run(
 ) -> FinishedRun:
     """Run an adapter and write its results and all reports; `header` replaces parts of the header."""
     pinned = header_of(
-        plan.suite, adapter.identity, resolve_claims(adapter, plan.suite.spec.operations), Target(), "my.py:It"
+        plan.suite, adapter.identity, resolve_claims(adapter, plan.suite.spec.operations), Target(), "my adapter.py:It"
     ) | {"isolation": "worker"}
     writer = Writer(folder / "results.jsonl", {**pinned, "started": "2026-01-02T03:04:05+00:00", **header})
     for result in change(list(run(plan.rows, adapter))):

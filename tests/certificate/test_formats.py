@@ -4,13 +4,13 @@ The facts are those of https://github.com/in-toto/attestation, spec/v1 and spec/
 """
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from conformance.certificate.statement import (
     AUDIT_FORM,
@@ -29,88 +29,67 @@ from conformance.verdict.standing import Standing
 
 Json = dict[str, Any]
 DIGEST, OTHER = "0" * 63 + "a", "0" * 63 + "b"
-TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z")
-URI = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/]+\S*")
-DESCRIPTOR: dict[str, type | tuple[type, ...]] = {
-    "name": str, "uri": str, "digest": dict, "content": str, "downloadLocation": str, "mediaType": str,
-    "annotations": dict,
-}  # fmt: skip
-FIELDS = {
-    "https://in-toto.io/attestation/test-result/v0.1": (
-        {"result", "configuration"}, {"url", "passedTests", "warnedTests", "failedTests"},
-    ),
-    "https://in-toto.io/attestation/svr/v0.2": ({"verifier", "timeCreated", "properties"}, set()),
-}  # fmt: skip
-"""The fields of a predicate that are required, and those that are optional."""
+TEXT: Json = {"type": "string"}
+TEXTS: Json = {"type": "array", "items": TEXT}
+URI = r"^[a-z][a-z0-9+.-]*://[^\s/]+\S*$"
 
 
 # ── what is published ─────────────────────────────────────────────────────────────────────────────
 
 
-def find_faults(statement: Json) -> Iterator[str]:
-    """Yield where a Statement is not as the specification wants it."""
-    if statement.get("_type") != "https://in-toto.io/Statement/v1":
-        yield "_type"
-    if not statement.get("subject"):
-        yield "subject: an attestation applies to something"
-    for subject in statement.get("subject", ()):
-        yield from (f"subject: {fault}" for fault in _faults_of_descriptor(subject))
-        if not subject.get("digest"):
-            yield "subject: digest is required there"
-    names = [subject.get("name") for subject in statement.get("subject", ())]
-    if len(set(names)) < len(names):
-        yield "subject: names should be unique"
-    yield from (f"{key}: is no field of a Statement" for key in statement.keys() - _STATEMENT)
-    type_, predicate = statement.get("predicateType", ""), statement.get("predicate", {})
-    if type_ not in FIELDS:
-        yield f"predicateType: {type_}"
-        return
-    required, optional = FIELDS[type_]
-    if missing := required - predicate.keys():
-        yield f"{sorted(missing)}: are required"
-        return
-    for key in predicate.keys() - required - optional:
-        if not URI.fullmatch(key):
-            yield f"{key}: keys of extensions are URIs"
-    yield from (_faults_of_svr if "verifier" in required else _faults_of_test_result)(predicate)
+def object_of(required: Sequence[str], properties: Json, **more: Any) -> Json:
+    """The schema of an object without other keys."""
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False, **more}
 
 
-_STATEMENT = {"_type", "subject", "predicateType", "predicate"}
+DESCRIPTOR = object_of(
+    (),
+    {
+        "digest": object_of(["sha256"], {"sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}),
+        "annotations": {"type": "object"},
+        **dict.fromkeys(("name", "uri", "content", "downloadLocation", "mediaType"), TEXT),
+    },
+    anyOf=[{"required": [key]} for key in ("uri", "digest", "content")],
+)
+DESCRIPTORS: Json = {"type": "array", "items": DESCRIPTOR}
+EXTENSIONS: Json = {URI: {}}
+PREDICATES = {
+    "https://in-toto.io/attestation/test-result/v0.1": object_of(
+        ["result", "configuration"],
+        {
+            "result": {"enum": ["PASSED", "WARNED", "FAILED"]},
+            "configuration": DESCRIPTORS,
+            "url": TEXT,
+            **dict.fromkeys(("passedTests", "warnedTests", "failedTests"), TEXTS),
+        },
+        patternProperties=EXTENSIONS,
+    ),
+    "https://in-toto.io/attestation/svr/v0.2": object_of(
+        ["verifier", "timeCreated", "properties"],
+        {
+            "verifier": object_of(["id", "policies"], {"id": {"pattern": URI}, "policies": DESCRIPTORS}),
+            "timeCreated": {"pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$"},
+            "properties": TEXTS,
+        },
+        patternProperties=EXTENSIONS,
+    ),
+}
+STATEMENT = object_of(
+    ["_type", "subject", "predicateType", "predicate"],
+    {
+        "_type": {"const": "https://in-toto.io/Statement/v1"},
+        "subject": {"type": "array", "minItems": 1, "items": {**DESCRIPTOR, "required": ["digest"]}},
+        "predicateType": {"enum": [*PREDICATES]},
+        "predicate": {"type": "object"},
+    },
+)
 
 
-def _faults_of_descriptor(descriptor: Json) -> Iterator[str]:
-    if not descriptor.keys() & {"uri", "digest", "content"}:
-        yield "one of uri, digest and content is required"
-    for key, value in descriptor.items():
-        if not isinstance(value, DESCRIPTOR.get(key, ())):
-            yield f"{key}: {value!r}"
-    for algorithm, digest in descriptor.get("digest", {}).items():
-        if not (algorithm == "sha256" and re.fullmatch("[0-9a-f]{64}", digest)):
-            yield f"digest: {algorithm} {digest}"
-
-
-def _faults_of_test_result(predicate: Json) -> Iterator[str]:
-    if predicate["result"] not in ("PASSED", "WARNED", "FAILED"):
-        yield "result"
-    for descriptor in predicate["configuration"]:
-        yield from _faults_of_descriptor(descriptor)
-    for key in ("passedTests", "warnedTests", "failedTests"):
-        if not all(isinstance(each, str) for each in predicate.get(key, ())):
-            yield key
-
-
-def _faults_of_svr(predicate: Json) -> Iterator[str]:
-    verifier = predicate["verifier"]
-    if not URI.fullmatch(verifier.get("id", "")):
-        yield "verifier.id"
-    if not isinstance(verifier.get("policies"), list):
-        yield "verifier.policies: is required, if only as an empty list"
-    for descriptor in verifier.get("policies") or ():
-        yield from _faults_of_descriptor(descriptor)
-    if not TIME.fullmatch(predicate["timeCreated"]):
-        yield "timeCreated: RFC 3339, in UTC with a Z"
-    if not all(isinstance(each, str) for each in predicate["properties"]):
-        yield "properties"
+def assert_as_published(statement: Json) -> None:
+    Draft202012Validator(STATEMENT).validate(statement)
+    Draft202012Validator(PREDICATES[statement["predicateType"]]).validate(statement["predicate"])
+    names = [subject.get("name") for subject in statement["subject"]]
+    assert len(set(names)) == len(names)
 
 
 # ── what we write ─────────────────────────────────────────────────────────────────────────────────
@@ -158,8 +137,8 @@ def audit(tmp_path: Path, statement: Json) -> Json:
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_statements_and_audits_are_as_in_toto_publishes_them(name: str, tmp_path: Path) -> None:
     statement = STATEMENTS[name]()
-    assert list(find_faults(statement)) == []
-    assert list(find_faults(audit(tmp_path, statement))) == []
+    assert_as_published(statement)
+    assert_as_published(audit(tmp_path, statement))
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -168,33 +147,6 @@ def test_statements_and_audits_are_read_back(name: str, tmp_path: Path) -> None:
     assert read_record(statement.path, STATEMENT_FORM) == statement
     other = write_record(tmp_path / "audit.json", audit(tmp_path, STATEMENTS[name]()))
     assert read_record(other.path, AUDIT_FORM) == other
-
-
-@pytest.mark.parametrize(
-    ("of_audit", "change"),
-    [
-        (False, lambda s: s.update(_type="https://in-toto.io/Statement/v0.1")),
-        (False, lambda s: s.update(subject=[])),
-        (False, lambda s: s["subject"][0].pop("digest")),
-        (False, lambda s: s["subject"][0]["digest"].update(sha256="A" * 64)),
-        (False, lambda s: s["subject"].append(s["subject"][0])),
-        (False, lambda s: s.update(more=1)),
-        (False, lambda s: s.update(predicateType="https://in-toto.io/attestation/svr/v0.1")),
-        (False, lambda s: s["predicate"].pop("configuration")),
-        (False, lambda s: s["predicate"].update(result="passed")),
-        (False, lambda s: s["predicate"].update(level="re-run")),
-        (True, lambda s: s["predicate"]["verifier"].pop("policies")),
-        (True, lambda s: s["predicate"]["verifier"].update(id="us")),
-        (True, lambda s: s["predicate"].update(timeCreated="2026-11-24T10:00:00+00:00")),
-        (True, lambda s: s["predicate"].update(properties=[1])),
-        (True, lambda s: s["predicate"].pop("verifier")),
-    ],
-)
-def test_a_record_that_is_not_so_has_a_fault(of_audit: bool, change: Callable[[Json], object], tmp_path: Path) -> None:
-    record = STATEMENTS["passed"]()
-    record = audit(tmp_path, record) if of_audit else record
-    change(record)
-    assert list(find_faults(record))
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

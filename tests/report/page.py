@@ -1,24 +1,20 @@
 """A page that was written, for tests that look into it."""
 
 from collections import Counter
-from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from conformance.adapter import FunctionAdapter, resolve_claims
-from conformance.evidence.results import Evidence, Target, Writer, header_of, read
-from conformance.model import Array, Result
+from conformance.adapter import FunctionAdapter
+from conformance.evidence.results import read
+from conformance.model import Array
 from conformance.plan.rows import Plan
-from conformance.report import junit, markdown, report_page
 from conformance.report.finished_run import FinishedRun
-from conformance.run.row import run
-from conformance.verdict.conclude import Conclusion, conclude
 
-from ..builders import plan_as_bundled
+from ..builders import finish_run, plan_as_bundled, rewrite
 
-SECONDS = 4321.125
 CASES = """about: A few.
 cases:
   - {id: flattens, rule: same-volume, src: "T[2, 3]", shape: [6], special_zero: false, expect: "T[6]"}
@@ -34,16 +30,10 @@ cases:
 """
 HOSTILE = "</script><img src=x onerror=alert(1)>|](http://evil.example) @nobody #1 ``` "
 HOSTILE += "\u202e\x1b[31m\x00\ufffe & ]]> 'q' \"q\"\n# h"
-Told = tuple[Plan, Evidence, Conclusion]
-WRITERS: dict[str, Callable[[Plan, Evidence, Conclusion], str]] = {
-    "page": lambda *those: report_page.render(FinishedRun(*those)),
-    "junit": lambda *those: junit.render(FinishedRun(*those)),
-    "markdown": lambda *those: markdown.render(FinishedRun(*those)),
-}
 
 
 class AnswersZero(FunctionAdapter):
-    """AnswersZero a literal 0 beside a -1, which two documents forbid and the others leave open."""
+    """Answers a literal 0 beside a -1, which two documents forbid and the others leave open."""
 
     name, version = "answers", "1"
 
@@ -65,25 +55,15 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return plan_as_bundled(tmp_path_factory.mktemp("suite"), CASES)
 
 
-def run_adapter(
-    plan: Plan, adapter: FunctionAdapter, folder: Path, change: Callable[[list[Result]], list[Result]] = list
-) -> Told:
-    """A run of an adapter, with its results changed before they are written."""
-    claims = resolve_claims(adapter, plan.suite.spec.operations)
-    header = header_of(plan.suite, adapter.identity, claims, Target(), "my adapter.py:It")
-    writer = Writer(folder / "results.jsonl", header | {"started": "2026-01-02T03:04:05+00:00"})
-    for result in change([result._replace(milliseconds=0) for result in run(plan.rows, adapter)]):
-        writer.row(result)
-    writer.close(SECONDS, (HOSTILE,) if isinstance(adapter, SpeaksMarkup) else ())
-    evidence = read(folder / "results.jsonl")
-    known = {row.id for row in plan.rows}
-    results = {result.row: result for result in evidence.results if result.row in known}
-    return plan, evidence, conclude(plan, results, claims, Target())
-
-
 @pytest.fixture
-def answers(plan: Plan, tmp_path: Path) -> Told:
-    return run_adapter(plan, AnswersZero(), tmp_path)
+def answers(plan: Plan, tmp_path: Path) -> FinishedRun:
+    return finish_run(plan, AnswersZero(), tmp_path)
+
+
+def run_hostile(plan: Plan, folder: Path) -> FinishedRun:
+    run = finish_run(plan, SpeaksMarkup(), folder)
+    rewrite(folder / "results.jsonl", lambda records: records[-1].update(notes=[HOSTILE]))
+    return replace(run, evidence=read(folder / "results.jsonl"))
 
 
 class Page(HTMLParser):

@@ -14,7 +14,6 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance import report
-from conformance.adapter import resolve_claims
 from conformance.evidence.folder import REPORTS, remove_reports
 from conformance.evidence.results import Evidence, Target, header_of
 from conformance.load.cases import load_suite
@@ -22,19 +21,20 @@ from conformance.model import IDLE, Outcome, Result, Verdict
 from conformance.model.verdicts import LABELS
 from conformance.plan.rows import Plan, plan_of
 from conformance.plan.select import parse_selection
-from conformance.report import badge, embedded, report_page
+from conformance.report import badge, junit, markdown, report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.verdict.conclude import conclude
 
 from ..builders import Command, Wrong, finish_run, plan_as_bundled, table_of
-from .page import HOSTILE, SECONDS, WRITERS, AnswersZero, Page, SpeaksMarkup, Told, answers, plan, run_adapter
+from .page import HOSTILE, AnswersZero, Page, answers, plan, run_hostile
+from .verified import FOR_TURNS
 
 __all__ = ["answers", "plan"]
 
 
-def test_the_page_loads_nothing_and_runs_nothing_inline(answers: Told) -> None:
-    found = Page(WRITERS["page"](*answers))
-    newer = (page.page for document in answers[0].suite.spec.documents.values() for page in document.newer)
+def test_the_page_loads_nothing_and_runs_nothing_inline(answers: FinishedRun) -> None:
+    found = Page(report_page.render(answers))
+    newer = (page.page for document in answers.plan.suite.spec.documents.values() for page in document.newer)
     outside = {"results.jsonl", *newer}
     assert all(page == "results.jsonl" or page.startswith("https://") for page in outside)
     ids = found.values("id")
@@ -52,8 +52,8 @@ def test_the_page_loads_nothing_and_runs_nothing_inline(answers: Told) -> None:
     assert found.tags["th"] == len([1 for tag, name, _ in found.attributes if (tag, name) == ("th", "scope")])
 
 
-def test_the_content_policy_names_the_style_and_the_script(answers: Told) -> None:
-    found = Page(WRITERS["page"](*answers))
+def test_the_content_policy_names_the_style_and_the_script(answers: FinishedRun) -> None:
+    found = Page(report_page.render(answers))
     policy = next(value for _, name, value in found.attributes if name == "content" and "default-src" in value)
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
@@ -71,33 +71,32 @@ def test_the_details_of_a_run_are_words_and_numbers(reporting: Command) -> None:
     assert not re.search(r"<td>[\[{]", details)
 
 
-def test_a_badge_is_inert_and_names_documents_and_verdicts(answers: Told, plan: Plan, tmp_path: Path) -> None:
-    svg = badge.render_svg(FinishedRun(*answers))
+def test_a_badge_is_inert_and_names_documents_and_verdicts(answers: FinishedRun, plan: Plan, tmp_path: Path) -> None:
+    svg = badge.render_svg(answers)
     label = ElementTree.fromstring(svg).get("aria-label", "")
     assert ": does not conform to " in label
     assert "static-graph-v0.9" in label
     assert "%" not in svg
     assert 'fill="#7d4e00"' in svg, "as its label"
     assert ">accepts an illegal call</text>" in svg
-    svg = badge.render_svg(FinishedRun(*run_adapter(plan, SpeaksMarkup(), tmp_path / "markup")))
+    svg = badge.render_svg(run_hostile(plan, tmp_path / "markup"))
     tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()}
     assert tags == {"svg", "title", "rect", "g", "text"}
     assert not any(character in svg for character in "\u202e\x1b\x00")
 
 
-def test_the_command_repeats_the_row_that_failed(answers: Told) -> None:
-    plan = answers[0]
-    failing = next(line for line in Page(WRITERS["page"](*answers)).text.splitlines() if "conformance run '" in line)
+def test_the_command_repeats_the_row_that_failed(answers: FinishedRun) -> None:
+    failing = next(line for line in Page(report_page.render(answers)).text.splitlines() if "conformance run '" in line)
     words = shlex.split(failing[failing.index("conformance run") :])
     assert words[2] == "my adapter.py:It"
-    chosen = [row.id for row in plan.rows if parse_selection(words[4], plan)(row)]
+    chosen = [row.id for row in answers.plan.rows if parse_selection(words[4], answers.plan)(row)]
     assert chosen == ["zero-beside-infer[StaticReshape-f32]"]
 
 
-def test_no_verdict_holds_if_a_planted_backend_escapes(plan: Plan, tmp_path: Path) -> None:
-    _, evidence, conclusion = run_adapter(plan, AnswersZero(), tmp_path)
-    lying = replace(conclusion, exit_code=5, why="a planted backend was not caught", sentences=("conforms",) * 5)
-    html, summary = WRITERS["page"](plan, evidence, lying), WRITERS["markdown"](plan, evidence, lying)
+def test_no_verdict_holds_if_a_planted_backend_escapes(answers: FinishedRun) -> None:
+    why = "a planted backend was not caught"
+    lying = replace(answers.conclusion, exit_code=5, why=why, sentences=("conforms",) * 5)
+    html, summary = (each.render(replace(answers, conclusion=lying)) for each in (report_page, markdown))
     assert "✓ conforms" not in html + summary
     assert html.count("not to be relied on: conforms") == 5
     assert {word for cells in table_of(summary).values() for word in cells[:3]} == {"nothing shown"}
@@ -108,43 +107,18 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
         verdicts: dict[str, Verdict] = dict.fromkeys(results[0].verdicts, "waived")
         return [results[0]._replace(verdicts=verdicts, waiver=1), *results[1:]]
 
-    _, evidence, conclusion = run_adapter(plan, AnswersZero(), tmp_path, waived)
-    waiver = {"number": 1, "place": "waivers.yaml:3", "row": "x", "reason": HOSTILE, "expires": "2027-01-01"}
-    header = {**evidence.header, "waivers": [waiver]}
-    found = Page(WRITERS["page"](plan, replace(evidence, header=header), conclusion))
-    line = next(line for line in found.text.splitlines() if line.startswith("waivers.yaml:3"))
-    assert line.startswith("waivers.yaml:33flattens")
-    assert "expires: 2027-01-01" in line
+    run = finish_run(plan, AnswersZero(), tmp_path, waived, waivers=[{**FOR_TURNS, "reason": HOSTILE}])
+    found = Page(report_page.render(run))
+    line = next(line for line in found.text.splitlines() if line.startswith("waivers.yaml:2"))
+    assert line.startswith("waivers.yaml:23flattens")
+    assert "expires: 2099-01-01" in line
     assert "img" not in found.tags
 
 
-def with_plain_evidence(text: str) -> str:
-    """A report; the evidence in a page as it was before it was packed."""
-    if embedded.BEGIN not in text:
-        return text
-    before, _, rest = text.partition(embedded.BEGIN)
-    return before + embedded.lines_in(text, Path("report.html")).decode() + rest.partition(embedded.END)[2]
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_two_runs_differ_only_by_time(plan: Plan, tmp_path: Path, name: str) -> None:
-    first, second = (run_adapter(plan, AnswersZero(), tmp_path / number) for number in ("1", "2"))
-    began, then = first[1].header["started"], "2031-01-01T00:00:00+00:00"
-    header, footer = {**second[1].header, "started": then}, {**second[1].footer, "seconds": 9.875}
-    later = replace(second[1], header=header, footer=footer)
-    was, now = (with_plain_evidence(WRITERS[name](*those)) for those in (first, (plan, later, second[2])))
-    assert was != now
-    was = was.replace(began[:19], then[:19]).replace("2026-01-02 03:04", "2031-01-01 00:00")
-    was, now = (re.sub("style-src 'sha256-[^']*'", "", text, count=1) for text in (was, now))  # the style has the date
-    assert was.replace(str(SECONDS), "9.875") == now
-
-
-def test_every_report_is_written_beside_the_results(answers: Told, tmp_path: Path) -> None:
-    assert report.write(tmp_path, *answers) == ()
-    assert (tmp_path / "results.jsonl").is_file()
+def test_every_report_is_written_beside_the_results(answers: FinishedRun, tmp_path: Path) -> None:
     texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in REPORTS}
-    assert texts == report.render_reports(*answers)
-    assert [texts[name] for name in REPORTS[:3]] == [writer(*answers) for writer in WRITERS.values()]
+    assert texts == report.render_reports(answers.plan, answers.evidence, answers.conclusion)
+    assert (texts["report.html"], texts["junit.xml"]) == (report_page.render(answers), junit.render(answers))
     remove_reports(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]
 
@@ -163,9 +137,10 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     header = header_of(plan.suite, AnswersZero().identity, AnswersZero().claims, Target(), "reference")
     texts = []
     began = time.process_time()
-    for results, writer in ((right, WRITERS["page"]), (wrong, WRITERS["markdown"]), (distinct, WRITERS["page"])):
+    for results, writer in ((right, report_page), (wrong, markdown), (distinct, report_page)):
         conclusion = conclude(plan, {result.row: result for result in results}, AnswersZero().claims, Target())
-        texts.append(writer(plan, Evidence(header, tuple(results), {"seconds": 1.0}), conclusion))
+        evidence = Evidence(header, tuple(results), {"seconds": 1.0})
+        texts.append(writer.render(FinishedRun(plan, evidence, conclusion)))
     seconds = time.process_time() - began
     scale = 10_000 / len(plan.rows)
     assert len(texts[0].encode()) * scale < 3_000_000
@@ -175,12 +150,12 @@ def test_ten_thousand_rows_stay_within_the_budgets() -> None:
     assert seconds * scale < 10, "two pages and a summary, on a slow machine"
 
 
-def test_junit_is_what_ci_services_read(answers: Told, plan: Plan, tmp_path: Path) -> None:
+def test_junit_is_what_ci_services_read(answers: FinishedRun, plan: Plan, tmp_path: Path) -> None:
     xmlschema = pytest.importorskip("xmlschema", reason="xmlschema is not installed: pip install xmlschema")
     schema = xmlschema.XMLSchema(str(Path(__file__).with_name("junit.xsd")))
-    schema.validate(WRITERS["junit"](*answers))
-    schema.validate(WRITERS["junit"](*run_adapter(plan, SpeaksMarkup(), tmp_path / "hostile")))
-    other = WRITERS["junit"](*answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1)
+    schema.validate(junit.render(answers))
+    schema.validate(junit.render(run_hostile(plan, tmp_path / "hostile")))
+    other = junit.render(answers).replace("<failure", "<failed", 1).replace("</failure>", "</failed>", 1)
     with pytest.raises(xmlschema.XMLSchemaValidationError):
         schema.validate(other)
 
@@ -189,10 +164,10 @@ def test_the_time_of_each_row_is_in_junit(plan: Plan, tmp_path: Path) -> None:
     def timed(results: list[Result]) -> list[Result]:
         return [result._replace(milliseconds=1000 + number) for number, result in enumerate(results)]
 
-    answers = run_adapter(plan, AnswersZero(), tmp_path, timed)
+    answers = finish_run(plan, AnswersZero(), tmp_path, timed)
     want = {row.id: 1000 + number for number, row in enumerate(plan.rows)}
     rows = Counter[str]()
-    for suite in ElementTree.fromstring(WRITERS["junit"](*answers)):
+    for suite in ElementTree.fromstring(junit.render(answers)):
         times = {case.get("name", ""): float(case.get("time", "")) for case in suite}
         assert times == {name: pytest.approx(want[name] / 1000) for name in times}
         rows.update(times.keys())
@@ -207,8 +182,8 @@ def test_a_badge_of_any_label_is_narrow() -> None:
         assert [text.text for text in svg.findall(".//{*}text")] == ["reshape", label]
 
 
-def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: Told) -> None:
-    plan, evidence, conclusion = answers
+def test_a_badge_is_green_for_a_run_that_shows_everything_only(answers: FinishedRun) -> None:
+    plan, evidence, conclusion = answers.plan, answers.evidence, answers.conclusion
     well = tuple(replace(s, word="conforms", counts={"pass": 3}, not_claimed=()) for s in conclusion.standings)
     shown = replace(conclusion, standings=well, sentences=tuple({s.document: "x" for s in well}), exit_code=0)
     documents = len(plan.suite.spec.documents)
@@ -226,28 +201,22 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
         idle = [Result(result.row, dict.fromkeys(result.verdicts, "not run"), IDLE) for result in results]
         return [old if old.row.startswith("flattens[") else new for old, new in zip(results, idle, strict=True)]
 
-    _, evidence, _ = run_adapter(plan, AnswersZero(), tmp_path, one_case)
-    header = {**evidence.header, "target": {**evidence.header["target"], "select": "flattens"}}
-    evidence = replace(evidence, header=header)
-    target = replace(Target(), select="flattens")
-    results = {result.row: result for result in evidence.results}
-    those = plan, evidence, conclude(plan, results, evidence.claims, target)
+    target = replace(Target(), select="flattens").to_json()
+    run = finish_run(plan, AnswersZero(), tmp_path, one_case, target=target)
     left = sum(not row.id.startswith("flattens[") for row in plan.rows)
-    suites = list(ElementTree.fromstring(WRITERS["junit"](*those)))
+    suites = list(ElementTree.fromstring(junit.render(run)))
     assert suites[-1].get("name") == "not run"
     assert [case.get("name") for case in suites[-1].iter("testcase")] == [f"{left} rows: not chosen by -k 'flattens'"]
     assert sum(int(suite.get("tests", "")) for suite in suites) == len(plan.rows) - left + 1
-    found = Page(WRITERS["page"](*those))
-    assert f"{those[2].counts['not run']} not run" in " ".join(found.text.split())
+    found = Page(report_page.render(run))
+    assert "all but -k 'flattens'" in found.text
     assert {f"case-{case}" for case in plan.suite.cases} <= set(found.values("id")), "every case has its anchor"
 
 
 def test_a_document_that_was_not_asked_for_is_not_run(plan: Plan, tmp_path: Path) -> None:
-    _, evidence, _ = run_adapter(plan, AnswersZero(), tmp_path)
-    results = {result.row: result for result in evidence.results}
-    claims = resolve_claims(AnswersZero(), plan.suite.spec.operations)
-    conclusion = conclude(plan, results, claims, replace(Target(), documents=("static-oneapi",)))
-    words = {document: word for document, (word, _) in FinishedRun(plan, evidence, conclusion).documents.items()}
+    target = replace(Target(), documents=("static-oneapi",)).to_json()
+    run = finish_run(plan, AnswersZero(), tmp_path, target=target)
+    words = {document: word for document, (word, _) in run.documents.items()}
     assert words.pop("static-oneapi") != "not run"
     assert set(words.values()) == {"not run"}
 
@@ -262,15 +231,16 @@ def test_some_failures_are_told_in_full_the_rest_in_a_line() -> None:
     claims = AnswersZero().claims
     header = header_of(plan.suite, AnswersZero().identity, claims, Target(), "reference")
     evidence = Evidence(header, results, {"seconds": 1.0, "digest": "0"})
-    html = WRITERS["page"](plan, evidence, conclude(plan, {r.row: r for r in results}, claims, Target()))
+    conclusion = conclude(plan, {r.row: r for r in results}, claims, Target())
+    html = report_page.render(FinishedRun(plan, evidence, conclusion))
     failing = {row.case.id for row in rows}
     full = html.count("<details class=entry")
     assert full == html.count("<svg class=pic") <= 60
     assert html.count("<tbody data-block") == len(failing) - full
 
 
-def test_the_picture_says_what_becomes_of_each_entry(answers: Told) -> None:
-    html = WRITERS["page"](*answers)
+def test_the_picture_says_what_becomes_of_each_entry(answers: FinishedRun) -> None:
+    html = report_page.render(answers)
     label = re.search(r'<svg class=pic[^>]*aria-label="([^"]*)"', html)
     assert label is not None
     assert label.group(1) == "src [0, 3]; shape [0, -1] (entry 1 is -1, inferred); want a rejection; got 0, 3"
