@@ -316,8 +316,9 @@ def test_a_link_to_a_failure_shows_backend_and_outline(opened: Open) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_cut_off_in_a_narrow_window_or_on_paper(opened: Open, name: str) -> None:
     page = opened(name)
-    page.set_viewport_size({"width": 360, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    width = 360 if name == "certificate" else 320
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.set_viewport_size({"width": round(186 / 25.4 * 96), "height": 900})  # A4 upright, within its margins
     page.emulate_media(media="print")
     beyond = """across => [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() &&
@@ -339,21 +340,8 @@ def test_a_report_of_ten_thousand_rows_paints_at_once(chromium: Any, whole: Path
     page = chromium.new_page()
     page.goto((whole / "report.html").as_uri())
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    page.evaluate(KEYSTROKE, "zero")
-    again = page.evaluate(KEYSTROKE, "copies")
     page.close()
     assert paint < 3000, "milliseconds; the budget is 1000 on a quiet machine"
-    assert again < 500, "milliseconds; the budget is 100 on a quiet machine"
-
-
-@pytest.mark.exhaustive
-def test_a_filter_of_the_whole_comparison_is_cleared_at_once(chromium: Any, whole: Path) -> None:
-    page = chromium.new_page()
-    page.goto((whole / "compare.html").as_uri())
-    page.evaluate(KEYSTROKE, "no such thing")
-    cleared = page.evaluate(KEYSTROKE, "")
-    page.close()
-    assert cleared < 500, "milliseconds; the budget is 100 on a quiet machine"
 
 
 @pytest.mark.exhaustive

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from conformance.draw.rows import Drawn, RowDrawer
-from conformance.evidence.results import Evidence
+from conformance.evidence.results import Evidence, Target
 from conformance.load.spec import load_spec
 from conformance.model import VERDICTS, Claims, Outcome, Result, Verdict
 from conformance.plan.rows import Plan
 from conformance.report import diff_report
-from conformance.report.diff import CAUSES, DIRECTIONS, Difference, difference, direction
+from conformance.report.diff import Difference, difference, direction
 from conformance.run.row import result_without_call
 
 from ..builders import Cli, Command, OnlyStatic, Right, Wrong, finish_run
@@ -73,19 +73,12 @@ def test_what_failed_comes_first_the_worst_severity_in_front(plan: Plan, tmp_pat
     crashes = with_verdict("fail", "flattens", kind="crash", type=None, dims=None)
     found = compare_with_right(plan, tmp_path, Wrong(), crashes)
     text = RENDERERS[name](found)
+    assert "something got worse" in text.lower()
     failures = [*diff_report.count_failures(found, "worse")]
     assert [each.severity for each in failures][:2] == ["ends the process", "wrong answer"]
     said = [text.index(words) for words in (*(each.title for each in failures), "flattens", "turns")]
     assert said == sorted(said)
     assert sum(diff_report.count_failures(found, "worse").values()) == found.counts["worse"]
-
-
-def test_the_way_back_is_better_and_not_worse(plan: Plan, tmp_path: Path) -> None:
-    old, new = finish_run(plan, Wrong(), tmp_path / "old"), finish_run(plan, Right(), tmp_path / "new")
-    found = difference(old.evidence, new.evidence, plan)
-    assert found.counts["better"] > 0
-    assert found.counts["worse"] == 0
-    assert not found.worse
 
 
 UNREPEATED = {"kind": "crash", "message": "signal 11 (flaky: not alone in a fresh process)"}
@@ -133,14 +126,9 @@ def test_a_crash_that_became_a_rejection_is_better(plan: Plan, tmp_path: Path, c
     assert {change.direction for change in found.changes} == {"set aside" if claims_less else "better"}
 
 
-TARGET: Mapping[str, Any] = {
-    "operations": [], "documents": [], "types": [], "select": None, "large": False, "require": [], "shard": None,
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("part", "name"),
-    [({"types": ["f32"]}, "-f32"), ({"documents": ["static-oneapi"]}, "[Static"), ({"select": "stays"}, "stays[")],
+    [({"types": ("f32",)}, "-f32"), ({"documents": ("static-oneapi",)}, "[Static"), ({"select": "stays"}, "stays[")],
 )
 def test_what_one_run_was_not_asked_for_is_not_compared(
     plan: Plan, tmp_path: Path, part: dict[str, Any], name: str
@@ -150,7 +138,7 @@ def test_what_one_run_was_not_asked_for_is_not_compared(
         return [each if name in each.row else result_without_call(rows[each.row], "not run") for each in results]
 
     whole = finish_run(plan, Right(), tmp_path / "whole").evidence
-    one = finish_run(plan, Right(), tmp_path / "part", uncalled, target={**TARGET, **part}).evidence
+    one = finish_run(plan, Right(), tmp_path / "part", uncalled, target=Target(**part).to_json()).evidence
     for found in (difference(whole, one, plan), difference(one, whole, plan)):
         assert (found.changes, found.standings, found.worse) == ((), (), False)
         assert found.tests + found.asked_once == sum(len(row.documents) for row in plan.rows)
@@ -160,7 +148,8 @@ def test_what_one_run_was_not_asked_for_is_not_compared(
 
 def test_a_row_of_the_target_that_was_not_run_is_worse(plan: Plan, tmp_path: Path) -> None:
     idle = with_verdict("not run", kind="none")
-    found = compare_with_right(plan, tmp_path, Right(), idle, target={**TARGET, "operations": ["StaticReshape"]})
+    target = Target(operations=("StaticReshape",)).to_json()
+    found = compare_with_right(plan, tmp_path, Right(), idle, target=target)
     assert {change.case for change in found.changes if change.direction == "worse"} == {"turns"}
     assert found.worse
 
@@ -213,16 +202,6 @@ def test_what_neither_run_claims_is_no_test(plan: Plan, tmp_path: Path) -> None:
     runs = [finish_run(plan, OnlyStatic(), tmp_path / name) for name in ("old", "new")]
     assert difference(runs[0].evidence, runs[1].evidence, plan).tests == runs[0].conclusion.tests
     assert runs[0].conclusion.tests < sum(len(row.documents) for row in plan.rows)
-
-
-def test_every_report_has_the_change_direction_and_cause(plan: Plan, tmp_path: Path) -> None:
-    found = compare_with_right(plan, tmp_path, Wrong())
-    for text_of in (way(found) for way in RENDERERS.values()):
-        assert "something got worse" in text_of.lower()
-        assert "turns" in text_of
-        assert "zero-beside-infer" in text_of
-        assert "backend" in text_of
-        assert "static-oneapi" in text_of
 
 
 def test_a_new_claim_of_which_a_part_ran_is_not_worse(cli: Cli, tmp_path: Path) -> None:
@@ -296,12 +275,6 @@ def test_a_name_cannot_act_on_whoever_reads_the_difference(plan: Plan, tmp_path:
     assert "<img" not in page
     assert not any(character in page + summary + text for character in "\u202e\x1b")
     assert all("evil" not in line or "`" in line for line in summary.splitlines())
-
-
-def test_each_cause_and_each_direction_is_explained() -> None:
-    for text in (*CAUSES.values(), *DIRECTIONS.values()):
-        assert text[0].islower()
-        assert not text.endswith(".")
 
 
 @pytest.mark.slow
@@ -436,9 +409,11 @@ def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp
         (("static-oneapi", "static-graph-v0.9"), "x.md", "--out is for two runs; what differs between documents is"),
     ],
 )
-def test_a_file_that_cannot_be_written(cli: Cli, tmp_path: Path, things: tuple[str, str], out: str, why: str) -> None:
+def test_a_file_that_cannot_be_written(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, things: tuple[str, str], out: str, why: str
+) -> None:
     """Runs are not even read."""
+    monkeypatch.chdir(tmp_path)
     for name in ("old", "new"):
-        (tmp_path / name).touch()
-    paths = (tmp_path / name if (tmp_path / name).exists() else name for name in things)
-    cli("diff", *paths, "--out", out).expect(2, err=why)
+        Path(name).touch()
+    cli("diff", *things, "--out", out).expect(2, err=why)

@@ -59,13 +59,6 @@ def test_a_button_copies_the_command(opened: Open) -> None:
     assert opened("report", java_script_enabled=False).locator("button.copy").count() == 0
 
 
-@pytest.mark.parametrize("name", ["report", "well", "compare"])
-def test_a_window_of_320_pixels_scrolls_in_one_direction_only(opened: Open, name: str) -> None:
-    page = opened(name)
-    page.set_viewport_size({"width": 320, "height": 700})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 320
-
-
 def test_forced_colours_keep_the_differing_elements_apart(opened: Open) -> None:
     page = opened("report", forced_colors="active")
     border = "e => getComputedStyle(e).borderTopWidth"

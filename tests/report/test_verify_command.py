@@ -1,7 +1,5 @@
 """Files that cannot be verified, the command, and true reports that show no conformity."""
 
-import contextlib
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -58,20 +56,6 @@ def test_two_elements_of_evidence_are_one_too_many(plan: Plan, folder: Path) -> 
         verify_report(folder / "report.html", plan)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["report.html", "results.jsonl"])
-def test_a_damaged_file_never_ends_in_a_traceback(plan: Plan, folder: Path, name: str) -> None:
-    data, chance = (folder / name).read_bytes(), random.Random(7)
-    begin = data.index(embedded.BEGIN.encode()) + len(embedded.BEGIN) if name == "report.html" else 0
-    for _ in range(30):
-        at, length = chance.randrange(begin, len(data) - 200), chance.choice((1, 3, 40))
-        damaged = bytearray(data)
-        damaged[at : at + length] = bytes(chance.randrange(256) for _ in range(chance.choice((0, length))))
-        (folder / name).write_bytes(damaged)
-        with contextlib.suppress(InvalidEvidence, OtherSuite):
-            assert bytes(damaged) == data or verify_report(folder / name, plan).mismatches
-
-
 def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> None:
     (folder / "results.jsonl").unlink()
     assert verify_report(folder, plan) == verify_report(folder / "report.html", plan)
@@ -80,17 +64,6 @@ def test_a_folder_with_a_page_alone_is_its_page(plan: Plan, folder: Path) -> Non
         (folder / name).unlink()
     with pytest.raises(InvalidEvidence, match=r"neither results\.jsonl nor report\.html"):
         verify_report(folder, plan)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_the_command_verifies_a_run_of_the_whole_suite(tmp_path: Path, cli: Cli) -> None:
-    out = tmp_path / "out"
-    cli("run", "reference", "--isolation", "none", "--out", out).expect(0)
-    cli("verify", out).expect(0, out="every number and verdict follows from them")
-    edit(out / "report.html", lambda html: html.replace(" pass +", " fail +", 1))
-    cli("verify", out).expect(1, out="do not rely on this report")
-    cli("verify", out / "nowhere").expect(2)
 
 
 @pytest.fixture

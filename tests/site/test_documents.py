@@ -1,7 +1,6 @@
 """The annotated specification: each rule of a document in the order of its lines, and links that lead somewhere."""
 
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -153,16 +152,3 @@ def test_a_case_names_the_published_backends_that_fail_it(tmp_path: Path, cli: C
     assert re.search(r'fails on <a href="../compare.html#case-two-infers">1 backend</a>', page)
     assert 'id="case-two-infers"' in (folder / "report.html").read_text()
     assert page.count("fails on") == 1, "the others pass"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
-def test_each_page_fits_a_phone(site: Path) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 320, "height": 800})
-        for name in (INDEX, DIFFERENCES, CASES, "static-graph-v0.9.html"):
-            page.goto((site / name).as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") <= 320, name
-        browser.close()
