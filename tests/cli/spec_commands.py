@@ -73,12 +73,10 @@ MISTYPED |= {
     f"src {typed!r}": (["meaning", "--src", typed, "--shape", "3", "--special-zero", "true"], said)
     for typed, said in {
         "a-b": "not a whole number; write for example", "3,,4": "an entry is empty", ",": "a comma without a number",
-        "[3,4": "is not closed", "[3,4)": "is not closed", "3.0": "not a whole number", "1e3": "not a whole number",
-        "3-4": "not a whole number", "-3": "no tensor has a length below 0", "3, -1": "no tensor has a length below 0",
-        "9" * 5000: "does not fit 64 bits", str(2**63): "does not fit 64 bits", ",".join(["1"] * 1001): "at most 1000",
-        "3²": "not a whole number", "٣": "not a whole number", "None": "not a whole number",
-        "3\x00": "not a whole number",
-        "f33[3]": "unknown type", "((3))": "not a whole number", "?": "not a whole number",
+        "[3,4": "is not closed", "[3,4)": "is not closed", "3.0": "not a whole number", "None": "not a whole number",
+        "3, -1": "no tensor has a length below 0", str(2**63): "does not fit 64 bits",
+        ",".join(["1"] * 1001): "at most 1000", "3²": "not a whole number", "3\x00": "not a whole number",
+        "f33[3]": "unknown type", "((3))": "not a whole number",
     }.items()
 }  # fmt: skip
 MISTYPED |= {

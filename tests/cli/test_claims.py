@@ -105,13 +105,6 @@ def test_an_operation_that_is_not_claimed_is_noted(reporting: Command) -> None:
     assert "not in the target of this run" not in text
 
 
-def test_an_operation_asked_for_but_not_claimed(command: Command) -> None:
-    said = command.run(mini("ClaimsOne"), "--operation", "Reshape-1", "--json").expect(4)
-    assert sentences(said)["reshape-spec-v0.7"].startswith("reshape-spec-v0.7: not claimed ")
-    assert {(standing["verdict"], standing["tests"]) for standing in said.data["standings"]} == {("not claimed", 0)}
-    assert said.data["why"] == "incomplete: required and not shown: Reshape-1"
-
-
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────
 class FewDims(miniatures.Bent):
     """Takes two dims at most."""

@@ -1,13 +1,11 @@
 """`conformance check`, `list` and `explain`: exit codes, messages and JSON."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from conformance.cli import check
 from conformance.draw import combinations
-from conformance.load.folders import cases_folder
 from conformance.model import Place, Problem
 
 from ..builders import DOCUMENTS, ROOT, Cli, copy_bundled_spec, spare_meetings, spoil, write_suite
@@ -155,19 +153,6 @@ def test_a_run_refuses_an_added_case_with_a_wrong_expectation(cli: Cli, tmp_path
     assert "add --lock" not in cli("check", "--suite", suite, "--lock").expect(1).out
     write_suite(tmp_path, f"\ufeffextends: bundled\nabout: Added.\ncases:\n{ADDED}")  # as some editors begin a file
     cli("run", "reference", "--suite", suite, "-k", "added-two").expect(4, text="added-two")
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_check_locks_all_ids_of_a_folder_that_extends_none(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("conformance.selfcheck.check_cases.reference_problems", lambda *_: ())  # that takes most time
-    folder = shutil.copytree(
-        cases_folder(), tmp_path / "cases", ignore=shutil.ignore_patterns("__pycache__", "ids.lock")
-    )
-    cli("check", "--suite", tmp_path, "--lock").expect(0)
-    assert (folder / "ids.lock").read_bytes() == (cases_folder() / "ids.lock").read_bytes()
 
 
 @pytest.mark.parametrize("what", ["rules", "documents", "operations", "findings"])

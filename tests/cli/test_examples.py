@@ -122,14 +122,6 @@ def test_the_reference_conforms_to_all_but_the_dialect(
     assert rows["acme-rejects-seven-entries[StaticReshape-f32]"].verdicts["static-graph-v0.9"] == "pass"
 
 
-@pytest.mark.usefixtures("no_reports")
-def test_the_command_that_repeats_a_failure_names_the_folders(tmp_path: Path, cli: Cli) -> None:
-    said = cli(
-        "run", "reference", "--suite", DIALECT, "-k", "acme-rejects-seven-entries", "--drawn-rows", 0, "--out", tmp_path
-    )
-    said.expect(1, out=f"conformance run reference --suite {DIALECT} -k")
-
-
 def test_two_documents_part_on_the_added_rule(cli: Cli) -> None:
     said = cli("diff", "static-graph-v0.9", "acme-2026", "--suite", DIALECT).expect(0, out="acme-six-entries")
     command = f"conformance meaning --src 1 --shape=1,1,1,1,1,1,1 --special-zero false --suite {DIALECT}"
@@ -337,11 +329,3 @@ def test_a_bundled_document_is_like_no_other(tmp_path: Path) -> None:
     head = "  - id: static-spec-v0.9\n"
     spoil(folder / "sources.yaml", head, f"{head}    like: static-graph-v0.9\n")
     assert any("extend the bundled" in str(problem) for problem in folder_problems(folder))
-
-
-def test_a_rule_taken_out_with_without_binds_no_more(dialect: Path) -> None:
-    like = "like: static-graph-v0.9"
-    spoil(dialect / "spec" / "sources.yaml", like, f"{like}\n    without: [one-infer]")
-    rules = load_spec(dialect / "spec").rules
-    assert "acme-2026" not in rules["one-infer"].documents
-    assert "acme-2026" in rules["lower-bound"].documents

@@ -106,12 +106,6 @@ def test_a_value_that_a_page_lacks_is_an_error(tmp_path: Path, monkeypatch: pyte
         render_page("of-a-test.html", "", style="of-a-test.css")
 
 
-def test_the_module_is_the_command() -> None:
-    done = python("-m", "conformance", "list", "ruels")
-    assert done.returncode == 2
-    assert done.stderr.startswith("conformance: unknown list 'ruels'; did you mean 'rules'")
-
-
 def test_a_terminal_of_few_characters_gets_escapes(cli: Cli) -> None:
     words = ("diff", "static-oneapi", "static-graph-v0.9")
     assert "→" in cli(*words).expect(0).out

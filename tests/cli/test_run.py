@@ -1,6 +1,5 @@
 """`conformance run` through the public door: what is written and said."""
 
-import json
 import re
 import shlex
 import shutil
@@ -21,7 +20,7 @@ from conformance.verdict.conclude import conclude
 
 from .. import builders, miniatures
 from ..builders import DOCUMENTS, Cli, Command, interrupt, mini, spare_planted, table_of
-from .run_output import TYPES, sentences, words
+from .run_output import TYPES, sentences
 
 
 def add_case(command: Command, keys: str) -> None:
@@ -82,18 +81,6 @@ def test_evidence_has_a_line_for_every_row_or_those_of_k(command: Command) -> No
         command.run("reference", *more)
         assert [result.row for result in read(command.out / "results.jsonl").results] == expected
         assert command("verify", command.out, "--suite", command.folder, "--conforms").code == ("-k" in more)
-
-
-def test_json_tells_what_the_text_tells(command: Command) -> None:
-    said = command.run("reference", "--json")
-    assert said.out.isascii()
-    assert said.data["exit_code"] == said.code == 0
-    assert said.data["out"] == str(command.out)
-    assert said.data["verdicts"]["fail"] == 0
-    assert words(said) == {"conforms"}
-    assert {(s["document"], s["type"]) for s in said.data["standings"]} == {
-        (document, type_) for document in DOCUMENTS for type_ in ("f32", "f16", "bf16")
-    }
 
 
 def test_results_go_to_a_folder_named_after_the_backend(
@@ -192,18 +179,6 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
     assert command.run("reference", "--resume", command.out).code == 0
 
 
-def test_two_runs_differ_only_in_times(command: Command) -> None:
-    lines = []
-    for name in ("one", "two"):
-        command.run("reference", out=command.folder / name)
-        records = [json.loads(line) for line in (command.folder / name / "results.jsonl").open(encoding="utf-8")]
-        assert records[0].pop("started")
-        for key in ("seconds", "milliseconds", "header", "seal"):
-            records[-1].pop(key, None)
-        lines.append(records)
-    assert lines[0] == lines[1]
-
-
 def test_reports_of_an_earlier_run_do_not_outlive_its_results(
     reporting: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,16 +252,6 @@ def test_a_type_that_no_document_lists_is_noted_if_it_fails(command: Command, mo
         note.startswith("not counted: ") and "in f64, which the documents do not list" in note
         for note in said.data["notes"]
     )
-
-
-def test_an_answer_given_again_is_told_as_an_earlier_one(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[tuple[object, ...], Any] = {}
-
-    def bent(self: object, answer: Any, src: Any, _: Any) -> Any:
-        return given.setdefault((src.type, src.dims), answer).copy() if src.dims == (3, 4) else answer
-
-    monkeypatch.setattr(miniatures.Bent, "bent", bent)
-    command.run(mini("Bent"), "-k", "two-calls").expect(1, text="stale: an earlier answer · breaks")
 
 
 class DiesByScript(miniatures.Bent):

@@ -1,6 +1,5 @@
 """Every problem with a specification is reported at once, with path and line; a specification loads whole or not."""
 
-import itertools
 import random
 import re
 from collections.abc import Callable
@@ -43,16 +42,11 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
         "findings", "    follows:", "    follow:", 8, "unknown key 'follow'; did you mean 'follows'?"),
     "a key that is like no other": ("findings", "    follows:", "    zzzzzz:", 8, "unknown key 'zzzzzz'; write one of"),
     "a missing key": ("findings", "    follows: Nothing much.\n", "", 2, "missing key 'follows'; add it"),
-    "a rule without id": ("rules", "  - id: one-infer\n    must", "  - must", 2, "missing key 'id'"),
     "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "is no string"),
     "text where a list is wanted": ("rules", "[3, No more than]", "3 No more", 5, "is not [line,"),
-    "a number where text is wanted": ("sources", "title: A page", "title: 12", 4, "12 is no string"),
     "text where a number is wanted": ("sources", "lines: 9", "lines: nine", 9, "no integer"),
     "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 9, "no integer"),
-    "a truth where text is wanted": ("sources", "title: A page", "title: true", 4, "no string"),
-    "a number for a digest": ("sources", f'"{"0" * 64}"', "0" * 64, 8, "is a boolean, a number"),
     "a digest that is too short": ("sources", "0" * 64, "0" * 63, 8, "sha256"),
-    "a huge number of lines": ("sources", "lines: 9", "lines: -9", 9, "-9"),
     "an id that is no kebab": ("rules", "one-infer", "One_Infer", 2, "'One_Infer' is not"),
     "an unknown diagnosis": (
         "rules", "    requires:", "    diagnoses: [wrong volumes]\n    requires:", 6, "did you mean 'wrong volume'?"),
@@ -76,10 +70,8 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
         "sources", "prose: []", "prose:\n      - {at: [1, a], reason: none}\n      - {at: [10, a], reason: none}", 13,
         "line 10 of only, which has 9"),
     "line zero": ("rules", "[3, No", "[0, No", 5, "0"),
-    "a line below zero": ("rules", "[3, No", "[-3, No", 5, "-3"),
     "a pointer without words": ("rules", "[3, No more than]", "[3]", 5, ""),
     "a pointer of six words": ("rules", "No more than", "a b c d e f", 5, ""),
-    "an empty list of pointers": ("rules", "[3, No more than]", "[]", 5, ""),
     "a rule that nobody states": (
         "rules", "    stated:\n      only: [3, No more than]\n", "", 2, "a must that no document states"),
     "an unknown kind of finding": ("findings", "kind: silence", "kind: silense", 3, "did you mean 'silence'?"),
@@ -101,12 +93,9 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
         {"rules": MUST + "ruels: []\n"}, "rules.yaml:7", "unknown key 'ruels'; did you mean 'rules'?"),
     "many missing keys": ({"sources": "documents:\n  - id: only\n"}, "sources.yaml:2", "missing key 'title'; add it"),
     "a list where a map is wanted": ({"rules": "- a\n"}, "rules.yaml:1", "is no object"),
-    "a map where a list is wanted": ({"rules": "rules:\n  a: b\n"}, "rules.yaml:1", "is no array"),
-    "text alone": ({"rules": "just text\n"}, "rules.yaml:1", "is no object"),
     "null alone": ({"rules": "null\n"}, "rules.yaml:1", "the file says null; fill it or delete it"),
     "an empty list": ({"rules": "rules: []\n"}, "rules.yaml:1", "non-empty"),
     "an empty entry": ({"rules": "rules:\n  -\n"}, "rules.yaml:2", "the value is left empty"),
-    "an entry that is text": ({"rules": "rules:\n  - x\n"}, "rules.yaml:2", "is no object"),
     "an id taken twice": (
         {"rules": MUST + MUST.removeprefix("rules:\n")}, "rules.yaml:7", "the id 'one-infer' is taken by line 2"),
     "an unknown document in decided_for": (
@@ -128,26 +117,16 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "stated and decided": (
         {"rules": one_rule("decided_for:", "  only: So.")}, "rules.yaml:2", "both stated in only and decided for it"),
     "two forms": ({"rules": one_rule("requires: special_zero", "ensures: product(dst) == 1")}, "rules.yaml:2", "takes"),
-    "where alone": ({"rules": one_rule("where: d > 0")}, "rules.yaml:2", "gives"),
-    "gives alone": ({"rules": one_rule('gives: "d"')}, "rules.yaml:2", "where"),
     "when of a must": ({"rules": one_rule("when: special_zero")}, "rules.yaml:2", "a must rule takes"),
     "requires of a silence": (rule_of("silent", "requires: special_zero"), "rules.yaml:2", "a silent rule takes when"),
     "an expression of a freedom": (
         {"rules": one_rule("requires: special_zero").replace("must:", "may:")}, "rules.yaml:2",
         "a may rule takes no expression"),
     "an expression that is a truth": ({"rules": one_rule("requires: true")}, "rules.yaml:6", "True is no string"),
-    "an expression that is a number": (
-        {"rules": one_rule("gives: 0", "where: d > 0")}, "rules.yaml:6", "0 is no string"),
     "an expression out of the language": (
         {"rules": one_rule("requires: src.x == 1")}, "rules.yaml:6", "'src.x' is not allowed"),
     "an example that lacks its flag": (
         {"findings": TINY["findings"] + "    example: {src: [1], shape: [1]}\n"}, "findings.yaml:10", "'special_zero'"),
-    "an example with text in it": (
-        {"findings": TINY["findings"] + "    example: {src: [1, x], shape: [1], special_zero: true}\n"},
-        "findings.yaml:10", "'x' is no integer"),
-    "an example with a number for its flag": (
-        {"findings": TINY["findings"] + "    example: {src: [1], shape: [1], special_zero: 1}\n"}, "findings.yaml:10",
-        "1 is no boolean; write true or false"),
     **{
         name: (replace_in(file, old, new), f"{file}.yaml:{line}", words)
         for name, (file, old, new, line, words) in REPLACED.items()
@@ -284,18 +263,6 @@ def test_no_slip_of_the_hand_ends_in_a_traceback(tmp_path: Path, file: str, slip
     assert refused > slips // 2
 
 
-@pytest.mark.parametrize("slips", [8, pytest.param(24, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
-def test_no_slip_in_the_bundled_rules_ends_in_a_traceback(tmp_path: Path, slips: int) -> None:
-    rng = random.Random(3)
-    folder = copy_bundled_spec(tmp_path)
-    for file in itertools.islice(itertools.cycle(SPEC_FILES), slips):
-        path = folder / f"{file}.yaml"
-        whole = path.read_text(encoding="utf-8")
-        path.write_text(spoil_text(whole, rng), encoding="utf-8", newline="")
-        assert all(known_place(problem, folder) for problem in problems_of(folder))
-        path.write_text(whole, encoding="utf-8", newline="")
-
-
 def test_malformed_carries_every_problem_and_reads_as_lines(tmp_path: Path) -> None:
     with pytest.raises(Malformed) as malformed:
         load_spec(write_tiny_spec(tmp_path, rules="rules: yes\n", findings=""))
@@ -341,8 +308,6 @@ WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
         "expect: T[2, 3]", "expect: {onyl: reject}", 8, "unknown document 'onyl'; did you mean 'only'?"
     ),
     "no src": ("    src: T[2, 3]\n", "", 3, "missing key 'src'; add it"),
-    "no shape": ("    shape: [2, 3]\n", "", 3, "missing key 'shape'; add it"),
-    "no special_zero": ("    special_zero: false\n", "", 3, "missing key 'special_zero'; add it"),
     "nothing expected": ("    expect: T[2, 3]\n", "", 3, "missing key 'expect'; add it"),
     "nothing expected of a step": (
         "expect: T[2, 3]", "steps: [{expect: reject}, {bits: edges}]", 8, "missing key 'expect'; add it to the case or"
@@ -358,7 +323,6 @@ WRONG_CASES: dict[str, tuple[str, str, int, str]] = {
     "a type that there is not": ("src: T[2, 3]", "src: f33[2, 3]", 5, "'f33[2, 3]' is no tensor; write a type and"),
     "an answer of another type": ("expect: T[2, 3]", "expect: f32[2, 3]", 8, "'f32[2, 3]' is neither T[…], reject nor"),
     "no such input": ("    expect:", "    inputs: {weights: missing}\n    expect:", 8, "unknown key 'weights'"),
-    "no such output": ("    expect:", "    outputs: {src: missing}\n    expect:", 8, "unknown key 'src'"),
 }  # fmt: skip
 
 
@@ -423,13 +387,6 @@ def test_two_documents_in_force_for_one_operation(tmp_path: Path) -> None:
 
 def test_one_bundled_document_is_in_force() -> None:
     assert [document.id for document in load_spec().documents.values() if document.in_force] == ["static-oneapi"]
-
-
-def test_each_bundled_document_says_where_it_is_published() -> None:
-    for document in load_spec().documents.values():
-        assert document.origin, document.id
-        assert document.origin.added <= document.origin.last_changed, document.id
-        assert document.licence, document.id
 
 
 # ── the folder of a suite ─────────────────────────────────────────────────────────────────────────
