@@ -11,7 +11,6 @@ import sys
 import tarfile
 import venv
 import zipfile
-from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -155,9 +154,9 @@ class CleanEnvironment:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(self.site)
 
-    def install(self, *what: str | Path) -> None:
+    def install(self, what: Path) -> None:
         quiet = ["--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation"]
-        run(self.python, "-m", "pip", "install", *quiet, "--no-compile", "--ignore-installed", *what, cwd=self.empty)
+        run(self.python, "-m", "pip", "install", *quiet, "--no-compile", "--ignore-installed", what, cwd=self.empty)
 
     def finds_everything(self, cwd: Path) -> Path:
         """Read the data from one working directory; return where the package came from."""
@@ -169,13 +168,6 @@ class CleanEnvironment:
         listed = {case["case"] for case in found["listed"]["cases"]}
         assert listed == set((ROOT / "cases" / "ids.lock").read_text("utf-8").split())
         return Path(found["package"]).parent
-
-
-@pytest.fixture
-def environment(tmp_path: Path, libraries: Path) -> Iterator[CleanEnvironment]:
-    home = tmp_path / "environment"
-    yield CleanEnvironment(home, libraries)
-    shutil.rmtree(home)
 
 
 # ── archives ──────────────────────────────────────────────────────────────────────────────────────
@@ -250,39 +242,21 @@ def test_an_unpacked_wheel_finds_its_data(guest: CleanEnvironment) -> None:
 
 
 @pytest.mark.slow
-def test_a_clone_runs_without_being_installed(environment: CleanEnvironment, clone: Path) -> None:
-    assert environment.finds_everything(clone) == clone / "conformance"
+def test_a_clone_runs_without_being_installed(tmp_path: Path, libraries: Path, clone: Path) -> None:
+    assert CleanEnvironment(tmp_path / "environment", libraries).finds_everything(clone) == clone / "conformance"
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive  # pip puts the files where they are unpacked above
-def test_an_installed_wheel_finds_its_data(environment: CleanEnvironment, built: Archives, clone: Path) -> None:
-    """In a clone, the clone's data is found."""
-    environment.install(built.wheel)
-    assert environment.finds_everything(environment.empty) == environment.site / "conformance"
-    assert environment.finds_everything(clone) == clone / "conformance"
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_an_install_from_the_folder(environment: CleanEnvironment, built: Archives, tmp_path: Path) -> None:
+def test_an_install_from_the_folder(built: Archives, libraries: Path, tmp_path: Path) -> None:
     """It installs what is in the wheel."""
-    tree = copy_of_the_clone(tmp_path / "tree")
+    tree, environment = copy_of_the_clone(tmp_path / "tree"), CleanEnvironment(tmp_path / "environment", libraries)
     environment.install(tree)
     shutil.rmtree(tree)
     assert environment.finds_everything(environment.empty) == environment.site / "conformance"
     with zipfile.ZipFile(built.wheel) as archive:
         for name in (name for name in archive.namelist() if ".dist-info/" not in name):
             assert (environment.site / name).read_bytes() == archive.read(name), name
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive  # CI runs in such an install
-def test_an_editable_install_finds_the_data_in_the_clone(environment: CleanEnvironment, tmp_path: Path) -> None:
-    tree = copy_of_the_clone(tmp_path / "tree")
-    environment.install("--editable", tree)
-    assert environment.finds_everything(environment.empty) == tree / "conformance"
-    assert environment.finds_everything(tree) == tree / "conformance"
 
 
 # ── guests in a stranger's repository ─────────────────────────────────────────────────────────────
@@ -322,20 +296,6 @@ def test_a_part_of_the_suite_beside_a_package_of_its_name(guest: CleanEnvironmen
     printed = run(guest.python, "-m", "pytest", "-q", *words, cwd=stranger, code=4)
     assert "passed" in printed
     assert "incomplete" in printed
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_the_suite_beside_a_package_of_its_name(guest: CleanEnvironment, stranger: Path) -> None:
-    (stranger / "conftest.py").unlink()
-    words = (guest.python, "-m", "pytest", "--adapter", "reference")
-    printed = run(*words, "--type", "f32", "--operation", "StaticReshape", "-q", cwd=stranger)
-    assert "the whole target conforms" in printed
-    printed = run(*words, "test_theirs.py", cwd=stranger, code=4)
-    assert [line for line in printed.splitlines() if line] == [
-        f"ERROR: {stranger / 'conformance' / '__init__.py'} and the suite have the same name: run the tests "
-        "test_theirs.py in another session, without --adapter"
-    ]
 
 
 @pytest.mark.slow

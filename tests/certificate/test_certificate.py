@@ -211,11 +211,6 @@ def test_the_level_with_a_challenge_beside_it_and_a_subject(lab: Lab) -> None:
     assert check_certificate(lab.folder, lab.plan, lab.trust(subject=file)).level == "re-run"
 
 
-@pytest.mark.parametrize("name", [STATEMENT, AUDIT, COMMITMENT, CHALLENGE])
-def test_each_record_is_small(lab: Lab, name: str) -> None:
-    assert (lab.folder / name).stat().st_size < 3072
-
-
 def test_the_command_says_what_holds_and_ends_with_0(lab: Lab, cli: Cli) -> None:
     words = verify(lab)
     cli(*words).expect(0, out=(": re-run", "rows run again by lab@example.com", "the certificate is true"))

@@ -398,10 +398,6 @@ ATTACKS: dict[str, Attack] = {
 }  # fmt: skip
 
 
-def test_there_are_at_least_76_attacks() -> None:
-    assert len(ATTACKS) >= 76
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_is_refused_by_its_check_alone(lab: Lab, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
