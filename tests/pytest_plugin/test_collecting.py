@@ -1,7 +1,6 @@
 """The collection of `pytest --adapter`: the rows that are named, and tests of the repository only if named."""
 
 import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,6 @@ def one_row() -> str:
 def node_ids(done: Done) -> list[str]:
     """The rows and tests that a session with `--collect-only -q` lists."""
     return [line for line in done.text.splitlines() if "::" in line]
-
-
-@pytest.mark.slow
-def test_one_row_is_too_little_to_conform(here: Path) -> None:
-    name, why = one_row(), "the arguments name some cases"
-    Done(here, name, "-v").expect(4, "1 passed", name, "incomplete", why, never="  yes  ")
 
 
 @pytest.mark.slow
@@ -153,14 +146,11 @@ def test_paths_of_private_cases(here: Path, private: Path, path: str) -> None:
 
 
 @pytest.mark.skipif(not (ROOT / "examples").is_dir(), reason="only a clone has the examples")
-@pytest.mark.parametrize("which", ["few", pytest.param("all", marks=[pytest.mark.slow, pytest.mark.exhaustive])])
-def test_a_dialect_is_judged_by_its_own_document(here: Path, which: str) -> None:
+def test_a_dialect_is_judged_by_its_own_document(here: Path) -> None:
     dialect = ROOT / "examples" / "dialect"
-    suite = dialect
-    if which == "few":
-        own = (dialect / "cases" / "acme.yaml").read_text(encoding="utf-8").replace("extends: bundled\n", "")
-        suite = write_suite(here, CASES, own)
-        shutil.copytree(dialect / "spec", suite / "spec")
+    own = (dialect / "cases" / "acme.yaml").read_text(encoding="utf-8").replace("extends: bundled\n", "")
+    suite = write_suite(here, CASES, own)
+    shutil.copytree(dialect / "spec", suite / "spec")
     part = "--type", "f32", "--document", "acme-2026"
     done = Done(here, "--conformance-suite", str(suite), *part, *HERE, "-q", adapter=f"{dialect / 'acme.py'}:Acme")
     done.expect(0, "acme-2026    yes", "the whole target conforms")
@@ -178,15 +168,12 @@ def test_collect_only_runs_nothing(few: Path, backend: str) -> None:
     assert "failed" not in done.text.splitlines()[-1]
 
 
-@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=[pytest.mark.slow, pytest.mark.exhaustive])])
-def test_the_suite_runs_alone_unless_an_argument_names_tests(few: Path, workers: str) -> None:
-    if workers != "0" and find_spec("xdist") is None:
-        pytest.skip("needs pytest-xdist")
+def test_the_suite_runs_alone_unless_an_argument_names_tests(few: Path) -> None:
     (few / "pytest.ini").write_text("[pytest]\ntestpaths = theirs\n", encoding="utf-8")
     (few / "theirs").mkdir()
     (few / "theirs" / "test_theirs.py").write_text("def test_theirs(): pass\n", encoding="utf-8")
     part = *STATIC, "-k", "test_theirs or zero-meets-infer"
-    options = ("--conformance-suite", str(few), *part, "-v", *(["-n", workers] if workers != "0" else []))
+    options = ("--conformance-suite", str(few), *part, "-v")
     alone, below = Done(few, *options), Done(few / "theirs", *options)
     named = Done(few, *options, "theirs")
     for done in (alone, below, named):
@@ -203,20 +190,9 @@ def name_package(folder: Path, code: str = "") -> Path:
     return package / "__init__.py"
 
 
-IMPORTS = "import conformance\nassert conformance.theirs\n"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("adapter", "conftest"),
-    [
-        ("reference", IMPORTS),
-        pytest.param("numpy", "", marks=pytest.mark.slow),
-        *(
-            pytest.param(adapter, text, marks=[pytest.mark.slow, pytest.mark.exhaustive])
-            for adapter, text in (("reference", ""), ("numpy", IMPORTS))
-        ),
-    ],
+    ("adapter", "conftest"), [("reference", "import conformance\nassert conformance.theirs\n"), ("numpy", "")]
 )
 def test_a_package_with_our_name(few: Path, adapter: str, conftest: str) -> None:
     name_package(few)
@@ -225,16 +201,6 @@ def test_a_package_with_our_name(few: Path, adapter: str, conftest: str) -> None
     done.says(" passed", f"reshape conformance of {adapter}", "as far as 20 cases of another suite go")
     assert "ERROR" not in done.text
     assert done.code == (0 if adapter == "reference" else 1)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-@pytest.mark.parametrize("option", ["-n", "--conformance-jobs"])
-def test_a_package_with_our_name_and_several_processes(few: Path, backend: str, option: str) -> None:
-    name_package(few)
-    done = DoneInNewPython(few, *SUITE, FILE, "-q", "--type", "f32", option, "2", adapter=f"{backend}:Prints")
-    done.expect(0, " passed", "conformance of reference", "as far as 20 cases of another suite go", never=" failed")
 
 
 @pytest.mark.slow

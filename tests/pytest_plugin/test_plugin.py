@@ -5,16 +5,12 @@ import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from conformance.adapter import load_adapter
 from conformance.evidence.results import read
-from conformance.load.cases import load_suite
-from conformance.plan.rows import plan_of
 from conformance.run.row import run
-from conformance.verdict import planted
 
 from ..builders import plan_of_cases, some_slow
 from .done import FILE, HERE, NO_REPORTS, ROW, STATIC, SUITE, Done
@@ -39,13 +35,6 @@ def test_a_failure_tells_all_and_how_to_repeat_it(few: Path, backend: str) -> No
     Done(few, *SUITE, *HERE, again, adapter=f"{backend}:Refuses").says("1 failed")
 
 
-@pytest.mark.parametrize(("stop", "why"), [("-x", "stopping after 1 failures"), ("--stepwise", "Test failed")])
-def test_options_that_stop_at_a_failure(few: Path, backend: str, stop: str, why: str) -> None:
-    done = Done(few, *SUITE, *HERE, FILE, stop, "--tb=no", adapter=f"{backend}:Refuses")
-    done.says("1 failed", why)
-    assert done.code in (1, 2)
-
-
 @pytest.mark.parametrize(("name", "where"), [("Errs", HERE), ("Exits", ())])
 def test_an_error_of_the_adapter_is_no_refusal(few: Path, backend: str, name: str, where: tuple[str, ...]) -> None:
     Done(few, *SUITE, *where, ROW, adapter=f"{backend}:{name}").expect(1, "adapter error", "1 failed")
@@ -55,13 +44,6 @@ def test_a_backend_without_claims(few: Path, backend: str) -> None:
     part = "--document", "static-oneapi", "--type", "f32"
     done = Done(few, *SUITE, *HERE, "-q", "-rs", *part, adapter=f"{backend}:Abstains")
     done.expect(4, "skipped", "not claimed: StaticReshape", "incomplete")
-
-
-def test_noise_and_warning_filters_change_no_verdict(few: Path, backend: str) -> None:
-    (few / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
-    done = Done(few, *SUITE, FILE, "-q", *STATIC, adapter=f"{backend}:Prints")
-    assert "failed" not in done.text.splitlines()[-1]
-    assert "babble" not in done.text
 
 
 def test_last_failed_runs_the_failures(few: Path, backend: str) -> None:
@@ -135,31 +117,6 @@ def test_a_full_disk(few: Path) -> None:
     done.expect(4, "out/results.jsonl.part: File too large: nothing was written", never="Traceback")
 
 
-@pytest.mark.slow
-def test_junit_counts_and_the_evidence_agree_with_a_plain_run(few: Path, backend: str) -> None:
-    (few / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
-    done = Done(
-        few, *SUITE, "-q", "--junitxml=junit.xml", "--conformance-out=out", *STATIC, adapter=f"{backend}:Refuses"
-    )
-    assert done.code == 1
-    suite = plan_of_cases(few)
-    asked = [r for r in suite.rows if r.operation == "StaticReshape" and r.type == "f32" and "large" not in r.facets]
-    adapter = load_adapter(f"{backend}:Refuses")
-    wanted = {result.row: dict(result.verdicts) for result in run(asked, adapter)}
-    evidence = read(few / "out" / "results.jsonl")
-    got = {result.row: dict(result.verdicts) for result in evidence.results}
-    assert evidence.header["isolation"] == "worker"
-    assert not planted.find_uncaught(planted.names(), evidence.footer["planted"])
-    assert [result.row for result in evidence.results] == [row.id for row in suite.rows]
-    assert {row: got[row] for row in wanted} == wanted
-    assert all(set(got[row.id].values()) == {"not run"} for row in suite.rows if row.id not in wanted)
-    counts = ElementTree.parse(few / "junit.xml").getroot().find("testsuite")
-    assert counts is not None
-    assert int(counts.attrib["tests"]) == len(asked)
-    bad = sum(not {"fail", "error"}.isdisjoint(verdicts.values()) for verdicts in wanted.values())
-    assert int(counts.attrib["failures"]) == bad
-
-
 LISTENERS = {
     "nobody": "",
     "the protocol": "@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_protocol(item):\n    yield\n",
@@ -204,7 +161,6 @@ def test_warnings_of_a_call_are_in_the_summary(few: Path) -> None:
     Done(few, *SUITE, NAME, "-q", "-s").says("babble")
 
 
-RESHAPE = ("-q", *SUITE, "--type", "f32", "--operation", "Reshape-1")
 FAKE = """import json
 import types
 import allure
@@ -221,13 +177,13 @@ def pytest_unconfigure():
 """
 
 
-@pytest.mark.skipif(find_spec("allure_pytest") is not None, reason="the other tests use the real ones")
+@pytest.mark.skipif(find_spec("allure_pytest") is not None, reason="allure-pytest is installed")
 @pytest.mark.parametrize("destination", ["htmlpath", "allure_report_dir"])
 def test_each_row_has_reports_and_allure_parameters(few: Path, destination: str) -> None:
     """A fake has their interface: the options of the two plugins, the reports they wait for, and `allure.dynamic`."""
     (few / "allure.py").write_text("", encoding="utf-8")
     (few / "conftest.py").write_text(FAKE.replace("DEST", destination), encoding="utf-8")
-    Done(few, *RESHAPE, "--fake", "here").expect(0, " passed")
+    Done(few, "-q", *SUITE, "--type", "f32", "--operation", "Reshape-1", "--fake", "here").expect(0, " passed")
     phases, parameters = json.loads((few / "seen.json").read_text(encoding="utf-8"))
     assert len(phases) > 50
     assert {tuple(of_row) for of_row in phases.values()} == {("setup", "call", "teardown")}
@@ -235,29 +191,6 @@ def test_each_row_has_reports_and_allure_parameters(few: Path, destination: str)
         ids = Counter((name.partition("[")[0], *sorted(of_row.items())) for name, of_row in parameters.items())
         assert set(ids.values()) == {1}
         assert all(of_row.keys() == {"operation", "type", "shape"} for of_row in parameters.values())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("allure_pytest") is None, reason="needs allure-pytest")
-def test_allure_has_a_history_of_each_row(few: Path) -> None:
-    done = Done(few, *RESHAPE, "--alluredir", "allure", adapter="numpy").expect(1)
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in (few / "allure").glob("*-result.json")]
-    statuses = Counter(record["status"] for record in records)
-    assert len({record["historyId"] for record in records}) == len(records) == statuses.total()
-    done.says(f"{statuses['failed']} failed, {statuses['passed']} passed, {statuses['skipped']} skipped")
-    failed = next(record for record in records if record["status"] == "failed")
-    assert "rule  " in failed["statusDetails"]["trace"]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("pytest_html") is None, reason="needs pytest-html")
-def test_pytest_html_has_a_line_for_each_row(few: Path) -> None:
-    Done(few, *RESHAPE, "--html", "report.html", adapter="numpy").expect(1)
-    listed = Done(few, *RESHAPE, "--collect-only").text
-    text = (few / "report.html").read_text(encoding="utf-8")
-    rows = [line for line in listed.splitlines() if "::" in line]
-    assert len(rows) > 50
-    assert all(row in text for row in rows)
 
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
@@ -268,29 +201,6 @@ def test_workers_that_differ(few: Path, backend: str, name: str) -> None:
     done = Done(few, *SUITE, FILE, "-n", "2", "--type", "f32", "--conformance-out=out", adapter=f"{backend}:{name}")
     done.expect(4, "ERROR: gw", "give all workers", *words, never="conforms")
     assert not (few / "out").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
-@pytest.mark.parametrize(
-    ("suite", "said"),
-    [
-        (SUITE, "as far as 20 cases of another suite go"),
-        pytest.param((), "the whole target conforms", marks=pytest.mark.exhaustive),
-    ],
-    ids=["few", "all"],
-)
-def test_one_process_and_two_agree_on_the_suite(few: Path, suite: tuple[str, ...], said: str) -> None:
-    (few / "conftest.py").write_text(NO_REPORTS, encoding="utf-8")
-    for out, more in (("one", []), ("two", ["-n", "2"])):
-        Done(few, "-q", *suite, f"--conformance-out={out}", *more).expect(0, said)
-    files = [(few / name / "results.jsonl").read_text(encoding="utf-8") for name in ("one", "two")]
-    rows = [json.loads(line) for file in files for line in file.splitlines()]
-    half = len(rows) // 2
-    assert rows[1 : half - 1] == rows[half + 1 : -1]
-    asked = [row for row in plan_of(load_suite(few if suite else None)).rows if "large" not in row.facets]
-    plain = {result.row: dict(result.verdicts) for result in run(asked, load_adapter("reference"))}
-    assert {row["row"]: row["verdicts"] for row in rows[1 : half - 1] if row["row"] in plain} == plain
 
 
 @pytest.mark.slow
