@@ -107,24 +107,3 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
         if name.partition(".")[0] in RANK
     }
     TopologicalSorter(graph).prepare()  # raises CycleError
-
-
-@pytest.mark.parametrize(
-    ("module", "line"),
-    [
-        ("run.judge", "from ..report import pages"),
-        ("run.judge", "from ..evidence.results import read"),
-        ("run.judge", "def f():\n    from ..system import terminal\n    import conformance.report.page"),
-        ("run.row", "from conformance.report import page"),
-        ("load.spec", "from ..meaning.contract import contracts"),
-        ("model.calls", "from conformance.adapters import reference"),
-        ("runner.run_suite", "from .. import report"),
-        ("plan.rows", "from .. import DISTRIBUTION"),
-    ],
-)
-def test_an_import_that_climbs_the_ladder_is_seen(module: str, line: str) -> None:
-    assert list_misplaced(module, line)
-
-
-def test_imports_for_the_type_checker_alone_are_free() -> None:
-    assert not list_misplaced("run.judge", "if TYPE_CHECKING:\n    from ..report import pages")

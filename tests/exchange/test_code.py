@@ -3,7 +3,6 @@
 import importlib.util
 import itertools
 import random
-import re
 import runpy
 import shutil
 import subprocess
@@ -182,28 +181,6 @@ def test_javascript_code_takes_no_text_as_flag(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(subprocess.CalledProcessError) as raised:
         answers(tmp_path, "javascript", [("static-oneapi", False, (3, 4), (12,))])
     assert "special_zero 0 is neither true nor false" in raised.value.stderr
-
-
-MISTAKES = {
-    "a zero for a length": (r"d > 0(n?)", r"d >= 0\1"), "two entries to infer": (r"free == 1", "free == 2"),
-    "the flag the other way": (r"!special_zero &&|not special_zero and", "special_zero &&"),
-    "another volume": (r"known != target", "known == target"), "no rest": (r"\(rest \|\| ", "(false || "),
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("language", "mistake"),
-    [
-        *(("javascript", mistake) for mistake in MISTAKES),
-        *(pytest.param(name, "another volume", marks=pytest.mark.exhaustive) for name in ("cpp", "rust")),
-    ],
-)
-def test_a_mistake_in_the_code_is_noticed(tmp_path: Path, language: str, mistake: str) -> None:
-    """The calls are the same in all languages, so that one mistake is enough where code is compiled."""
-    made = [*drawn(3000)]
-    said = answers(tmp_path, language, made, lambda text: re.sub(*MISTAKES[mistake], text))
-    assert said != wanted(language, made)
 
 
 def test_the_command_writes_one_file(tmp_path: Path, cli: Cli) -> None:

@@ -112,16 +112,6 @@ def test_onnxs_own_runner_passes_each_test(cli: Cli, tmp_path: Path, monkeypatch
     assert run_node_tests(tmp_path / "out", EvaluatorBackend, monkeypatch) == {"passed": facts["tests"]}
 
 
-def test_onnxs_own_runner_notices_another_answer(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    export(cli, tmp_path, one("literal-lengths", "f32[4]", "[2, 2]", "f32[2, 2]", more=", rows: one-per-operation"))
-    for path in (tmp_path / "out").glob("*/*/output_0.pb"):
-        answer = tensor(path)
-        answer.raw_data = answer.raw_data[:-1] + bytes([answer.raw_data[-1] ^ 1])
-        path.write_bytes(answer.SerializeToString())
-    counts = run_node_tests(tmp_path / "out", EvaluatorBackend, monkeypatch)
-    assert counts.total() > counts["passed"] == 0
-
-
 FILES = ("chain", "content", "empty", "types", "zero")
 EVERY = pytest.param(("*",), 4000, marks=pytest.mark.exhaustive, id="every-file")
 

@@ -11,38 +11,10 @@ from conformance.meaning.domain import SMALL_DOMAIN, calls
 from tools.benchmarks import __main__ as bench
 from tools.benchmarks import history
 from tools.benchmarks.clock import Measured
-from tools.benchmarks.table import MeasuredRow, seconds, table
+from tools.benchmarks.table import MeasuredRow, seconds
 
 SLACK = 4
 """Shared machines are several times slower than those that budgets are written for, and their clocks are coarse."""
-
-
-QUICK = ("meaning of a call", "`conformance --help`")
-"""Measured within two seconds. What CI asks of a comparison in Chromium is in tests/report/test_browser.py."""
-PROMISED = [
-    pytest.param(each, id=each.what, marks=() if each.what in QUICK else pytest.mark.exhaustive)
-    for each in bench.MEASUREMENTS
-    if each.budget is not None and each.budget < 1
-]
-"""The others, which take a minute and a half, are measured when README's numbers are."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("each", PROMISED)
-def test_a_budget_is_kept(each: bench.Measurement) -> None:
-    if "Chromium" in each.what:
-        pytest.importorskip("playwright", reason="needs Chromium: pip install playwright")
-    row = bench.measure(each)
-    assert row.baseline > 0
-    assert each.budget is not None
-    assert 0 < row.ours <= SLACK * each.budget, table([row])
-
-
-def test_promised_budgets_are_measurements() -> None:
-    budgets = {each.what: each.budget for each in bench.MEASUREMENTS}
-    assert budgets["load and check spec/"] == 0.3
-    assert budgets["meaning of a call"] == 10e-6
-    assert budgets["`conformance run reference -k` of one case"] == 0.45
 
 
 def test_the_meaning_of_a_call_is_quick() -> None:
@@ -66,26 +38,13 @@ def test_a_measurement_is_added_to_the_list(
     monkeypatch.setattr(bench, "MEASUREMENTS", [bench.Measurement("nothing at all", nothing, budget=1.0, most=5)])
     monkeypatch.setattr(history, "last_ratios", lambda: {"nothing at all": 3.0})
     assert bench.main(["--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [
-        {
-            "what": "nothing at all",
-            "ours": 2.0,
-            "baseline": 0.5,
-            "against": "less than nothing",
-            "ratio": 4.0,
-            "budget": 1.0,
-            "most": 5,
-            "within": False,
-            "last": 3.0,
-            "unit": "s",
-        }
-    ]
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["ours"], row["baseline"], row["ratio"], row["last"], row["within"]) == (2.0, 0.5, 4.0, 3.0, False)
     assert bench.main([]) == 0
     head, row, note = capsys.readouterr().out.splitlines()
     assert head.split("  ")[0] == "what"
     assert " ".join(row.split()) == "nothing at all 2 s 500 ms 4.00× 3.00× worse 1 s, 5× exceeded less than nothing"
     assert note == "CPU time, the least of several runs, but where it says elapsed"
-    assert nothing().ours == 2.0
 
 
 @pytest.mark.parametrize(
