@@ -191,7 +191,7 @@ def test_a_run_worse_than_the_last_is_a_warning(tmp_path: Path, rehearse: Rehear
     assert compared.out.startswith("::warning title=reshape conformance::worse than the run before")
 
 
-def test_no_output_of_a_run_is_a_command_of_the_workflow(tmp_path: Path) -> None:
+def test_no_output_of_a_library_is_a_command_of_the_workflow(tmp_path: Path) -> None:
     runner = Runner(tmp_path, backend="mine.py:Mine")
     printed = "\n::error::x\n::stop-commands::y\n"
     runner.rehearse("run mine.py:Mine --out conformance-report", builders.CommandOutput(1, printed, ""))
