@@ -331,17 +331,3 @@ def test_a_new_adapter_fails_where_the_readme_says(guest: CleanEnvironment, tmp_
     ):
         assert said in printed
         assert said in shown
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_the_first_command_of_the_readme(tmp_path: Path) -> None:
-    """Needs an index for pip, as the command does. CI begins with the command, for all rows."""
-    home = tmp_path / "home"
-    home.mkdir()
-    tree = copy_of_the_clone(tmp_path / "clone")
-    assert "python3 make.py report" in (ROOT / "README.md").read_text(encoding="utf-8")
-    part = ("--operation", "Reshape-1", "--type", "f32")
-    printed = run(sys.executable, "make.py", "report", *part, cwd=tree, timeout=900, HOME=str(home))
-    assert re.search(r"\nexit 0: the whole target conforms, .*\nreport: build/reference/report.html\n", printed)
-    assert (tree / "build" / "reference" / "report.html").is_file()

@@ -23,10 +23,6 @@ def test_a_challenge_shows_the_same_on_page_and_certificate() -> None:
         assert phrase in DOC.read_text(encoding="utf-8")
 
 
-def test_the_conversation_has_the_commands_that_a_slow_test_runs() -> None:
-    assert len(COMMANDS) == 12
-
-
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen, of OpenSSH")

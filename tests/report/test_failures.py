@@ -25,7 +25,6 @@ from conformance.verdict.failure_kinds import group_by_kind, group_failures
 
 from ..builders import FOUR_CASES, RejectsAll, Right, Wrong, finish_run, plan_as_bundled, write_suite
 from .page import Page
-from .shown_numbers import read_first_failures
 
 CASES = """about: A few, the last first.
 cases:
@@ -73,17 +72,6 @@ def test_the_worst_comes_first_then_what_breaks_the_text(run: FinishedRun, group
     assert cases[:2] == ["small", "large"]
     assert sum(group.failures.tests for group in groups) == sum(len(result.failing) for result in run.rows)
     assert not any(group.failures.outside for group in groups)
-
-
-def test_all_reports_begin_with_the_same_failure(
-    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    show(run.plan, run.evidence, run.conclusion, tmp_path, every_row=False)
-    terminal = capsys.readouterr().out
-    firsts = read_first_failures(report_page.render(run), markdown.render(run), terminal)
-    data = data_of(run.plan, run.conclusion, run.evidence, None)
-    assert firsts == dict.fromkeys(("page", "summary.md", "terminal"), data["failures"][0]["row"])
-    assert firsts["page"].startswith("small[")
 
 
 def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
