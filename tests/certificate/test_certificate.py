@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 
 from conformance.certificate import check
-from conformance.certificate.check import Certificate, Trust, check_certificate
+from conformance.certificate.check import Trust, check_certificate
 from conformance.certificate.page import BADGE, PAGE, describe_result, render_pages
 from conformance.certificate.signature import SIGNERS
 from conformance.certificate.statement import (
@@ -313,19 +313,6 @@ def test_a_published_certificate_is_verified_when_packed(
     without = (site / "register.html").read_text().partition("Runs without a certificate")[2]
     assert f'<a href="{folder.name}/report.html">' in without
     assert list_broken_links(site) == []
-
-
-@pytest.mark.slow
-def test_a_new_certificate_is_checked_once(lab: Lab, cli: Cli, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checked = list[Path]()
-
-    def count(folder: Path, plan: Any, trust: Trust, pages: bool) -> Certificate:
-        checked.append(folder)
-        return check_certificate(folder, plan, trust, pages=pages)
-
-    monkeypatch.setattr("conformance.site.register.check_certificate", count)
-    cli("publish", site, lab.folder, "--suite", lab.suite).expect(0)
-    assert checked == [lab.folder]
 
 
 def test_a_run_is_published_by_the_keys_of_the_site(lab: Lab, cli: Cli, site: Path) -> None:

@@ -30,21 +30,15 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "requirement": (("--require", "layuot"), "did you mean 'layout'"),
     "a bracket": (("-k", "(a or b"), "a bracket is not closed"),
     "nothing to look for": (("-k", ""), "the expression is empty"),
-    "and nothing": (("-k", "a and"), "ends too early"),
-    "two words": (("-k", "a b"), "'b' is one too many"),
     "a shard past the last": (("--shard", "4/3"), "write --shard 1/3"),
-    "a shard of nothing": (("--shard", "0/3"), "write --shard 1/3"),
     "jobs in this process": (("--jobs", "2"), "needs processes"),
-    "no jobs": (("--jobs", "0"), "write --jobs 2"),
     "no time": (("--timeout", "-1"), "write --timeout 20"),
     "no such waivers": (("--waivers", "/no/such.yaml"), "/no/such.yaml"),
-    "no such claims": (("--claims", "/no/such.yaml"), "/no/such.yaml"),
     "no such run": (("--resume", "/dev/null/run"), "there is no run to resume"),
     "a folder twice": (("--resume", "/dev/null/run", "--out", "x"), "drop --out"),
     "two choices": (("-k", "a", "-k", "b"), "given twice"),
     "a folder of claims": (("--claims", ".."), "..:1: is a folder; name a file"),
     "partial, and no shard": (("--partial-ok",), "give --shard I/N, without -k"),
-    "partial, and a choice": (("--partial-ok", "--shard", "1/2", "-k", "flattens"), "give --shard I/N, without -k"),
 }  # fmt: skip
 
 

@@ -245,11 +245,6 @@ def test_each_character_of_the_documents_is_in_one_statement(spec: model.Spec, s
         each_character_is_in_exactly_one_statement((seeds / document.file).read_text(encoding="utf-8"))
 
 
-def test_a_long_line_of_many_sentences_holds_as_many_statements(spec: model.Spec, seeds: Path) -> None:
-    text = (seeds / spec.documents["static-spec-v0.9"].file).read_text(encoding="utf-8")
-    assert sum(statement.line == 22 for statement in statements(text)) == 8
-
-
 def test_a_pointer_that_is_one_line_off_is_found(spec: model.Spec, seeds: Path) -> None:
     for rule in (rule for rule in spec.rules.values() if rule.stated):
         first, *others = rule.stated
