@@ -23,8 +23,11 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "choice": (["run", "reference", "--isolation", "wroker"], "did you mean 'worker'?"),
     "no-truth": (["meaning", "--src", "3", "--shape", "3", "--special-zero", "maybe"], "neither true nor false"),
     "memory-no-number": (["run", "reference", "--memory", "x"], "write --memory 2;"),
+    "seed-no-number": (["hunt", "reference", "--seed", "-1"], "write --seed 2;"),
+    "max-dim-no-number": (["sweep", "reference", "--max-dim", "x"], "write --max-dim 2;"),
     "empty-out": (["run", "reference", "--out", ""], "--out: the name is empty; name a file or a folder"),
     "unknown-rule": (["list", "cases", "qqqqqqqqq"], "see `conformance list rules`"),
+    "unknown-kind": (["list", "findings", "qqqqqqqqq"], "see `conformance list findings`"),
     "option-first": (["--mutants", "check"], "conformance check"),
     "unknown-top-option": (["--verison"], "did you mean '--version'"),
     "unknown-option": (["check", "--source", "x"], "did you mean '--sources'"),
@@ -60,6 +63,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "diff-three": (["diff", "static-oneapi", "static-graph-v0.9", "static-spec-v0.9"], "unknown argument"),
     "meaning-nothing": (["meaning"], "--src is missing; for example: conformance meaning"),
     "meaning-no-flag": (["meaning", "--src", "3", "--shape", "3"], "--special-zero is missing"),
+    "src-without-value": (["meaning", "--src", "--shape", "3", "--special-zero", "1"], "--src: a value is missing"),
 }  # fmt: skip
 MISTYPED |= {
     f"src {typed!r}": (["meaning", "--src", typed, "--shape", "3", "--special-zero", "true"], said)

@@ -30,6 +30,8 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "requirement": (("--require", "layuot"), "did you mean 'layout'"),
     "a bracket": (("-k", "(a or b"), "a bracket is not closed"),
     "nothing to look for": (("-k", ""), "the expression is empty"),
+    "and nothing": (("-k", "a and"), "ends too early"),
+    "two words": (("-k", "a b"), "'b' is one too many"),
     "a shard past the last": (("--shard", "4/3"), "write --shard 1/3"),
     "jobs in this process": (("--jobs", "2"), "needs processes"),
     "no time": (("--timeout", "-1"), "write --timeout 20"),
