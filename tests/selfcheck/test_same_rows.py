@@ -38,7 +38,7 @@ def test_a_row_with_another_call_or_meaning_is_another() -> None:
 
 
 @pytest.mark.usefixtures("nine_drawn_rows")
-def test_a_suite_joins_those_with_its_rows_and_other_rows_begin_a_new_list(tmp_path: Path) -> None:
+def test_a_suite_joins_those_with_its_rows(tmp_path: Path) -> None:
     plan = replace(bundled_plan(), rows=bundled_plan().rows[:50])
     later = replace(plan, suite=replace(plan.suite, digest="b" * 64))
     assert [each.what.endswith(TO_LOCK) for each in lock_problems(later.suite, cases_folder())] == [True]
