@@ -201,13 +201,6 @@ def misbehave(number: Any, record: Mapping[str, Any], payload: bytes) -> None:  
         case "child-holds-stdout":
             os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "60")
             os._exit(3)
-        case "child-leaves":
-            middle = "import subprocess; print(subprocess.Popen(['sleep', '60'], start_new_session=True, stdout=2).pid)"
-            import subprocess
-
-            with open("left", "w") as file:
-                subprocess.run([sys.executable, "-S", "-c", middle], check=True, stdout=file)
-            write(line + payload)
         case "floods-stderr":
             sys.stderr.write(("x" * 1000 + "\n") * 4000)
             write(line + payload)

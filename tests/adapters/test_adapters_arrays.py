@@ -1,4 +1,4 @@
-"""Array libraries: what goes in and comes out, what the adapters resolve."""
+"""Adapters of libraries: what goes in and comes out, what those of array libraries resolve."""
 
 from typing import Any
 
@@ -20,12 +20,21 @@ MODULES = (
     "litert", "mnn", "cupy", "tinygrad", "sparse", "keras_jax", "keras_tensorflow", "tosa", "executorch",
     "warp", "hidet",
 )  # fmt: skip
-BACKENDS = tuple(name for name, known in bundled_backends().items() if known.module in MODULES)
-RAW = ("numpy", "torch-raw", "paddle", "mnn", "hidet")
+ARRAYS = tuple(name for name, known in bundled_backends().items() if known.module in MODULES)
+RUNTIMES = (
+    "onnxruntime", "onnxruntime-plain", "onnxruntime-opset-18", "onnx-reference", "tract", "tvm", "ncnn",
+    "openvino", "openvino-one-thread", "openvino-reference",
+)  # fmt: skip
+RAW = ("numpy", "torch-raw", "paddle", "mnn", "hidet", *RUNTIMES)
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+@pytest.fixture(scope="module", params=ARRAYS)
 def adapter(request: pytest.FixtureRequest) -> Any:
+    return load_or_skip(request.param)
+
+
+@pytest.fixture(scope="module", params=[*ARRAYS, *RUNTIMES])
+def any_adapter(request: pytest.FixtureRequest) -> Any:
     return load_or_skip(request.param)
 
 
@@ -35,13 +44,13 @@ def answer(adapter: Any, source: TensorSpec, *nodes: Node) -> tuple[str, tuple[i
 
 # ── who it is ─────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
-def test_what_is_loaded_says_who_it_is(adapter: Any) -> None:
-    assert adapter.identity.name in BACKENDS
-    assert adapter.identity.version[0].isdigit()
+def test_what_is_loaded_says_who_it_is(any_adapter: Any) -> None:
+    assert any_adapter.identity.name in (*ARRAYS, *RUNTIMES)
+    assert any_adapter.identity.version[0].isdigit()
 
 
-def test_a_backend_says_whether_it_answers_special_zero(adapter: Any) -> None:
-    assert adapter.claims.answers_special_zero == (adapter.identity.name not in RAW)
+def test_a_backend_says_whether_it_answers_special_zero(any_adapter: Any) -> None:
+    assert any_adapter.claims.answers_special_zero == (any_adapter.identity.name not in RAW)
 
 
 @pytest.mark.parametrize("backend", ["torch@nowhere", "jax@nowhere", "tensorflow@nowhere"])
@@ -74,50 +83,54 @@ def test_a_device_answers_as_the_cpu_does(backend: str) -> None:
 # ── what goes in and comes out ────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
-def test_every_pattern_comes_back(adapter: Any, type_: str) -> None:
-    if adapter.identity.name in ("torch-mkldnn", "sparse", "tosa"):
+def test_every_pattern_comes_back(any_adapter: Any, type_: str) -> None:
+    of_f16 = ("openvino", "openvino-one-thread") if type_ == "f16" else ()
+    if any_adapter.identity.name in ("torch-mkldnn", "sparse", "tosa", *of_f16):
         pytest.skip("its own conversion changes some, which a run counts")
-    if adapter.claims.excludes(f"type:{type_}"):
+    if any_adapter.claims.excludes(f"type:{type_}"):
         pytest.skip(f"takes no {type_}")
-    got = answer(adapter, TensorSpec(type_, (256, 256), bits="all"), node((-1,)))
+    got = answer(any_adapter, TensorSpec(type_, (256, 256), bits="all"), node((-1,)))
     assert got == (type_, (65536,), np.arange(1 << 16, dtype="<u2").tobytes())
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_elements_are_handed_over_wherever_they_lie(adapter: Any, layout: Any) -> None:
-    if adapter.identity.name == "torch-inductor":
+def test_elements_are_handed_over_wherever_they_lie(any_adapter: Any, layout: Any) -> None:
+    if any_adapter.identity.name == "torch-inductor":
         pytest.skip("compiles C++ for each")
+    if any_adapter.identity.name.startswith("openvino"):
+        pytest.skip("may crash on rows of f32 with gaps; it has a test of bf16")
     source = TensorSpec("f32", (3, 4), layout)
-    if adapter.claims.excludes(f"layout:{layout}"):
-        with pytest.raises(Unsupported, match=r"^layout"):
-            answer(adapter, source, node((12,)))
+    try:
+        got = answer(any_adapter, source, node((12,)))
+    except Unsupported:
+        assert any_adapter.claims.excludes(f"layout:{layout}")
     else:
-        assert answer(adapter, source, node((12,))) == ("f32", (12,), patterns(source).tobytes())
+        assert got == ("f32", (12,), patterns(source).tobytes())
 
 
 @pytest.mark.parametrize(("src", "shape"), [((0, 3), (3, 0)), ((2, 3), (3, 2)), ((1,), (1, 1)), ((3, 0), (1, 0, 7))])
-def test_tensors_go_in_and_out(adapter: Any, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    if adapter.identity.name in ("mnn", "hidet") and 0 in shape:
+def test_tensors_go_in_and_out(any_adapter: Any, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    if any_adapter.identity.name in ("mnn", "hidet") and 0 in shape:
         pytest.skip("copies every 0, also where there is nothing to copy")
-    if adapter.identity.name == "tosa" and 0 in src:
+    if any_adapter.identity.name in ("tosa", "ncnn") and 0 in src:
         pytest.skip("rejects every tensor without elements")
     source = TensorSpec("f32", src)
-    assert answer(adapter, source, node(shape)) == ("f32", shape, lay_out(source).elements)
+    assert answer(any_adapter, source, node(shape)) == ("f32", shape, lay_out(source).elements)
 
 
-def test_a_chain_hands_each_answer_on(adapter: Any) -> None:
+def test_a_chain_hands_each_answer_on(any_adapter: Any) -> None:
     source = TensorSpec("f32", (2, 6))
-    zero = NO if adapter.identity.name in RAW else YES
+    zero = NO if any_adapter.identity.name in RAW else YES
     last = node((4, -1) if zero is NO else (0, -1), zero)
-    assert answer(adapter, source, node((4, 3)), last) == ("f32", (4, 3), lay_out(source).elements)
+    assert answer(any_adapter, source, node((4, 3)), last) == ("f32", (4, 3), lay_out(source).elements)
 
 
 @pytest.mark.parametrize("type_", ["s32", "s64"])
-def test_a_shape_that_arrives_is_read_at_each_call(adapter: Any, type_: str) -> None:
-    if "DynamicReshape-1" not in adapter.claims.operations:
+def test_a_shape_that_arrives_is_read_at_each_call(any_adapter: Any, type_: str) -> None:
+    if "DynamicReshape-1" not in any_adapter.claims.operations:
         pytest.skip("takes shapes beforehand only")
     arriving = Node("DynamicReshape-1", Operand(type_, (2,), None), NO)
-    program = adapter.compile(Graph(Declared("f32", (2, 6)), (arriving,)))
+    program = any_adapter.compile(Graph(Declared("f32", (2, 6)), (arriving,)))
     buffer = lay_out(TensorSpec("f32", (2, 6)))
     for shape, want in (((3, 4), (3, 4)), ((1, -1), (1, 12)), ((4, -1), (4, 3))):
         dst = program.run(buffer.tensor, (lay_out_shape(type_, (2,), shape).tensor,), False)

@@ -1,10 +1,8 @@
 """OpenVINO: what the adapter hands over and takes back."""
 
-import re
 import sys
 from typing import Any
 
-import numpy as np
 import pytest
 
 from conformance.model import Adapter, Declared, Graph, Node, Operand, Rejected, Tensor, Unsupported
@@ -12,7 +10,6 @@ from conformance.plan.memory import TensorSpec, lay_out, lay_out_shape, patterns
 
 from .backends import LAYOUTS, NO, answer, graph, load_or_skip
 
-EVERY_PATTERN = np.arange(1 << 16, dtype="<u2").tobytes()
 BACKENDS = ("openvino", "openvino-one-thread", "openvino-reference")
 
 
@@ -33,11 +30,8 @@ def refusal(adapter: Adapter, graph: Graph, src: Tensor, *shapes: Tensor) -> Rej
 
 
 # ── who it is ─────────────────────────────────────────────────────────────────────────────────────
-def test_what_is_loaded_says_who_it_is(adapter: Adapter) -> None:
-    assert re.fullmatch(r"20\d\d\.\d+\.\d+", adapter.identity.version)
+def test_the_build_begins_with_the_version(adapter: Adapter) -> None:
     assert dict(adapter.identity.detail)["build"].startswith(adapter.identity.version)
-    assert adapter.identity.name in BACKENDS
-    assert not adapter.claims.answers_special_zero
 
 
 def test_nothing_is_reported_to_the_makers() -> None:
@@ -46,16 +40,6 @@ def test_nothing_is_reported_to_the_makers() -> None:
 
 
 # ── what it hands over and takes back ─────────────────────────────────────────────────────────────
-def test_every_pattern_of_bf16_comes_back(adapter: Adapter) -> None:
-    patterns_back = answer(adapter, graph("bf16", (256, 256), (-1,)), TensorSpec("bf16", (256, 256), bits="all"))
-    assert patterns_back == ("bf16", (65536,), EVERY_PATTERN)
-
-
-def test_every_pattern_of_f16_comes_back_from_the_reference() -> None:
-    source = TensorSpec("f16", (256, 256), bits="all")
-    assert answer(load_or_skip("openvino-reference"), graph("f16", (256, 256), (-1,)), source)[2] == EVERY_PATTERN
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_elements_are_handed_over_wherever_they_lie(layout: Any) -> None:
     source = TensorSpec("bf16", (3, 4), layout)
@@ -70,19 +54,11 @@ def test_padded_rows_are_handed_over_in_the_very_memory() -> None:
     assert (tuple(tensor.shape), tuple(tensor.strides), tensor.is_continuous()) == ((2, 6), (36, 4), False)
 
 
-@pytest.mark.parametrize(("src", "shape"), [((0, 3), (3, 0)), ((), (1, 1)), ((6,), (1,) * 11 + (6,))])
-def test_empty_and_deep_tensors_go_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    goes_in_and_out(adapter, src, shape)
-
-
 @pytest.mark.parametrize(("src", "shape"), [((1,) * 65, (1,)), ((6,), (*(1,) * 65, 6))])
 def test_the_reference_takes_more_dims_than_numpy(src: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    goes_in_and_out(load_or_skip("openvino-reference"), src, shape)
-
-
-def goes_in_and_out(adapter: Adapter, src: tuple[int, ...], shape: tuple[int, ...]) -> None:
     source = TensorSpec("f32", src)
-    assert answer(adapter, graph("f32", src, shape), source)[1:] == (shape, lay_out(source).elements)
+    got = answer(load_or_skip("openvino-reference"), graph("f32", src, shape), source)
+    assert got == ("f32", shape, lay_out(source).elements)
 
 
 def test_a_shape_that_arrives_is_read_at_each_call(adapter: Adapter) -> None:

@@ -204,13 +204,6 @@ def test_a_planted_fault_fails_no_case_of_another_rule(plan: Plan, workshop: Wor
     assert not is_caught(plan, workshop.build("c", planted=quiets), "one-infer")
 
 
-@pytest.mark.slow
-def test_check_adapter_notes_volumes_of_32_bits(workshop: Workshop) -> None:
-    (wraps,) = [planted for planted in PLANTED if planted.fault == "counts volumes in 32 bits"]
-    out = workshop.cli("check-adapter", workshop.build("c", planted=wraps)).expect(0).out
-    assert "note volume: [2, 3] → [2, 2147483651] has 2^32 elements too many" in out
-
-
 @pytest.mark.parametrize("planted", few_often(PRINTS, lambda planted: planted.language not in ("cpp", "rust")))
 def test_a_library_may_print(plan: Plan, workshop: Workshop, planted: PlantedFault) -> None:
     found = list(results(workshop.build(planted.language, planted=planted), chosen(plan, "zero-copies", 5)))

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from conformance.evidence.results import read
 from tests.builders import ROOT, write_suite
 
-from ..processes import heed_signal, run_command, running, wait
+from ..processes import run_command, running
 from .remote_backends import write_acting
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
@@ -62,17 +61,6 @@ def kill_survivors(pids: Path) -> list[int]:
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
     return alive
-
-
-def terminate(words: list[str], pids: Path, number: int = signal.SIGTERM) -> tuple[int, str]:
-    """Terminate a command once its backend has left a process. Return its exit code and its stderr."""
-    command = [sys.executable, "-m", QUICK, *words]
-    null, pipe = subprocess.DEVNULL, subprocess.PIPE
-    with subprocess.Popen(command, text=True, stdout=null, stderr=pipe) as process:
-        wait(lambda: pids.exists() and pids.read_text().split())
-        process.send_signal(number)
-        _, said = process.communicate(timeout=100)
-    return process.returncode, said
 
 
 LEAVES_TWO = "leave(1); leave(2); graph.nodes[0].shape.values == (2, 3) and os.abort()"
@@ -164,27 +152,6 @@ def test_a_backend_that_terminates_the_run(tmp_path: Path) -> None:
     assert not list(temporary.iterdir())
     assert os.listdir(tmp_path / "out") == ["results.jsonl.part"]
     assert '"record":"footer"' not in (tmp_path / "out" / "results.jsonl.part").read_text()
-
-
-def test_a_closed_terminal_ends_the_command(tmp_path: Path) -> None:
-    words, pids = command(tmp_path, "leave(1); time.sleep(60)")
-    with heed_signal(signal.SIGHUP):
-        said = terminate(words, pids, signal.SIGHUP)
-    assert said[0] == 129
-    assert said[1].startswith(f"conformance: terminated; to go on, give --resume {tmp_path / 'out'} instead of --out;")
-    assert not kill_survivors(pids)
-
-
-@pytest.mark.slow
-def test_a_terminated_sweep_ends_at_once(tmp_path: Path) -> None:
-    name, pids = backend(tmp_path, "leave(1); time.sleep(60)")
-    words = ["sweep", name, "--rank", "1", "--max-dim", "1", "--jobs", "2", "--out", str(tmp_path / "out")]
-    began = time.monotonic()
-    assert terminate(words, pids) == (143, "conformance: terminated\n")
-    assert time.monotonic() - began < 15
-    for pid in map(int, pids.read_text().split()):
-        if running(pid):  # a kill of the pool's own processes cannot reach what hides from them
-            os.kill(pid, signal.SIGKILL)
 
 
 STARTS = """

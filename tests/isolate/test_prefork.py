@@ -332,19 +332,6 @@ def test_a_run_goes_on_after_its_prefork_process(library: CountedLibrary) -> Non
 
 
 @pytest.mark.slow
-def test_a_copy_ends_with_its_prefork_process(library: CountedLibrary) -> None:
-    remote = library.remote()
-    renew(remote, 1)
-    copy = remote.session().process.pid
-    assert remote.fork_server is not None
-    remote.fork_server.close()
-    wait(lambda: not running(copy))
-    with pytest.raises(Crashed, match="the process died of SIGKILL"):
-        call(remote, (3, 4))
-    assert call(remote, (3, 4)).dims == (12,)
-
-
-@pytest.mark.slow
 def test_each_row_in_its_own_process_imports_once(library: CountedLibrary) -> None:
     library.remotes.append(remote := worker(library.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]

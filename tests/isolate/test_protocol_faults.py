@@ -4,7 +4,6 @@ import contextlib
 import gc
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -14,10 +13,9 @@ from conformance.adapter import CannotStart, resolve_claims
 from conformance.isolate.protocol.remote import Remote
 from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.load.spec import load_spec
-from conformance.run.quiet_backend import remove_places
 
 from ..builders import some_slow
-from ..processes import running, wait
+from ..processes import running
 from .faulty_program import (
     CONTRADICTIONS,
     FAULTS,
@@ -38,9 +36,7 @@ def group_of(backend: Remote) -> int:
     return backend.session().process._child.pid
 
 
-ALIKE = "'result' is [", "result, unsupported", "lies at 4096", "f32[3, 3]", "f32[0, 6]", "the tensor None"
-"""Contradictions that the same code finds as another one."""
-FIRST = [faults[0] for words, faults in CONTRADICTIONS.items() if not any(alike in words for alike in ALIKE)]
+FIRST = [faults[0] for faults in CONTRADICTIONS.values()]
 
 
 @pytest.mark.parametrize("fault", some_slow(FAULTS, {*IN_A_CALL, *FIRST}))
@@ -89,18 +85,6 @@ def test_lengths_as_text_and_the_flag_shares(said: str, shares: bool) -> None:
     assert (answer.kind, answer.dims, answer.shares) == ("tensor", (3, 2), shares)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the parent of a process")
-@pytest.mark.parametrize("end", ["close", "restart"])
-def test_a_child_in_another_session_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    backend = remote("child-leaves")
-    assert outcome(backend).kind == "tensor"
-    child = int((tmp_path / "left").read_text())
-    assert running(group=child)  # the first of its group
-    getattr(backend, end)()
-    wait(lambda: not running(group=child))
-
-
 def test_an_interrupt_while_a_call_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = remote("silent")
     process, write = backend.session().process, os.write
@@ -143,14 +127,6 @@ def test_programs_that_close_one_at_a_time() -> None:
     backend = remote("none")
     assert {outcome(backend).kind for _ in range(40)} == {"tensor"}
     assert (backend.generation, len(backend.session().closing) < 20) == (1, True)
-
-
-def test_a_wrong_byte_order() -> None:
-    answer = outcome(remote("wrong-byte-order"))
-    assert answer.kind == "tensor"
-    assert (answer.data or b"")[:] == b"".join(
-        bytes(task().src.elements[:])[at : at + 4][::-1] for at in range(0, 24, 4)
-    )
 
 
 def test_a_changed_input_and_wrong_dims() -> None:
@@ -267,18 +243,6 @@ def test_a_program_that_changes_its_description(tmp_path: Path, monkeypatch: pyt
     assert all(answer.kind == "error" for answer in said)
     assert "describes itself differently" in (said[0].message or "")
     assert "given up after 3 starts" in (said[3].message or "")
-
-
-def test_a_program_that_cannot_start_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    backend = remote("dies-after-first-start")
-    assert outcome(backend).kind == "tensor"
-    backend.restart()
-    said = [outcome(backend) for _ in range(4)]
-    assert backend.given_up is not None
-    assert "no licence left" in backend.given_up
-    assert said[3].message == remove_places(f"CannotStart: {backend.given_up}")
-    assert backend.generation == 4  # the first, and three that failed
 
 
 def test_a_program_that_is_absent_or_not_executable(tmp_path: Path) -> None:

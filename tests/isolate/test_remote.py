@@ -105,14 +105,6 @@ def test_rows_of_a_case_stay_with_one_process(plan: Plan, monkeypatch: pytest.Mo
     assert sum(len({row.case.id for row in chunk}) for chunk in taken) == len({row.case.id for row in rows})
 
 
-def test_a_crash_and_the_next_call(tmp_path: Path, fresh: Fresh) -> None:
-    remote = fresh(write_odd(tmp_path, "odd and os.abort()"))
-    with pytest.raises(Exception, match="run: the process died of SIGABRT"):
-        call(remote, (13,))
-    assert call(remote, (2, 3)).dims == (6,)
-    assert remote.generation == 2
-
-
 @pytest.mark.slow
 def test_a_program_outlives_its_process() -> None:
     remote = start("reference")

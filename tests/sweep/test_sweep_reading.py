@@ -19,7 +19,6 @@ from conformance.sweep.run_block import BlockRun
 from conformance.sweep.sweep_file import FILE
 from conformance.sweep.tally import EMPTY, Tally, add
 
-from ..isolate.remote_backends import write_acting
 from ..misbehaving import GIVES_UP
 from .sweeps import Sweep, swept
 
@@ -70,15 +69,6 @@ def test_a_program_that_cannot_be_started_again_ends_the_sweep(tmp_path: Path, s
     program.write_text(GIVES_UP, encoding="utf-8")
     backend = f"cmd:{sys.executable} -I -S {program} {tmp_path / 'begun'}"
     sweep(tmp_path / "out", backend=backend).expect(3, lines=1, err="the backend was given up after 3 starts")
-
-
-@pytest.mark.slow
-def test_a_sweep_with_a_hanging_backend_ends(tmp_path: Path, sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_block, "_MAX_LATE_IN_A_ROW", 2)
-    backend = write_acting(tmp_path, "if graph.src.dims == (2,): time.sleep(60)")
-    words = "no answer within 0.5 s to 2 calls in a row, the last of them StaticReshape f32 src [2], shape []"
-    sweep(tmp_path / "out", "--timeout", "0.5", backend=backend).expect(3, lines=1, err=words)
-    assert not (tmp_path / "out").exists()
 
 
 def test_parts_join_in_any_order(spec: Spec) -> None:
