@@ -65,14 +65,6 @@ def test_a_declared_dst_is_unsupported_by_a_function(plan: Plan) -> None:
         function().compile(graph)
 
 
-def test_a_library_may_name_its_own_refusal() -> None:
-    class LibraryError(Exception):
-        """An exception of a library."""
-
-    adapter = function(rejections=(LibraryError,), reshape=raising(LibraryError))
-    assert adapter.rejections == (LibraryError,)
-
-
 # ── what a backend does to its surroundings ───────────────────────────────────────────────────────
 @pytest.fixture
 def here() -> Iterator[Path]:
@@ -135,11 +127,3 @@ def test_a_right_file_works_by_its_path(command: Command, backend: Any) -> None:
 def test_a_class_is_checked_and_not_only_its_looks(part: object) -> None:
     with pytest.raises(CannotStart):
         load_adapter(f"{__name__}:{type(part).__name__}")
-
-
-def test_the_command_says_it_from_a_shell(tmp_path: Path) -> None:
-    few = ["--suite", builders.write_suite(tmp_path), "--isolation", "none"]
-    done = run_command("run", "nmupy", *few, "--out", tmp_path / "out", cwd=builders.ROOT)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("conformance: unknown backend 'nmupy'; did you mean 'numpy'?; or give ")
-    assert len(done.stderr.splitlines()) == 1

@@ -232,7 +232,6 @@ CLOSES = "import ctypes, _ctypes; _ctypes.dlclose(ctypes.CDLL({0!r})._handle)"
 OVERWRITES = (
     "import ctypes; ctypes.CDLL({0!r}); file = open({0!r}, 'r+b'); file.seek(0, 2); file.write(b'2'); file.close()"
 )
-OVERWRITES_AS_A_HELPER = "import ctypes, os; ctypes.CDLL({0!r}); os.truncate({0!r}, os.path.getsize({0!r}) - 1)"
 ATTACKS = {
     "a library with a name of the system": SubjectAttack(loads("libm-2.99.so"), "libm-2.99.so", "_is_packaged"),
     "an editable package": SubjectAttack(editable, "vendor (2 files)", "noted"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.meaning.contract import Contract, contracts
-from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, calls
+from conformance.meaning.domain import FULL_DOMAIN, SMALL_DOMAIN, TINY_DOMAIN, Domain, calls
 from conformance.meaning.expression import CALL_NAMES, ENTRY_NAMES, NUMBER, Invalid, parse
 from conformance.model import CallForm, Meaning, Spec
 from tests.builders import DOCUMENTS
@@ -189,16 +189,12 @@ def test_a_rule_with_a_contract_is_witnessed_by_a_call(spec: Spec, name: str) ->
     assert witness(spec, name, SMALL_DOMAIN), f"no call needs {name!r}: mark it implied, or delete it"
 
 
+@pytest.mark.parametrize(
+    "domain", [SMALL_DOMAIN, pytest.param(FULL_DOMAIN, marks=[pytest.mark.slow, pytest.mark.exhaustive])]
+)
 @pytest.mark.parametrize("name", IMPLIED)
-def test_an_implied_rule_changes_no_call(spec: Spec, name: str) -> None:
-    assert witness(spec, name, SMALL_DOMAIN) is None, "the rule counts, so it is not implied"
-
-
-@pytest.mark.exhaustive
-@pytest.mark.slow
-@pytest.mark.parametrize("name", IMPLIED)
-def test_an_implied_rule_changes_no_call_of_the_whole_domain(spec: Spec, name: str) -> None:
-    assert witness(spec, name, FULL_DOMAIN) is None, "the rule counts, so it is not implied"
+def test_an_implied_rule_changes_no_call(spec: Spec, name: str, domain: Domain) -> None:
+    assert witness(spec, name, domain) is None, "the rule counts, so it is not implied"
 
 
 def test_only_rules_with_a_contract_are_marked_implied(spec: Spec) -> None:

@@ -5,10 +5,7 @@ import pytest
 from conformance.load.spec import load_spec
 from conformance.meaning.chains import meaning_of
 from conformance.meaning.contract import contracts
-from conformance.model import FAIL, OBSERVED, PASS, CallForm, Meaning, Outcome, Verdict
-from conformance.plan.memory import TensorSpec, lay_out
-from conformance.run.diagnose import ExpectedAnswer
-from conformance.run.judge import judge
+from conformance.model import CallForm, Meaning
 
 SPEC = load_spec()
 WHOLE = contracts(SPEC)
@@ -38,22 +35,6 @@ def test_great_lengths_on_an_empty_tensor_are_legal() -> None:
 def test_a_chain_keeps_the_capacity_of_each_node() -> None:
     chain = ((4294967296, 0), (0,))
     assert meaning_of(STATIC, (0, 2), chain, (False, False), None) == Meaning("legal", (0,), ("huge-on-empty",))
-
-
-@pytest.mark.parametrize(
-    ("outcome", "verdict"),
-    [
-        (Outcome("rejected", stage="compile"), OBSERVED),
-        (Outcome("tensor", "f32", (4294967296, 0), b""), PASS),
-        (Outcome("tensor", "f32", (4294967295, 0), b""), FAIL),
-        (Outcome("crash", message="signal 11"), FAIL),
-    ],
-    ids=["rejected", "right", "wrong", "crash"],
-)
-def test_capacity_excuses_a_rejection_alone(outcome: Outcome, verdict: Verdict) -> None:
-    source = TensorSpec("f32", (0, 2))
-    meaning = STATIC.meaning((0, 2), (4294967296, 0), False)
-    assert judge(outcome, meaning, ExpectedAnswer(source, lay_out(source).elements), ()).verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -95,13 +95,6 @@ def test_an_offset_tensor_begins_elsewhere_than_a_dense_one() -> None:
     assert offset - dense == 12
 
 
-def test_a_broadcast_axis_has_one_copy_of_its_elements() -> None:
-    buffer = lay_out(TensorSpec("f32", (3, 4), "broadcast"))
-    assert len(addresses(buffer.tensor)) == 16
-    rows = np.frombuffer(buffer.elements[:], "<u4").reshape(3, 4)
-    assert (rows == rows[0]).all()
-
-
 @pytest.mark.parametrize("layout", ["dense", "offset"])
 def test_large_memory_has_the_layout_of_any_other(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     source = TensorSpec("f16", (3, 5), layout)

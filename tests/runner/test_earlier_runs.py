@@ -13,10 +13,10 @@ from conformance.evidence.results import read
 from conformance.isolate.backend import isolation_of
 from conformance.system.files import lock_folder
 
-from ..builders import Command, CommandOutput, cut_results, interrupt, mini, rewrite, write_cases
+from ..builders import Command, CommandOutput, cut_results, interrupt, mini, rewrite
 from ..evidence.readers import merge, read_by, remove, verify
 from ..isolate.remote_backends import write_acting
-from ..pytest_plugin.done import SUITE, Done
+from ..pytest_plugin.done import Done
 
 
 # ── nothing of an earlier run is left to be taken for this one's ──────────────────────────────────
@@ -25,14 +25,6 @@ def write_earlier_yes(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("results.jsonl", *REPORTS):
         (folder / name).write_text("conforms", encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_a_pytest_that_cannot_start_leaves_no_earlier_yes(tmp_path: Path) -> None:
-    write_earlier_yes(tmp_path / "out")
-    write_cases(tmp_path)
-    Done(tmp_path, *SUITE, "--conformance-out", "out", adapter="no-such-backend").expect(4)
-    assert list((tmp_path / "out").iterdir()) == []
 
 
 @pytest.mark.slow

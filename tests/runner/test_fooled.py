@@ -23,13 +23,7 @@ class Narrow(Mine):
         return np.zeros_like(answer) if src.type == "bf16" else answer
 
 class Pid(Reference):
-    identity = Identity("mine", f"1.{os.getpid()}")
-
-class Scalar(Mine):
-    def copy_elements(self, src, dst, may_overwrite):
-        answer = super().copy_elements(src, dst, may_overwrite)
-        return answer[()] if isinstance(answer, np.ndarray) else answer
-"""
+    identity = Identity("mine", f"1.{os.getpid()}")"""
 
 
 @pytest.fixture
@@ -55,17 +49,16 @@ def test_a_target_of_one_type_does_not_read_as_all(reporting: Command, mine: Pat
     assert "for f32 only" in (tmp_path / "out" / "badge.svg").read_text()
 
 
-NOT_RESUMED: dict[str, tuple[str, str, int, Callable[[Path, Path], object], str]] = {
-    # case: (the first backend, the second, the lines that are left, what is changed, words of the message)
+NOT_RESUMED: dict[str, tuple[str, int, Callable[[Path, Path], object], str]] = {
+    # case: (the backend, the lines that are left, what is changed, words of the message)
     "another adapter": (
-        "{mine}:Mine", "{mine}:Mine", 40, lambda left, mine: mine.write_text(f"{ADAPTER}\n# changed\n"),
+        "{mine}:Mine", 40, lambda left, mine: mine.write_text(f"{ADAPTER}\n# changed\n"),
         "backend.digest was"),
-    "another backend": ("{mine}:Mine", "reference", 40, lambda left, mine: None, "backend.name was"),
     "verdicts that somebody wrote": (
-        "{mine}:Narrow", "{mine}:Narrow", 300,
+        "{mine}:Narrow", 300,
         lambda left, mine: left.write_text(left.read_text().replace('"fail"', '"pass"')), "the file was changed"),
     "a row that is none": (
-        "reference", "reference", 2, lambda left, mine: left.write_text(left.read_text() + '{"record":"row"}\n'),
+        "reference", 2, lambda left, mine: left.write_text(left.read_text() + '{"record":"row"}\n'),
         ":3: the row lacks row, verdicts, outcomes; the file is damaged"),
 }  # fmt: skip
 
@@ -73,10 +66,10 @@ NOT_RESUMED: dict[str, tuple[str, str, int, Callable[[Path, Path], object], str]
 @pytest.mark.slow
 @pytest.mark.parametrize("what", NOT_RESUMED)
 def test_a_run_is_not_resumed_from_something_else(command: Command, mine: Path, what: str) -> None:
-    first, second, lines, change, words = NOT_RESUMED[what]
-    command.run(first.format(mine=mine), *(("--isolation", "worker") if what == "another backend" else ()))
+    backend, lines, change, words = NOT_RESUMED[what]
+    command.run(backend.format(mine=mine))
     change(cut(command.out, lines), mine)
-    command.run(second.format(mine=mine), "--resume", command.out).expect(2, err=words)
+    command.run(backend.format(mine=mine), "--resume", command.out).expect(2, err=words)
 
 
 def test_a_run_that_cannot_start_removes_what_the_last_one_said(command: Command, mine: Path) -> None:
@@ -91,10 +84,6 @@ def test_a_run_that_cannot_start_removes_what_the_last_one_said(command: Command
 def test_processes_of_different_descriptions_are_not_one_backend(command: Command, mine: Path) -> None:
     words = "started twice, it describes itself differently"
     command.run(f"{mine}:Pid", "--isolation", "worker", "--jobs", "2").expect(3, err=words)
-
-
-def test_a_scalar_of_numpy_is_a_tensor_of_rank_zero(command: Command, mine: Path) -> None:
-    assert command.run(f"{mine}:Scalar", "--isolation", "none").code == 0
 
 
 def test_planted_backends_of_other_names_are_not_ours(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,7 @@
 """A run that was killed can be finished."""
 
 import json
-import os
-import random
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,13 +10,11 @@ from typing import Any
 import pytest
 
 from conformance import report
-from conformance.cli import main as cli
 from conformance.evidence import results as evidence_module
 from conformance.evidence.results import InvalidEvidence, part_of, read
 from conformance.isolate.backend import run_rows
-from conformance.model import IDLE, Result
+from conformance.model import IDLE
 from conformance.plan.rows import Row
-from conformance.verdict import waive
 from conformance.verdict.conclude import conclude_evidence
 from conformance.verdict.rejudge import read_and_judge_part
 
@@ -151,47 +146,6 @@ def test_a_time_of_an_unknown_row_is_refused(path: Path) -> None:
     words = r"the footer has a time of no-row\[StaticReshape-f32\], which is no row of it"
     with pytest.raises(InvalidEvidence, match=words):
         read(path)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
-def test_a_run_killed_at_any_moment_can_be_finished(command: Command, tmp_path: Path) -> None:
-    backend, whole = mini("Flushes"), tmp_path / "whole"
-    assert command.run(backend, out=whole).code == 1
-    rows = rows_in(whole / "results.jsonl")
-    out, path, left = tmp_path / "killed", tmp_path / "killed" / "results.jsonl", set()
-    for moment in random.Random(2021).sample(range(len(rows)), 20):
-        resume = ("--resume", out) if part_of(path).exists() else ("--out", out)
-        child = os.fork()
-        if not child:  # a process that has read everything already, so that twenty of them take no time
-            try:
-                die_at(moment)
-                words = ["--isolation", "none", "--drawn-rows", "0", "--suite", str(command.folder), *map(str, resume)]
-                cli.main(["run", backend, *words])
-            finally:
-                os._exit(0)
-        _, status = os.waitpid(child, 0)
-        assert os.WIFSIGNALED(status), "it was killed in the middle"
-        assert not path.exists()
-        with pytest.raises(InvalidEvidence):
-            read(part_of(path))
-        left.add(part_of(path).stat().st_size)
-        assert not (out / "report.html").exists()
-    assert len(left) > 5, "they were killed at moments that differ"
-    assert command.run(backend, "--resume", out).code == 1
-    assert rows_in(path) == rows
-
-
-def die_at(moment: int) -> None:
-    """Has this process killed once so many rows of its run have been judged."""
-    counted, plain = iter(range(moment)), waive.apply_waivers
-
-    def waived(*given: Any) -> Result:
-        if next(counted, None) is None:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return plain(*given)
-
-    waive.apply_waivers = waived  # type: ignore[assignment]
 
 
 def test_a_killed_process_of_its_own_leaves_a_refused_file(tmp_path: Path) -> None:

@@ -179,19 +179,6 @@ def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
 
 
 # ── exit codes ────────────────────────────────────────────────────────────────────────────────────
-def test_the_number_of_failures_is_no_exit_code(command: Command) -> None:
-    with without((conclude, "_exit_code", lambda *_: (256, "256 failures")), UNPLANTED):
-        assert command.run(mini("Refuses")).code & 0xFF == 0, "this is what a shell would see"
-    for backend in ("Refuses", "Accepts", "Unable", "Flushes"):
-        assert command.run(mini(backend)).code == 1
-
-
-def test_a_failure_is_no_zero(command: Command) -> None:
-    always = (conclude, "_exit_code", lambda *_: (0, "done"))
-    words = (standing, "_word", lambda *_: "conforms")
-    assert as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json"), always, words, UNPLANTED).code == 1
-
-
 # ── a harness that fails and reports no failures ──────────────────────────────────────────────────
 _row_record = Result.to_json
 
