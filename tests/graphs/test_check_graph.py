@@ -21,14 +21,6 @@ def test_a_baked_in_batch_is_illegal_for_every_other_batch(tmp_path: Path, cli: 
     assert "dst holds as many elements as src" in said
 
 
-def test_lengths_reach_through_a_row_of_reshapes(tmp_path: Path, cli: Cli) -> None:
-    first = static(tensor(0, 1, 3, 4), [-1, 6], tensor(1, 2, 6))
-    second = static(tensor(1, 2, 6), [2, 6], tensor(2, 2, 6))
-    path = dump(tmp_path, first, second)
-    assert kinds(cli, 0, path) == ["legal", "legal"]
-    assert kinds(cli, 1, path, "--input", "0=2,3,4") == ["legal", "illegal"]
-
-
 def test_dims_that_a_dump_does_not_tell_are_computed(tmp_path: Path, cli: Cli) -> None:
     first, second = (
         static(tensor(0, 4, 3), [-1, 6], tensor(1, *UNKNOWN)),
@@ -44,18 +36,6 @@ def test_attributes_of_partitions_are_not_of_the_node(tmp_path: Path, cli: Cli) 
     assert kinds(cli, 0, dump(tmp_path, entry)) == ["legal"]
     entry["attrs"] |= {"another": {"type": "string", "value": "x"}}
     assert "extra-attributes" in cli("check-graph", dump(tmp_path, entry)).out
-
-
-def test_unknown_lengths_decide_only_if_all_agree(tmp_path: Path, cli: Cli) -> None:
-    path = dump(
-        tmp_path, static(tensor(0, -1, 3, 4), [0, -1], tensor(1, *UNKNOWN), 1),
-        static(tensor(2, -1, 3, 4), [1, 12], tensor(3, *UNKNOWN)),
-        static(tensor(4, -1, 5), [7], tensor(5, *UNKNOWN)),
-    )  # fmt: skip
-    said = cli("check-graph", path).expect(1).out
-    assert "f32[?, 3, 4] by [0, -1] special_zero  legal for every length from 1" in said
-    assert "conditional: legal if and only if src[0] = 1; otherwise illegal: same-volume" in said
-    assert "illegal: same-volume" in said
 
 
 def test_behind_another_operation_a_length_is_not_decided(tmp_path: Path, cli: Cli) -> None:

@@ -133,10 +133,6 @@ def test_weights_are_no_inputs_that_can_be_given(tmp_path: Path, cli: Cli) -> No
     assert "inputs: x[1, 12]\n" in cli("check-graph", archive(tmp_path, data)).expect(0).out
 
 
-def test_other_targets_are_no_reshapes(tmp_path: Path, cli: Cli) -> None:
-    assert kinds(cli, 0, archive(tmp_path, program([1], (1, 12), target="permute"))) == []
-
-
 @pytest.mark.parametrize("target", ["view", "view_copy"])
 def test_a_view_as_another_type_is_no_reshape(tmp_path: Path, cli: Cli, target: str) -> None:
     data = program([], (1, 12))
@@ -161,25 +157,6 @@ def test_a_changed_length_makes_those_inside_unknown(tmp_path: Path, cli: Cli) -
     assert kinds(cli, 0, path) == ["legal"]
     said = cli("check-graph", path, "--input", "x=2,3,4").expect(4).out
     assert "not decided: the dims of src are not inferred for this length" in said
-
-
-def test_a_symbol_has_its_length_in_a_graph_inside(tmp_path: Path, cli: Cli) -> None:
-    path = archive(tmp_path, branching(program([1, 12], ("s0", 3, 4))))
-    assert "conditional: legal if and only if s0 = 1" in cli("check-graph", path).expect(4).out
-    assert "illegal for x[0] = 2..4" in cli("check-graph", path, "--input", "x=1..4,3,4").expect(1).out
-
-
-def test_behind_a_list_of_tensors_a_length_is_not_decided(tmp_path: Path, cli: Cli) -> None:
-    data = program([1, 12], (1, 3, 4))
-    graph = data["graph_module"]["graph"]
-    tensors = {"name": "tensors", "arg": {"as_tensors": [{"name": "w"}, {"name": "x"}]}}
-    cat = {"target": "torch.ops.aten.cat.default", "inputs": [tensors], "outputs": [{"as_tensor": {"name": "h"}}]}
-    graph["tensor_values"] |= {"h": value(1, 12), "view": value(1, 12)}
-    graph["nodes"][0]["inputs"][0]["arg"] = {"as_tensor": {"name": "h"}}
-    graph["nodes"].insert(0, cat)
-    path = archive(tmp_path, data)
-    assert kinds(cli, 0, path) == ["legal"]
-    assert kinds(cli, 4, path, "--input", "x=2,3,4") == ["not decided"]
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from conformance.plan.rows import Row
 
 from .. import builders
 from ..processes import children, wait
-from .remote_backends import run_remote
+from .remote_backends import run_remote, write_acting
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,37 +29,9 @@ CRASHES, HANGS = 997, 9_973
 """The program crashes or hangs every so many calls. The second try of a row is a call too."""
 MORE_MEMORY = 8 << 20
 
-# A program in plain Python, so that it starts in no time: answers [6] for a dense f32[2, 3], and counts its calls in a
-# file that outlives it.
-PROGRAM = """
-import json, os, sys, time
-state, stdin, stdout = sys.argv[1], sys.stdin.buffer, sys.stdout.buffer
-calls = int(open(state).read())
-while line := stdin.readline():
-    request = json.loads(line)
-    result, payload = {}, b""
-    if request["do"] == "hello":
-        result = {"protocol": request["protocol"]}
-    elif request["do"] == "describe":
-        result = {"name": "crashes", "version": "1", "operations": ["StaticReshape"], "not_claimed": []}
-    elif request["do"] == "run":
-        (src,) = request["tensors"]
-        memory = stdin.read(src["bytes"])
-        calls += 1
-        if calls % CRASHES == 0 or calls % HANGS == 0:
-            with open(state, "w") as file:
-                file.write(str(calls))
-            os.abort() if calls % CRASHES == 0 else time.sleep(60)
-        payload = memory[src["offset"] : src["offset"] + 24]
-        result = {"type": src["type"], "dims": [6], "bytes": len(payload)}
-    elif request["do"] == "stop":
-        with open(state, "w") as file:
-            file.write(str(calls))
-    stdout.write(json.dumps({"id": request["id"], "result": result}).encode() + b"\\n" + payload)
-    stdout.flush()
-    if request["do"] == "stop":
-        break
-"""
+COUNTS = "count = int(state.read_text()) + 1; state.write_text(str(count))"
+ENDS = f"count % {CRASHES} or os.abort(); count % {HANGS} or time.sleep(60)"
+"""A backend that counts its calls in a file, which outlives its process, and ends some of them."""
 
 
 def memory() -> int:
@@ -95,9 +67,9 @@ def _temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 @pytest.mark.usefixtures("_temporary")
 def test_each_of_many_calls_has_one_result(tmp_path: Path) -> None:
     row = next(r for r in builders.plan_of_cases(tmp_path).rows if r.id == "flattens[StaticReshape-f32]")
-    script, state = tmp_path / "program.py", tmp_path / "state"
-    script.write_text(PROGRAM.replace("CRASHES", str(CRASHES)).replace("HANGS", str(HANGS)), encoding="utf-8")
+    state = tmp_path / "state"
     state.write_text("0", encoding="ascii")
+    backend = write_acting(tmp_path, f"{COUNTS}; {ENDS}", f"state = Path({str(state)!r})")
     before, files = left_behind(), set(tmp_path.iterdir())
     asked = 0
 
@@ -109,8 +81,7 @@ def test_each_of_many_calls_has_one_result(tmp_path: Path) -> None:
 
     outcomes: Counter[str] = Counter()
     memories: list[int] = []
-    command = f"cmd:{sys.executable} -I -S {script} {state}"
-    with use_backend(command, "worker", ProcessLimits(seconds=0.5, start_seconds=30.0)) as adapter:
+    with use_backend(backend, "worker", ProcessLimits(seconds=0.5, start_seconds=30.0)) as adapter:
         for number, result in enumerate(run_remote(adapter, rows()), 1):
             kind = result.outcome.kind
             outcomes[kind] += 1

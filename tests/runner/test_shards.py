@@ -40,9 +40,8 @@ def test_the_parts_of_a_run_make_the_whole(command: Command, backend: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["reference", mini("Flushes")])
-def test_shards_share_the_drawn_rows(command: Command, backend: str) -> None:
-    drawn = ("--drawn-rows", "60")
+def test_shards_share_the_drawn_rows(command: Command) -> None:
+    backend, drawn = mini("Flushes"), ("--drawn-rows", "60")
     command.run(backend, *drawn)
     parts = [part(command, f"{number}/3", backend, *drawn) for number in (1, 2, 3)]
     merge(command, *parts)

@@ -17,14 +17,13 @@ import conformance.cli.run as commands_run
 from conformance.evidence import results as evidence
 from conformance.model import Claims, Kind, OutcomeKind, Result
 from conformance.plan.rows import Plan, Row
-from conformance.run import call, diagnose, judge
+from conformance.run import diagnose, judge
 from conformance.run import row as run
 from conformance.runner import planted_backends
-from conformance.verdict import conclude, planted, rejudge, standing, waive
+from conformance.verdict import conclude, planted, rejudge, standing
 
 from .. import builders, miniatures
 from ..builders import Command, CommandOutput, mini
-from .test_waive import waivers
 
 Patch = pytest.MonkeyPatch
 
@@ -223,13 +222,6 @@ def test_what_no_one_implements_stays_in_sight(command: Command, monkeypatch: Pa
     assert all("not claimed: layout:reversed" in sentence for sentence in said.data["sentences"])
 
 
-# ── skips rot ─────────────────────────────────────────────────────────────────────────────────────
-def test_a_waiver_that_nothing_needs(command: Command, tmp_path: Path) -> None:
-    path = waivers(tmp_path, {})
-    guard = (waive, "find_overdue", lambda *_: ())
-    assert as_we_are_and_without(lambda: command.run("reference", "--waivers", path, "--json"), guard).code == 6
-
-
 # ── the test itself disabled as flaky ─────────────────────────────────────────────────────────────
 def test_no_row_can_be_skipped_and_all_data_is_the_same(command: Command) -> None:
     one, two = builders.plan_of_cases(command.folder / "one"), builders.plan_of_cases(command.folder / "two")
@@ -255,13 +247,3 @@ def test_a_suite_without_the_case_that_catches_a_fault(command: Command) -> None
     builders.write_cases(command.folder, before + after[after.index("  - {id: eight") :])
     said = as_we_are_and_without(lambda: command.run(mini("Flushes"), "--json"), UNPLANTED).expect(5)
     assert "FlushesSubnormals" in said.data["why"]
-
-
-# ── the expected value aliases the input ──────────────────────────────────────────────────────────
-def test_a_backend_that_changes_its_input(command: Command) -> None:
-    def no_look(step: Any) -> tuple[str, ...]:
-        step.src.restore()
-        return ()
-
-    as_we_are_and_without(lambda: command.run(mini("SpoilsSrc"), "--json"), (call, "_faults", no_look)).expect(1)
-    assert "src changed" in (command.out / "results.jsonl").read_text(encoding="utf-8")
