@@ -248,12 +248,6 @@ def test_a_reshape_in_a_branch_is_found_with_its_place(tmp_path: Path, cli: Cli)
     assert sorted(kinds(cli, 1, path)) == ["illegal", "legal"]
 
 
-def test_one_symbol_has_one_length(tmp_path: Path, cli: Cli) -> None:
-    path = flatten(tmp_path, -1, x=value("x", "n", "n"))
-    said = "--input gives 'n' two lengths: 2 before, and 3 in x[1]"
-    cli("check-graph", path, "--input", "x=2,3").expect(2, err=said, lines=1)
-
-
 def test_a_shape_in_an_external_file_is_never_read(tmp_path: Path, cli: Cli) -> None:
     outside = tmp_path / "secret"
     outside.write_bytes((2).to_bytes(8, "little") + (6).to_bytes(8, "little"))
