@@ -128,12 +128,12 @@ PAIRS = [(name, each) for name, them in OTHERWISE.items() for each in them]
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("finding", "backend"),
-    [each if k % 20 == 0 else pytest.param(*each, marks=pytest.mark.exhaustive) for k, each in enumerate(PAIRS)],
+    [each if k % 10 == 0 else pytest.param(*each, marks=pytest.mark.exhaustive) for k, each in enumerate(PAIRS)],
 )
 @pytest.mark.parametrize("every_type", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_another_reading_does_not_break_the_text(finding: str, backend: str, every_type: bool) -> None:
     """A call of any type is tried with its first type, and with bf16 too if the finding may be about types.
 
-    CI tries every twentieth backend.
+    CI tries every tenth backend.
     """
     assert not broken_texts(finding, backend, every_type or backend in OF_TYPES)
