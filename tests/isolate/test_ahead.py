@@ -9,7 +9,7 @@ import pytest
 
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.isolate.protocol.piped_process import PipedProcess
-from conformance.isolate.protocol.remote import Remote
+from conformance.isolate.protocol.remote import Remote, RemoteProgram
 from conformance.isolate.protocol.session import Session
 from conformance.model import Result
 from conformance.plan.rows import Plan, Row
@@ -152,6 +152,13 @@ def test_a_run_that_stops_early_leaves_no_call_for_the_next(rows: list[Row], fre
     again = list(run_remote(remote, rows[::-1]))[::-1]
     assert [result.outcome for result in results] == [result.outcome for result in again[:3]]
     assert_no_reply_is_left(remote)
+
+
+def test_a_compilation_while_calls_are_ahead(rows: list[Row], fresh: Fresh) -> None:
+    remote = fresh("reference")
+    assert len(list(islice(run_remote(remote, rows), 3))) == 3
+    assert remote.ahead
+    remote.session().compile(RemoteProgram(remote, rows[0].steps[0].graph))
 
 
 def test_calls_ahead_fit_into_the_pipe(rows: list[Row], fresh: Fresh, write_counts: Counter[str]) -> None:
