@@ -188,6 +188,11 @@ def test_a_result_with_every_fact_is_read_as_it_was_written() -> None:
     assert keys == {key.removesuffix("?") for key in OUTCOME_FORM}
 
 
+def test_a_file_that_is_not_there_is_no_unfinished_run(tmp_path: Path) -> None:
+    with pytest.raises(InvalidEvidence, match="cannot be read: No such file"):
+        read(tmp_path / "none")
+
+
 def test_a_whole_file_is_read_and_pins_what_was_run_and_where(path: Path) -> None:
     evidence = read(path)
     assert [result.row for result in evidence.results] == ROWS
