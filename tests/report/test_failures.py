@@ -282,7 +282,8 @@ def test_kinds_with_one_title_differ_in_the_summary(tmp_path: Path) -> None:
     for start, end in (("- ", ", "), ("## ✗ ", ": ")):
         assert re.findall(rf"^{start}(rejects a legal call.*){end}\d+ tests", summary, re.MULTILINE) == titles
     to_fix = report_page.render(run).partition("What to fix")[2].partition("</ul>")[0]
-    assert re.findall(r"rejected a legal call</bdi></a>, such as [a-z-]+: .*?<span class=sub>· (breaks [\w ]+)</span>", to_fix) == [
+    title = r"rejected a legal call</bdi></a>, such as [a-z-]+: "
+    assert re.findall(rf"{title}.*?<span class=sub>· (breaks [\w ]+)</span>", to_fix) == [
         "breaks the text", "breaks only our ruling",
     ]  # fmt: skip
 
