@@ -11,7 +11,7 @@ from ..model.verdicts import SEVERITIES, Label
 from ..report.badge import MAX_DOCUMENTS_NAMED, describe_run, draw_badge
 from ..report.finished_run import FinishedRun
 from ..report.render import format_foot, menu_of, render_page
-from ..report.report_page import DIGEST_START, order_files
+from ..report.report_page import order_files
 from ..report.summary import name_facet
 from ..report.table_sections import collect_rules
 from ..system.groups import group_pairs
@@ -122,7 +122,7 @@ def render_pages(
         started=time_of(own["started"]), until=time_of(own["validUntil"]), level=level, levels=LEVELS,
         audit=audit and audit.own, digest=statement.sha256, signed=signed, results=results,
         copied=files, site=site, people=describe_people(statement, shown), submitter=name_submitter(own),
-        tested=order_files(run.evidence), start=DIGEST_START,
+        tested=order_files(run.evidence),
         rules=[(entry.rule.id, len(entry.broken)) for entry in collect_rules(run) if entry.broken],
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip

@@ -283,7 +283,7 @@ def _summarize_rule(entry: RuleRow) -> CaseOutcome:
 
 
 def _rank(done: CaseOutcome) -> tuple[int, int]:
-    return WORST.index(done.word), SEVERITIES.index(done.severity) if done.severity else 0
+    return WORST.index(done.word), SEVERITIES.index(done.severity) if done.severity else len(SEVERITIES)
 
 
 def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
