@@ -11,7 +11,8 @@ function chooseBackends(every) {
   var others = every.filter(function (group) { return lists.indexOf(group) < 0; }), shown = '', now = every;
   var boxes = Array.from(document.querySelectorAll('.chosen')), known = cells ? JSON.parse(cells.textContent) : [];
   var mute = /not (run|claimed)$/, TOGETHER = 40;  // lines that the browser lays out together, when they come near
-  var ORDER = [' error', ' fail', ' pass', ' observed', ' waived', ' not claimed', ' not run'];
+  var BAD = [' error', ' fail', ' ends the process', ' wrong answer', ' rejects a legal call', ' accepts an illegal call'];
+  var ORDER = BAD.concat([' pass', ' observed', ' waived', ' not claimed', ' not run']);
   if (picks.length > 1) document.querySelector('.choices').hidden = false;
 
   /* The roles stay if the style shows a part of a table as a grid. */
@@ -34,7 +35,7 @@ function chooseBackends(every) {
     var groups = line.element.querySelectorAll('li');
     return chosen.map(function (backend) {
       var kind = kinds[of[backend.place]].split(' '), group = groups[kind[0]];
-      return {group: group, part: kind[1] || '', word: group.querySelector('.v').textContent};
+      return {group: group, part: kind[1] || '', word: group.querySelector('b[class]').textContent.slice(1)};
     });
   }
   function count(cells, key) { return new Set(cells.map(function (cell) { return cell[key]; })).size; }
@@ -42,7 +43,8 @@ function chooseBackends(every) {
   /* 0: verdicts differ; 1: answers differ; 2: all did the same. */
   function rankOf(cells) {
     var say = cells.filter(function (cell) { return !mute.test(cell.word); });
-    return count(say, 'word') > 1 ? 0 : count(say, 'group') > 1 ? 1 : 2;
+    if (!say.every(bad) && count(say, 'word') > 1) return 0;
+    return count(say, 'group') > 1 ? 1 : 2;
   }
 
   function fill(cell, backend, from, line) {
@@ -52,18 +54,18 @@ function chooseBackends(every) {
       if (node.tagName !== 'SMALL') inner.appendChild(node.cloneNode(true));
     });
     if (from.part) inner.appendChild(document.createTextNode(' ' + from.part));
-    cell.className = from.group.querySelector('.v').classList[1];
+    cell.className = from.group.querySelector('b[class]').className;
     cell.setAttribute('data-d', backend.name);
     cell.appendChild(inner);
   }
-  function bad(cell) { return /(fail|error)$/.test(cell.word); }
+  function bad(cell) { return BAD.indexOf(cell.word) >= 0; }
   function lineOf(line, chosen) {
     var cells = cellsOf(line, chosen), rank = rankOf(cells), row = make('tr', 'row');
     var title = line.element.querySelector('dt'), head = row.appendChild(make('th', 'rowheader'));
     head.scope = 'row';
     head.innerHTML = title.innerHTML;
     cells.forEach(function (from, k) { fill(row.appendChild(make('td', 'cell')), chosen[k], from, {id: title.id, rule: line.rule}); });
-    return {element: row, rule: line.rule, text: line.text, rank: rank, marks: cells.map(function (cell) { return cell.group.querySelector('.v'); }),
+    return {element: row, rule: line.rule, text: line.text, rank: rank, marks: cells.map(function (cell) { return cell.group.querySelector('b[class]'); }),
       show: (rank ? [] : ['disagreements']).concat(cells.filter(bad).length === 1 ? ['one-fails'] : [])};
   }
   /* How many lines of each verdict a backend has, in the order in which they decide. */
