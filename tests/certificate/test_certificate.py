@@ -488,6 +488,11 @@ def test_a_badge_shows_level_and_limits_of_a_success(plan: Plan, tmp_path: Path)
     assert "with limits" in pages[BADGE], "its title says more"
     assert f">{run.label}</span>" in pages[PAGE]
     assert "more than 64 dimensions" in pages[PAGE]
+    shown = statement["predicate"]["passedTests"]
+    waived = {**statement["predicate"], "result": "WARNED", "passedTests": [], "warnedTests": shown}
+    statement = {**statement, "predicate": waived}
+    pages = dict(render_pages(write_record(tmp_path / STATEMENT, statement), None, run, RESULTS))
+    assert ">waived, self-tested</text>" in pages[BADGE]
 
 
 def audit_changed(lab: Lab, change: Callable[[Records], object]) -> tuple[object, ...]:
