@@ -41,7 +41,7 @@ def test_an_answer_is_there_at_once_and_sent_as_a_link(opened: Open) -> None:
 def test_a_clause_has_its_line_and_a_link_to_it(opened: Open) -> None:
     page = opened("playground", "#src=2,3&shape=0,-1&special_zero=false")
     assert page.locator("#answers .answer").first.inner_text().startswith("✗ illegal: a backend must reject it")
-    assert "static-oneapi: stated, line 12 “The volume of”" in page.inner_text("#answers")
+    assert "static-oneapi: stated, line 12 “The volume of \\src is”" in page.inner_text("#answers")
     assert page.locator(".answer svg").first.get_attribute("aria-label") == (
         "src [2, 3]; shape [0, -1] (entry 1 is -1, inferred); dst illegal"
     )
