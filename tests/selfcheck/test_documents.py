@@ -3,6 +3,8 @@
 import dataclasses
 import hashlib
 import random
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,10 @@ from conformance import model
 from conformance.selfcheck import documents
 from conformance.selfcheck.statements import _RULER, statements
 
-SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = ROOT.parent / "shared" / "seeds"
+MOST_WORDS = 11
+"""A pointer has at most ten words. Those of two pointers may touch, but are no passage of a document."""
 
 
 def texts(text: str) -> list[str]:
@@ -250,3 +255,20 @@ def test_a_pointer_that_is_one_line_off_is_found(spec: model.Spec, seeds: Path) 
         first, *others = rule.stated
         wrong = with_stated(spec, rule.id, first._replace(line=first.line + 1), *others)
         assert finds(wrong, seeds, "rules.yaml", rule.id)
+
+
+@pytest.mark.slow
+def test_no_file_of_the_tree_holds_a_passage_of_a_document(seeds: Path) -> None:
+    def runs(text: str) -> set[tuple[str, ...]]:
+        words = re.findall("[a-z0-9]+", re.sub("<[^<>]*>", " ", text).lower())
+        return set(zip(*(words[start:] for start in range(MOST_WORDS + 1)), strict=False))
+
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout.decode()
+    if not listed:
+        pytest.skip("this tree is no clone")
+    passages = set[tuple[str, ...]]().union(*(runs(path.read_text(encoding="utf-8")) for path in seeds.glob("*.txt")))
+    assert passages
+    for name in listed.split("\0")[:-1]:
+        if (ROOT / name).suffix not in (".xz", ".png", ".sig") and (ROOT / name).is_file():
+            found = passages & runs((ROOT / name).read_text(encoding="utf-8"))
+            assert not found, f"{name}: {' '.join(min(found))}"
