@@ -201,6 +201,7 @@ def _collect(
         "filters": {"rule": list(spec.rules)},
         "rules": rules,
         "cases": cases,
+        "untested": spec.rules.keys() - {line.rule.id for line in rules},
         "unexecuted": _count_unexecuted(runs),
         "observed": list(_collect_observed_calls(named)),
         "environment": [
@@ -286,10 +287,12 @@ def _rank(done: CaseOutcome) -> tuple[int, int]:
     return WORST.index(done.word), SEVERITIES.index(done.severity) if done.severity else len(SEVERITIES)
 
 
-def _order_line(line: CaseLine) -> tuple[bool, bool, bool]:
-    """Order cases: those in which backends differ first, and a single call before a chain and before several calls."""
-    step = line.case.steps[0]
-    return "disagreements" not in line.kinds, len(step.shapes) > 1, len(line.case.steps) > 1
+def _order_line(line: CaseLine) -> tuple[Any, ...]:
+    """Order cases: where backends differ, single calls, the worst that one does, and the most that fail come first."""
+    step, failing = line.case.steps[0], [group for group in line.groups if group.failing]
+    several = len(step.shapes) > 1, len(line.case.steps) > 1
+    worst_first = min((_rank(group.done) for group in failing), default=(len(WORST), 0))
+    return "disagreements" not in line.kinds, several, worst_first, -sum(len(group.backends) for group in failing)
 
 
 def _collect_cases(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLine]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..report.render import Site, render_page
 from ..system.files import read_bytes, replace_bytes, replace_pages
+from ..system.groups import group_pairs
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -21,6 +22,8 @@ FOLDER, INDEX, REPORTS = "docs", "index.html", "reports"
 _ROOT = Path(__file__).resolve().parents[2]
 _START = "README.md"
 _TEXTS = ("docs/*.md", "[!.]*/README.md", "*.md")
+_READER = re.compile(r"(?m)^\| (.+?) \| (.*\]\(.*) \|$")
+"""A row of README that says who starts at which pages."""
 _LINK = re.compile(r"\]\(([^)#\s]+\.md)")
 _NO_CLONE = "the suite that wrote this site was installed without its docs; publish from a clone of the repository"
 _NO_MARKDOWN = "markdown-it-py is not installed; `pip install 'reshape-conformance[site]'`, and publish again"
@@ -32,6 +35,8 @@ class MarkdownPage(NamedTuple):
     first: str
     """Its first paragraph."""
     html: str
+    reader: str
+    """Who starts there, as README says; empty for README and for pages that are for nobody in particular."""
 
 
 def write_markdown_pages(folder: Path, site: Site) -> None:
@@ -44,12 +49,13 @@ def write_markdown_pages(folder: Path, site: Site) -> None:
             pages, why_none = _render(list_sources(), folder.parent), ""
         except ImportError:
             why_none = _NO_MARKDOWN
-    pages = pages or [MarkdownPage(INDEX, "Docs", "", "")]
+    pages = pages or [MarkdownPage(INDEX, "Docs", "", "", "")]
+    menu_of_docs = group_pairs((page.reader, page) for page in pages)
     source, frame = _find_source(), site.frame("../", "Docs")
     texts = {
         page.file: render_page(
-            "markdown.html", **frame, page=page, pages=pages, index=INDEX, html=Markup(page.html), why_none=why_none,
-            source=source,
+            "markdown.html", **frame, page=page, menu_of_docs=menu_of_docs, index=INDEX, html=Markup(page.html),
+            why_none=why_none, source=source,
         )
         for page in pages
     }  # fmt: skip
@@ -57,10 +63,18 @@ def write_markdown_pages(folder: Path, site: Site) -> None:
 
 
 def list_sources() -> list[str]:
-    """List the Markdown files: README, what it links to in this order, and the others."""
+    """List the Markdown files: README, where each of its readers starts, and the others."""
     files = [str(path.relative_to(_ROOT).as_posix()) for pattern in _TEXTS for path in sorted(_ROOT.glob(pattern))]
-    linked = _LINK.findall((_ROOT / _START).read_text(encoding="utf-8"))
-    return [each for each in dict.fromkeys((_START, *linked, *files)) if each in files]
+    return [each for each in dict.fromkeys((_START, *_list_readers(), *files)) if each in files]
+
+
+def _list_readers() -> dict[str, str]:
+    """List the files that README names for a reader, each with the first of its readers."""
+    rows = _READER.findall((_ROOT / _START).read_text(encoding="utf-8"))
+    return {
+        file: reader
+        for file, (reader, *_) in group_pairs((f, r) for r, links in rows for f in _LINK.findall(links)).items()
+    }
 
 
 def page_of(source: str) -> str:
@@ -74,6 +88,7 @@ def _render(sources: Sequence[str], site: Path) -> list[MarkdownPage]:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
+    readers = _list_readers()
     pages = []
     for source in sources:
         tokens = parser.parse((_ROOT / source).read_text(encoding="utf-8"))
@@ -94,7 +109,7 @@ def _render(sources: Sequence[str], site: Path) -> list[MarkdownPage]:
             parser.renderer.render(tokens, parser.options, {}),
         )
         html = html.replace("</table>", "</table></div>").replace("<th></th>", "<td></td>")
-        pages.append(MarkdownPage(page_of(source), title, first, html))
+        pages.append(MarkdownPage(page_of(source), title, first, html, readers.get(source, "")))
     return pages
 
 

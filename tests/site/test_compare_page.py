@@ -57,6 +57,18 @@ def test_a_case_in_which_one_alone_fails_is_marked_so(runs: Runs) -> None:
     assert len(set(kinds)) == 2
 
 
+def test_of_single_calls_those_that_end_a_process_come_first(runs: Runs, plan: Plan, tmp_path: Path) -> None:
+    def crash_flattens(results: list[Result]) -> list[Result]:
+        crashed = Outcome("crash", message="SIGSEGV")
+        return [
+            Result(each.row, dict.fromkeys(each.verdicts, "fail"), (crashed,)) if "flattens" in each.row else each
+            for each in results
+        ]
+
+    wrong, crashing = runs[1], finish_run(plan, Right(), tmp_path / "crashing", crash_flattens)
+    assert list(lines(render([wrong, wrong, crashing]), "cases"))[:2] == ["flattens", "turns"]
+
+
 def test_backends_that_do_the_same_do_not_disagree(runs: Runs, plan: Plan, tmp_path: Path) -> None:
     right, wrong = runs
     both = [right, finish_run(plan, Right(), tmp_path / "again")]

@@ -35,6 +35,15 @@ def test_every_markdown_file_is_a_page_that_all_pages_lead_to(site: Path) -> Non
         assert pages <= set(PageLinks(site / "docs" / page).links)
 
 
+def test_the_menu_says_who_starts_where(site: Path) -> None:
+    menu = (site / "docs" / "ci.html").read_text(encoding="utf-8").split("<main", 1)[0]
+    groups = re.split(r"<p>You (.*?)</p>", menu)
+    own = dict(zip(groups[1::2], groups[2::2], strict=True))
+    assert 'href="ci.html" aria-current=page' in own["run it in CI"]
+    assert "adapters.html" in own["have a backend"]
+    assert "changelog.html" in groups[0]
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_link_of_a_text_is_a_link_of_its_page(site: Path, source: str) -> None:
     """Only a link to a report that this site lacks becomes its text."""
