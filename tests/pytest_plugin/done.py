@@ -107,7 +107,7 @@ def _copies() -> _Copies:
 
 
 class _Copies:
-    """A process that copies itself for each pytest. It ends with this one, when nobody can write to it any more."""
+    """A process that copies itself for each pytest. It ends with this one."""
 
     def __init__(self) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -115,6 +115,7 @@ class _Copies:
         self._process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        atexit.register(self._process.communicate)  # ends its input, and waits
 
     def run(self, cwd: Path, environment: Mapping[str, str], words: list[str]) -> tuple[int, str]:
         assert self._process.stdin is not None
