@@ -1,9 +1,9 @@
-"""summary.md: what a CI job shows beside its log; the worst first, then verdicts, failures and counts, below 1 MiB."""
+"""summary.md: what a CI job shows beside its log; the worst kinds, verdicts, a failure of each kind, and counts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ..evidence.folder import RESULTS
@@ -18,11 +18,8 @@ from .finished_run import FinishedRun
 from .row_results import RowResult, describe_cases, failing_documents, format_counts
 from .wording import collect_wants, format_answer, format_blames, format_clauses, format_step, visible
 
-MAX_BYTES = 1 << 20
-_FAILURE_BYTES = MAX_BYTES - (1 << 16)
-"""The rest of the file is short."""
-_MAX_KINDS_LISTED = 8
-"""Kinds of failures to list before the documents."""
+_MAX_KINDS = 8
+"""Kinds of failures to show, each with its first case."""
 _MAX_CHARACTERS = 600
 """Characters to show of an answer or a detail."""
 _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
@@ -32,7 +29,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9 ,;:()=+^/-]+(?:\.[0-9]+)*")
 def render(run: FinishedRun) -> str:
     parts = [
         *_render_head(run),
-        *_keep_within(_render_failures(run), _FAILURE_BYTES),
+        *_render_failures(run),
         *_render_counts(run),
         *_render_foot(run),
     ]
@@ -60,7 +57,7 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
     yield ""
     if run.conclusion.headline:
         yield f"{inert(shorten(run.conclusion.headline, _MAX_CHARACTERS))}\n"
-    for kind, entries in islice(run.failures.items(), _MAX_KINDS_LISTED):
+    for kind, entries in islice(run.failures.items(), _MAX_KINDS):
         counts = run.count_failures(result for same in entries.values() for result in same)
         means = f". {inert(kind.cause.fault.means)}" if kind.cause else ""
         yield f"- {_name(kind)}, {counts}{means}"
@@ -76,15 +73,18 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
     yield ""
 
 
-def _render_failures(run: FinishedRun) -> Iterator[tuple[int, Iterable[str]]]:
-    """Render failures by kind as blocks of lines, each with the number of its failures."""
-    for number, (kind, entries) in enumerate(run.failures.items()):
+def _render_failures(run: FinishedRun) -> Iterator[str]:
+    """Render the first case of each kind, and say how many failures are not in these."""
+    more = sum(run.count_failures(run.failing))
+    for kind, entries in islice(run.failures.items(), _MAX_KINDS):
         rows = [result for same in entries.values() for result in same]
-        numbers = f"{run.count_failures(rows)} of {describe_cases(rows)}"
-        means = [f"{inert(kind.cause.fault.means)}\n"] if kind.cause and number >= _MAX_KINDS_LISTED else []
-        yield 0, [f"## {MARKS[FAIL]} {_name(kind)}: {numbers}\n", *means]
-        for same in entries.values():
-            yield sum(run.count_failures(same)), _render_case(run, same)
+        first = next(iter(entries.values()))
+        more -= sum(run.count_failures(first))
+        yield f"## {MARKS[FAIL]} {_name(kind)}: {run.count_failures(rows)} of {describe_cases(rows)}\n"
+        yield from _render_case(run, first)
+        yield ""
+    if more:
+        yield f"{count_noun(more, 'more failure')} in report.html.\n"
 
 
 def _name(kind: CommonFailure) -> str:
@@ -109,21 +109,6 @@ def _render_case(run: FinishedRun, rows: Sequence[RowResult]) -> Iterator[str]:
         yield f"  - {inert(format_blames(blames, run.plan.suite.spec.rules))}"
     yield f"  - {code(shorten(tell_error(first.detail or format_answer(first)), _MAX_CHARACTERS))}"
     yield f"  - repeat with {code(run.commands(first)[0])}"
-
-
-def _keep_within(blocks: Iterable[tuple[int, Iterable[str]]], budget: int) -> Iterator[str]:
-    """Keep the first blocks that fit, then say how many failures did not; lines of other blocks are not even made."""
-    left_out = 0
-    for failures, block_lines in blocks:
-        block = "\n".join(block_lines) if budget >= 0 else ""
-        budget -= len(block.encode("utf-8", "replace")) + 1
-        if budget < 0:
-            left_out += failures
-        else:
-            yield block
-    if left_out:
-        yield f"\n{count_noun(left_out, 'more failure')} in report.html."
-    yield ""
 
 
 def _render_counts(run: FinishedRun) -> Iterator[str]:
