@@ -27,7 +27,7 @@ _MAX_TEXT = 300
 
 
 class ChangeGroup(NamedTuple):
-    """Rows of a case with the same change and the same causes, or of all cases if only the claims changed."""
+    """Rows of a case with the same change and the same causes, or of all cases if no case explains the change."""
 
     rows: tuple[Change, ...]
 
@@ -43,7 +43,7 @@ class ChangeGroup(NamedTuple):
 
     @property
     def rule(self) -> str:
-        return "" if changed_by_claims(self.first) else self.first.rule
+        return self.first.rule if len({change.rule for change in self.rows}) == 1 else ""
 
     @property
     def tests(self) -> int:
@@ -80,10 +80,18 @@ def changed_by_claims(change: Change) -> bool:
     return change.causes == ("claims",) and unclaimed == "unsupported" and not {change.was, change.now} & BAD
 
 
+def _explain(change: Change) -> str:
+    """Return the case of a change; if only the claims changed, nothing; of a call still rejected, its two stages."""
+    stages = f"{change.was_answer} → {change.now_answer}"
+    if change.was == change.now and change.was not in BAD and stages.count("rejected at ") == 2:
+        return stages
+    return "" if changed_by_claims(change) else change.case
+
+
 def group_changes(difference: Difference, direction: Direction) -> list[ChangeGroup]:
-    """Group changes in one direction by case; those by claims alone are together, since no case explains them."""
+    """Group changes in one direction by case; those that no case explains are together."""
     some = (change for change in difference.changes if change.direction == direction)
-    by = group_pairs(((c.causes, "" if changed_by_claims(c) else c.case, c.was, c.now), c) for c in some)
+    by = group_pairs(((c.causes, _explain(c), c.was, c.now), c) for c in some)
     order = [*count_failures(difference, direction), None]
     return sorted(map(ChangeGroup, by.values()), key=lambda group: order.index(difference.failed.get(group.first.row)))
 

@@ -243,6 +243,20 @@ def test_rows_no_longer_claimed_are_one_line(plan: Plan, tmp_path: Path) -> None
         assert all(case in text_of(failing) for case in CHANGED)
 
 
+def test_calls_rejected_at_another_stage_are_one_line(plan: Plan, tmp_path: Path) -> None:
+    def rejected_at(stage: str) -> Evidence:
+        def change(results: list[Result]) -> list[Result]:
+            for case in CHANGED:
+                results = with_verdict("pass", case, kind="rejected", stage=stage)(results)
+            return results
+
+        return finish_run(plan, Right(), tmp_path / stage, change).evidence
+
+    found = difference(rejected_at("run"), rejected_at("compile"), plan)
+    (group,) = diff_report.group_changes(found, "other")
+    assert (group.case, group.answers) == ("2 cases", "rejected at run → rejected at compile")
+
+
 def test_the_page_names_the_runs_and_begins_with_their_verdicts(plan: Plan, tmp_path: Path) -> None:
     found = compare_with_right(plan, tmp_path, Wrong())
     page = diff_report.render_html(found, "old/report.html", "new/report.html")
