@@ -120,16 +120,35 @@ def lines(texts: Iterable[str]) -> str:
 
 
 def table(rows: Iterable[Sequence[str]], header: Sequence[str] = (), right: Iterable[int] = ()) -> str:
-    """Lay out rows in aligned columns, two blanks apart; the columns numbered in `right` are aligned to the right."""
+    """Lay out rows in aligned columns, two blanks apart; the columns numbered in `right` are aligned to the right.
+
+    If the terminal is too narrow even for the start of the last column, columns from there on have lines of their own.
+    """
     cells = [list(map(str, row)) for row in rows]
     rows_shown = [[paint("dim", name) for name in header], *cells] if header else cells
     if not rows_shown:
         return ""
     widths = [max(columns(row[at]) for row in rows_shown) for at in range(len(rows_shown[0]))]
     to_right = set(right)
+    beside = _count_beside(widths) if is_terminal(sys.stdout) else len(widths)
     return lines(
-        "  ".join(_pad(cell, widths[at], at in to_right) for at, cell in enumerate(row)).rstrip() for row in rows_shown
+        _BREAK.join(
+            (
+                "  ".join(_pad(cell, widths[at], at in to_right) for at, cell in enumerate(row[:beside])).rstrip(),
+                *(f"    {cell}" for cell in row[beside:]),
+            )
+        )
+        for row in rows_shown
     )
+
+
+def _count_beside(widths: Sequence[int]) -> int:
+    """Count the columns of a table that the terminal has room for side by side; a last one may be folded in itself."""
+    across = _size().columns
+    ends = [sum(widths[: at + 1]) + 2 * at for at in range(len(widths))]
+    if ends[-1] <= across or ends[-1] - widths[-1] <= across - _MIN_LAST_COLUMN:
+        return len(widths)
+    return max(1, sum(end <= across for end in ends))
 
 
 def _pad(cell: str, wanted: int, right: bool) -> str:
@@ -177,7 +196,7 @@ def _fold(line: str, across: int, hang: int | None = None) -> list[str]:
         indent = columns(line[: column.end()]) if column else across
         hang = indent if indent <= across - _MIN_LAST_COLUMN else len(line) - len(line.lstrip()) + 2
     folded = [""]
-    for word in re.findall(r" *[^ ]+", line):
+    for word in re.findall(r" *(?:`[^`]{1,76}`|[^ ])+", line):  # a command in backquotes stays whole
         if folded[-1].strip() and columns(folded[-1] + word) > across:
             folded.append(" " * hang + word.lstrip())
         else:

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.cli.commands import parser_of, top_parser
-from conformance.system.terminal import columns, paint, plain, say, verbatim, wrap
+from conformance.system.terminal import columns, paint, plain, say, table, verbatim, wrap
 from conformance.system.text import shorten, tell_error
 
 
@@ -38,8 +38,9 @@ def test_help_that_goes_to_a_file_is_not_folded(monkeypatch: pytest.MonkeyPatch)
         (paint("red", "coloured words take no columns") + " at all", ["coloured words take no columns at all"]),
         (verbatim("conformance run mine -k flattens-a-vector"), ["conformance run mine -k flattens-a-vector"]),
         ("字" * 19 + " wide", ["字" * 19, "  wide"]),
+        ("write a number; see `conformance run --help`", ["write a number; see", "  `conformance run --help`"]),
     ],
-    ids=["prose", "table", "long word", "colour", "command", "wide"],
+    ids=["prose", "table", "long word", "colour", "command", "wide", "command in a sentence"],
 )  # fmt: skip
 def test_a_line_is_folded_between_words(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, shown: list[str]
@@ -48,6 +49,22 @@ def test_a_line_is_folded_between_words(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
     say(text)
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown
+
+
+@pytest.mark.parametrize(
+    ("wide", "shown"),
+    [(8, ["rule  documents  about", "one   " + "d" * 8 + "   a few words that are", " " * 17 + "folded"]),
+     (30, ["rule  documents", "    about", "one   " + "d" * 30, "    a few words that are folded"])],
+    ids=["in the last column", "before the last column"],
+)  # fmt: skip
+def test_a_table_that_is_too_wide_is_folded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wide: int, shown: list[str]
+) -> None:
+    monkeypatch.setattr("conformance.system.terminal.is_terminal", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", "42")
+    monkeypatch.setenv("NO_COLOR", "1")
+    say(table([("one", "d" * wide, "a few words that are folded")], ("rule", "documents", "about")))
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown
 
 
