@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ from ..certificate.check import refuse_uncommitted, why_not_now
 from ..certificate.page import BADGE, PAGE, render_pages, verify_command
 from ..certificate.signature import TESTER, sign, signature_of, try_key
 from ..draw.challenge import challenge
+from ..evidence.command import suite_words
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
 from ..plan.rows import Plan
@@ -98,7 +100,8 @@ def run(args: argparse.Namespace) -> int:
     _show(evidence, conclusion)
     if args.commit:
         say(f"commitment: {relative(out / records.COMMITMENT)}; send it to the issuer, who answers with a challenge")
-        say(f"next: conformance certify {args.backend} --challenge FILE --out {relative(out)}")
+        words = [args.backend, "--challenge", "FILE", "--out", str(relative(out)), *suite_words(evidence.header)]
+        say(verbatim(f"next: conformance certify {shlex.join(words)}"))
         return conclusion.exit_code
     suite, level = evidence.header["suite"], records.level_of(evidence.footer, args.challenge)
     described = describe_run(level, evidence.header["started"], suite["version"], suite["digest"])

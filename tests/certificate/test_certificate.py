@@ -428,7 +428,9 @@ def test_a_backend_that_calls_itself_the_reference_gets_no_certificate(lab: Lab,
 
 
 @pytest.mark.slow
-def test_the_report_of_a_certified_run_leads_to_its_certificate(lab: Lab, cli: Cli) -> None:
+def test_the_report_of_a_certified_run_leads_to_its_certificate(
+    lab: Lab, cli: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
     report = lab.folder / "report.html"
     assert "(not signed)" not in report.read_text()
     assert f'<a href="{PAGE}">' in report.read_text()
@@ -437,8 +439,12 @@ def test_the_report_of_a_certified_run_leads_to_its_certificate(lab: Lab, cli: C
     assert report.read_text() == before
     shutil.copy(report, lab.home / "sent.html")
     cli("verify", lab.home / "sent.html", "--suite", lab.suite).expect(0)
-    assert lab.command("certify", lab.backend, "--commit", "--out", lab.home / "committed") == 0
-    assert PAGE not in (lab.home / "committed" / "report.html").read_text()
+    folder = lab.home / "committed for an issuer"
+    assert lab.command("certify", lab.backend, "--commit", "--out", folder) == 0
+    assert PAGE not in (folder / "report.html").read_text()
+    words = shlex.split(capsys.readouterr().out.splitlines()[-1].partition("next: ")[2])
+    assert words[2:4] == [lab.backend, "--challenge"]
+    assert words[-4:] == ["--out", str(folder), "--suite", str(lab.suite)]
 
 
 @pytest.mark.slow
