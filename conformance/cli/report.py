@@ -13,7 +13,7 @@ from ..evidence.results import Evidence, Writer, part_of, read
 from ..plan.rows import Plan
 from ..runner.shards import merge_shards
 from ..system.files import lock_folder
-from ..system.terminal import say
+from ..system.terminal import say, verbatim
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge, read_and_judge_part, refuse_unsound
 from .arguments import Usage, check_folder, emit, load_plan
@@ -66,8 +66,8 @@ def _write_again(folder: Path, plan: Plan, as_json: bool) -> int:
         say(f"the run that wrote the evidence {what} exit {conclusion.exit_code}: {conclusion.why}")
         path = shlex.quote(str(folder))
         resume = f"to go on, run the command of that run with --resume {path} instead of --out"
-        then = resume if interrupted else f"next: conformance verify {path} --conforms"
-        say(f"this exit code says only that the reports are written; {then}")
+        say("this exit code says only that the reports are written")
+        say(resume if interrupted else verbatim(f"next: conformance verify {path} --conforms"))
     return 0
 
 

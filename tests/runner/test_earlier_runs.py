@@ -96,6 +96,7 @@ def test_an_interrupt_while_reports_are_written(reporting: Command, monkeypatch:
     assert not (reporting.out / "report.html").exists()
     told = reporting(*shlex.split(words[1]), "--suite", reporting.folder).expect(0)
     assert "this exit code says only that the reports are written" in told.text
+    assert f"written next: conformance verify {reporting.out} --conforms" in told.text
     assert all((reporting.out / name).is_file() for name in REPORTS)
     assert reporting("verify", reporting.out, "--suite", reporting.folder, "--conforms").code == 0
 
