@@ -131,9 +131,6 @@ class RunFolder:
         self._resume, self._locks = resume, locks
         self.named = resume or out
         self.path: Path | None = None
-        for option, folder in (("--out", out), ("--resume", resume)):
-            if folder is not None and folder.is_file():
-                raise Usage(f"{option} {str(folder)!r} is a file; name a folder")
         if out is not None and resume is not None:
             raise Usage("--resume names the folder already; drop --out")
         if self.named is not None:

@@ -117,12 +117,14 @@ def replace_text(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder for one run. Raise CommandError if another process holds it.
+    """Hold a folder for one run. Raise CommandError if it is a file, or another process holds it.
 
     The folder is created if it is not there, and removed again if it was and nothing was written into it. The kernel
     drops the lock when its process ends, however it ends. On Windows, and on a file system without locks, a second run
     is not noticed.
     """
+    if folder.is_file():
+        raise CommandError(f"{folder} is a file; name a folder")
     created = not folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as at_the_end:

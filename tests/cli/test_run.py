@@ -160,12 +160,15 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, mo
     assert failed > 5
 
 
-@pytest.mark.parametrize("option", ["--out", "--resume"])
-def test_a_file_is_no_folder_for_results(command: Command, option: str) -> None:
+@pytest.mark.parametrize(
+    "words",
+    ["run reference --out", "run reference --resume", "certify it --out", "sweep reference --rank 1 --max-dim 1 --out"],
+)
+def test_a_file_is_no_folder_for_results(command: Command, words: str) -> None:
     path = command.folder / "results.jsonl"
     path.write_text("", encoding="utf-8")
-    words = f"{option} '{path}' is a file; name a folder"
-    command("run", "reference", "--suite", command.folder, option, path).expect(2, err=words)
+    why = "is not a folder; there is no run to resume" if "resume" in words else "is a file; name a folder"
+    command(*words.split(), path, "--suite", command.folder).expect(2, err=f"{path}{':' * ('resume' in words)} {why}")
 
 
 def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
