@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..evidence.journal import InvalidEvidence, refuse_unreadable
+from ..system.exit_codes import CommandError
 from ..system.files import read_bytes
 from ..system.temporary import temporary_folder
 from .statement import RecordFile, write_record
@@ -119,10 +120,16 @@ def is_signed(path: Path) -> bool:
 
 
 def sign(file: RecordFile, key: Path, role: str) -> None:
-    """Sign a record with a private key, or with a public one if an agent holds the private one."""
+    """Sign a record with a private key, or with a public one if an agent holds the private one.
+
+    CommandError if the key cannot sign: it refuses no evidence.
+    """
     signature_of(file.path).unlink(missing_ok=True)
     words = ["sign", "-f", str(key), "-n", role, str(file.path)]
-    _run("-Y", words, f"{key}: ssh-keygen cannot sign with it", asks=True)
+    try:
+        _run("-Y", words, "ssh-keygen cannot sign with it", asks=True)
+    except InvalidEvidence as cannot:
+        raise CommandError(f"--key {key}: {cannot}") from None
 
 
 def try_key(key: Path, role: str, allowed: Path | None = None, revoked: Revoked = NOTHING_REVOKED) -> Signer | None:

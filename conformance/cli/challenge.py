@@ -9,6 +9,7 @@ from pathlib import Path
 from ..certificate.signature import ISSUER, sign
 from ..certificate.statement import CHALLENGE, COMMITMENT_FORM, challenge_of, read_record, write_record
 from ..evidence.results import InvalidEvidence
+from ..system.exit_codes import CommandError
 from ..system.terminal import count_noun, say
 from .arguments import Usage, emit, load_plan
 from .parser import Parser, days, path
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if key is not None:
         try:
             sign(challenge, key, ISSUER)
-        except InvalidEvidence:
+        except CommandError:
             challenge.path.unlink()  # a challenge that nobody signed is not given
             raise
     if args.json:

@@ -20,7 +20,7 @@ from ..system.exit_codes import CONFORMS, FAILS
 from ..system.terminal import OK_SIGN, count_noun, paint, say, with_sign, wrap
 from ..verdict.conclude import Conclusion, conclude_evidence
 from .arguments import Usage, emit, load_plan, pick
-from .parser import Parser, day, path, positive
+from .parser import Parser, day, existing_file, path, positive
 from .printing import print_conclusion
 from .request import check_requirements, read_claims, refusals_fail
 from .shared_options import add_trust
@@ -46,7 +46,7 @@ def add_options(parser: Parser) -> None:
     text = "the path is the folder of a certificate, or a file in it; check all of it"
     parser.add_argument("--certificate", action="store_true", help=text)
     add_trust(parser)
-    parser.path("--subject", "FILE", "a file that must have been tested, such as a library")
+    parser.once("--subject", "FILE", "a file that must have been tested, such as a library", type=existing_file)
     parser.once("--at", "DAY", "ask whether the certificate held on that day, such as 2026-11-25", type=day)
 
 

@@ -645,7 +645,8 @@ def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
     [
         ("certify", "mine.py", 2, "ssh-keygen cannot sign with it"),
         ("certify", "", 2, "ssh-keygen is not installed"),
-        ("audit", "mine.py", 1, "ssh-keygen cannot sign with it"),
+        ("audit", "mine.py", 2, "ssh-keygen cannot sign with it"),
+        ("challenge", "mine.py", 2, "ssh-keygen cannot sign with it"),
         (
             "audit",
             "stranger",
@@ -659,11 +660,16 @@ def test_a_key_is_tried_before_anything_is_run(
     lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, key: str, code: int, says: str
 ) -> None:
     lab.allow_the_vendor_everything()
-    words: tuple[object, ...] = ("certify",) if command == "certify" else ("audit", lab.folder, *verify(lab)[3:5])
+    words: dict[str, tuple[object, ...]] = {
+        "certify": ("certify", "no_such_file.py:Mine"),
+        "audit": ("audit", lab.folder, *verify(lab)[3:5], "no_such_file.py:Mine"),
+        "challenge": ("challenge", lab.folder / COMMITMENT, "--out", lab.home / "new.json"),
+    }
     if not key:
         monkeypatch.setenv("PATH", "")
     key_words = ("--key", lab.key(key or "vendor"), "--suite", lab.suite)
-    cli(*words, "no_such_file.py:Mine", *key_words).expect(code, err=says, lines=1)
+    cli(*words[command], *key_words).expect(code, err=says, lines=1)
+    assert not (lab.home / "new.json").exists()
 
 
 def test_without_ssh_keygen_nothing_is_accepted(lab: Lab, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -707,10 +713,11 @@ def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) 
         (("--certificate", "--claims", "claims.yaml"), "--claims does not go with --certificate"),
         (("--certificate", "--require", "large"), "--require does not go with --certificate"),
         (("--allowed", __file__), "--allowed is about a certificate; add --certificate"),
-        (("--subject", "lib.so"), "--subject is about a certificate; add --certificate"),
+        (("--subject", __file__), "--subject is about a certificate; add --certificate"),
         (("--at", "2026-11-25"), "--at is about a certificate; add --certificate"),
         (("--certificate", "--at", "25.11.2026"), "--at: '25.11.2026' is no day; write --at 2026-11-25"),
         (("--certificate", "--allowed", "sigers"), "sigers' is no file; check the path"),
+        (("--certificate", "--subject", "lib.sp"), "lib.sp' is no file; check the path"),
     ],
 )
 def test_an_option_that_would_check_nothing_is_refused(lab: Lab, cli: Cli, words: tuple[str, ...], said: str) -> None:
