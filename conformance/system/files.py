@@ -93,7 +93,12 @@ def create(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Write a file; replace any file of that name at once, without following a symbolic link."""
+    """Write a file; replace any file of that name at once, without following a symbolic link.
+
+    OSError if the name is that of a folder or a device: root would replace `/dev/null` by a file.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EISDIR, "is a folder or a device; name a file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     import tempfile  # slow to import, and only needed here
 

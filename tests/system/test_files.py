@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,14 @@ def test_a_replaced_file_is_alone_with_usual_permissions(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_a_folder_or_a_device_is_not_replaced(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(path := tmp_path / "there")
+    with pytest.raises(OSError, match="is a folder or a device; name a file"):
+        replace_text(path, "new")
+    assert not path.is_file()
+
+
 def test_a_second_holder_is_told_that_the_folder_is_in_use(tmp_path: Path) -> None:
     with lock_folder(tmp_path), pytest.raises(CommandError, match="in use by another run"), lock_folder(tmp_path):
         pytest.fail("two runs hold the folder")
@@ -76,6 +85,7 @@ def test_a_folder_that_goes_before_it_is_locked_is_in_use(tmp_path: Path, monkey
 def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
     code = f"""import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 from conformance.system.files import lock_folder
 with lock_folder(Path({str(tmp_path)!r})):
