@@ -102,16 +102,19 @@ def replace_bytes(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     import tempfile  # slow to import, and only needed here
 
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    name = ""
     try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
         os.umask(mask := os.umask(0o077))
         os.chmod(name, 0o666 & ~mask)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(name)
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
 
 

@@ -62,6 +62,13 @@ def test_a_folder_or_a_device_is_not_replaced(tmp_path: Path, make: Callable[[Pa
     assert not path.is_file()
 
 
+def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 250)
+    with pytest.raises(OSError, match="too long") as raised:
+        replace_text(path, "new")
+    assert raised.value.filename == str(path)
+
+
 def test_a_second_holder_is_told_that_the_folder_is_in_use(tmp_path: Path) -> None:
     with lock_folder(tmp_path), pytest.raises(CommandError, match="in use by another run"), lock_folder(tmp_path):
         pytest.fail("two runs hold the folder")
