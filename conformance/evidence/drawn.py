@@ -58,14 +58,14 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
         held = sum(drawn_number(result.row) is not None for result in evidence.results)
         rest = "; the first of each kind counts" if drawn["failures"] + waived > held else ""
         return f"{words}, {drawn['failures']:,} failed{rest}"
-    factors = next(iter(Factors(spec).designs)).threes
-    if evidence.target.select == QUICK:
-        pairs = quick_rows().pairs
-        met = f"{pairs['met']:,} of {pairs['of']:,} pairs of values of factors met"
-        return f"{words}, none failed: {met}, as far as they are claimed"
-    whole = not waived and has_called_all(evidence)
-    met = f": every three of {len(factors)} factors met, as far as they are claimed" if whole else ""
-    return f"{words}, none failed{met}"
+    is_whole = 0 < drawn["calls"] == evidence.header["drawn"]["calls"] - drawn.get("left_out", 0)
+    met = ""
+    if is_whole and not waived and not evidence.target.shard:
+        if evidence.target.select == QUICK:
+            met = "{met:,} of {of:,} pairs of values of factors met".format(**quick_rows().pairs)
+        elif has_called_all(evidence):
+            met = f"every three of {len(next(iter(Factors(spec).designs)).threes)} factors met"
+    return f"{words}, none failed" + (f": {met}, as far as they are claimed" if met else "")
 
 
 def name_missed_rows(evidence: Evidence) -> str | None:

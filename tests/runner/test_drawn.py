@@ -150,6 +150,21 @@ def test_only_a_whole_run_says_that_all_factors_met(passing: PassingRun) -> None
     assert ["factors met" in str(words) for words in said.values()] == [False, False, False, False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("called", "left_out", "shard", "says"),
+    [(180, 0, None, True), (170, 10, None, True), (90, 90, "1/2", False), (0, 180, None, False), (20, 0, None, False)],
+)
+def test_only_a_whole_quick_run_says_which_pairs_met(
+    passing: PassingRun, called: int, left_out: int, shard: str | None, says: bool
+) -> None:
+    evidence = replace(
+        passing.evidence.with_target(select="--quick", shard=shard),
+        footer={**passing.evidence.footer, "drawn": {"calls": called, "failures": 0, "left_out": left_out}},
+    )
+    evidence = replace(evidence, header={**evidence.header, "drawn": {"seed": 0, "calls": 180}})
+    assert ("factors met" in str(describe_drawn(evidence, SUITE.spec))) == says
+
+
 @pytest.mark.slow
 def test_rows_left_out_are_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is whole, and its progress reaches the end, although the second half shows nothing more."""
