@@ -11,6 +11,7 @@ from ..evidence.folder import results_path
 from ..model.verdicts import MARKS
 from ..report.finished_run import FinishedRun
 from ..site.compare_page import differs, name_runs, one_fails, render
+from ..system.files import replace_text
 from ..system.terminal import count_noun, say, table
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge
@@ -35,8 +36,7 @@ def run(args: argparse.Namespace) -> int:
     evidence = [read_and_judge(results_path(path), plan) for path in args.folders]
     runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
     out = args.out or DEFAULT_OUT
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(render(runs), encoding="utf-8", newline="\n")
+    replace_text(out, render(runs))
     data = _data(runs, out)
     if args.json:
         emit(data)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from ..evidence.folder import PAGE, results_path
 from ..report import diff_report
 from ..report.diff import Difference, difference
+from ..system.files import replace_text
 from ..system.terminal import say, with_sign
 from ..verdict.rejudge import read_and_judge
 from .arguments import Usage, emit, load_plan, load_spec_of, pick, suite_option
@@ -76,8 +77,7 @@ def _write(change: Difference, runs: Sequence[Path], out: Path) -> None:
         text = diff_report.render_html(change, *(_link(path, out) for path in runs))
     else:
         text = _FORMS[out.suffix](change)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, encoding="utf-8", newline="\n")
+    replace_text(out, text)
 
 
 def _link(run: Path, page: Path) -> str | None:

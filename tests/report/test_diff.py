@@ -1,5 +1,7 @@
 """Two runs: what changed, in which direction, and why; a change for the worse ends with 1."""
 
+import errno
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -414,6 +416,19 @@ def test_a_drawn_row_that_may_have_failed_unkept_is_not_compared(plan: Plan, tmp
     found = difference(drawn_run(plan, tmp_path / "old", both), new, plan)
     assert {change.case: change.direction for change in found.changes} == {f"drawn-0-{first}": "better"}
     assert found.not_compared == 1
+
+
+@pytest.mark.parametrize("name", ["diff", "compare"])
+def test_a_full_disk_leaves_the_page_of_before(reporting: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    reporting.run("reference", "--drawn-rows", "0")
+    (page := reporting.folder / "page.html").write_text("before")
+    monkeypatch.setattr(os, "replace", full)
+    words = (reporting.out, reporting.out, "--suite", reporting.folder, "--out", page)
+    reporting(name, *words).expect(2, err=f"{page}: No space left on device")
+    assert page.read_text() == "before"
 
 
 @pytest.mark.parametrize(
