@@ -82,14 +82,13 @@ def show(
     What failed comes first, then a line for each document.
     """
     failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
-    notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)][bool(conclusion.headline) :]
     label = label_of(conclusion.standings, evidence.claims, conclusion.exit_code)
     name = f"{_name(evidence)}: {paint(LABELS[label].style, label)}"
     head = [name, *_headline(conclusion, rest), *_facts(plan, evidence, conclusion)]
     documents = ["", *lay_out_documents(conclusion)]
     end = ["", *_end(accepted or conclusion, out)]
     shown = _failures(plan.suite, failures, evidence, every_row, rest)
-    _say_all([*head, *shown, *documents, *_notes(notes), *end])
+    _say_all([*head, *shown, *documents, *_notes(evidence, conclusion, failures), *end])
 
 
 def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row: bool) -> None:
@@ -100,7 +99,7 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row:
     failures = group_failures(plan, evidence, conclusion)
     if drawn := describe_drawn(evidence, plan.suite.spec):
         say(f"  {drawn}")
-    _say_all(_notes([*evidence.footer["notes"], *_note_outside(failures)]))
+    _say_all(_notes(evidence, conclusion, failures))
     _say_all(_failures(plan.suite, failures, evidence, every_row, "--json has all"))
     _say_all(["", *_end(conclusion, None)])
     if evidence.results:
@@ -136,8 +135,10 @@ def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[s
         yield f"  {drawn}"
 
 
-def _notes(notes: Iterable[str]) -> Iterator[str]:
-    for note in notes:
+def _notes(evidence: Evidence, conclusion: Conclusion, failures: Failures) -> Iterator[str]:
+    """Yield all notes; the first is the headline, if there is one."""
+    notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
+    for note in notes[bool(conclusion.headline) :]:
         yield paint("yellow", wrap(f"note: {note}", 2, 4))
 
 
