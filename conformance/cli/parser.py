@@ -85,7 +85,7 @@ def one_line(text: str) -> str:
 
 def whole(text: str, least: int = 0) -> int:
     if not text.isdecimal() or not least <= int(text) < 1 << 40:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}; write OPTION 2")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to 2^40 - 1; write OPTION 2")
     return int(text)
 
 

@@ -160,17 +160,18 @@ def _worst_of(row: Row, conclusion: Conclusion) -> tuple[Severity | None, Blamed
     return worst_severity(blamed), heaviest(blamed)
 
 
-def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int, int]:
+def _effort_to_read(row: Row) -> tuple[bool, bool, bool, int, int]:
     """Single calls come before chains and several calls, named cases before drawn ones, and plain calls before others.
 
-    Of equally plain ones, small tensors come before large. Empty tensors come last.
+    Of equally plain ones, small tensors and short shapes come first. Empty tensors come last.
     """
     steps = row.case.steps
     single = len(steps) == row.case.times == 1 and len(steps[0].shapes) == 1
     size = max(volume_of(step.src) for step in steps)
     drawn = drawn_number(row.id) is not None
     keys = len([*given_keys(row.case), *chain.from_iterable(map(given_keys, steps))])
-    return not single, drawn, size == 0, keys, size, sum(len(shape) for step in steps for shape in step.shapes)
+    entries = sum(len(shape) for step in steps for shape in step.shapes)
+    return not single, drawn, size == 0, keys, size + entries
 
 
 def group_failures(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Failures:

@@ -156,7 +156,10 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "other claims": (("--conformance-claims", "more.yaml", *HERE), "the backend claims Reshape-1 (add it to"),
     "no number": (("--conformance-timeout", "soon"), "--conformance-timeout: 'soon' is not a number of seconds"),
-    "no memory": (("--conformance-memory", "0"), "'0' is not a whole number from 1; write --conformance-memory 2"),
+    "no memory": (
+        ("--conformance-memory", "0"),
+        "'0' is not a whole number from 1 to 2^40 - 1; write --conformance-memory 2",
+    ),
     "no isolation": (("--conformance-isolation", "wroker"), "unknown isolation 'wroker'; did you mean 'worker'?"),
     "no processes": (
         ("--conformance-jobs", "2", "--conformance-isolation", "none"),

@@ -145,6 +145,16 @@ def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun
     assert [each.id for each, _ in order] == [row.id, drawn.id]
 
 
+def test_a_long_shape_of_one_element_comes_after_a_short_one_of_six(run: FinishedRun) -> None:
+    (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
+    (step,) = row.case.steps
+    steps = (replace(step, src=(1,), shapes=((1,) * 65,)),)
+    long = row._replace(id="long[it]", case=replace(row.case, steps=steps))
+    conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, long.id), run.conclusion.blames[row.id]))
+    ((_, order),) = group_by_kind([(long, result), (row, result)], conclusion)
+    assert [each.id for each, _ in order] == [row.id, long.id]
+
+
 def test_no_two_kinds_of_failures_read_the_same(run: FinishedRun) -> None:
     """The documents that forbid a call give the rule different authorities, which no heading shows."""
     kinds = group_failures(run.plan, run.evidence, run.conclusion).kinds
