@@ -15,6 +15,7 @@ from ..certificate.page import (
     describe_people,
     describe_result,
     group_tests,
+    name_result,
     name_submitter,
     verify_command,
 )
@@ -28,6 +29,7 @@ from ..report.verify import OtherSuite
 from ..system.files import replace_text
 from ..system.groups import group_pairs
 from ..system.progress import track
+from ..verdict.sentences import label_of
 
 REGISTER, DATA = "register.html", "register.json"
 _KEYS = (
@@ -81,12 +83,20 @@ def write_register(
         style="certificate.css", entries=entries, listed=[entry for entry, _ in listed],
         documents=plan.suite.spec.documents, facts=facts,
         results={entry["folder"]: _list_results(certificate) for entry, certificate in listed},
+        named={entry["folder"]: _name_result(certificate) for entry, certificate in listed},
         common=common, heads=[head for head in first if head not in common], uncertified=uncertified,
         signers=trust.allowed and trust.allowed.name,
         people=sorted(people.items(), key=lambda each: "are the same" not in each[0]),
     )  # fmt: skip
     replace_text(folder / REGISTER, page)
     return entries
+
+
+def _name_result(certificate: Certificate) -> tuple[str, str]:
+    """Return what the page of a certificate says first, and its look."""
+    conclusion, predicate = certificate.conclusion, certificate.statement.predicate
+    label = label_of(conclusion.shown_standings, certificate.evidence.claims, conclusion.exit_code)
+    return name_result(predicate, label), describe_result(predicate)[1]
 
 
 def _list_facts(entry: Mapping[str, Any], certificate: Certificate) -> dict[str, str]:
