@@ -28,6 +28,8 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "document": (("--document", "static-2O22"), "did you mean 'static-oneapi'"),
     "type": (("--type", "fp16"), "did you mean 'f16'"),
     "requirement": (("--require", "layuot"), "did you mean 'layout'"),
+    "no requirement": (("--require", "qqqqqqqqq"), "layout, "),
+    "no requirement, with values": (("--require", "qqqqqqqqq"), "; some take a value, as "),
     "a bracket": (("-k", "(a or b"), "a bracket is not closed"),
     "nothing to look for": (("-k", ""), "the expression is empty"),
     "and nothing": (("-k", "a and"), "ends too early"),
