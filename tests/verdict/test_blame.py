@@ -132,6 +132,16 @@ def test_what_a_dense_single_call_lacks_is_not_needed(name: str, ruling: str) ->
         assert forbidden_or_ruled(row, wrong, (plain, beside)) == {due}
 
 
+def test_a_rejection_that_changes_src_is_blamed_at_its_own_step() -> None:
+    row = row_of("minus-two-where-minus-one-was-is-rejected[DynamicReshape-1-f32-s32]")
+    illegal = next(at for at in range(len(row.case.steps)) if row.meanings(at)[0].meaning.kind == "illegal")
+    single = row_of("minus-two-on-one-element[DynamicReshape-1-f32-s32]")
+    changed, beside = (
+        failed(each, REJECTED._replace(faults=("src changed",)), "src changed") for each in (row, single)
+    )
+    assert rules(row, changed._replace(step=illegal), (single, beside)) == {"src-is-kept"}
+
+
 def test_the_answer_of_an_earlier_call_breaks_no_text() -> None:
     row = row_of("leave-to-overwrite-ends-with-its-call[DynamicReshape-1-f32-s32]")
     stale = failed(row, right_answer(row), "stale: an earlier answer")._replace(step=1)
