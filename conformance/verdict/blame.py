@@ -140,9 +140,9 @@ class Blamer:
             if "chain" not in conditions:
                 self._failing_in_one_node.add(_way_of_failing(row, result))
             if conditions.isdisjoint(_AROUND):
-                self._failing_plainly.add((row.operation, row.type, result.diagnosis))
+                self._failing_plainly.add((row.operation, _type_at(row, result.step), result.diagnosis))
         known = (each for each in failing if not has_unknown_src(each[0].case, each[0].given))
-        self._rejected_alone = {_words_of_rejection(row, result.outcome) for row, result in known} - {None}
+        self._rejected_alone = {_words_of_rejection(row, result.step, result.outcome) for row, result in known} - {None}
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
@@ -261,7 +261,8 @@ class Blamer:
         If a single call on a known src is rejected in the same words, earlier calls and unknown lengths tell nothing.
         """
         needs = self._needs_of(failing)
-        if failing.outcome.calls > 1 or _words_of_rejection(failing.row, failing.outcome) not in self._rejected_alone:
+        words = _words_of_rejection(failing.row, failing.at, failing.outcome)
+        if failing.outcome.calls > 1 or words not in self._rejected_alone:
             return needs
         return [need for need in needs if need.rule != ALONE] or needs
 
@@ -274,10 +275,10 @@ class Blamer:
         """Ask whether a single dense call fails so, so that nothing around the call is needed."""
         row, outcome = failing.row, failing.outcome
         if outcome.kind == "rejected":
-            return _words_of_rejection(row, outcome) in self._rejected_alone
+            return _words_of_rejection(row, failing.at, outcome) in self._rejected_alone
         if failing.answers_illegal_call:
             return self._fails_alone(failing)
-        key = row.operation, row.type, failing.diagnosis
+        key = row.operation, _type_at(row, failing.at), failing.diagnosis
         return failing.diagnosis not in _SHARED_BY_MISTAKES and key in self._failing_plainly
 
     def _broken(self, failing: _FailingStep) -> list[str]:
@@ -427,10 +428,15 @@ def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
     return result.diagnosis, row.steps[result.step].meanings[0].meaning.rules
 
 
-def _words_of_rejection(row: Row, outcome: Outcome) -> tuple[str, str] | None:
+def _type_at(row: Row, at: int) -> str:
+    """Return the type of src in a step: a case may set another one than that of its row."""
+    return row.step(at).source.type
+
+
+def _words_of_rejection(row: Row, at: int, outcome: Outcome) -> tuple[str, str] | None:
     """Return the type of a rejected call and the letters of the message, which may have other numbers each time."""
     words = _NO_LETTER.sub("", outcome.message or "")
-    return (row.type, words) if words and outcome.kind == "rejected" else None
+    return (_type_at(row, at), words) if words and outcome.kind == "rejected" else None
 
 
 def _last_of_smallest_case(row: Row, result: Result) -> str | None:

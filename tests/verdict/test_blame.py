@@ -132,6 +132,13 @@ def test_what_a_dense_single_call_lacks_is_not_needed(name: str, ruling: str) ->
         assert forbidden_or_ruled(row, wrong, (plain, beside)) == {due}
 
 
+def test_one_of_several_types_at_the_same_time_is_compared_with_its_own() -> None:
+    row = row_of("programs-of-two-types-at-the-same-time[StaticReshape-f32]")
+    plain = row_of("same-dims-keep-the-order[StaticReshape-bf16]")
+    wrong, beside = (failed(each, Outcome("tensor", "f16", (3, 64)), "wrong type") for each in (row, plain))
+    assert forbidden_or_ruled(row, wrong._replace(step=1), (plain, beside)) == {(TEXT, "same-type")}
+
+
 def test_a_rejection_that_changes_src_is_blamed_at_its_own_step() -> None:
     row = row_of("minus-two-where-minus-one-was-is-rejected[DynamicReshape-1-f32-s32]")
     illegal = next(at for at in range(len(row.case.steps)) if row.meanings(at)[0].meaning.kind == "illegal")
