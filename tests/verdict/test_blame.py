@@ -10,6 +10,7 @@ from conformance.run.row import run
 from conformance.selfcheck.mutants import planted_backends
 from conformance.verdict.blame import Blamed, Blamer
 from conformance.verdict.needs import FLAG
+from conformance.verdict.sentences import describe_rejections
 
 from ..builders import bundled_plan
 from .one_fault_backends import FAULTS
@@ -289,3 +290,10 @@ def test_a_need_of_one_call_explains_less_than_one_of_many() -> None:
 def test_calls_with_zeros_tell_nothing_of_the_flag() -> None:
     row, result = rejected("known-worked-example[StaticReshape-f32]")
     assert FLAG not in rules(row, result, answered("swaps-two-lengths[StaticReshape-f32]"))
+
+
+def test_a_rejection_that_changes_src_is_no_rejected_legal_call() -> None:
+    row = row_of("minus-two-on-one-element[DynamicReshape-1-f32-s32]")
+    for faults, said in (((), "every legal call is rejected, with: no"), (("src changed",), "")):
+        results = [failed(row, REJECTED._replace(faults=faults), REJECTS)] * 10
+        assert describe_rejections(results, {row.id}, ()) == said
