@@ -86,4 +86,5 @@ def test_a_site_without_docs_says_why(tmp_path: Path, cli: Cli, monkeypatch: pyt
     cli("publish", tmp_path).expect(0)
     (page,) = (tmp_path / "docs").glob("*")
     assert missing in page.read_text(encoding="utf-8")
+    assert "#docs" not in PageLinks(page).links, "one page needs no menu"
     assert "source" in PageLinks(page).anchors
