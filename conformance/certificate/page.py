@@ -115,7 +115,7 @@ def render_pages(
         menu=menu_of("../") if site else None, here="Certificates",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate),
-        result=(name_result(predicate, run.label), describe_result(predicate)[1]),
+        result=name_result(predicate, run.label),
         not_claimed=[name_facet(each) for each in join_neighbours(own["notClaimed"])],
         lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
@@ -129,12 +129,12 @@ def render_pages(
     yield BADGE, _draw_badge(statement, level, run)
 
 
-def name_result(predicate: Record, label: Label) -> str:
-    """Say what a certificate shows, in the words that the report has for it, unless it is about some documents only."""
+def name_result(predicate: Record, label: Label) -> tuple[str, str]:
+    """Say what a certificate shows, as the report does, unless it is about some documents only; and with which look."""
     word, look = describe_result(predicate)
     if look == "FAILED":
-        return f"{'does not conform' if label in SEVERITIES else word}: {label}"
-    return label if look == "PASSED" else word
+        return f"{'does not conform' if label in SEVERITIES else word}: {label}", look
+    return label if look == "PASSED" else word, look
 
 
 def _draw_badge(statement: RecordFile, level: str, run: FinishedRun) -> str:
@@ -149,7 +149,7 @@ def _draw_badge(statement: RecordFile, level: str, run: FinishedRun) -> str:
         parts[0] += f"{':' if shown else ' to'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
     limits = ["with limits"] * bool(own["notClaimed"] or len({*scope.values()}) > 1 or len(scope) < len(run.documents))
     if not shown:
-        visible = name_result(predicate, run.label).partition(":")[0]
+        visible = name_result(predicate, run.label)[0].partition(":")[0]
     elif predicate["warnedTests"]:
         visible = f"waived, {level}"
     elif len(scope) < len(run.documents):

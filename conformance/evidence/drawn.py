@@ -58,9 +58,8 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
         held = sum(drawn_number(result.row) is not None for result in evidence.results)
         rest = "; the first of each kind counts" if drawn["failures"] + waived > held else ""
         return f"{words}, {drawn['failures']:,} failed{rest}"
-    is_whole = 0 < drawn["calls"] == evidence.header["drawn"]["calls"] - drawn.get("left_out", 0)
     met = ""
-    if is_whole and not waived and not evidence.target.shard:
+    if drawn["calls"] and _has_called_what_it_planned(evidence) and not waived and not evidence.target.shard:
         if evidence.target.select == QUICK:
             met = "{met:,} of {of:,} pairs of values of factors met".format(**quick_rows().pairs)
         elif has_called_all(evidence):
@@ -77,10 +76,15 @@ def name_missed_rows(evidence: Evidence) -> str | None:
 
 
 def has_called_all(evidence: Evidence) -> bool:
-    """Ask whether a run called every drawn row that a whole run calls; fewer if the backend was given up."""
-    drawn = evidence.footer.get("drawn")
-    if not drawn:
+    """Ask whether a run called every drawn row that a whole run calls."""
+    if not evidence.footer.get("drawn"):
         return False
     from ..draw.rows import count_drawn_rows  # slow to import
 
-    return bool(drawn["calls"] + drawn.get("left_out", 0) == evidence.header["drawn"]["calls"] >= count_drawn_rows())
+    return _has_called_what_it_planned(evidence) and evidence.header["drawn"]["calls"] >= count_drawn_rows()
+
+
+def _has_called_what_it_planned(evidence: Evidence) -> bool:
+    """Ask whether a run called as many drawn rows as its header says; fewer if the backend was given up."""
+    drawn = evidence.footer["drawn"]
+    return bool(drawn["calls"] + drawn.get("left_out", 0) == evidence.header["drawn"]["calls"])

@@ -49,6 +49,11 @@ class Outcome(NamedTuple):
         """Ask whether the library got the call; an adapter may have no way to make it."""
         return self.kind not in ("none", "unsupported")
 
+    @property
+    def only_rejects(self) -> bool:
+        """Ask whether the call was rejected and had no other effect."""
+        return self.kind == "rejected" and not self.faults
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are not the default ones, without the elements and the number of the call."""
         fields = zip(self._fields[:-1], self, strict=False)

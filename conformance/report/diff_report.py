@@ -82,9 +82,9 @@ def changed_by_claims(change: Change) -> bool:
 
 def _explain(change: Change) -> str:
     """Return the case of a change; if only the claims changed, nothing; of a call still rejected, its two stages."""
-    stages = f"{change.was_answer} → {change.now_answer}"
-    if change.was == change.now and change.was not in BAD and stages.count("rejected at ") == 2:
-        return stages
+    answers = change.was_answer, change.now_answer
+    if change.was == change.now and change.was not in BAD and all(each.startswith("rejected at ") for each in answers):
+        return " → ".join(answers)
     return "" if changed_by_claims(change) else change.case
 
 

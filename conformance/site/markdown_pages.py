@@ -70,11 +70,11 @@ def list_sources() -> list[str]:
 
 def _list_readers() -> dict[str, str]:
     """List the files that README names for a reader, each with the first of its readers."""
-    rows = _READER.findall((_ROOT / _START).read_text(encoding="utf-8"))
-    return {
-        file: reader
-        for file, (reader, *_) in group_pairs((f, r) for r, links in rows for f in _LINK.findall(links)).items()
-    }
+    readers: dict[str, str] = {}
+    for reader, links in _READER.findall((_ROOT / _START).read_text(encoding="utf-8")):
+        for file in _LINK.findall(links):
+            readers.setdefault(file, reader)
+    return readers
 
 
 def page_of(source: str) -> str:
@@ -88,8 +88,7 @@ def _render(sources: Sequence[str], site: Path) -> list[MarkdownPage]:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
-    readers = _list_readers()
-    pages = []
+    readers, pages = _list_readers(), []
     for source in sources:
         tokens = parser.parse((_ROOT / source).read_text(encoding="utf-8"))
         anchors: dict[str, int] = {}

@@ -94,9 +94,9 @@ def write_register(
 
 def _name_result(certificate: Certificate) -> tuple[str, str]:
     """Return what the page of a certificate says first, and its look."""
-    conclusion, predicate = certificate.conclusion, certificate.statement.predicate
+    conclusion = certificate.conclusion
     label = label_of(conclusion.shown_standings, certificate.evidence.claims, conclusion.exit_code)
-    return name_result(predicate, label), describe_result(predicate)[1]
+    return name_result(certificate.statement.predicate, label)
 
 
 def _list_facts(entry: Mapping[str, Any], certificate: Certificate) -> dict[str, str]:

@@ -409,9 +409,8 @@ def failing_step(row: Row, result: Result, document: str) -> int:
     """Return the step that fails in a document: the deciding one, unless the document allows its outcome."""
 
     def may_fail(at: int) -> bool:
-        outcome = result.outcome_of(at)
-        is_rejected = outcome.kind == "rejected" and not outcome.faults
-        return meaning_of_step(row, at, document).kind == "legal" if is_rejected else True
+        only_rejects = result.outcome_of(at).only_rejects
+        return meaning_of_step(row, at, document).kind == "legal" if only_rejects else True
 
     others = range(len(result.outcomes)) if len(result.outcomes) > 1 else ()
     return next((at for at in (result.step, *others) if may_fail(at)), result.step)

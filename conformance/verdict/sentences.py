@@ -157,8 +157,7 @@ def describe_rejections(results: Iterable[Result], failing: Container[str], expl
     said: Counter[str] = Counter()
     others = 0
     for result in results:
-        is_rejected = result.outcome.kind == "rejected" and not result.outcome.faults
-        if is_rejected and result.row in failing and result.row not in explained:
+        if result.row in failing and result.row not in explained and result.outcome.only_rejects:
             said[result.outcome.message or "no message"] += 1
         else:
             others += result.row in failing or (result.outcome.kind == "tensor" and PASS in result.verdicts.values())

@@ -20,7 +20,6 @@ def adapter(request: pytest.FixtureRequest) -> Any:
     return load_or_skip(request.param)
 
 
-# ── who it is ─────────────────────────────────────────────────────────────────────────────────────
 # ── the model ─────────────────────────────────────────────────────────────────────────────────────
 def write_model(graph: Graph) -> Any:
     load_or_skip("onnx-reference")

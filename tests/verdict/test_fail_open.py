@@ -177,7 +177,6 @@ def test_results_of_another_suite_with_the_same_rows(command: Command) -> None:
     assert "is of a suite with digest" in said.data["why"]
 
 
-# ── exit codes ────────────────────────────────────────────────────────────────────────────────────
 # ── a harness that fails and reports no failures ──────────────────────────────────────────────────
 _row_record = Result.to_json
 
