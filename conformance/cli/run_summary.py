@@ -20,7 +20,6 @@ from ..system.text import tell_error
 from ..verdict.conclude import Conclusion
 from ..verdict.document_table import lay_out_documents
 from ..verdict.failure_kinds import MAX_KINDS_SHOWN, FailureKind, Failures, group_failures, shown_lines
-from ..verdict.sentences import label_of
 from ..verdict.standing import count_tests
 from .arguments import locate_case
 
@@ -35,7 +34,7 @@ def data_of(plan: Plan, conclusion: Conclusion, evidence: Evidence, out: Path | 
     return {
         "backend": evidence.header["backend"],
         "exit_code": conclusion.exit_code,
-        "label": label_of(conclusion.standings, evidence.claims, conclusion.exit_code),
+        "label": conclusion.label,
         "why": conclusion.why,
         "sentences": list(conclusion.sentences),
         "notes": [*conclusion.notes, *evidence.footer["notes"]],
@@ -82,8 +81,7 @@ def show(
     What failed comes first, then a line for each document.
     """
     failures, rest = group_failures(plan, evidence, conclusion), f"{PAGE} has all"
-    label = label_of(conclusion.standings, evidence.claims, conclusion.exit_code)
-    name = f"{_name(evidence)}: {paint(LABELS[label].style, label)}"
+    name = f"{_name(evidence)}: {paint(LABELS[conclusion.label].style, conclusion.label)}"
     head = [name, *_headline(conclusion, rest), *_facts(plan, evidence, conclusion)]
     documents = ["", *lay_out_documents(conclusion)]
     end = ["", *_end(accepted or conclusion, out)]

@@ -29,7 +29,7 @@ from ..system.terminal import count_noun, plain
 from ..verdict.conclude import Conclusion, conclude_evidence
 from ..verdict.document_table import lay_out_documents
 from ..verdict.failure_kinds import group_failures
-from ..verdict.sentences import label_of, note_fewer_calls
+from ..verdict.sentences import note_fewer_calls
 from .failure_sections import write_failures
 
 
@@ -148,8 +148,8 @@ class SessionConclusion:
             terminalreporter.write_line(plain(text), **markup)
 
         identity = self.adapter.identity
-        label = label_of(self.conclusion.standings, self.evidence.claims, self.conclusion.exit_code)
-        terminalreporter.write_sep("=", plain(f"reshape conformance of {identity.name} {identity.version}: {label}"))
+        name = f"{identity.name} {identity.version}"
+        terminalreporter.write_sep("=", plain(f"reshape conformance of {name}: {self.conclusion.label}"))
         for text in lay_out_documents(self.conclusion):
             write(text)
         for note in (*self.conclusion.notes, *self.evidence.footer["notes"]):

@@ -21,7 +21,7 @@ from ..system.terminal import count_noun
 from ..verdict.blame import Blamed
 from ..verdict.conclude import Conclusion
 from ..verdict.failure_kinds import CommonFailure, group_by_kind
-from ..verdict.sentences import LARGE_TENSORS, describe_failures, label_of, scope_phrase
+from ..verdict.sentences import LARGE_TENSORS, describe_failures, scope_phrase
 from ..verdict.standing import Standing, in_target, tests_of
 from .row_results import RowResult, pair_rows
 from .wording import collect_wants
@@ -164,10 +164,9 @@ class FinishedRun:
         """The limit of verdicts that do not come from the whole bundled suite, after a blank, if there is one."""
         return scope_phrase(self.plan.suite)
 
-    @cached_property
+    @property
     def standings(self) -> tuple[Standing, ...]:
-        """The conclusion's standings; nothing is shown under an exit code that voids all verdicts."""
-        return self.conclusion.shown_standings
+        return self.conclusion.standings
 
     @cached_property
     def documents(self) -> Mapping[str, tuple[str, str]]:
@@ -187,7 +186,7 @@ class FinishedRun:
 
     @property
     def label(self) -> Label:
-        return label_of(self.standings, self.claims, self.conclusion.exit_code)
+        return self.conclusion.label
 
     @property
     def failed(self) -> int:

@@ -29,7 +29,6 @@ from ..report.verify import OtherSuite
 from ..system.files import replace_text
 from ..system.groups import group_pairs
 from ..system.progress import track
-from ..verdict.sentences import label_of
 
 REGISTER, DATA = "register.html", "register.json"
 _KEYS = (
@@ -83,20 +82,15 @@ def write_register(
         style="certificate.css", entries=entries, listed=[entry for entry, _ in listed],
         documents=plan.suite.spec.documents, facts=facts,
         results={entry["folder"]: _list_results(certificate) for entry, certificate in listed},
-        named={entry["folder"]: _name_result(certificate) for entry, certificate in listed},
+        named={
+            entry["folder"]: name_result(each.statement.predicate, each.conclusion.label) for entry, each in listed
+        },
         common=common, heads=[head for head in first if head not in common], uncertified=uncertified,
         signers=trust.allowed and trust.allowed.name,
         people=sorted(people.items(), key=lambda each: "are the same" not in each[0]),
     )  # fmt: skip
     replace_text(folder / REGISTER, page)
     return entries
-
-
-def _name_result(certificate: Certificate) -> tuple[str, str]:
-    """Return what the page of a certificate says first, and its look."""
-    conclusion = certificate.conclusion
-    label = label_of(conclusion.shown_standings, certificate.evidence.claims, conclusion.exit_code)
-    return name_result(certificate.statement.predicate, label)
 
 
 def _list_facts(entry: Mapping[str, Any], certificate: Certificate) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ..evidence.drawn import has_called_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
-from ..model.verdicts import count_failed, say_severity
+from ..model.verdicts import Label, count_failed, say_severity
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, explain_drawn
 from ..plan.select import nearest
@@ -51,6 +51,7 @@ class Conclusion:
     exit_code: int
     why: str
     """The reason for the exit code."""
+    claims: Claims
     notes: tuple[str, ...] = ()
     """Remarks, such as facets that are not claimed and work."""
     causes: Mapping[str, Cause] = field(default_factory=dict)
@@ -65,11 +66,9 @@ class Conclusion:
     """By document, what was not claimed, not asked for or not run."""
 
     @property
-    def shown_standings(self) -> tuple[Standing, ...]:
-        """The standings; nothing is shown under an exit code that voids all verdicts."""
-        if self.exit_code not in VOIDS_VERDICTS:
-            return self.standings
-        return tuple(replace(standing, word="nothing shown") for standing in self.standings)
+    def label(self) -> Label:
+        """The name of the whole result: the worst that failed, if anything did."""
+        return sentences.label_of(self.standings, self.claims, self.exit_code)
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -238,7 +237,7 @@ def conclude(
         *sentences.note_failures_in_unlisted_types(unlisted),
         *sentences.note_adapter_errors(results.values()),
     )
-    return Conclusion(standings, blames, said, code, why, notes, not_run=not_run, scope=scope, limits=limited)
+    return Conclusion(standings, blames, said, code, why, claims, notes, not_run=not_run, scope=scope, limits=limited)
 
 
 def _blame(plan: Plan, results: Mapping[str, Result], groups: Mapping[tuple[str, str], list[SimilarRows]]) -> Blames:

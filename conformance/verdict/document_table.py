@@ -40,7 +40,7 @@ def tabulate_documents(conclusion: Conclusion) -> DocumentTable:
 
     Nothing is said under an exit code that voids all verdicts.
     """
-    groups = group_pairs((standing.document, standing) for standing in conclusion.shown_standings)
+    groups = group_pairs((standing.document, standing) for standing in conclusion.standings)
     types = tuple(dict.fromkeys(standing.type for standing in conclusion.standings))
     numbers = {document: _count(group) for document, group in groups.items()}
     columns = [name for name in _count(()) if any(each[name] for each in numbers.values())]
