@@ -236,9 +236,14 @@ class Blamer:
         return _weakest(self._premises([need.rule for need in least_met_first], failing.document))
 
     def _never_met(self, failing: _FailingStep) -> list[Need]:
-        """Return the needs of a call that bind in the document, and that the backend meets in no call at all."""
+        """Return the needs of a call that bind in the document, and that the backend meets in no call at all.
+
+        If it answers no call of the operation, what all of them need is why, and not what only some need.
+        """
         needs = (n for n in self._needs_of(failing) if self._premises([n.rule], failing.document))
         unmet = [need for need in needs if self.needs.is_never_met(failing.row.operation, need)]
+        if of_all := [need for need in unmet if self.needs.explains_all(failing.row.operation, need)]:
+            return of_all
         flag = [need for need in unmet if need.rule == FLAG]  # who rejects special_zero can meet nothing that it means
         return flag or [need for need in unmet if self.needs.is_often_unmet(failing.row.operation, need)] or unmet
 

@@ -57,6 +57,8 @@ class Needs:
         self._of_facets: dict[str, list[tuple[int, Need]]] = {}
         self._met: Counter[tuple[str, Need]] = Counter()
         self._unmet: Counter[tuple[str, Need]] = Counter()
+        self._unanswered: Counter[str] = Counter()
+        self._shared_by_unanswered: dict[str, set[str]] = {}
         self._answered: set[str] = set()
         for row in rows:
             result, document = (results or {}).get(row.id), row.documents[0]
@@ -71,7 +73,12 @@ class Needs:
             else:
                 continue
             step = row.case.steps[result.step]
-            for need in self._find(row, result.step, document, step, only_telling=True):
+            needs = self._find(row, result.step, document, step, only_telling=True)
+            if counts is self._unmet:
+                needed = {need.rule for need in needs}
+                self._unanswered[row.operation] += 1
+                self._shared_by_unanswered.setdefault(row.operation, needed).intersection_update(needed)
+            for need in needs:
                 if need.rule != FLAG or counts is self._met or not any(0 in shape for shape in step.shapes):
                     counts[row.operation, need] += 1  # who rejects a call with a 0 may mind the 0, not the flag
 
@@ -125,8 +132,13 @@ class Needs:
         if need.rule == FLAG:
             is_shown = operation in self._answered and unmet > 0
         else:
-            is_shown = operation in self._answered or unmet >= _ENOUGH
+            is_shown = operation in self._answered or unmet >= _ENOUGH or self.explains_all(operation, need)
         return is_shown and not self._met[operation, need]
+
+    def explains_all(self, operation: str, need: Need) -> bool:
+        """Ask whether the backend answered no call of an operation, and each had a need of this rule."""
+        is_shown = operation not in self._answered and self._unanswered[operation] >= _ENOUGH
+        return is_shown and need.rule in self._shared_by_unanswered[operation]
 
     def is_often_unmet(self, operation: str, need: Need) -> bool:
         return self._unmet[operation, need] >= _MIN_UNMET

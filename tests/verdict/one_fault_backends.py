@@ -139,6 +139,7 @@ NOT_ANSWERED: Mapping[str, type[OneFault]] = {
     "rejects special_zero true": refuse(lambda call, dst: call.zero),
     "rejects unknown lengths of src": refuse(lambda call, dst: None in (call.program.graph.src.dims or (None,))),
     "rejects an inferred 1": refuse(lambda call, dst: -1 in call.shape and dst[call.shape.index(-1)] == 1),
+    "does not know StaticReshape": refuse_node(lambda node: node.operation == "StaticReshape"),
     "rejects s32 shapes": refuse_node(lambda node: node.shape is not None and node.shape.type == "s32"),
     "rejects declared dims": refuse_node(
         lambda node: node.result is not None and node.result.dims is not None and node.result.strides is None

@@ -110,6 +110,7 @@ EXPECTED: Mapping[str, Expected] = {
         DYNAMIC: due(TEXT, "shape-is-integer", "types-offered", "shape-given"),
         OLDEST: due(RULING, "types-demanded-of-reshape"),
     },
+    "does not know StaticReshape": only((ONEAPI, GRAPH, SPEC), TEXT, "types-offered"),
     "reshape-takes-constants-only": only((OLDEST,), RULING, "constant-and-runtime"),
     **dict.fromkeys(
         ("rejects declared dims", "rejects a declared dst of unknown rank"), everywhere(RULING, "declared-output")
@@ -247,6 +248,7 @@ def list_differences(name: str, expected: Expected) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "rules"),
     [
+        ("does not know StaticReshape", {"types-offered"}),
         ("rejects special_zero true", {"special-zero-is-boolean"}),
         ("rejects unknown lengths of src", {"each-call-alone"}),
         (
