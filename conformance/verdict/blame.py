@@ -142,7 +142,11 @@ class Blamer:
             if conditions.isdisjoint(_AROUND):
                 self._failing_plainly.add((row.operation, _type_at(row, result.step), result.diagnosis))
         known = (each for each in failing if not has_unknown_src(each[0].case, each[0].given))
-        self._rejected_alone = {_words_of_rejection(row, result.step, result.outcome) for row, result in known} - {None}
+        self._rejected_alone: dict[object, set[frozenset[Need]]] = {}
+        for row, result in known:
+            if words := _words_of_rejection(row, result.step, result.outcome):
+                needs = frozenset(self.needs.of_call(row, result.step, row.documents[0]))
+                self._rejected_alone.setdefault(words, set()).add(needs)
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
@@ -263,13 +267,17 @@ class Blamer:
     def _telling_needs(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that is like others which the backend meets.
 
-        If a single call on a known src is rejected in the same words, earlier calls and unknown lengths tell nothing.
+        If a single call on a known src is rejected in the same words, earlier calls and unknown lengths tell nothing;
+        nor do a layout and the like, if that call has no other need than this one. Only a chain may fail in any node.
         """
         needs = self._needs_of(failing)
         words = _words_of_rejection(failing.row, failing.at, failing.outcome)
         if failing.outcome.calls > 1 or words not in self._rejected_alone:
             return needs
-        return [need for need in needs if need.rule != ALONE] or needs
+        telling = [need for need in needs if need.rule != ALONE]
+        plain = [need for need in telling if need.rule == _NODES or not keys_of(need)]
+        is_told = any(alone and alone.issubset(plain) for alone in self._rejected_alone[words])
+        return (plain if is_told else telling) or needs
 
     def _fails_alone(self, failing: _FailingStep) -> bool:
         """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""

@@ -133,6 +133,23 @@ def test_what_a_dense_single_call_lacks_is_not_needed(name: str, ruling: str) ->
         assert forbidden_or_ruled(row, wrong, (plain, beside)) == {due}
 
 
+@pytest.mark.parametrize(
+    ("name", "ruling"),
+    [
+        ("shape-entries-with-gaps", "layout-is-no-content"),
+        ("transposed-src-regroups", "layout-is-no-content"),
+        ("in-place-regroups", "src-is-kept"),
+    ],
+)
+def test_what_a_dense_single_call_lacks_is_not_rejected(name: str, ruling: str) -> None:
+    """Only if the dense call has no need that this one lacks: a library may say "not supported" of anything."""
+    wrong, dense, zero = (
+        rejected(f"{each}[DynamicReshape-1-f32-s32]") for each in (name, "swaps-two-lengths", "known-worked-example")
+    )
+    assert forbidden_or_ruled(*wrong, dense) == {(TEXT, "literal-lengths")}
+    assert forbidden_or_ruled(*wrong) == forbidden_or_ruled(*wrong, zero) == {(RULING, ruling)}
+
+
 def test_one_of_several_types_at_the_same_time_is_compared_with_its_own() -> None:
     row = row_of("programs-of-two-types-at-the-same-time[StaticReshape-f32]")
     plain = row_of("same-dims-keep-the-order[StaticReshape-bf16]")
