@@ -335,9 +335,10 @@ class Blamer:
     def _is_of_another_index(self, row: Row, k: int, got: Sequence[int], src: Sequence[int]) -> bool:
         """Ask whether a backend that copies lengths gave entry k the length of another dimension of src.
 
-        If dimensions are counted from the right, as in broadcasting, one that src lacks is 1.
+        If dimensions are counted from the right, as in broadcasting, one that src lacks is 1. A length of 0 may also be
+        an entry that is not copied, and is if the backend copies lengths of their own index elsewhere.
         """
-        if self.needs.copies_no_zero(row.operation):
+        if self.needs.copies_no_zero(row.operation) or (got[k] == 0 and self.needs.copies_by_index(row.operation)):
             return False
         missing = (1,) if k + len(src) < len(got) else ()
         return got[k] in (*src[:k], *src[k + 1 :], *missing) and got[k] not in src[k : k + 1]

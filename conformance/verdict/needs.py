@@ -60,6 +60,7 @@ class Needs:
         self._unanswered: Counter[str] = Counter()
         self._shared_by_unanswered: dict[str, set[str]] = {}
         self._answered: set[str] = set()
+        self._copying_by_index: set[str] = set()
         for row in rows:
             result, document = (results or {}).get(row.id), row.documents[0]
             if result is None or result.step >= len(row.case.steps):
@@ -73,6 +74,8 @@ class Needs:
             else:
                 continue
             step = row.case.steps[result.step]
+            if counts is self._met and _forbidden_by_other_indices(step) == {True}:
+                self._copying_by_index.add(row.operation)
             needs = self._find(row, result.step, document, step, only_telling=True)
             if counts is self._unmet:
                 needed = {need.rule for need in needs}
@@ -99,7 +102,7 @@ class Needs:
         needs = [Need(FLAG)] if any(step.special_zero) else []
         if earlier_steps(row, at) or row.case.times > 1:
             needs.append(Need(ALONE))
-        if step.special_zero[0] and _another_index_forbids(step.src, step.shapes[0]):
+        if True in _forbidden_by_other_indices(step):
             needs.append(Need(SAME_INDEX))
         offered = [(at, need) for at, need, is_about in self._of_calls if is_about(*call)]
         for facet in row.facets:
@@ -147,6 +150,10 @@ class Needs:
         """Ask whether the backend answered calls of the operation, and none in which a 0 copies another length."""
         return operation in self._answered and self.is_never_met(operation, Need(COPIES))
 
+    def copies_by_index(self, operation: str) -> bool:
+        """Ask whether the backend answered a call of the operation that every other index of copied lengths forbids."""
+        return operation in self._copying_by_index
+
     def share_unmet(self, operation: str, need: Need) -> float:
         met, unmet = self._met[operation, need], self._unmet[operation, need]
         return unmet / (met + unmet) if unmet else 0.0
@@ -181,16 +188,22 @@ def entries_of(step: Step, contract: Contract) -> tuple[tuple[int, ...], tuple[E
     return src, contract.entries(src, step.shapes[-1], step.special_zero[-1])
 
 
-def _another_index_forbids(src: Sequence[int], shape: Sequence[int]) -> bool:
-    """Ask whether a legal call has no dst if zeros copy dimensions counted from the right, or one after another."""
+def _forbidden_by_other_indices(step: Step) -> set[bool]:
+    """Return whether a legal call has no dst if zeros copy dimensions counted from the right, or one after another."""
+    if not step.special_zero[0]:
+        return set()
+    src, shape = step.src, step.shapes[0]
     shift = len(src) - len(shape)
     order = [at for at, entry in enumerate(shape) if entry == 0]
     from_the_right, in_turn = {at: at + shift for at in order}, {at: turn for turn, at in enumerate(order)}
-    for copied in (from_the_right, in_turn):
-        if not all(0 <= index < len(src) for index in copied.values()):
-            return True
-        lengths = [src[copied[at]] if at in copied else entry for at, entry in enumerate(shape)]
-        known = volume_of(tuple(length for length in lengths if length != -1))
-        if known != volume_of(tuple(src)) and (-1 not in lengths or not known or volume_of(tuple(src)) % known):
-            return True
-    return False
+    return {_is_forbidden(src, shape, copied) for copied in (from_the_right, in_turn)}
+
+
+def _is_forbidden(src: Sequence[int], shape: Sequence[int], copied: Mapping[int, int]) -> bool:
+    """Ask whether a call has no dst if the given entries copy the lengths of the given dimensions."""
+    if not all(0 <= index < len(src) for index in copied.values()):
+        return True
+    lengths = [src[copied[at]] if at in copied else entry for at, entry in enumerate(shape)]
+    known = volume_of(tuple(length for length in lengths if length != -1))
+    volume = volume_of(tuple(src))
+    return known != volume and (-1 not in lengths or not known or volume % known != 0)

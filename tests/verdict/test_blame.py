@@ -309,6 +309,19 @@ def test_calls_with_zeros_tell_nothing_of_the_flag() -> None:
     assert FLAG not in rules(row, result, answered("swaps-two-lengths[StaticReshape-f32]"))
 
 
+@pytest.mark.parametrize(
+    ("beside", "due"),
+    [
+        ("known-copy-and-a-one-at-the-end", (TEXT, "zero-copies")),
+        ("copies-the-first-length", (RULING, "corresponding-is-the-same-index")),
+    ],
+)
+def test_a_zero_that_is_no_copy_is_not_the_copy_of_another_length(beside: str, due: tuple[str, str]) -> None:
+    row, other = row_of("great-length-of-src-is-copied[StaticReshape-f32]"), answered(f"{beside}[StaticReshape-f32]")
+    wrong = failed(row, Outcome("tensor", "f32", (0, 0)), "wrong dims")
+    assert forbidden_or_ruled(row, wrong, other) == {due}
+
+
 def test_a_rejection_that_changes_src_is_no_rejected_legal_call() -> None:
     row = row_of("minus-two-on-one-element[DynamicReshape-1-f32-s32]")
     for faults, said in (((), "every legal call is rejected, with: no"), (("src changed",), "")):
