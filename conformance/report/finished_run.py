@@ -62,12 +62,6 @@ class FinishedRun:
         return tuple(pair_rows(self.plan.rows, {result.row: result for result in self.evidence.results}))
 
     @cached_property
-    def foreign(self) -> tuple[str, ...]:
-        """Rows of the evidence that the plan does not have; they count for nothing."""
-        known = {row.id for row in self.plan.rows}
-        return tuple(result.row for result in self.evidence.results if result.row not in known)
-
-    @cached_property
     def cases(self) -> Mapping[str, tuple[RowResult, ...]]:
         return group_pairs((result.row.case.id, result) for result in self.rows)
 
