@@ -227,7 +227,7 @@ def conclude(
         lacking = name_not_run([limits.calls.get(document)])
         limited[document] = tuple(sentences.describe_limits(some, claims, target, lacking, limits.answered))
     said = tuple(
-        sentences.write_sentence(document, group, target, scope, limited[document])
+        "; ".join([f"{sentences.write_verdict(document, group, target)}{scope}", *limited[document]])
         for document, group in of_documents.items()
     )
     notes = (

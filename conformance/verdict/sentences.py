@@ -48,12 +48,8 @@ def name_missing_calls(notes: Iterable[str], results: Mapping[str, Result]) -> d
     return names
 
 
-def write_sentence(document: str, group: Sequence[Standing], target: Target, scope: str, limits: Sequence[str]) -> str:
-    """Write the sentence of a document: the verdict and its limits; `scope` follows the verdict."""
-    return "; ".join([f"{_verdict(document, group, target)}{scope}", *limits])
-
-
-def _verdict(document: str, group: Sequence[Standing], target: Target) -> str:
+def write_verdict(document: str, group: Sequence[Standing], target: Target) -> str:
+    """Write the verdict on a document, with which its sentence begins."""
     by_word = group_pairs((standing.word, standing) for standing in group)
     parts = []
     for word in WORDS:
