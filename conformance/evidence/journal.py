@@ -214,13 +214,6 @@ def refuse_unreadable(path: Path, hint: str = "") -> Iterator[None]:
         raise InvalidEvidence(f"{path}: cannot be read: {error.strerror or error}{hint}") from None
 
 
-@contextlib.contextmanager
-def open_journal(path: Path, hint: str = "") -> Iterator[BinaryIO]:
-    """Open a regular file; InvalidEvidence if it cannot be opened or read."""
-    with refuse_unreadable(path, hint), open_regular(path) as stream:
-        yield stream
-
-
 class JournalReader:
     """Reads a journal: its header at once, then each record with the number of its line, and last its footer.
 
@@ -317,7 +310,7 @@ def salvage(
     part = part_of(path)
     if path.exists() and not part.exists():
         raise InvalidEvidence(f"{path}: the run ended; there is nothing to resume")
-    with open_journal(part, "; there is no run to resume") as stream:
+    with refuse_unreadable(part, "; there is no run to resume"), open_regular(part) as stream:
         if not stream.readline(_MAX_LINE_BYTES).endswith(b"\n"):
             return
         stream.seek(0)
