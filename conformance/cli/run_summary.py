@@ -135,7 +135,9 @@ def _facts(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Iterator[s
 
 def _notes(evidence: Evidence, conclusion: Conclusion, failures: Failures) -> Iterator[str]:
     """Yield all notes; the first is the headline, if there is one."""
-    notes = [*conclusion.notes, *evidence.footer["notes"], *_note_outside(failures)]
+    notes = [*conclusion.notes, *evidence.footer["notes"]]
+    if failures.outside:
+        notes.append(f"not counted: {count_noun(failures.outside, 'failure')} outside the target; the report has all")
     for note in notes[bool(conclusion.headline) :]:
         yield paint("yellow", wrap(f"note: {note}", 2, 4))
 
@@ -148,11 +150,6 @@ def _part_table(results: Sequence[Result]) -> Iterator[tuple[str, str]]:
         lines = [(verdicts, count_noun(number, "row")) for verdicts, number in counts.items()]
     for verdicts, what in lines:
         yield f"  {', '.join(paint(TABLE[verdict].style or 'dim', verdict) for verdict in verdicts)}", what
-
-
-def _note_outside(failures: Failures) -> Iterator[str]:
-    if failures.outside:
-        yield f"not counted: {count_noun(failures.outside, 'failure')} outside the target; the report has all"
 
 
 def _failures(suite: Suite, failures: Failures, evidence: Evidence, every_row: bool, rest: str) -> Iterator[str]:
