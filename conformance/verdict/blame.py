@@ -246,6 +246,7 @@ class Blamer:
         """
         needs = (n for n in self._needs_of(failing) if self._premises([n.rule], failing.document))
         unmet = [need for need in needs if self.needs.is_never_met(failing.row.operation, need)]
+        unmet = [n for n in unmet if not any(self.needs.explains(failing.row.operation, other, n) for other in unmet)]
         if of_all := [need for need in unmet if self.needs.explains_all(failing.row.operation, need)]:
             return of_all
         flag = [need for need in unmet if need.rule == FLAG]  # who rejects special_zero can meet nothing that it means

@@ -58,7 +58,7 @@ class Needs:
         self._met: Counter[tuple[str, Need]] = Counter()
         self._unmet: Counter[tuple[str, Need]] = Counter()
         self._unanswered: Counter[str] = Counter()
-        self._shared_by_unanswered: dict[str, set[str]] = {}
+        self._beside: dict[tuple[str, Need | None], set[str]] = {}
         self._answered: set[str] = set()
         self._copying_by_index: set[str] = set()
         for row in rows:
@@ -80,7 +80,8 @@ class Needs:
             if counts is self._unmet:
                 needed = {need.rule for need in needs}
                 self._unanswered[row.operation] += 1
-                self._shared_by_unanswered.setdefault(row.operation, needed).intersection_update(needed)
+                for each in (None, *needs):
+                    self._beside.setdefault((row.operation, each), needed.copy()).intersection_update(needed)
             for need in needs:
                 if need.rule != FLAG or counts is self._met or not any(0 in shape for shape in step.shapes):
                     counts[row.operation, need] += 1  # who rejects a call with a 0 may mind the 0, not the flag
@@ -141,7 +142,12 @@ class Needs:
     def explains_all(self, operation: str, need: Need) -> bool:
         """Ask whether the backend answered no call of an operation, and each had a need of this rule."""
         is_shown = operation not in self._answered and self._unanswered[operation] >= _ENOUGH
-        return is_shown and need.rule in self._shared_by_unanswered[operation]
+        return is_shown and need.rule in self._beside[operation, None]
+
+    def explains(self, operation: str, need: Need, other: Need) -> bool:
+        """Ask whether each call without an answer that has another need has this one too, and not the reverse."""
+        besides = (self._beside.get((operation, each), set()) for each in (other, need))
+        return [rule in beside for rule, beside in zip((need.rule, other.rule), besides, strict=True)] == [True, False]
 
     def is_often_unmet(self, operation: str, need: Need) -> bool:
         return self._unmet[operation, need] >= _MIN_UNMET

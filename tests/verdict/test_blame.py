@@ -304,6 +304,15 @@ def test_a_need_of_one_call_explains_less_than_one_of_many() -> None:
     assert rules(row, result, *others, answered("swaps-two-lengths[StaticReshape-f32]")) == {"types-offered"}
 
 
+def test_a_need_of_more_calls_explains_one_of_some_of_them() -> None:
+    """Each call in place that is rejected is in f16, and another call in f16 is rejected, too."""
+    names = ("in-place-regroups", "in-place-flattens", "in-place-beside-a-copied-dimension")
+    *others, (row, result) = (rejected(f"{name}[StaticReshape-f16]") for name in names)
+    others += [answered("swaps-two-lengths[StaticReshape-f32]")]
+    assert rules(row, result, *others) == {"src-is-kept"}
+    assert rules(row, result, *others, rejected("swaps-two-lengths[StaticReshape-f16]")) == {"types-offered"}
+
+
 def test_calls_with_zeros_tell_nothing_of_the_flag() -> None:
     row, result = rejected("known-worked-example[StaticReshape-f32]")
     assert FLAG not in rules(row, result, answered("swaps-two-lengths[StaticReshape-f32]"))
