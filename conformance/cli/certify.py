@@ -31,7 +31,7 @@ from ..system.terminal import say, verbatim
 from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
 from .arguments import Usage, emit, load_plan, say_error
-from .parser import Parser, days
+from .parser import Parser, days, existing_file
 from .printing import print_conclusion
 from .request import add_request_options, read_common_options, refusals_fail
 from .run import conclude, run_with_progress, write_reports
@@ -53,7 +53,7 @@ def add_options(parser: Parser) -> None:
     add_request_options(parser)
     text = "write commitment.json, which names what will be tested, for an issuer to challenge"
     parser.add_argument("--commit", action="store_true", help=text)
-    parser.path("--challenge", "FILE", "the issuer's challenge to the commitment in --out")
+    parser.once("--challenge", "FILE", "the issuer's challenge to the commitment in --out", type=existing_file)
     add_key(parser)
     parser.add_argument("--days", type=days, default=365, metavar="N", help="days of validity (365)")
     text = "worker: a process for the backend (the default); row: a process for each row"

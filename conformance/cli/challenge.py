@@ -12,7 +12,7 @@ from ..evidence.results import InvalidEvidence
 from ..system.exit_codes import CommandError
 from ..system.terminal import count_noun, say
 from .arguments import Usage, emit, load_plan
-from .parser import Parser, days, path
+from .parser import Parser, days, existing_file
 from .request import refusals_fail
 from .shared_options import add_key
 
@@ -22,7 +22,7 @@ exit codes: 0 written · 1 the commitment is refused · 2 usage"""
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument("commitment", type=path, metavar="FILE", help="the commitment.json of a vendor")
+    parser.add_argument("commitment", type=existing_file, metavar="FILE", help="the commitment.json of a vendor")
     parser.add_argument("--days", type=days, default=14, metavar="N", help="days in which to answer (14)")
     add_key(parser)
     parser.path("--out", "FILE", "where the challenge goes (challenge.json)")
@@ -32,8 +32,6 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the challenge; Usage if the commitment is of another suite."""
     path, key, out = args.commitment, args.key, args.out or Path(CHALLENGE)
-    if not path.exists():
-        raise Usage(f"{path} does not exist; name the commitment.json that a vendor gave")
     if out.exists():
         raise Usage(f"{out} exists; a challenge is given once, so name another file with --out")
     committed = read_record(path, COMMITMENT_FORM)

@@ -35,7 +35,7 @@ from ..verdict.conclude import Conclusion
 from .arguments import Usage, emit, load_spec_of, pick
 from .commands import parser_of
 from .facts import of_branch, standing
-from .parser import Parser, path
+from .parser import Parser, output_file, path
 from .printing import KIND_STYLES, print_rules
 from .run import DEFAULT_OUT
 from .run import run as run_suite
@@ -75,8 +75,9 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--trace", action="store_true", help="run an ONNX model once, for shapes that it computes")
     parser.once("--document", "ID", "only in that document")
     parser.add_argument("--faults", action="store_true", help="name known faults of all backends, not only of --run")
-    parser.path("--out", "PAGE", "write a page with a picture of each reshape")
-    parser.path("--cases", "FILE", "write the calls as cases: DIR/cases/NAME.yaml for `run BACKEND --suite DIR`")
+    parser.once("--out", "PAGE", "write a page with a picture of each reshape", type=output_file)
+    text = "write the calls as cases: DIR/cases/NAME.yaml for `run BACKEND --suite DIR`"
+    parser.once("--cases", "FILE", text, type=output_file)
     parser.once("--run", "BACKEND", f"make exactly these calls on a backend: {BACKEND}")
 
 

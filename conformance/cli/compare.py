@@ -16,7 +16,7 @@ from ..system.terminal import count_noun, say, table
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge
 from .arguments import emit, load_plan
-from .parser import Parser, path
+from .parser import Parser, output_file, path
 
 DEFAULT_OUT = Path("conformance-compare.html")
 
@@ -27,7 +27,7 @@ EXAMPLES = """\
 def add_options(parser: Parser) -> None:
     text = "folders of runs, or their results.jsonl"
     parser.add_argument("folders", nargs="+", type=path, metavar="DIR", help=text)
-    parser.path("--out", "FILE", "the page to write (conformance-compare.html)")
+    parser.once("--out", "FILE", "the page to write (conformance-compare.html)", type=output_file)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -71,7 +71,12 @@ def _write(path: Path, name: str, language: str) -> None:
         if language == "python":
             text = text.replace("NAME: a", f"{name}: a").replace("class Template(", f"class {_class_name(name)}(")
         with target.open("x", encoding="utf-8") as file:
-            file.write(text)
+            try:
+                file.write(text)
+                file.flush()
+            except OSError:  # a full disk
+                target.unlink()
+                raise
 
 
 def _file_name(name: str, language: str) -> str:

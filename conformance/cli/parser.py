@@ -74,6 +74,12 @@ def existing_file(text: str) -> Path:
     return path(text)
 
 
+def output_file(text: str) -> Path:
+    if path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{quote(text)} is a folder; name a file")
+    return path(text)
+
+
 def one_line(text: str) -> str:
     """Read a short name that shows on one line."""
     if not text.strip() or not text.isprintable() or len(text) > 120:

@@ -570,9 +570,17 @@ def test_certify_calls_every_row_of_a_case_that_hangs(lab: Lab) -> None:
     assert set(kinds) == {"timeout", "rejected"}, "a shape that arrives with run does not hang"
 
 
-@pytest.mark.parametrize("words", [("challenge", "no/commitment.json"), ("audit", "no/certificate", "reference")])
-def test_what_is_not_there_is_a_mistake_of_usage(cli: Cli, words: tuple[str, ...]) -> None:
-    cli(*words).expect(2, err="does not exist")
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("challenge", "no/commitment.json"), "is no file"),
+        (("challenge", "."), "is no file"),
+        (("certify", "./mine.py:Mine", "--challenge", "."), "is no file"),
+        (("audit", "no/certificate", "reference"), "does not exist"),
+    ],
+)
+def test_what_is_not_there_is_a_mistake_of_usage(cli: Cli, words: tuple[str, ...], why: str) -> None:
+    cli(*words).expect(2, err=why)
 
 
 def other_adapter(lab: Lab, old: str = "", new: str = "") -> None:
@@ -638,6 +646,7 @@ def test_an_audit_with_another_adapter_is_refused(lab: Lab, cli: Cli) -> None:
     (lab.home / "mine.py").write_text((lab.home / "mine.py").read_text() + "# the same\n")
     words = ("--allowed", lab.home / SIGNERS, "--suite", lab.suite)
     cli("audit", lab.folder, lab.backend, *words).expect(1, err="is another adapter than the one")
+    cli("audit", lab.folder, "./no-such.py:X", *words).expect(3, err="no-such.py: no such file", lines=1)
 
 
 @pytest.mark.parametrize(

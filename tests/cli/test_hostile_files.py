@@ -261,3 +261,18 @@ def test_a_name_that_would_be_code_makes_no_adapter(
     monkeypatch.chdir(tmp_path)
     cli("new-adapter", name, "--lang", language).expect(2, lines=1)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_adapter_on_a_full_disk_leaves_no_empty_file(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_on_a_full_disk(path: Path, mode: str = "r", *_: object, **__: object) -> object:
+        if mode != "x":
+            return open(path, mode, encoding="utf-8")
+        path.touch()
+        return open("/dev/full", "w")
+
+    monkeypatch.setattr(Path, "open", open_on_a_full_disk)
+    cli("new-adapter", "mine", "--out", str(tmp_path / "mine.py")).expect(2, err="No space left on device")
+    assert not (tmp_path / "mine.py").exists()
