@@ -33,6 +33,6 @@
       });
     });
     showGroups(now, true, function () {});
-    return count + ' of ' + total + ' lines shown';
+    return count.toLocaleString('en') + ' of ' + total.toLocaleString('en') + ' lines shown';
   });
 })();
