@@ -337,7 +337,7 @@ class Blamer:
         """Ask whether a backend that copies lengths gave entry k the length of another dimension of src.
 
         If dimensions are counted from the right, as in broadcasting, one that src lacks is 1. A length of 0 may also be
-        an entry that is not copied, and is if the backend copies lengths of their own index elsewhere.
+        an entry that was read literally, and is if the backend copies the right lengths elsewhere.
         """
         if self.needs.copies_no_zero(row.operation) or (got[k] == 0 and self.needs.copies_by_index(row.operation)):
             return False

@@ -59,6 +59,7 @@ class Needs:
         self._unmet: Counter[tuple[str, Need]] = Counter()
         self._unanswered: Counter[str] = Counter()
         self._beside: dict[tuple[str, Need | None], set[str]] = {}
+        """The rules that all calls without an answer need, by operation and a need of them; None: of any of them."""
         self._answered: set[str] = set()
         self._copying_by_index: set[str] = set()
         for row in rows:
@@ -66,25 +67,24 @@ class Needs:
             if result is None or result.step >= len(row.case.steps):
                 continue
             verdict = result.verdicts.get(document)
-            if verdict == PASS and result.outcome.kind == "tensor":
-                counts = self._met
-                self._answered.add(row.operation)
-            elif verdict == FAIL and result.outcome.kind in NO_ANSWER:
-                counts = self._unmet
-            else:
+            is_answered = verdict == PASS and result.outcome.kind == "tensor"
+            if not is_answered and not (verdict == FAIL and result.outcome.kind in NO_ANSWER):
                 continue
             step = row.case.steps[result.step]
-            if counts is self._met and _forbidden_by_other_indices(step) == {True}:
-                self._copying_by_index.add(row.operation)
             needs = self._find(row, result.step, document, step, only_telling=True)
-            if counts is self._unmet:
-                needed = {need.rule for need in needs}
-                self._unanswered[row.operation] += 1
-                for each in (None, *needs):
-                    self._beside.setdefault((row.operation, each), needed.copy()).intersection_update(needed)
+            if is_answered:
+                self._answered.add(row.operation)
+                self._met.update((row.operation, need) for need in needs)
+                if Need(SAME_INDEX) in needs and _forbidden_by_other_indices(step) == {True}:
+                    self._copying_by_index.add(row.operation)
+                continue
+            self._unanswered[row.operation] += 1
+            needed = {need.rule for need in needs}
+            for each in (None, *needs):
+                self._beside.setdefault((row.operation, each), needed.copy()).intersection_update(needed)
             for need in needs:
-                if need.rule != FLAG or counts is self._met or not any(0 in shape for shape in step.shapes):
-                    counts[row.operation, need] += 1  # who rejects a call with a 0 may mind the 0, not the flag
+                if need.rule != FLAG or not any(0 in shape for shape in step.shapes):
+                    self._unmet[row.operation, need] += 1  # who rejects a call with a 0 may mind the 0, not the flag
 
     def of_call(self, row: Row, at: int, document: str, step: Step | None = None) -> list[Need]:
         """Return the needs of a legal call, without general ones that the backend meets elsewhere.
@@ -146,8 +146,8 @@ class Needs:
 
     def explains(self, operation: str, need: Need, other: Need) -> bool:
         """Ask whether each call without an answer that has another need has this one too, and not the reverse."""
-        besides = (self._beside.get((operation, each), set()) for each in (other, need))
-        return [rule in beside for rule, beside in zip((need.rule, other.rule), besides, strict=True)] == [True, False]
+        beside, beside_other = (self._beside.get((operation, each), set()) for each in (need, other))
+        return need.rule in beside_other and other.rule not in beside
 
     def is_often_unmet(self, operation: str, need: Need) -> bool:
         return self._unmet[operation, need] >= _MIN_UNMET

@@ -92,7 +92,6 @@ def test_a_folder_that_goes_before_it_is_locked_is_in_use(tmp_path: Path, monkey
 def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
     code = f"""import fcntl
 import os
-from collections.abc import Callable
 from pathlib import Path
 from conformance.system.files import lock_folder
 with lock_folder(Path({str(tmp_path)!r})):

@@ -150,7 +150,7 @@ def test_what_a_dense_single_call_lacks_is_not_rejected(name: str, ruling: str) 
     assert forbidden_or_ruled(*wrong) == forbidden_or_ruled(*wrong, zero) == {(RULING, ruling)}
 
 
-def test_one_of_several_types_at_the_same_time_is_compared_with_its_own() -> None:
+def test_each_of_several_types_is_compared_with_its_own() -> None:
     row = row_of("programs-of-two-types-at-the-same-time[StaticReshape-f32]")
     plain = row_of("same-dims-keep-the-order[StaticReshape-bf16]")
     wrong, beside = (failed(each, Outcome("tensor", "f16", (3, 64)), "wrong type") for each in (row, plain))
@@ -325,7 +325,7 @@ def test_calls_with_zeros_tell_nothing_of_the_flag() -> None:
         ("copies-the-first-length", (RULING, "corresponding-is-the-same-index")),
     ],
 )
-def test_a_zero_that_is_no_copy_is_not_the_copy_of_another_length(beside: str, due: tuple[str, str]) -> None:
+def test_a_literal_zero_copies_no_other_length(beside: str, due: tuple[str, str]) -> None:
     row, other = row_of("great-length-of-src-is-copied[StaticReshape-f32]"), answered(f"{beside}[StaticReshape-f32]")
     wrong = failed(row, Outcome("tensor", "f32", (0, 0)), "wrong dims")
     assert forbidden_or_ruled(row, wrong, other) == {due}

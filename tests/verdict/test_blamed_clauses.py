@@ -134,8 +134,8 @@ EXPECTED: Mapping[str, Expected] = {
     "zeros-counted-from-the-right": SAME_INDEX | {SPEC: due((TEXT, RULING), INDEX, FRONT)},
     "zeros-taken-in-turn": SAME_INDEX,
     "chains-copy-from-the-first": everywhere(RULING, "nodes-compose"),
-    # That dst has a dimension for each entry is stated; that a 0 past the rank is no entry is a reading of the silence.
-    "leaves out a 0 past the rank": everywhere((TEXT, RULING), "dst-has-shape-rank", "zero-past-rank", "rank-zero"),
+    # That a 0 past the rank is no entry is a reading of the silence; of a src of rank 0, so is that it takes part.
+    "leaves out a 0 past the rank": everywhere(RULING, "zero-past-rank", "rank-zero"),
     "leaves an undetermined -1": everywhere(RULING, "no-length-below-zero"),
     # Two sentences say "shape defined by input shape"; that a program may keep a shape is a reading of their silence.
     "shape-frozen-at-the-first-call": only(
@@ -175,8 +175,8 @@ EXPECTED: Mapping[str, Expected] = {
     **dict.fromkeys(("crashes on two -1", "crashes on another volume"), everywhere(RULING, "reject-illegal-calls")),
     "any-negative-infers": everywhere(FORBIDDEN, "lower-bound") | {ONEAPI: due(RULING, "lower-bound")},
     "answers a literal 0 beside -1": only((GRAPH, SPEC), FORBIDDEN, "zero-meets-infer"),
-    # Where the pair is not forbidden, the length of the 0 is settled all the same.
-    "copies a literal 0 beside -1": everywhere((TEXT, RULING), "zero-literal", "infer-undetermined")
+    # Where the pair is not forbidden, that the answer to an undetermined -1 keeps the 0 is a ruling.
+    "copies a literal 0 beside -1": everywhere(RULING, "infer-undetermined")
     | dict.fromkeys((GRAPH, SPEC), due(FORBIDDEN, "zero-meets-infer")),
     "divisibility-unchecked": everywhere(FORBIDDEN, "same-volume", "infer-keeps-count"),
     **dict.fromkeys(("answers fewer elements", "answers more elements"), everywhere(FORBIDDEN, "same-volume")),
