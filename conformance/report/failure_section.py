@@ -72,7 +72,7 @@ class FailingCase(NamedTuple):
     decisive: list[BrokenRule]
     """What forbids the call, if it is illegal, and what the answer breaks, in the words of the documents."""
     blames: str
-    """What the rows break in each document."""
+    """Severity and blame in each document, with the rule if it is not the last of `decisive`."""
     reasons: list[str]
     """Why we ruled so, for each document in which the rule is our ruling."""
     steps: list[StepCall]
@@ -194,7 +194,7 @@ def _make_full(
     decisive = [_find_broken(spec, rule, blames, documents)]
     if meaning.kind == "illegal" and meaning.rules[0] != decisive[0].rule.id:
         decisive.insert(0, _find_broken(spec, spec.rules[meaning.rules[0]], {}, documents))
-    after_others = first.result.needs_calls_before
+    said, after_others = format_blames(blames), first.result.needs_calls_before
     commands = {f"in the suite{', with the calls before it' if after_others else ''}": run.commands(first)[0]}
     script = None if after_others else script_parts(first.row, run.backend)
     in_script = to_script and script is not None and len(script.steps) <= MAX_STEPS_IN_SCRIPT
@@ -203,7 +203,7 @@ def _make_full(
         commands["without the suite"] = f"python3 repeat.py {anchor}" if in_script else explain
     return FailingCase(
         anchor, _title(first), case, rule, _count(rows), documents, format_clauses(rule, documents),
-        decisive, format_blames(blames).removeprefix(f"{', '.join(documents)}: "),
+        decisive, said.removeprefix(f"{', '.join(documents)}: ").replace(f" ({decisive[-1].rule.id})", ""),
         list(dict.fromkeys(reason for each in documents if (reason := because.get(each)))),
         describe_steps(rows, documents), _draw_failure(run, first), show_elements(first), lines,
         len(answers) - len(lines), commands, first.row, in_script,

@@ -196,6 +196,7 @@ def test_chosen_backends_are_side_by_side_differences_first(opened: Open) -> Non
     rules = page.eval_on_selector_all("[data-head=Rule] thead tr", "all => all[0].textContent")
     assert rules == "Rulewrong 1right 1", "rules are in one table, too"
     assert not page.locator(".pairs").first.is_visible()
+    assert not page.locator(".all-backends").first.is_visible(), "its numbers are of all backends"
     page.select_option("[name=show]", "disagreements")
     shown = page.eval_on_selector_all(f"{CASES} tbody tr", "all => all.filter(e => !e.hidden).length")
     assert 0 < shown < 4
@@ -230,6 +231,14 @@ def test_published_pages_filter_and_lead_to_one_another(opened: Open) -> None:
     assert page.locator("#case-turns").is_visible()
     rules = opened("rules", "#filter:rule=same-volume")
     assert rules.inner_text("output").startswith("1 of ")
+
+
+def test_the_list_of_certificates_shows_only_what_conforms(opened: Open) -> None:
+    page = opened("register")
+    page.check("text=Only what conforms")
+    assert page.locator("tbody tr").is_visible()
+    page.evaluate("document.querySelectorAll('tbody .PASSED').forEach(mark => mark.className = 'FAILED')")
+    assert not page.locator("tbody tr").is_visible()
 
 
 def test_the_landing_of_forty_backends_has_six_screens(chromium: Any, pages: dict[str, Path]) -> None:
