@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from ..evidence.command import suite_words
 from ..evidence.folder import CERTIFICATE, PUBLISHED, name_of
@@ -115,7 +115,7 @@ def render_pages(
         menu=menu_of("../") if site else None, here="Certificates",
         style="certificate.css",
         statement=statement.record, own=own, predicate=predicate, scope=scope_of(predicate),
-        result=name_result(predicate, run.label),
+        result=name_result(predicate, run.label), said=_join_equal(own["summary"][1:], run.plan.suite.spec.documents),
         not_claimed=[name_facet(each) for each in join_neighbours(own["notClaimed"])],
         lacking=_scope_of(predicate["failedTests"]),
         configuration={file["name"]: file["digest"]["sha256"] for file in predicate["configuration"]},
@@ -127,6 +127,16 @@ def render_pages(
         signers=SIGNERS, verify=verify_command(site or ".", run.evidence.header, trust),
     )  # fmt: skip
     yield BADGE, _draw_badge(statement, level, run)
+
+
+def _join_equal(sentences: Iterable[str], documents: Container[str]) -> Iterator[str]:
+    """Say once what several sentences say, each of another document."""
+    pairs = []
+    for sentence in sentences:
+        document = next((word for word in sentence.replace(";", " ").split() if word in documents), "")
+        pairs.append((sentence.replace(document, "\0", 1), document))
+    for rest, names in group_pairs(pairs).items():
+        yield rest.replace("\0", ", likewise ".join(names))
 
 
 def name_result(predicate: Record, label: Label) -> tuple[str, str]:

@@ -154,6 +154,12 @@ def test_each_text_says_level_scope_suite_and_date(lab: Lab, cli: Cli) -> None:
     assert f"; self-tested {header['started'][:10]}, suite {version} ({digest[:8]})</title>" in badge
 
 
+def test_the_page_says_once_what_holds_for_several_documents(lab: Lab) -> None:
+    page = (lab.folder / PAGE).read_text()
+    assert "<li>conforms to static-oneapi, likewise static-graph-v0.9, likewise static-spec-v0.9 for f32 " in page
+    assert len(page.split("conforms to static-")) == 2
+
+
 def test_the_certificate_says_what_no_digest_covers(lab: Lab) -> None:
     def forget(records: Records) -> None:
         del records[-1]["subject"]
