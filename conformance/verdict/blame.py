@@ -40,8 +40,8 @@ from .needs import (
     Need,
     Needs,
     earlier_steps,
-    entries_of,
     keys_of,
+    nodes_of,
 )
 
 HEAVIEST_FIRST = tuple(BLAMES)
@@ -112,7 +112,8 @@ class _FailingStep(NamedTuple):
     @property
     def entries(self) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
         """src of the last node, and what the entries of its shape mean."""
-        return entries_of(self.step, self.row.contracts[self.document])
+        *_, ((src, *_), entries) = nodes_of(self.step, self.row.contracts[self.document])
+        return src, entries
 
     @property
     def answers_illegal_call(self) -> bool:
@@ -258,25 +259,22 @@ class Blamer:
         last = _last_of_smallest_case(failing.row, failing.result)
         if last is None:
             return needs
-        of_smallest, step = self.needs.of_call(*failing.place, _call_of(last, failing.step)), failing.step
-        for nodes in range(1, len(step.shapes)):  # any node may be the one that fails
-            part = replace(step, shapes=step.shapes[:nodes], special_zero=step.special_zero[:nodes])
-            needs += self.needs.of_call(*failing.place, part)
-        needs = [each for each in dict.fromkeys(needs) if not (keys := keys_of(each)) or keys & failing.conditions]
+        of_smallest = self.needs.of_call(*failing.place, _call_of(last, failing.step))
+        needs = [each for each in needs if not (keys := keys_of(each)) or keys & failing.conditions]
         return [each for each in needs if keys_of(each) or each in of_smallest] or of_smallest
 
     def _telling_needs(self, failing: _FailingStep) -> list[Need]:
         """Return the needs of a call that is like others which the backend meets.
 
         If a single call on a known src is rejected in the same words, earlier calls and unknown lengths tell nothing;
-        nor do a layout and the like, if that call has no other need than this one. Only a chain may fail in any node.
+        nor do a layout, other nodes and the like, if that call has no other need than this one.
         """
         needs = self._needs_of(failing)
         words = _words_of_rejection(failing.row, failing.at, failing.outcome)
         if failing.outcome.calls > 1 or words not in self._rejected_alone:
             return needs
         telling = [need for need in needs if need.rule != ALONE]
-        plain = [need for need in telling if need.rule == _NODES or not keys_of(need)]
+        plain = [need for need in telling if not keys_of(need)]
         is_told = any(alone and alone.issubset(plain) for alone in self._rejected_alone[words])
         return (plain if is_told else telling) or needs
 

@@ -7,7 +7,7 @@ one that reads a copying 0 as a length answers no call in which the two differ.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from ..plan.facets import RUNTIME_SHAPE, has_unknown_src
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 
+Call = tuple[tuple[int, ...], tuple[int, ...], bool]
 TYPES = ("type", "shape-type")
 """Families of facets that a document may leave to the backend: "supported type" names none. A backend that answers
 calls of a type supports it, and the document then speaks of all calls of that type."""
@@ -99,13 +100,19 @@ class Needs:
 
     def _find(self, row: Row, at: int, document: str, step: Step, only_telling: bool = False) -> list[Need]:
         """Return the needs of a call; only those that its answer tells of, without zeros that two readings agree on."""
-        call = step.src, step.shapes[0], step.special_zero[0]
         needs = [Need(FLAG)] if any(step.special_zero) else []
         if earlier_steps(row, at) or row.case.times > 1:
             needs.append(Need(ALONE))
         if True in _forbidden_by_other_indices(step):
             needs.append(Need(SAME_INDEX))
-        offered = [(at, need) for at, need, is_about in self._of_calls if is_about(*call)]
+        offered, of_entries = [], []
+        nodes = [*nodes_of(step, row.contracts[document])]  # any may be rejected; only the dst of the last is seen
+        for call, entries in nodes[-1:] if only_telling else nodes:
+            offered += [(at, need) for at, need, is_about in self._of_calls if is_about(*call)]
+            of_entries += [Need(SAME_RANK)] * (len(call[0]) != len(entries))
+            for k, entry in enumerate(entries):
+                if entry.rule and not (only_telling and entry.length == 0 and call[0][k : k + 1] == (0,)):
+                    of_entries.append(Need(entry.rule))
         for facet in row.facets:
             offered += self._offers_for(facet)
         if row.case.dst_type:  # who declares the type of dst declares a dst, if only of unknown rank
@@ -113,13 +120,7 @@ class Needs:
         if has_unknown_src(row.case, row.given):  # it is no facet if shape comes at run time, too
             offered += self._offers_for("unknown-src")
         needs += [need for _, need in sorted(offered, key=itemgetter(0))]  # in the order of the rules
-        src, entries = entries_of(step, row.contracts[document])
-        if len(src) != len(entries):
-            needs.append(Need(SAME_RANK))
-        for k, entry in enumerate(entries):
-            if entry.rule and not (only_telling and entry.length == 0 and src[k : k + 1] == (0,)):
-                needs.append(Need(entry.rule))
-        return list(dict.fromkeys(needs))
+        return list(dict.fromkeys([*needs, *of_entries]))
 
     def _offers_for(self, facet: str) -> list[tuple[int, Need]]:
         """Return the needs of calls with a facet, each with the position of its rule. Rows share a few facets."""
@@ -185,13 +186,14 @@ def earlier_steps(row: Row, at: int) -> list[int]:
     return [k for k in range(at) if row.steps[k].graph == row.steps[at].graph]
 
 
-def entries_of(step: Step, contract: Contract) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
-    """Return src of the last node of a step, as far as it is known, and what the entries of its shape mean."""
+def nodes_of(step: Step, contract: Contract) -> Iterator[tuple[Call, tuple[ExplainedEntry, ...]]]:
+    """Yield the call of each node of a step, with src as far as it is known, and what the entries of its shape mean."""
     src = step.src
-    for shape, special_zero in () if step.shared_src else zip(step.shapes[:-1], step.special_zero[:-1], strict=True):
-        dst = contract.meaning(src, shape, special_zero).dst
-        src = fill_unknown(dst, volume_of(src)) if dst is not None else src
-    return src, contract.entries(src, step.shapes[-1], step.special_zero[-1])
+    for shape, special_zero in zip(step.shapes, step.special_zero, strict=True):
+        call = src, shape, special_zero
+        yield call, contract.entries(*call)
+        if not step.shared_src and (dst := contract.meaning(*call).dst) is not None:
+            src = fill_unknown(dst, volume_of(src))
 
 
 def _forbidden_by_other_indices(step: Step) -> set[bool]:

@@ -139,6 +139,7 @@ def test_what_a_dense_single_call_lacks_is_not_needed(name: str, ruling: str) ->
         ("shape-entries-with-gaps", "layout-is-no-content"),
         ("transposed-src-regroups", "layout-is-no-content"),
         ("in-place-regroups", "src-is-kept"),
+        ("src-stays-there-and-back", "nodes-compose"),
     ],
 )
 def test_what_a_dense_single_call_lacks_is_not_rejected(name: str, ruling: str) -> None:
