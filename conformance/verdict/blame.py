@@ -9,7 +9,7 @@ words that we had to read is still one that the text forbids.
 
 No document speaks of earlier calls: a call that goes right alone, or fails as no single call does, breaks no more than
 a ruling. What the smallest case of a drawn row lacks, such as a layout, is not needed to fail; nor is what a single
-dense call lacks that fails in the same way.
+call lacks that fails in the same way and has nothing else around it.
 """
 
 from __future__ import annotations
@@ -130,18 +130,21 @@ class Blamer:
         self.rules = rules
         rows, results = list(rows), results or {}
         self.needs = Needs(rules.values(), rows, results)
-        single = (
+        single = [
             (row, results[row.id]) for row in rows if len(row.case.steps) == row.case.times == 1 and row.id in results
+        ]
+        right = (
+            row.case.steps[0] for row, result in single if result.outcome.kind == "tensor" and not result.is_failure
         )
+        self._right_layouts = {step.layout for step in right if len(step.shapes) == 1}
+        """The layouts of src in single calls of one node that go right."""
         failing = [each for each in single if each[1].is_failure and not each[1].went_right_alone]
-        self._failing_alone = {_way_of_failing(row, result) for row, result in failing}
-        self._failing_in_one_node, self._failing_plainly = set[object](), set[object]()
+        self._failing_alone: dict[object, set[tuple[Set[str], str, str]]] = {}
+        """By way of failing, what is around single calls that fail so, with their operation and type."""
         for row, result in failing:
-            conditions = _conditions_of(row, result.step, result)
-            if "chain" not in conditions:
-                self._failing_in_one_node.add(_way_of_failing(row, result))
-            if conditions.isdisjoint(_AROUND):
-                self._failing_plainly.add((row.operation, _type_at(row, result.step), result.diagnosis))
+            around = _AROUND & _conditions_of(row, result.step, result)
+            of_call = around, row.operation, _type_at(row, result.step)
+            self._failing_alone.setdefault(_way_of_failing(row, result), set()).add(of_call)
         known = (each for each in failing if not has_unknown_src(each[0].case, each[0].given))
         self._rejected_alone: dict[object, set[frozenset[Need]]] = {}
         for row, result in known:
@@ -161,7 +164,7 @@ class Blamer:
 
     def _blame(self, failing: _FailingStep) -> Broken:
         outcome, kind = failing.outcome, failing.meaning.kind
-        if "concurrent" in failing.conditions and not self._fails_plainly(failing):
+        if "concurrent" in self._find_needed_around(failing):
             return _ruling(ALONE)  # no document speaks of programs that run at the same time
         if failing.diagnosis and failing.diagnosis.endswith(UNCLAIMED):
             return _ruling(MUST_REJECT)  # nothing obliges the backend to take the call
@@ -192,7 +195,9 @@ class Blamer:
             return result.went_right_alone
         if drawn_number(row.id) and not failing.outcome.ends_process:
             return True  # a smaller case was looked for, first among single calls
-        return (row.case.rule == ALONE or failing.diagnosis == STALE) and not self._fails_alone(failing)
+        is_of_dims = failing.answers_illegal_call or failing.diagnosis in _OF_FORM
+        is_of_calls = row.case.rule == ALONE and (not is_of_dims or _is_of_earlier_step(failing))
+        return (is_of_calls or failing.diagnosis == STALE) and not self._fails_alone(failing)
 
     def _blame_illegal_answer(self, failing: _FailingStep) -> Broken:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
@@ -221,13 +226,15 @@ class Blamer:
             silent = [] if broken.authority == "our ruling" else failing.meaning.rules
             return _RULING, next(iter(self._premises(silent, failing.document)), broken)
         needed, diagnosis, is_of_form = [], failing.diagnosis, failing.diagnosis in _OF_FORM
-        conditions = failing.conditions - (_AROUND if self._fails_plainly(failing) else frozenset())
+        around, of_alike = self._find_needed_around(failing), [each for each, *_ in self._find_alike(failing)]
         if not is_of_form:  # layouts and earlier nodes decide which elements are due
-            needed += [_LAYOUT] * (not conditions.isdisjoint(("layout", "dst_strides")))
-        in_one_node = is_of_form and _way_of_failing(failing.row, failing.result) in self._failing_in_one_node
-        needed += [_NODES] * ("chain" in conditions and not in_one_node)
-        needed += [_LAYOUT] * ("shape_step" in conditions and diagnosis != "wrong type")
-        return _weakest([broken, *self._premises(needed, failing.document)])
+            needed += [_LAYOUT] * (not around.isdisjoint(("layout", "dst_strides")))
+        needed += [_LAYOUT] * ("shape_step" in around and diagnosis != "wrong type")
+        if "chain" in around and not (is_of_form and any("chain" not in each for each in of_alike)):
+            needed.insert(0 if failing.step.layout in self._right_layouts else len(needed), _NODES)
+        premises = self._premises(needed, failing.document)
+        decides = premises and all(of_alike) and not failing.outcome.faults  # no dense call fails so
+        return _weakest(premises if decides else [broken, *premises])
 
     def _blame_no_answer(self, failing: _FailingStep) -> Broken:
         """Blame a legal call without an answer.
@@ -280,18 +287,25 @@ class Blamer:
 
     def _fails_alone(self, failing: _FailingStep) -> bool:
         """Ask whether a single call of the run fails in the same way. A chain tells of chains only."""
-        alone = self._failing_alone if "chain" in failing.conditions else self._failing_in_one_node
-        return _way_of_failing(failing.row, failing.result) in alone
+        return any("chain" in failing.conditions or "chain" not in each for each, *_ in self._find_alike(failing))
 
-    def _fails_plainly(self, failing: _FailingStep) -> bool:
-        """Ask whether a single dense call fails so, so that nothing around the call is needed."""
-        row, outcome = failing.row, failing.outcome
-        if outcome.kind == "rejected":
-            return _words_of_rejection(row, failing.at, outcome) in self._rejected_alone
+    def _find_alike(self, failing: _FailingStep) -> Set[tuple[Set[str], str, str]]:
+        return self._failing_alone.get(_way_of_failing(failing.row, failing.result), frozenset())
+
+    def _find_needed_around(self, failing: _FailingStep) -> Set[str]:
+        """Find what is around a call and needed to fail: no more than is around a single call that fails so."""
+        around = _AROUND & failing.conditions
+        if failing.outcome.kind == "rejected":
+            words = _words_of_rejection(failing.row, failing.at, failing.outcome)
+            return frozenset() if words in self._rejected_alone else around
         if failing.answers_illegal_call:
-            return self._fails_alone(failing)
-        key = row.operation, _type_at(row, failing.at), failing.diagnosis
-        return failing.diagnosis not in _SHARED_BY_MISTAKES and key in self._failing_plainly
+            return frozenset() if self._fails_alone(failing) else around
+        alike = self._find_alike(failing)
+        plain = frozenset[str](), failing.row.operation, _type_at(failing.row, failing.at)
+        if plain in alike and failing.diagnosis not in _SHARED_BY_MISTAKES:
+            return frozenset()
+        fewer = [each for each, *_ in alike if each and each <= around]
+        return max(fewer, key=lambda each: (-len(each), sorted(each)), default=around)
 
     def _broken(self, failing: _FailingStep) -> list[str]:
         """Return the rules that an outcome broke: those of the diagnosis, or those that say what the answer is."""
@@ -437,7 +451,8 @@ def _failing(row: Row, result: Result, document: str) -> _FailingStep:
 
 
 def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
-    return result.diagnosis, row.steps[result.step].meanings[0].meaning.rules
+    meaning = row.steps[result.step].meanings[0].meaning
+    return result.diagnosis, meaning.rules if meaning.kind == "illegal" else ()
 
 
 def _type_at(row: Row, at: int) -> str:
@@ -488,9 +503,12 @@ def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | 
 
 
 def _is_of_earlier_step(failing: _FailingStep) -> bool:
-    """Ask whether an answer has the dims due for an earlier step of the same program, or for its shape and this src."""
+    """Ask whether an answer has the dims due for an earlier step, or for its shape and this src.
+
+    If the program is new, a chain may give such dims by what its nodes share.
+    """
     (row, at, document), outcome = failing.place, failing.outcome
-    earlier = earlier_steps(row, at)
+    earlier = earlier_steps(row, at) if "chain" in failing.conditions else range(at)
     if any(meaning_of_step(row, k, document).dst == outcome.dims for k in earlier):
         return True
     src, meaning = row.case.steps[at].src, row.contracts[document].meaning

@@ -117,6 +117,20 @@ def right_answer(row: Row) -> Outcome:
     return Outcome("tensor", row.type, tuple(length or 0 for length in row.steps[0].meanings[0].meaning.dst or ()))
 
 
+def rejected(name: str) -> tuple[Row, Result]:
+    return (row := row_of(name)), failed(row, REJECTED, REJECTS)
+
+
+def answered(name: str) -> tuple[Row, Result]:
+    row = row_of(name)
+    return row, Result(row.id, dict.fromkeys(row.documents, PASS), (right_answer(row),))
+
+
+def moved(name: str) -> tuple[Row, Result]:
+    row = row_of(f"{name}[StaticReshape-f32]")
+    return row, failed(row, right_answer(row), "same elements in another order")
+
+
 @pytest.mark.parametrize(
     ("name", "ruling"),
     [
@@ -131,6 +145,33 @@ def test_what_a_dense_single_call_lacks_is_not_needed(name: str, ruling: str) ->
         wrong, beside = (failed(each, right_answer(each), diagnosis) for each in (row, plain))
         assert forbidden_or_ruled(row, wrong) == {(RULING, ruling)}
         assert forbidden_or_ruled(row, wrong, (plain, beside)) == {due}
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "due"),
+    [
+        ("channels-last-src-regroups", answered("same-dims-keep-the-order[StaticReshape-f32]"), "layout-is-no-content"),
+        ("channels-last-src-regroups", moved("same-dims-keep-the-order"), "row-major-order"),
+        (
+            "channels-last-src-through-a-chain",
+            answered("same-dims-keep-the-order[StaticReshape-f32]"),
+            "layout-is-no-content",
+        ),
+        (
+            "channels-last-src-through-a-chain",
+            answered("channels-last-src-regroups[StaticReshape-f32]"),
+            "nodes-compose",
+        ),
+        ("channels-last-src-through-a-chain", moved("channels-last-src-regroups"), "layout-is-no-content"),
+        (
+            "one-program-run-by-four-threads-on-strided-sources",
+            moved("channels-last-src-regroups"),
+            "layout-is-no-content",
+        ),
+    ],
+)
+def test_an_order_that_dense_calls_keep_is_wrong_by_what_is_around(name: str, beside: Any, due: str) -> None:
+    assert rules(*moved(name), beside) == {due}
 
 
 @pytest.mark.parametrize(
@@ -172,6 +213,20 @@ def test_the_answer_of_an_earlier_call_breaks_no_text() -> None:
     row = row_of("leave-to-overwrite-ends-with-its-call[DynamicReshape-1-f32-s32]")
     stale = failed(row, right_answer(row), "stale: an earlier answer")._replace(step=1)
     assert forbidden_or_ruled(row, stale) == {(RULING, "each-call-alone")}
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "diagnosis", "rule"),
+    [
+        ("one-shape-under-other-flags", (3, 0, 7), "wrong dims", "nodes-compose"),
+        ("minus-three-between-other-lengths-of-src", (6, 5), "answered an illegal call", "lower-bound"),
+    ],
+)
+def test_an_answer_that_no_earlier_call_explains_takes_none(
+    name: str, dims: tuple[int, ...], diagnosis: str, rule: str
+) -> None:
+    row = row_of(f"{name}[DynamicReshape-1-f32-s32]")
+    assert rules(row, failed(row, Outcome("tensor", "f32", dims), diagnosis)._replace(step=1)) == {rule}
 
 
 def test_wrong_dims_of_a_chain_alone_are_wrong_by_a_ruling() -> None:
@@ -287,15 +342,6 @@ def test_a_call_without_a_meaning_is_blamed_on_the_silence() -> None:
     assert forbidden_or_ruled(row, failed(row, Outcome("tensor", "f32", (1,)), "wrong dims")) == {
         (RULING, "zero-past-rank")
     }
-
-
-def rejected(name: str) -> tuple[Row, Result]:
-    return (row := row_of(name)), failed(row, REJECTED, REJECTS)
-
-
-def answered(name: str) -> tuple[Row, Result]:
-    row = row_of(name)
-    return row, Result(row.id, dict.fromkeys(row.documents, PASS), (right_answer(row),))
 
 
 def test_a_need_of_one_call_explains_less_than_one_of_many() -> None:
