@@ -2,7 +2,8 @@
 
 Faults of exactly this backend and version are known causes. For any other one, all faults are tried, and one that
 explains failures is a guess: it is made only if nearly every call that the fault may hit did fail, in several cases,
-if it leaves few failures unexplained that look the same, and if any of them is more than a rejection where it is.
+if it leaves few failures unexplained that look the same, if not all calls of a rank contradict it, and if any of them
+is more than a rejection where it is.
 """
 
 from __future__ import annotations
@@ -72,19 +73,25 @@ def _guess(
     known = KnownFaults(fitting)
     spared, others = Counter[KnownFault](), Counter[KnownFault]()
     alike: dict[KnownFault, set[str]] = {fault: set() for fault in fitting}
+    agrees: dict[KnownFault, dict[int, set[bool]]] = {fault: {} for fault in fitting}
+    """By the larger rank of a row, whether the rows fail that the fault may hit, and no others."""
     for row in rows:
         result = results[row.id]
         document = next((each for each, verdict in result.verdicts.items() if verdict in BAD), row.documents[0])
         is_legal = meaning_of_step(row, result.step, document).kind == "legal"
-        reached = reaching(known, row, result.step, document)
+        reached, step = reaching(known, row, result.step, document), row.case.steps[result.step]
         for fault in fitting:
             fails_alike = row.id in fits_of and _diagnosis(result) in fault.shows
             if fault in reached:
-                spared[fault] += fault not in fits_of[row.id] if fails_alike else row.id not in fits_of
-            elif is_legal != bool(fault.rules):
+                is_denied = fault not in fits_of[row.id] if fails_alike else row.id not in fits_of
+                spared[fault] += is_denied
+            elif is_legal == bool(fault.rules):
+                continue
+            else:
                 others[fault] += 1
-                if fails_alike:
+                if is_denied := fails_alike:
                     alike[fault].add(row.id)
+            agrees[fault].setdefault(max(map(len, (step.src, *step.shapes))), set()).add(not is_denied)
     causes: dict[str, Cause] = {}
     for fault, number in fitting.most_common():
         explained = [row for row, fits in fits_of.items() if fault in fits and row not in causes]
@@ -94,8 +101,9 @@ def _guess(
         is_shown = not telling or any(_diagnosis(results[row]) in telling for row in explained)
         unexplained = 2 * len(alike[fault] - causes.keys())
         few_left = unexplained <= min(number, others[fault])
+        fits_each_rank = all(True in each for each in agrees[fault].values())
         is_new = len(cases) >= _MIN_CASES and 2 * len(explained) >= number  # what it shares is of another fault
-        if is_new and nearly_all_fit and is_shown and few_left:
+        if is_new and nearly_all_fit and fits_each_rank and is_shown and few_left:
             causes |= {row: Cause(fault, True) for row in explained}
     return causes
 

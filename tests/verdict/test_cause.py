@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from conformance.evidence.results import read
-from conformance.model import Expression, KnownFault, Place
-from conformance.verdict.cause import Cause
+from conformance.model import FAIL, PASS, Expression, KnownFault, Outcome, Place, Result
+from conformance.verdict.cause import Cause, find_causes
 from conformance.verdict.conclude import conclude_evidence
+from conformance.verdict.standing import Blames
 
-from ..builders import Command, mini
+from ..builders import Command, bundled_plan, mini
 
 BACKEND = "planted:zero-flag-ignored"
 """It takes a 0 as a length even where it should copy. Its version is 1."""
@@ -94,6 +95,25 @@ def test_a_guess_leaves_few_failures_that_look_the_same(run_and_find: Callable[.
     find_rows = run_and_find(mini("RefusesPairs"))
     assert find_rows(fault("any(i == 0 and n == 2 for i, n in enumerate(src)) and len(src) == 2", version="2"))
     assert not find_rows(fault("product(src) == 6 and len(src) == 2 and not special_zero", version="2"))
+
+
+@pytest.mark.parametrize(
+    ("limit", "guessed"),
+    [(6, {"tosa-rejects-ranks-above-6"}), (7, set()), (8, set()), (9, {"paddle-rejects-ranks-above-9"})],
+)
+def test_a_guess_names_no_rank_that_passes_or_leaves_one_that_fails(limit: int, guessed: set[str]) -> None:
+    rows = [row for row in bundled_plan().rows if row.id.endswith("[StaticReshape-f32]") and len(row.case.steps) == 1]
+    ranks = {row: max(map(len, (row.case.steps[0].src, *row.case.steps[0].shapes))) for row in rows}
+    legal = {row: rank for row, rank in ranks.items() if rank < 13 and row.meanings(0)[0].meaning.kind == "legal"}
+    results = {}
+    for row, rank in legal.items():
+        outcome, verdict, diagnosis = Outcome("tensor"), PASS, None
+        if rank > limit:
+            outcome, verdict, diagnosis = Outcome("rejected"), FAIL, REFUSED
+        results[row.id] = Result(row.id, dict.fromkeys(row.documents, verdict), (outcome,), 0, diagnosis)
+    blames: Blames = {row.id: {} for row, rank in legal.items() if rank > limit}
+    causes = find_causes(legal, results, blames, "mine", "1")
+    assert {cause.fault.id for cause in causes.values()} == guessed
 
 
 @pytest.mark.parametrize(("new", "shared", "is_found"), [(2, 0, False), (3, 0, True), (3, 2, False)])
