@@ -38,6 +38,8 @@ _MAX_LISTS_AHEAD = 100
 """Lists of rows that wait for each process; a long sequence takes as long as some hundred other drawn rows."""
 CallRows = Callable[[Iterable[list[Row]]], Generator[Result]]
 """Runs lists of rows and yields the results in their order. If it is closed, it calls no list that it has not begun."""
+BeginCallback = Callable[[str], object]
+"""Called with the id of a row before a thread calls it, and with nothing after the last row of a list."""
 
 
 def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
@@ -123,10 +125,11 @@ def close_backend(adapter: Adapter) -> None:
 
 
 def run_rows(
-    rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS
-) -> Iterator[Result]:
+    rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS,
+    begin: BeginCallback = lambda _: None,
+) -> Iterator[Result]:  # fmt: skip
     """Run rows like `run`; with `row`, each in a fresh process. Rows after the backend is given up are `not run`."""
-    rest = iter(rows)
+    rest = _tell_begin(rows, begin)
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None
     if isolation == "row" and isinstance(adapter, Isolated):
@@ -140,6 +143,13 @@ def run_rows(
         yield from run(called, adapter, claims, hangs)
     for row in rest:
         yield result_without_call(row, NOT_RUN)
+
+
+def _tell_begin(rows: Iterable[Row], begin: BeginCallback) -> Iterator[Row]:
+    for row in rows:
+        begin(row.id)
+        yield row
+    begin("")
 
 
 def _announce_next_calls(called: Iterable[Row], rows: Sequence[Row], remote: Remote, claims: Claims) -> Iterator[Row]:
@@ -209,13 +219,13 @@ def run_in_parallel(
 @contextmanager
 def use_jobs(
     first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation, jobs: int,
-    policy: HangPolicy = DEFAULT_HANGS,
+    policy: HangPolicy = DEFAULT_HANGS, begin: BeginCallback = lambda _: None,
 ) -> Iterator[CallRows]:  # fmt: skip
     """Give a function that runs lists of rows, each in one of several processes; with one job in the first."""
 
     def call_here(lists: Iterable[list[Row]]) -> Generator[Result]:
         for rows in lists:
-            yield from run_rows(rows, first, claims, isolation, policy)
+            yield from run_rows(rows, first, claims, isolation, policy, begin)
 
     if jobs == 1:
         yield call_here
@@ -234,7 +244,7 @@ def use_jobs(
                 what = f"it describes itself differently: {adapter.identity} and {first.identity}"
                 raise CannotStart(f"{first.identity.name}: started twice, {what}") from None
         try:
-            return list(run_rows(rows, adapter, claims, isolation, policy))
+            return list(run_rows(rows, adapter, claims, isolation, policy, begin))
         finally:
             idle.append(adapter)
 

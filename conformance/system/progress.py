@@ -28,7 +28,7 @@ POLL_SECONDS = 0.5
 
 
 class Progress:
-    """The number done, its rate, the failures so far and the time left.
+    """The number done, its rate, the failures so far, the time left, and what was begun first of what goes on.
 
     Without a terminal, as in CI, it writes a line at least every LINE_SECONDS, also while one call hangs.
     """
@@ -39,36 +39,39 @@ class Progress:
         self._on_terminal = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
         self._done = 0
         self._failed: int | None = None
+        self._going_on: dict[int, str] = {}
+        """What each thread does. It is begun in this order."""
         began = time.monotonic()
         self._samples = deque([(began, 0)])
         """Times, with the number done, for the rate. The first second goes: a run that is resumed leaps in it."""
         self._next = 0.0 if self._on_terminal else began + LINE_SECONDS
         self._lock, self._closed = threading.Lock(), threading.Event()
-        if not self._on_terminal and math.isfinite(LINE_SECONDS):
+        if math.isfinite(LINE_SECONDS):
             threading.Thread(target=self._write_while_nothing_ends, daemon=True).start()
 
-    def at(self, done: int, note: str = "", failed: int | None = None) -> None:
-        """Show the number done, at most ten times a second on a terminal; `note` is shown there only."""
+    def begin(self, name: str) -> None:
+        """Note what this thread does from now on; nothing without a name."""
+        with self._lock:
+            self._going_on.pop(threading.get_ident(), None)
+            if name:
+                self._going_on[threading.get_ident()] = name
+
+    def at(self, done: int, failed: int | None = None) -> None:
+        """Show the number done, at most ten times a second on a terminal."""
         with self._lock:
             self._done, self._failed = done, failed
             now = time.monotonic()
             self._sample(now)
-            if now < self._next and (done < self._total or not self._on_terminal):
-                return
-            if self._on_terminal:
-                self._next = now + 0.1
-                line = ", ".join([self._describe(now), *([note] if note else [])])
-                self._stream.write(f"\r\x1b[K{cut_columns(printable(line), width(self._stream) - 1)}")
-                self._stream.flush()
-            else:
+            if now >= self._next or (done >= self._total and self._on_terminal):
                 self._write_progress(now)
 
     def close(self) -> None:
         """Clear the line, and write no more."""
-        self._closed.set()
-        if self._on_terminal:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+        with self._lock:
+            self._closed.set()
+            if self._on_terminal:
+                self._stream.write("\r\x1b[K")
+                self._stream.flush()
 
     def _sample(self, now: float) -> None:
         if now - self._samples[-1][0] >= SAMPLE_SECONDS:
@@ -85,12 +88,16 @@ class Progress:
                     self._write_progress(now)
 
     def _write_progress(self, now: float) -> None:
-        self._next = now + LINE_SECONDS
-        self._stream.write(f"conformance: {printable(self._describe(now))}\n")
+        self._next = now + (0.1 if self._on_terminal else LINE_SECONDS)
+        line = printable(self._describe(now))
+        if self._on_terminal:
+            self._stream.write(f"\r\x1b[K{cut_columns(line, width(self._stream) - 1)}")
+        else:
+            self._stream.write(f"conformance: {line}\n")
         self._stream.flush()
 
     def _describe(self, now: float) -> str:
-        """Say the number done, and the failures, the rate and the time left, as far as they are known."""
+        """Say the number done, and the failures, the rate, the time left and what goes on, as far as they are known."""
         said = [f"{self._label} {self._done:,} of {self._total:,}"]
         if self._failed is not None:
             said.append(f"{self._failed:,} failed")
@@ -99,7 +106,7 @@ class Progress:
         if rate >= MIN_RATE:
             left = _as_time((self._total - self._done) / rate)
             said += [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {left} left"]
-        return ", ".join(said)
+        return ", ".join([*said, *list(self._going_on.values())[:1]])
 
 
 def track(label: str, things: Iterable[Value], total: int) -> Iterator[Value]:

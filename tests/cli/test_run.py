@@ -150,7 +150,7 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(command: Command, mo
     monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0.0)
     said = command.run(mini("Accepts"), "--type", "f32").err.splitlines()
     lines = [line for line in said if "running 0 of" not in line]  # while the worker starts
-    speed = r"(?:, [0-9.,]+/s, about [0-9.]+ (?:s|min|h) left)?"
+    speed = r"(?:, [0-9.,]+/s, about [0-9.]+ (?:s|min|h) left)?(?:, [-a-z0-9]+\[.*\])?"
     ran = [re.fullmatch(rf"conformance: running ([0-9]+) of ([0-9]+), ([0-9]+) failed{speed}", line) for line in lines]
     counts = [tuple(map(int, each.groups())) for each in ran if each]
     assert len(counts) == len(lines) > 10

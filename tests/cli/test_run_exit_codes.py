@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 from xml.etree import ElementTree
 
 import pytest
@@ -211,9 +212,10 @@ def test_progress_on_a_terminal_is_one_line(monkeypatch: pytest.MonkeyPatch) -> 
     screen = Screen()
     progress = Progress("running", 200, screen)
     time.sleep(0.01)
-    progress.at(100, "some-case", 3)
+    progress.begin("some-row")
+    progress.at(100, 3)
     assert re.fullmatch(
-        r"\r\x1b\[Krunning 100 of 200, 3 failed, [0-9,.]+/s, about [0-9]+ s left, some-case", screen.getvalue()
+        r"\r\x1b\[Krunning 100 of 200, 3 failed, [0-9,.]+/s, about [0-9]+ s left, some-row", screen.getvalue()
     )
     progress.close()
     assert screen.getvalue().endswith("\r\x1b[K")
@@ -223,17 +225,22 @@ def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0.1)
     stream = io.StringIO()
     progress = Progress("running", 10, stream)
+    progress.begin("earlier-row")
+    progress.begin("some-row")
+    other = Thread(target=progress.begin, args=("later-row",))
+    other.start()
+    other.join()
     end = time.monotonic() + 20
     while "running 0 of 10" not in stream.getvalue() and time.monotonic() < end:
         time.sleep(0.05)
     progress.close()
-    assert "conformance: running 0 of 10\n" in stream.getvalue()
+    assert "conformance: running 0 of 10, some-row\n" in stream.getvalue()
 
 
 def test_while_hardly_anything_ends_progress_foretells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.system.progress.MIN_RATE", 1e12)
     screen = Screen()
-    Progress("running", 200, screen).at(100, "", 3)
+    Progress("running", 200, screen).at(100, failed=3)
     assert screen.getvalue().endswith(" 100 of 200, 3 failed")
 
 
