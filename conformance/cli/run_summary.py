@@ -97,8 +97,8 @@ def show_part(plan: Plan, evidence: Evidence, conclusion: Conclusion, every_row:
     failures = group_failures(plan, evidence, conclusion)
     if drawn := describe_drawn(evidence, plan.suite.spec):
         say(f"  {drawn}")
-    _say_all(_notes(evidence, conclusion, failures))
     _say_all(_failures(plan.suite, failures, evidence, every_row, "--json has all"))
+    _say_all(_notes(evidence, conclusion, failures))
     _say_all(["", *_end(conclusion, None)])
     if evidence.results:
         say("nothing is written; add --out FOLDER to keep the evidence and its reports")

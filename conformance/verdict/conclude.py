@@ -284,7 +284,9 @@ def _exit_code(
         for severity, some in sentences.count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
             errors = f", {tests[ERROR]:,} {say_errors(tests[ERROR])}" if tests[ERROR] else ""
-            return FAILS, f"{number}: {who} {say_severity(severity, some)}{errors}"
+            left = 0 if target.lf or target.shard else tests[NOT_RUN]  # of which nobody asked for all
+            not_run = f"; {left:,} {'was' if left == 1 else 'were'} not run" if left else ""
+            return FAILS, f"{number}: {who} {say_severity(severity, some)}{errors}{not_run}"
         return FAILS, number
     if deaths:
         return FAILS, deaths

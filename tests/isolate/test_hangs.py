@@ -110,7 +110,8 @@ def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path) 
     backend, _ = hangs_where(tmp_path, "graph.nodes[0].operation == 'Reshape-1'")
     words = ("--isolation", "worker", "--timeout", "0.5", "-k", "flattens", "--max-hangs", "2")
     note = "not called: 10 rows of flattens, because 2 rows of the same case and operation hung; that saved up"
-    command.run(backend, *words).expect(1, text=f"note: {note} to 1 min, and --max-hangs 0 calls them")
+    said = command.run(backend, *words).expect(1, text=f"note: {note} to 1 min, and --max-hangs 0 calls them")
+    assert re.search(r"--max-hangs 0\s+calls them\n\nexit 1: .*; 10 were not run\n", said.out)
 
 
 @pytest.mark.slow
