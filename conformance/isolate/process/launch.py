@@ -112,7 +112,10 @@ def start(
             raise CannotStart(f"{command[0]}: no such program; check the path") from None
         if error.errno in SHORTAGE_ERRORS:
             raise
-        raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}; is it executable?") from None
+        why = f"cannot be run: {error.strerror}; is it executable?"
+        if os.path.isdir(command[0]):
+            why = "is a folder; name the program in it"
+        raise CannotStart(f"{command[0]}: {why}") from None
     finally:
         os.close(lifeline)
     if CAN_LIMIT_MEMORY:  # from here, not between fork and exec, where threads make it unsafe
