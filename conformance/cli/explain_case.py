@@ -35,7 +35,7 @@ def find_case(suite: Suite, name: str, options: str, pytest_options: str) -> lis
     case = rows[0].case if rows else suite.cases.get(name.strip())
     if case is None:
         return []
-    chosen = f"-k {shlex.quote(case.id)}"
+    chosen = f"-k {shlex.quote(rows[0].id if len(rows) == 1 else case.id)}"
     return [
         {
             "case": case.id,

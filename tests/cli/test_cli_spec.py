@@ -180,6 +180,7 @@ def test_a_case_has_links_and_rows(cli: Cli) -> None:
     listed = answer(cli, "list", "cases", "same-volume")
     case = next(case for case in listed["cases"] if case["case"] == name)
     assert case["rows"] == [*answer(cli, "explain", name)[0]["rows"]]
+    cli("explain", case["rows"][0]).expect(0, out=f"run BACKEND -k '{case['rows'][0]}'\n")
     assert len(listed["suite"]) == 64
 
 
