@@ -8,6 +8,7 @@ import re
 import shlex
 from keyword import iskeyword
 from pathlib import Path
+from shutil import rmtree
 
 from ..system.files import adapters_folder
 from ..system.terminal import say, verbatim
@@ -61,22 +62,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(path: Path, name: str, language: str) -> None:
-    """Write the file with the name filled in; in Rust, a folder of files."""
+    """Write the file with the name filled in; in Rust, a folder of files. Nothing stays of what cannot be written."""
     if language == "rust":
         path.mkdir()
-        (path / "src").mkdir()
-    for template in _TEMPLATES[language]:
-        target = path / Path(template).relative_to("rust") if language == "rust" else path
-        text = (adapters_folder() / template).read_text(encoding="utf-8").replace('"template"', f'"{name}"')
-        if language == "python":
-            text = text.replace("NAME: a", f"{name}: a").replace("class Template(", f"class {_class_name(name)}(")
-        with target.open("x", encoding="utf-8") as file:
-            try:
-                file.write(text)
-                file.flush()
-            except OSError:  # a full disk
-                target.unlink()
-                raise
+    else:
+        path.touch(exist_ok=False)
+    try:
+        for template in _TEMPLATES[language]:
+            target = path / Path(template).relative_to("rust") if language == "rust" else path
+            text = (adapters_folder() / template).read_text(encoding="utf-8").replace('"template"', f'"{name}"')
+            if language == "python":
+                text = text.replace("NAME: a", f"{name}: a").replace("class Template(", f"class {_class_name(name)}(")
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+    except OSError:  # a full disk
+        rmtree(path) if path.is_dir() else path.unlink()
+        raise
 
 
 def _file_name(name: str, language: str) -> str:

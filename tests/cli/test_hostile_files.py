@@ -264,15 +264,17 @@ def test_a_name_that_would_be_code_makes_no_adapter(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_an_adapter_on_a_full_disk_leaves_no_empty_file(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("language", ["python", "rust"])
+def test_an_adapter_on_a_full_disk_leaves_nothing(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     def open_on_a_full_disk(path: Path, mode: str = "r", *_: object, **__: object) -> object:
-        if mode != "x":
+        if mode == "r":
             return open(path, mode, encoding="utf-8")
         path.touch()
-        return open("/dev/full", "w")
+        return open(path if path.name == "Cargo.toml" else "/dev/full", "w")
 
     monkeypatch.setattr(Path, "open", open_on_a_full_disk)
-    cli("new-adapter", "mine", "--out", str(tmp_path / "mine.py")).expect(2, err="No space left on device")
-    assert not (tmp_path / "mine.py").exists()
+    monkeypatch.chdir(tmp_path)
+    cli("new-adapter", "mine", "--lang", language).expect(2, err="No space left on device")
+    assert not [*tmp_path.iterdir()]
