@@ -28,6 +28,7 @@ from conformance.selfcheck.mutants import (
     planted_backends,
     rows_to_run,
     takes_long,
+    try_backend,
 )
 
 PLANTED = planted_backends()
@@ -153,6 +154,13 @@ def result_of(killers: Mapping[str, tuple[str, ...]], elsewhere: tuple[int, int]
 )
 def test_a_planted_backend_must_fail_its_rule_and_little_else(found: PlantedResult, words: str | None) -> None:
     assert (found.wrong is None) if words is None else words in (found.wrong or "")
+
+
+def test_a_row_without_time_for_its_calls_asks_for_no_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_module, "MAX_SECONDS", 0.01)
+    (row,) = (row for row in rows() if row.id == "more-calls-than-16-bits-count[StaticReshape-f32]")
+    wrong = try_backend(PLANTED["calls-counted-in-16-bits"], [row]).wrong or ""
+    assert "is not noticed, but more-calls-than-16-bits-count[StaticReshape-f32] had no time for all" in wrong
 
 
 class OfSixNodes(Planted):  # type: ignore[misc]  # the module is found at run time
