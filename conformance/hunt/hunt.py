@@ -21,6 +21,9 @@ from .shrink import shrink
 from .write_case import rule_against
 from .write_drawn import write_as_drawn
 
+_OF_SEVERAL = ("nodes-compose", "each-call-alone")
+"""Rules about several nodes or calls. One alone that fails in the same way goes against another rule."""
+
 
 class Counterexample(NamedTuple):
     row: Row
@@ -29,11 +32,6 @@ class Counterexample(NamedTuple):
     @property
     def rule(self) -> str:
         return rule_against(self.row, self.result)
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        """The rule and how the call ended: a smaller call must have the same."""
-        return self.rule, self.result.outcome.kind
 
     @property
     def text(self) -> str:
@@ -71,7 +69,9 @@ def hunt(
 
     def find_same(like: Counterexample, case: Case) -> Counterexample | None:
         other = find(case)
-        return other if other and other.kind == like.kind else None
+        if other is None or other.result.diagnosis != like.result.diagnosis:
+            return None
+        return other if like.rule in (other.rule, *_OF_SEVERAL) else None
 
     for example in range(examples):
         case = draw_case(SeededDraws(f"hunt {seed} {example}"), of_types, factors)

@@ -259,6 +259,13 @@ def test_no_answer_goes_against_what_a_call_is_about(error: BaseException) -> No
     assert found_by(hunt(backend, spec(), 400, operations=["StaticReshape"])).rule == "infer-keeps-count"
 
 
+@pytest.mark.parametrize(("name", "seed"), [("a-thousand-lose-one", 0), ("quiets-in-place", 2)])
+def test_one_call_that_fails_alone_is_shown_alone(name: str, seed: int) -> None:
+    """It fails first in a chain or a sequence, and then goes against another rule."""
+    (step,) = found_by(hunt(PLANTED[name](), spec(), 600, seed)).row.case.steps
+    assert len(step.shapes) == 1
+
+
 def test_shrinking_ends() -> None:
     for case in draw_cases(30):
         current, steps = case, 0
