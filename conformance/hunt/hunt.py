@@ -5,7 +5,7 @@ Cases are drawn from a seed, and calls are made and judged as they are for the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -50,9 +50,12 @@ class HuntResult(NamedTuple):
 
 def hunt(
     adapter: Adapter, spec: Spec, examples: int, seed: int = 0, *, operations: Sequence[str] = (),
-    types: Sequence[str] = (),
+    types: Sequence[str] = (), tick: Callable[[int], object] = lambda _: None,
 ) -> HuntResult:  # fmt: skip
-    """Try `examples` cases of some operations and types, or of all, until one fails; a seed tries the same ones."""
+    """Try `examples` cases of some operations and types, or of all, until one fails; a seed tries the same ones.
+
+    `tick` is called with the number of cases that went right.
+    """
     factors, compiled = Factors(spec), contracts(spec)
     claims, of_types, right = resolve_claims(adapter, spec.operations), [*(types or spec.types)], 0
 
@@ -74,6 +77,7 @@ def hunt(
         return other if like.rule in (other.rule, *_OF_SEVERAL) else None
 
     for example in range(examples):
+        tick(example)
         case = draw_case(SeededDraws(f"hunt {seed} {example}"), of_types, factors)
         if found := find(case):
             if find(case) is None:
