@@ -50,7 +50,7 @@ _IDLE = (NOT_RUN, NOT_CLAIMED)
 
 
 class HeaderDifference(NamedTuple):
-    """One thing that the headers pin and that differs."""
+    """One thing that the headers say and that differs."""
 
     cause: Cause
     what: str
@@ -257,7 +257,7 @@ def _flat(value: Any, name: str) -> dict[str, str]:
         }
     if isinstance(value, list | tuple):
         return {name: ", ".join(map(str, value)) or "none"}
-    return {name: "none" if value is None else str(value)}
+    return {} if value is None else {name: str(value)}
 
 
 def _name_failures(runs: Iterable[FinishedRun]) -> Mapping[str, WhatFailed]:

@@ -19,7 +19,7 @@ from .wording import format_time
 MAX_GROUPS = 300
 """Groups of changes to list in one direction."""
 MAX_PINNED = 120
-"""Characters to show of what a header pins."""
+"""Characters to show of what a header says."""
 _SIGNS: Mapping[Direction, str] = {"worse": "✗", "better": "✓", "set aside": "◐", "other": "◆"}
 _COLOURS: Mapping[Direction, str] = {"worse": "fail", "better": "pass", "set aside": "warn", "other": "observed"}
 _MAX_TEXT = 300
@@ -181,9 +181,9 @@ def _list_lines(difference: Difference, marks: TextFormat) -> Iterator[str]:
     yield f"{item}new: {code(str(difference.new))}"
     yield ""
     if difference.pinned:
-        yield f"{heading}Pinned by the headers, and not the same"
+        yield f"{heading}What the evidence says of each run, where it differs"
     else:
-        yield "The headers pin the same of both runs."
+        yield "Both runs had the same backend, claims, suite, waivers, environment and target."
     for pin in difference.pinned:
         was, now = (code(shorten(each, MAX_PINNED)) for each in (pin.was, pin.now))
         yield f"{item}{pin.cause}: {code(pin.what)}: {was} → {now}"
