@@ -13,7 +13,7 @@ from ..load.cases import with_cases
 from ..meaning.contract import contracts
 from ..model import FINDING_KINDS, LEVELS, WEIGHTS, Spec
 from ..system.groups import group_pairs
-from ..system.terminal import count_noun, paint, say, table
+from ..system.terminal import count_noun, paint, say, table, verbatim
 from ..system.text import describe_unknown, shorten
 from .arguments import Usage, emit, load_plan, load_spec_of, locate_case, pick, suite_option
 from .facts import of_document, of_finding, of_operation, of_rule, pointers_in, standing
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(_with_rows(entries, args.suite) if what == "cases" else {what: entries})
     else:
-        _show(spec, what, entries)
+        _show(spec, what, entries, suite_option(args.suite))
     return 0
 
 
@@ -86,7 +86,7 @@ def _read_words(spec: Spec, what: str, words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _show(spec: Spec, what: str, entries: list[dict[str, Any]]) -> None:
+def _show(spec: Spec, what: str, entries: list[dict[str, Any]], options: str) -> None:
     listing = LISTINGS[what]
     header = [*listing.cells]
     rows = [
@@ -99,9 +99,11 @@ def _show(spec: Spec, what: str, entries: list[dict[str, Any]]) -> None:
         say()
         say(table(untried, ("library of", "ways into its reshape that no backend here tries")))
     say()
-    first = next(iter(entries[0].values())) if entries else ""
-    more = f"; conformance {'run' if what == 'backends' else 'explain'} {first}" if entries else ""
-    say(paint("dim", f"{count_noun(len(entries), what[:-1])}{more}"))
+    more = ""
+    if entries and what != "factors":
+        first = next(iter(entries[0].values()))
+        more = f"; conformance {'run' if what == 'backends' else 'explain'} {first}{options}"
+    say(verbatim(paint("dim", f"{count_noun(len(entries), what[:-1])}{more}")))
 
 
 def _rules(spec: Spec, _: Path | None, chosen: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -223,6 +223,12 @@ def test_explain_knows_every_listed_name(cli: Cli) -> None:
             assert out.startswith(name)
 
 
+def test_the_command_below_a_list_can_be_copied(cli: Cli, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, f"extends: bundled\nabout: Added.\ncases:\n{ADDED}")
+    cli("list", "cases", "lower-bound", "--suite", suite).expect(0, out=f" --suite {suite}\n")
+    assert "explain" not in cli("list", "factors").expect(0).out
+
+
 def test_list_backends_shows_what_no_backend_tries(cli: Cli) -> None:
     listed = {each["backend"]: each for each in cli("list", "backends", "--json").expect(0).data["backends"]}
     text = cli("list", "backends").expect(0).out
