@@ -12,6 +12,7 @@ from ..model.verdicts import MARKS
 from ..report.finished_run import FinishedRun
 from ..site.compare_page import differs, name_runs, one_fails, render
 from ..system.files import replace_text
+from ..system.progress import track
 from ..system.terminal import count_noun, say, table
 from ..verdict.conclude import conclude_evidence
 from ..verdict.rejudge import read_and_judge
@@ -33,7 +34,8 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page; 0 whatever the verdicts are."""
     plan = load_plan(args.suite)
-    evidence = [read_and_judge(results_path(path), plan) for path in args.folders]
+    folders = track("reading", args.folders, len(args.folders))
+    evidence = [read_and_judge(results_path(folder), plan) for folder in folders]
     runs = [FinishedRun(plan, each, conclude_evidence(plan, each)) for each in evidence]
     out = args.out or DEFAULT_OUT
     replace_text(out, render(runs))
@@ -70,7 +72,7 @@ def _show(runs: Sequence[FinishedRun], data: dict[str, Any]) -> None:
     say(table(rows, ("document", *name_runs(runs))))
     say()
     for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):
-        say(f"{count_noun(len(data[key]), 'case')} of {data['cases']} {what}")
+        say(f"cases that {what}: {len(data[key]):,} of {data['cases']:,}")
     for backend in data["backends"]:
         if drawn := backend["drawn_rows_that_fail"]:
             are = "is" if drawn == 1 else "are"
