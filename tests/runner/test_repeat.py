@@ -27,14 +27,18 @@ cases:
 
 
 @pytest.mark.slow
-def test_a_row_may_be_called_more_often_than_before(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_may_be_called_more_often_than_before(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The number of calls that fit into the time is no part of an answer."""
     monkeypatch.setattr(row, "MAX_SECONDS", 0.02)
     (command.cases / "often.yaml").write_text(OFTEN, encoding="utf-8")
     backend = "planted:zero-flag-ignored"
     command.run(backend, "--type", "f32", "-k", "often")
     evidence = read_and_judge(command.out / "results.jsonl", command.plan)
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
     again = repeat(evidence, command.plan, backend, 100)
+    assert f"conformance: calling again 0 of {again.rows}\n" in capsys.readouterr().err
     assert again.rows > 0
     assert again.differences == ()
 
