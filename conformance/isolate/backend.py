@@ -7,7 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, takewhile
+from threading import Event
 from typing import TYPE_CHECKING, Literal
 
 from ..adapter import CannotStart, find_bundled, is_own, load_adapter, name_and_device
@@ -221,7 +222,10 @@ def use_jobs(
     first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation, jobs: int,
     policy: HangPolicy = DEFAULT_HANGS, begin: BeginCallback = lambda _: None,
 ) -> Iterator[CallRows]:  # fmt: skip
-    """Give a function that runs lists of rows, each in one of several processes; with one job in the first."""
+    """Give a function that runs lists of rows, each in one of several processes; with one job in the first.
+
+    At the end of the `with` block no further row is called, as each may hang.
+    """
 
     def call_here(lists: Iterable[list[Row]]) -> Generator[Result]:
         for rows in lists:
@@ -244,7 +248,8 @@ def use_jobs(
                 what = f"it describes itself differently: {adapter.identity} and {first.identity}"
                 raise CannotStart(f"{first.identity.name}: started twice, {what}") from None
         try:
-            return list(run_rows(rows, adapter, claims, isolation, policy, begin))
+            results = run_rows(rows, adapter, claims, isolation, policy, begin)
+            return list(takewhile(lambda _: not is_over.is_set(), results))
         finally:
             idle.append(adapter)
 
@@ -260,10 +265,12 @@ def use_jobs(
             for future in waiting:
                 future.cancel()
 
+    is_over = Event()
     pool = ThreadPoolExecutor(jobs)
     try:
         yield call
     finally:
+        is_over.set()
         pool.shutdown(cancel_futures=True)
         for adapter in adapters[1:]:
             close_backend(adapter)

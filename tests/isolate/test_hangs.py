@@ -1,6 +1,7 @@
 """Hangs: rows of a case that hang alike are not all called, and a budget limits the time of all."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.reference import Reference
-from conformance.isolate.backend import Isolation, process_notes, use_backend
+from conformance.isolate.backend import Isolation, process_notes, use_backend, use_jobs
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
@@ -79,6 +80,21 @@ def test_rows_after_the_hang_budget_are_not_run(tmp_path: Path) -> None:
     assert [result.outcome.kind for result in results] == ["tensor", "timeout", "none", "none", "none"]
     assert verdicts(results[2:]) == {"not run"}
     assert "more than --hang-budget 0.2; give a larger one to go on" in process_notes(remote)[0]
+
+
+def test_at_the_end_no_further_row_is_called(plan: Plan) -> None:
+    """An interrupted run ends after the calls that run now, also if all of their list would hang."""
+    called: list[Graph] = []
+
+    def note_call(graph: Graph) -> bool:
+        called.append(graph)
+        time.sleep(0.02)
+        return False
+
+    first, rows = LostCalls(note_call), list(plan.rows[:100])
+    with use_jobs(first, lambda: LostCalls(note_call), first.claims, "none", 2) as call:
+        next(call([rows[:1], rows[1:]]))
+    assert len(called) < 50
 
 
 def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
