@@ -117,9 +117,11 @@ def pytest_configure(config: pytest.Config) -> None:
         if len(dict.fromkeys(adapters)) > 1:
             raise pytest.UsageError(f"--adapter names {' and '.join(adapters)}; a session runs one backend")
         config.option.conformance_adapter = adapters[0]
-    for settings in OPTIONS.values():
+    for name, settings in OPTIONS.items():
         if not hasattr(config.option, settings["dest"]):  # another plugin has that name
             setattr(config.option, settings["dest"], None)
+        if getattr(config.option, settings["dest"]) == "":  # "$OUT" with no OUT set would name the working directory
+            raise pytest.UsageError(f"{name} has an empty value; give it one, or drop it")
     check_text(config)
     suite().register(config)
     if config.args and (other := package_of_repository()):

@@ -160,6 +160,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("--conformance-memory", "0"),
         "'0' is not a whole number from 1 to 2^40 - 1; write --conformance-memory 2",
     ),
+    "no name": (("--conformance-out", ""), "--conformance-out has an empty value; give it one, or drop it"),
     "no isolation": (("--conformance-isolation", "wroker"), "unknown isolation 'wroker'; did you mean 'worker'?"),
     "no processes": (
         ("--conformance-jobs", "2", "--conformance-isolation", "none"),
