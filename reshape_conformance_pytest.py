@@ -47,7 +47,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--conformance-timeout": {"metavar": "SECONDS", "help": "limit of one call (20); until one is answered, 120"},
     "--conformance-memory": {"metavar": "MIB", "help": "limit of a process's address space (16384)"},
     "--conformance-isolation": {
-        "metavar": "HOW", "help": "worker (a process for the backend, the default), case (one for each row) or none",
+        "metavar": "HOW", "help": "worker (a process for the backend, the default), row (one for each row) or none",
     },
     "--conformance-jobs": {
         "metavar": "N", "help": "number of processes of the backend at once (1), without -n of pytest-xdist",

@@ -4,9 +4,11 @@ import re
 import shlex
 from datetime import date, timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from conformance.isolate.backend import Isolation
 from tests.builders import Cli
 from tests.pytest_plugin.done import NO_REPORTS, ROOT, Done
 
@@ -68,3 +70,5 @@ def test_the_table_of_settings_is_complete() -> None:
     rows = re.findall(r"^\| `(--conformance-\w+) [A-Z]+` \| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [(f"--conformance-{name}", f"conformance_{name}") for name in INI]
     assert {option for option, _ in rows} <= OPTIONS.keys()
+    named = re.findall(r"(\w+)(?= \(|$)", OPTIONS["--conformance-isolation"]["help"])
+    assert named == [*get_args(Isolation)]
