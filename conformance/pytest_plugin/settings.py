@@ -35,6 +35,9 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
     claims, waivers = _read_file_names(config, "claims"), _read_file_names(config, "waivers")
     if len(claims) > 1:
         raise Usage("--conformance-claims is given twice; give it once")
+    drawn_rows = config.option.conformance_drawn_rows or 0
+    if drawn_rows < 0:
+        raise Usage(f"--drawn-rows {drawn_rows} is below 0; write --drawn-rows 100")
     isolation = isolation_of(backend, _read(config, "isolation", _isolation))
     timeout, memory = _read(config, "timeout", seconds), _read(config, "memory", positive)
     return RunRequest(
@@ -46,7 +49,7 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
         jobs=_read_jobs(config, backend, isolation),
         waivers=waivers,
         pinned=read_claims(claims[0]) if claims else None,
-        drawn_rows=config.option.conformance_drawn_rows or 0,
+        drawn_rows=drawn_rows,
     )
 
 

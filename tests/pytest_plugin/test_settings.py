@@ -161,6 +161,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         "'0' is not a whole number from 1 to 2^40 - 1; write --conformance-memory 2",
     ),
     "no name": (("--conformance-out", ""), "--conformance-out has an empty value; give it one, or drop it"),
+    "fewer than no rows": (("--drawn-rows", "-1"), "--drawn-rows -1 is below 0; write --drawn-rows 100"),
     "no isolation": (("--conformance-isolation", "wroker"), "unknown isolation 'wroker'; did you mean 'worker'?"),
     "no processes": (
         ("--conformance-jobs", "2", "--conformance-isolation", "none"),
