@@ -9,7 +9,6 @@ process that has the terminal concludes and writes files.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import hashlib
 import importlib
@@ -34,7 +33,7 @@ from ..plan.rows import Row, plan_of
 from ..report.failure_text import format_failure, format_headline
 from ..report.row_results import RowResult
 from ..run.confirm import AFTER_HANGS
-from ..run.quiet_backend import quiet_backend
+from ..run.quiet_backend import quiet_backend, stay_in
 from ..runner.run_suite import BackendSetup, RunRequest, check_backend, chosen_rows, load_waivers
 from ..system.exit_codes import CommandError
 from ..system.files import lock_folder
@@ -147,12 +146,11 @@ class ConformanceSession:
     def call(self, row: Row) -> Result:
         """Run a row as `conformance run` does, whatever warning filters the repository has."""
         began = time.perf_counter()
+        stay_in(self.folder, [])  # a test of the repository may have left it, and relative paths begin here
         with keep_warning_filters_out():
             result = self.setup.waive_call(row) or self.setup.apply_waivers(row, self.calls.call(row))
         self.conclusion.seconds += time.perf_counter() - began
-        with contextlib.suppress(OSError):
-            if os.getcwd() != self.folder:
-                os.chdir(self.folder)
+        stay_in(self.folder, [])
         return result
 
     @pytest.hookimpl(tryfirst=True)
@@ -233,6 +231,7 @@ class ConformanceSession:
         """Conclude and write; replace exit status 0 if the target was not shown to conform."""
         if self.concludes and not self.config.option.collectonly:
             self.calls.close()
+            stay_in(self.folder, [])
             code = self.conclusion.conclude()
             if session.exitstatus == 0:
                 session.exitstatus = code

@@ -48,6 +48,15 @@ class ExitsOnDoubles(Reference):
         if graph.src.type == 'f64':
             os._exit(3)
         return super().compile(graph)
+class Dies(Reference):
+    def compile(self, graph):
+        os._exit(3)
+class Leaves(Reference):
+    def compile(self, graph):
+        os.mkdir('gone')
+        os.chdir('gone')
+        os.rmdir('../gone')
+        return super().compile(graph)
 """
 
 

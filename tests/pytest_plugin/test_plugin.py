@@ -161,6 +161,21 @@ def test_warnings_of_a_call_are_in_the_summary(few: Path) -> None:
     Done(few, *SUITE, NAME, "-q", "-s").says("babble")
 
 
+@pytest.mark.parametrize(
+    ("name", "where", "words"),
+    [("Dies", (), ("alone in a fresh process)", "1 failed, 2 passed")), ("Leaves", HERE, ("3 passed",))],
+)
+def test_rows_and_tests_keep_their_folder(
+    few: Path, backend: str, name: str, where: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """Each begins where the session began: the test of the repository, which runs before and after the row, too."""
+    again = "def pytest_collection_modifyitems(items):\n    items += items[:1]\n"
+    (few / "conftest.py").write_text(again, encoding="utf-8")
+    text = "import os\ndef test_theirs():\n    assert os.getcwd() == FOLDER\n    os.chdir('/')\n"
+    (few / "test_theirs.py").write_text(text.replace("FOLDER", repr(str(few.resolve()))), encoding="utf-8")
+    Done(few, *SUITE, *where, "-q", "test_theirs.py", ROW, adapter=f"../{Path(backend).name}:{name}").says(*words)
+
+
 FAKE = """import json
 import types
 import allure
