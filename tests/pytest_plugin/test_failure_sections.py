@@ -78,6 +78,15 @@ def test_rows_in_the_short_summary(here: Path, letters: str) -> None:
     assert "= FAILURES =" not in done.text
 
 
+@pytest.mark.skipif(find_spec("xdist") is None, reason="needs pytest-xdist")
+@pytest.mark.slow
+def test_rows_of_workers_have_the_same_lines(here: Path) -> None:
+    """A worker sends its failures as text, and JUnit too shows the headline of a row."""
+    sessions = [call(here, "-rf", "cases", *more).text for more in ((), ("-n", "2"))]
+    lines = [sorted(lines_of_rows(text)) for text in sessions]
+    assert lines[0] == lines[1] != []
+
+
 def test_more_verbose_sections(here: Path) -> None:
     usual, every, full = (call(here, *words, "cases").text for words in ((), ("-vv",), ("-vvv",)))
     commands = [len(re.findall("(?:\n      |: )pytest --adapter", text)) for text in (usual, every, full)]
