@@ -277,14 +277,19 @@ def _documents(spec: Spec, document: str | None) -> list[str]:
     return list(spec.documents) if document is None else [pick("document", str(document), spec.documents)]
 
 
+def _is_single(value: Any) -> bool:
+    return isinstance(value, str) or not isinstance(value, Iterable) or getattr(value, "ndim", None) == 0
+
+
 def _text(name: str, lengths: Any) -> str:
-    if isinstance(lengths, str) or not isinstance(lengths, Iterable) or getattr(lengths, "ndim", None) == 0:
-        return str(lengths)
+    if isinstance(lengths, str):
+        return lengths
     if isinstance(lengths, Mapping | Set):
         raise Usage(f"{name} is {str(lengths)[:60]}, which has no order; write a list")
-    entries = list(lengths)
+    entries = [lengths] if _is_single(lengths) else list(lengths)
     for each in entries:
-        if np.ndim(each) or len(read_named_lengths(name, str(each))) != 1:
+        read = read_entries if isinstance(each, float | np.floating) else read_named_lengths  # nan and inf are no names
+        if not _is_single(each) or len(read(name, str(each))) != 1:
             raise Usage(f"{name} holds {str(each)[:60]!r}, and a length is one number")
     return ",".join(map(str, entries))
 
