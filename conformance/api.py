@@ -225,13 +225,13 @@ def run(  # noqa: PLR0913 - each is an option of the command
     `adapter` is a backend as the command takes it, such as `mine.py:Mine`, or a class from a file or a package.
     Nothing is written without `out`. Raises CannotStart if the backend cannot start.
     """
-    options = {
+    options: dict[str, Any] = {
         "operation": operations, "document": documents, "type": types, "drawn-rows": drawn_rows, "jobs": jobs,
         "timeout": timeout, "isolation": isolation, "waivers": waivers, "suite": suite, "out": out,
     }  # fmt: skip
     words = ["" if select is None else f"-k{select}", "--quick" if quick else ""]
     for name, value in options.items():
-        several = value if isinstance(value, tuple | list) else [] if value is None else [value]
+        several = [] if value is None else [value] if _is_single(value) else value
         words += [f"--{name}={each}" for each in several]
     with _value_errors(), ExitStack() as locks:
         if is_importing():  # the run would import the file again, which would begin a run, and so on

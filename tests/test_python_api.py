@@ -81,7 +81,7 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
         ({"adapter": "numpy", "select": "copies", "quick": True}, "-k and --quick both choose rows"),
         ({"adapter": type("Cli", (Cli,), {"__module__": Cli.__module__})}, "is another class than"),
         ({"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),
-        ({"adapter": "numpy", "documents": ["static"]}, "did you mean 'static-oneapi'?"),
+        ({"adapter": "numpy", "documents": {"static"}}, "unknown document 'static'; did you mean 'static-oneapi'?"),
         ({"adapter": "numpy", "waivers": "/nowhere"}, "cannot be read: No such file"),
         ({"adapter": 3}, "3 is no class"),
         ({"adapter": type("Mine", (), {"__module__": "nowhere"})}, "Mine is defined in no file"),
