@@ -32,6 +32,7 @@ from .run.call import ARRAYS, big_endian_error, error_outcome, message_text
 from .run.diagnose import ExpectedAnswer
 from .run.judge import judge
 from .runner.run_suite import run_suite
+from .system.exit_codes import USAGE, CommandError
 from .system.text import format_call
 from .verdict.failure_kinds import group_failures
 
@@ -263,7 +264,9 @@ def _value_errors() -> Iterator[None]:
     """Raise ValueError for what the command calls a mistake."""
     try:
         yield
-    except (Usage, Malformed) as mistake:
+    except (CommandError, Malformed) as mistake:
+        if getattr(mistake, "exit_code", USAGE) != USAGE:
+            raise
         raise ValueError(str(mistake)) from None
 
 

@@ -83,6 +83,7 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
         ({"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),
         ({"adapter": "numpy", "documents": {"static"}}, "unknown document 'static'; did you mean 'static-oneapi'?"),
         ({"adapter": "numpy", "waivers": "/nowhere"}, "cannot be read: No such file"),
+        ({"adapter": "numpy", "out": __file__}, f"{__file__} is a file; name a folder"),
         ({"adapter": 3}, "3 is no class"),
         ({"adapter": type("Mine", (), {"__module__": "nowhere"})}, "Mine is defined in no file"),
     ],
