@@ -25,7 +25,7 @@ from .cli.run import RunFolder, conclude, request_of, write_reports
 from .cli.run_summary import data_of
 from .cli.typed_values import read_boolean, read_entries, read_named_lengths, read_src_lengths
 from .meaning.contract import Contract, contracts
-from .model import BAD, Call, Malformed, Outcome, Rejected, Spec
+from .model import BAD, Call, Malformed, Outcome, Rejected, Spec, Unsupported
 from .model.types import WIDTH, name_of
 from .plan.memory import TensorSpec
 from .run.call import ARRAYS, big_endian_error, error_outcome, message_text
@@ -121,7 +121,7 @@ def check(
         if isinstance(answer, type) and issubclass(answer, BaseException):
             raise Usage(f"the answer is a class; give an instance of the exception {answer.__name__}")
         is_error = isinstance(answer, BaseException) and not isinstance(answer, Exception)
-        if is_error or isinstance(answer, AttributeError | NameError):
+        if is_error or isinstance(answer, AttributeError | ImportError | NameError | SyntaxError | Unsupported):
             raise Usage(f"the answer is {answer!r:.60}, by which no library rejects a call")
         if type(answer) in (TypeError, AssertionError):
             how = "if your library rejects the call by it, give conformance.Rejected('run', str(error))"

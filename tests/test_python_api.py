@@ -75,7 +75,10 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
         ({"answer": TypeError("x"), "src": X, "shape": (4,)}, "give conformance.Rejected('run', str("),
         ({"answer": AssertionError(), "src": X, "shape": (4,)}, "by which bugs speak too"),
         ({"answer": X.astype(">f4"), "src": X, "shape": (2, 3)}, "a big-endian array of >f4; give it"),
-        ({"answer": NameError("x"), "src": X, "shape": (4,)}, "by which no library rejects a call"),
+        *[
+            ({"answer": error, "src": X, "shape": (4,)}, f"the answer is {error!r}, by which no library rejects a call")
+            for error in (NameError("x"), ImportError("x"), SyntaxError("x"), conformance.Unsupported("x"))
+        ],
     ],
     conformance.run: [
         ({"adapter": "numpy", "select": "copies", "quick": True}, "-k and --quick both choose rows"),
