@@ -28,7 +28,7 @@ from .meaning.contract import Contract, contracts
 from .model import BAD, Call, Malformed, Outcome, Rejected, Spec, Unsupported
 from .model.types import WIDTH, name_of
 from .plan.memory import TensorSpec
-from .run.call import ARRAYS, big_endian_error, error_outcome, message_text
+from .run.call import ARRAYS, as_text, big_endian_error, error_outcome, message_text
 from .run.diagnose import ExpectedAnswer
 from .run.judge import judge
 from .runner.run_suite import run_suite
@@ -136,7 +136,7 @@ def check(
     if isinstance(answer, MemoryError | Rejected):
         outcome = error_outcome(answer)
     elif isinstance(answer, BaseException):
-        outcome = Outcome("rejected", stage="run", message=message_text(str(answer)))
+        outcome = Outcome("rejected", stage="run", message=message_text(as_text(answer)))
     else:
         array = _array(answer)
         outcome = Outcome("tensor", name_of(array.dtype), array.shape, array.tobytes())
