@@ -13,6 +13,7 @@ from functools import cache
 from html import escape
 from os import PathLike
 from pathlib import Path
+from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +41,8 @@ __all__ = ["CallMeaning", "Clause", "Failure", "Run", "WrongAnswer", "check", "m
 Length = int | str
 """A length, or a name for one that is not known."""
 File = str | PathLike[str]
+_ONE_RUN = RLock()
+"""Held by the thread that runs: a run redirects the standard output of the whole process."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +237,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     for name, value in options.items():
         several = [] if value is None else [value] if _is_single(value) else value
         words += [f"--{name}={each}" for each in several]
-    with _value_errors(), ExitStack() as locks:
+    with _value_errors(), _ONE_RUN, ExitStack() as locks:
         if is_importing():  # the run would import the file again, which would begin a run, and so on
             raise Usage(
                 "the adapter's file calls conformance.run while it is imported; call it below "

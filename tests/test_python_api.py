@@ -2,11 +2,13 @@
 
 import doctest
 import json
+import os
 import re
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import ml_dtypes
@@ -182,6 +184,17 @@ def test_run_takes_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_i
     module: Any = import_module("their_package.their_adapter" if is_in_package else "their_adapter")
     result = conformance.run(module.Theirs, select="swaps-two-lengths", documents=["static-oneapi"])
     assert result.verdicts["pass"] == 3
+
+
+def test_runs_in_threads_leave_the_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = {"select": "swaps-two-lengths", "isolation": "none"}
+    threads = [Thread(target=conformance.run, args=("reference",), kwargs=arguments) for _ in range(3)]
+    for act in (Thread.start, Thread.join):
+        for thread in threads:
+            act(thread)
+    print("seen", flush=True)
+    os.write(1, b"seen too")
+    assert capfd.readouterr().out == "seen\nseen too"
 
 
 def test_no_run_begins_while_its_adapter_is_imported(tmp_path: Path) -> None:
