@@ -35,19 +35,21 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name of the public face when it is first asked for, so that `conformance --help` waits for nothing."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import adapter, model
+if not TYPE_CHECKING:  # type checkers would allow every name
 
-    if name in adapter.__all__:
-        return getattr(adapter, name)
-    if hasattr(model, name):
-        return getattr(model, name)
-    from . import api
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first asked for, so that `conformance --help` waits for nothing."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import adapter, model
 
-    return getattr(api, name)
+        if name in adapter.__all__:
+            return getattr(adapter, name)
+        if hasattr(model, name):
+            return getattr(model, name)
+        from . import api
+
+        return getattr(api, name)
 
 
 def __dir__() -> list[str]:

@@ -35,6 +35,12 @@ def test_import_loads_nothing_and_shows_every_name() -> None:
     assert done.stdout.strip() == "['conformance']"
 
 
+def test_a_name_that_there_is_not() -> None:
+    """Type checkers report it too: without their error the comment would be one."""
+    with pytest.raises(AttributeError, match="'conformance' has no attribute 'chek'"):
+        conformance.chek  # type: ignore[attr-defined]  # noqa: B018
+
+
 def test_meaning_says_what_the_command_says(cli: Cli) -> None:
     words = ("meaning", "--src", "0,3", "--shape", "0,-1", "--special-zero", "false", "--json")
     said = json.loads(cli(*words)[1])["meanings"]
