@@ -24,7 +24,7 @@ from .cli.commands import parser_of
 from .cli.facts import meaning_facts
 from .cli.run import RunFolder, conclude, request_of, write_reports
 from .cli.run_summary import data_of
-from .cli.typed_values import read_boolean, read_entries, read_named_lengths, read_src_lengths
+from .cli.typed_values import read_entries, read_named_lengths, read_src_lengths
 from .meaning.contract import Contract, contracts
 from .model import BAD, Call, Malformed, Outcome, Rejected, Spec, Unsupported
 from .model.types import WIDTH, name_of
@@ -301,9 +301,9 @@ def _text(name: str, lengths: Any) -> str:
 
 
 def _flag(value: object) -> bool:
-    if isinstance(value, str):  # the command reads `yes`; a program that gives a text has given another argument
-        raise Usage(f"special_zero {value[:60]!r} is neither true nor false; write special_zero=True")
-    return read_boolean("special_zero", str(value))
+    if isinstance(value, str) or str(value) not in ("True", "False", "1", "0"):  # no text, which the command reads
+        raise Usage(f"special_zero {str(value)[:60]!r} is neither true nor false; write special_zero=True")
+    return str(value) in ("True", "1")
 
 
 def _array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:

@@ -67,6 +67,7 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
         ({"src": 3, "shape": 3, "document": ["static-oneapi"]}, "unknown document"),
         ({"src": 3, "shape": 3, "special_zero": "maybe"}, "'maybe' is neither true nor false"),
         ({"src": 3, "shape": 3, "special_zero": "yes"}, "'yes' is neither true nor false"),
+        ({"src": 3, "shape": 3, "special_zero": None}, "'None' is neither true nor false; write special_zero=True"),
         ({"src": (6,), "shape": [[2, 3]]}, "shape holds '[2, 3]', and a length is one number"),
         ({"src": (6,), "shape": np.array([[2, 3]])}, "shape holds '[2 3]', and a length is one"),
         ({"src": ("n,m",), "shape": 6}, "src holds 'n,m', and a length is one number"),
