@@ -23,6 +23,8 @@ WRONG = {
     "a tag that makes objects": ("a: !!python/object/apply:os.system [ls]\n", 1, "the tag 'tag:yaml.org,2002:python"),
     "a byte order mark in the middle": ("a: 1\nb: 2\n\ufeffc: 3\n", 3, "not YAML"),
     "NUL": ("a: 1\n# é\u2603\nb: \0\n", 3, "character '\\x00' is not allowed"),
+    "the first control character": ("a: 1\nb: '\x01'\n", 2, "character '\\x01' is not allowed"),
+    "the last one before a tab": ("a: 1\nb: '\x08'\n", 2, "character '\\x08' is not allowed"),
     "a control character": ("a: 1\nb: '\x1b[31m'\n", 2, "character '\\x1b' is not allowed"),
     "a lone carriage return": ("a: 1\nb: 2\rc: 3\n", 2, "character '\\r' is not allowed"),
     "a break that editors do not count": ("a: 1\nb: x\u2028y\n", 2, "character '\\u2028' is not allowed"),
