@@ -4,7 +4,9 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -25,6 +27,21 @@ BUNDLED = [
 def test_a_bundled_file_passes_its_schema(path: Path, schema: str) -> None:
     content = json.loads(json.dumps(read(path, path.name)[0]))
     jsonschema.Draft202012Validator(schema_of(schema)).validate(content)
+
+
+def parts_of(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects in a schema, and itself."""
+    for each in schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ():
+        yield from parts_of(each)
+    if isinstance(schema, Mapping):
+        yield schema
+
+
+@pytest.mark.parametrize("name", ["claims", "faults", "waivers", *sorted({schema for _, schema in BUNDLED})])
+def test_a_schema_takes_no_key_that_it_does_not_name(name: str) -> None:
+    objects = [part for part in parts_of(schema_of(name)) if part.get("type") == "object" and "properties" in part]
+    assert objects
+    assert [part for part in objects if part.get("additionalProperties", True) is True] == []
 
 
 @pytest.fixture
