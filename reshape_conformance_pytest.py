@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import copy
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,9 @@ for name, settings in OPTIONS.items():
 
 INI = ("waivers", "claims", "timeout", "memory", "isolation", "jobs")
 """Options that the configuration of pytest may also have, as `conformance_waivers` and so on."""
+
+CONFIGURATIONS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Files in which pytest looks for its configuration."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -122,6 +127,7 @@ def pytest_configure(config: pytest.Config) -> None:
             setattr(config.option, settings["dest"], None)
         if getattr(config.option, settings["dest"]) == "":  # "$OUT" with no OUT set would name the working directory
             raise pytest.UsageError(f"{name} has an empty value; give it one, or drop it")
+    check_configuration(config)
     check_text(config)
     suite().register(config)
     if config.args and (other := package_of_repository()):
@@ -129,6 +135,22 @@ def pytest_configure(config: pytest.Config) -> None:
             f"{other} and the suite have the same name: run the tests {' '.join(config.args)} in another session, "
             "without --adapter"
         )
+
+
+def check_configuration(config: pytest.Config) -> None:
+    """Raise UsageError if pytest took a path of our options for a test, and so missed its configuration."""
+    here, words = config.invocation_params.dir, map(str, config.invocation_params.args)
+    folders = (here, *here.parents)
+    is_found = config.option.inifilename or (config.inipath and config.inipath.parent in folders)
+    if is_found or not any((folder / name).is_file() for folder in folders for name in CONFIGURATIONS):
+        return
+    for option, value in pairwise(words):
+        path = os.path.realpath(here / value)
+        if option in OPTIONS and os.path.exists(path) and not Path(path).is_relative_to(here.resolve()):
+            raise pytest.UsageError(
+                f"pytest looks for its configuration beside a path that follows a blank, not in {here}; write "
+                f"{option}={value}"
+            )
 
 
 def check_text(config: pytest.Config) -> None:

@@ -203,8 +203,8 @@ class ConformanceSession:
         return RowFailure(format_failure(shown, self.plan.suite.spec.rules, commands), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
-        suite = suite_words(self.setup.header, "--conformance-suite")
-        words = ["pytest", "--adapter", self.backend, *suite, *limit_words(self.request)]
+        suite = "=".join(suite_words(self.setup.header, "--conformance-suite"))
+        words = ["pytest", "--adapter", self.backend, *filter(None, [suite]), *limit_words(self.request)]
         for document in self.target.documents:
             words += ["--document", document]
         if "large" in row.facets:

@@ -104,7 +104,7 @@ def test_private_cases_beside_the_bundled_ones(here: Path, private: Path, backen
     collected.says("cases/few0.yaml::our-batch-of-one[StaticReshape-f32]", one_row())
     failing = [*options, "-q", "-p", "no:cacheprovider", *HERE, "private/cases/few0.yaml"]
     done = Done(here, *failing, adapter=f"{backend}:Refuses")
-    done.says("failed", f"--conformance-suite {private}", "incomplete", "the arguments name some cases")
+    done.says("failed", f"--conformance-suite={private}", "incomplete", "the arguments name some cases")
     assert one_row() not in done.text
     again = next(line for line in done.text.splitlines() if line.startswith("      pytest ")).split("'")[1]
     (below := here / "below").mkdir()

@@ -192,6 +192,10 @@ def test_a_mistake_in_the_configuration_names_its_file(here: Path) -> None:
     wrong = f"ERROR: {here / 'pytest.ini'}: conformance_timeout: 'soon' is not a number of seconds"
     Done(here, *QUIET, adapter="mine.py:Keeps").expect(4, wrong)
     Done(here, *QUIET, "--conformance-timeout", "9", "cases/few0.yaml::stays", adapter="reference").expect(4, "passed")
+    hidden = f"ERROR: pytest looks for its configuration beside a path that follows a blank, not in {here}; write "
+    suite = "--conformance-suite=."
+    Done(here, suite, "--conformance-out", "..", adapter="reference").expect(4, f"{hidden}--conformance-out=..")
+    Done(here, suite, "--conformance-out=..", adapter="reference").expect(4, wrong)
 
 
 @pytest.mark.slow
