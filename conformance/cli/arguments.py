@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shlex
 import sys
 from collections.abc import Collection, Iterable
@@ -51,7 +52,7 @@ def load_plan(suite: Path | None) -> Plan:
 
 def locate(problem: Problem, suite: Path | None) -> Problem:
     """Return the problem with a path that can be opened, if its file is in the folder of --suite."""
-    if suite is None or not (path := suite / problem.place.path).exists():
+    if suite is None or not os.path.exists(path := suite / problem.place.path):
         return problem
     return problem._replace(place=problem.place._replace(path=str(path)))
 

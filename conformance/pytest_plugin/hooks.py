@@ -70,6 +70,8 @@ def register(config: pytest.Config) -> None:
         raise pytest.UsageError(*(plain(str(locate(problem, folder))) for problem in malformed.problems)) from None
     except CommandError as problem:
         raise pytest.UsageError(plain(str(problem))) from None
+    except OSError as error:
+        raise pytest.UsageError(plain(f"{error.filename}: {error.strerror or error}")) from None
     config.pluginmanager.register(session, "reshape_conformance_session")
     if config.pluginmanager.has_plugin("terminal"):
         config.pluginmanager.register(FailureSections(config))
@@ -86,8 +88,6 @@ def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
         clear(out)
     except CommandError as error:
         raise Usage(f"--conformance-out: {error}") from None
-    except OSError as error:
-        raise Usage(f"--conformance-out {option.conformance_out}: {error.strerror or error}") from None
 
 
 class ConformanceSession:

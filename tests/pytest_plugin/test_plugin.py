@@ -84,7 +84,7 @@ def test_a_name_that_the_locale_cannot_decode(here: Path, where: str) -> None:
 UNWRITTEN: dict[str, tuple[str, int, tuple[str, ...], str]] = {
     # what is not written: (a conftest.py, the exit code, words of the output, what is never said)
     "a folder": (
-        "open('made', 'w').close()\n", 4, ("--conformance-out made/out: Not a directory",),
+        "open('made', 'w').close()\n", 4, ("made/out: Not a directory",),
         "the whole target conforms"),
     "a report": (
         "from conformance.report import junit\njunit.render = None\n", 0,
