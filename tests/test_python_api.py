@@ -1,6 +1,7 @@
 """The functions of `import conformance` say what the commands say, in the same words."""
 
 import doctest
+import gc
 import json
 import os
 import re
@@ -53,6 +54,10 @@ def test_meaning_says_what_the_command_says(cli: Cli) -> None:
         for name, each in said.items()
     }
     assert {each.kind for each in meanings.values()} == {"illegal", "unspecified"}
+    named = conformance.meaning(("n", 3), (2, -1), document="static-oneapi")["static-oneapi"]
+    assert (named.kind, named.reason) == (
+        "conditional", "legal if and only if n is even (dst [2, 3*n/2]); otherwise illegal: same-volume",
+    )  # fmt: skip
 
 
 BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
@@ -184,13 +189,23 @@ def test_run_takes_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_i
     (package / "kernel.py").write_text("def fold(array, shape): return array.reshape(shape).copy()\n")
     (package / "their_adapter.py").write_text(
         f"from {'.kernel' if is_in_package else 'kernel'} import fold\nfrom conformance import FunctionAdapter\n"
-        "class Theirs(FunctionAdapter):\n    name, version = 'theirs', '7'\n"
+        "class Theirs(FunctionAdapter):\n    name, version = 'their<s>', '7'\n"
         "    def reshape(self, src, shape, special_zero): return fold(src, shape)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     module: Any = import_module("their_package.their_adapter" if is_in_package else "their_adapter")
     result = conformance.run(module.Theirs, select="swaps-two-lengths", documents=["static-oneapi"])
     assert result.verdicts["pass"] == 3
+    assert "their&lt;s&gt; 7: incomplete" in result._repr_html_()
+
+
+def test_a_part_that_passes_does_not_conform() -> None:
+    """A row is not the suite. The run leaves nothing frozen for the garbage collector of the program."""
+    result = conformance.run("reference", select="swaps-two-lengths", isolation="none")
+    assert (result.exit_code, result.conforms, result.failures) == (4, False, ())
+    assert gc.get_freeze_count() == 0
+    with pytest.raises(conformance.CannotStart, match="unknown backend '--help'"):
+        conformance.run("--help", select="swaps-two-lengths")
 
 
 def test_runs_in_threads_leave_the_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
