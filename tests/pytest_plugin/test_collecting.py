@@ -163,8 +163,11 @@ def test_a_private_case_with_an_unknown_rule(here: Path, private: Path) -> None:
 
 
 def test_collect_only_runs_nothing(few: Path, backend: str) -> None:
-    done = Done(few, *SUITE, *HERE, FILE, "--collect-only", "-q", adapter=f"{backend}:Refuses")
+    (few / "badge.svg").write_text("of an earlier run", encoding="utf-8")
+    words = FILE, "--collect-only", "-q", "--conformance-out=."
+    done = Done(few, *SUITE, *HERE, *words, adapter=f"{backend}:Refuses")
     done.expect(0, ROW, never="conform to")
+    assert (few / "badge.svg").is_file()
     assert "failed" not in done.text.splitlines()[-1]
 
 

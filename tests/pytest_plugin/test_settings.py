@@ -1,6 +1,7 @@
 """The settings of `pytest --adapter` are those of `conformance run`, and give the same evidence."""
 
 import json
+import os
 from datetime import date, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -197,6 +198,7 @@ def test_a_mistake_in_the_configuration_names_its_file(here: Path) -> None:
     suite = "--conformance-suite=."
     Done(here, suite, "--conformance-out", "..", adapter="reference").expect(4, f"{hidden}--conformance-out=..")
     Done(here, suite, "--conformance-out=..", adapter="reference").expect(4, wrong)
+    Done(here, suite, "-c", os.devnull, "--conformance-out", "..", "--collect-only").expect(0)
 
 
 @pytest.mark.slow
