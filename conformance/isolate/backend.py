@@ -73,8 +73,8 @@ def open_backend(
     from .protocol import remote  # not needed for a backend in this process
 
     if backend.startswith("cmd:"):
-        return remote.program(backend.removeprefix("cmd:"), limits, opened=opened)
-    return remote.worker(backend, limits, opened=opened)
+        return remote.start_program(backend.removeprefix("cmd:"), limits, opened=opened)
+    return remote.start_worker(backend, limits, opened=opened)
 
 
 def as_remote(adapter: Adapter) -> Remote | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance.isolate.backend import Isolation, run_rows, use_backend
 from conformance.isolate.process.launch import ProcessLimits
-from conformance.isolate.protocol.remote import Remote, worker
+from conformance.isolate.protocol.remote import Remote, start_worker
 from conformance.model import Adapter, Result
 from conformance.plan.rows import Row
 from conformance.run.confirm import DEFAULT_HANGS, HangPolicy
@@ -22,7 +22,7 @@ OPEN: list[Remote] = []
 
 
 def start(backend: str, limits: ProcessLimits = LIMITS, share: bool = True) -> Remote:
-    OPEN.append(worker(backend, limits, share))
+    OPEN.append(start_worker(backend, limits, share))
     return OPEN[-1]
 
 
@@ -91,7 +91,7 @@ class Obedient:
         body = f"    odd = src.dims == (13,)\n    {act}\n    return go(src, shapes, may_overwrite)\n"
         self.act.write_text(f"def answer():\n{body}")
         if share not in self.remotes:
-            self.remotes[share] = worker(self.backend, LIMITS, share)
+            self.remotes[share] = start_worker(self.backend, LIMITS, share)
         assert self.remotes[share].generation == 1
         return self.remotes[share]
 
@@ -121,7 +121,7 @@ class Fresh:
     def __init__(self, folder: Path) -> None:
         self.file = folder / "backend"
         self.file.write_text("reference")
-        self.remote = worker(write_backend(folder, STANDS_IN.format(file=str(self.file)), "StandsIn"), LIMITS)
+        self.remote = start_worker(write_backend(folder, STANDS_IN.format(file=str(self.file)), "StandsIn"), LIMITS)
         call(self.remote, (2, 3))  # so that there can be copies
         self.remote.renew()
         self.remote.session()  # the first copy is tried with that call, which a test that counts calls must not see
@@ -142,8 +142,9 @@ class Fresh:
 def suite_to_kill(backend: str, before: str = "") -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Another suite, which calls a backend with a src of 4 by 5 and then sleeps, and the process of the backend."""
     script = (
-        "import time\nfrom conformance.isolate.protocol.remote import worker\nfrom tests.isolate.calls import call\n"
-        f"remote = worker({backend!r})\n{before}\nprint(remote.session().process.pid, flush=True)\n"
+        "import time\nfrom conformance.isolate.protocol.remote import start_worker\n"
+        "from tests.isolate.calls import call\n"
+        f"remote = start_worker({backend!r})\n{before}\nprint(remote.session().process.pid, flush=True)\n"
         "call(remote, (4, 5))\ntime.sleep(60)\n"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

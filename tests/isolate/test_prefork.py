@@ -12,7 +12,7 @@ from textwrap import dedent
 import pytest
 
 from conformance.isolate.process.launch import ProcessLimits
-from conformance.isolate.protocol.remote import Remote, worker
+from conformance.isolate.protocol.remote import Remote, start_worker
 from conformance.load.cases import load_suite
 from conformance.model import Crashed, TimedOut
 from conformance.plan.rows import plan_of
@@ -83,7 +83,7 @@ class CountedLibrary:
         self, on_import: str = "", on_start: str = "pass", on_call: str = "pass", limits: ProcessLimits = LIMITS
     ) -> Remote:
         """One that has answered a call."""
-        self.remotes.append(worker(self.backend(on_import, on_start, on_call), limits))
+        self.remotes.append(start_worker(self.backend(on_import, on_start, on_call), limits))
         assert call(self.remotes[-1], (2, 3)).dims == (6,)
         return self.remotes[-1]
 
@@ -282,7 +282,7 @@ def test_a_backend_that_cannot_be_copied(library: CountedLibrary, what: str) -> 
 
 @pytest.mark.slow
 def test_no_copy_before_an_answer_with_elements(library: CountedLibrary) -> None:
-    library.remotes.append(remote := worker(library.backend(), LIMITS))
+    library.remotes.append(remote := start_worker(library.backend(), LIMITS))
     with pytest.raises(Crashed):
         call(remote, (13, 1))
     assert call(remote, (0, 3)).dims == (0,)
@@ -333,7 +333,7 @@ def test_a_run_goes_on_after_its_prefork_process(library: CountedLibrary) -> Non
 
 @pytest.mark.slow
 def test_each_row_in_its_own_process_imports_once(library: CountedLibrary) -> None:
-    library.remotes.append(remote := worker(library.backend(), LIMITS))
+    library.remotes.append(remote := start_worker(library.backend(), LIMITS))
     rows = [row for row in plan_of(load_suite()).rows if row.type == "f32"][:8]
     list(run_remote(remote, rows, "row"))
     assert remote.generation == 1 + len(rows)

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.isolate.backend import process_notes
 from conformance.isolate.protocol import messages
-from conformance.isolate.protocol.remote import Remote, worker
+from conformance.isolate.protocol.remote import Remote, start_worker
 from conformance.model import Claims, Crashed, Identity
 from conformance.plan.rows import Plan
 
@@ -109,7 +109,7 @@ class Ends(Reference):
 
 @pytest.mark.parametrize("where", ["close", "compile"])
 def test_an_end_names_its_request_among_several(tmp_path: Path, where: str) -> None:
-    remote = worker(write_backend(tmp_path, ENDS.format(where=where), "Ends"), LIMITS)
+    remote = start_worker(write_backend(tmp_path, ENDS.format(where=where), "Ends"), LIMITS)
     with pytest.raises(Exception, match=f"^{where}: the process ended with exit code 1"):
         [call(remote, (2, 3)) for _ in range(40)]
     remote.close()
@@ -193,7 +193,7 @@ thread caused non-unwinding panic. aborting.
 
 
 def test_last_words_without_a_stack_trace(tmp_path: Path) -> None:
-    remote = worker(write_odd(tmp_path, f"if odd: os.write(2, {TRACE.encode()!r}); os.abort()"), LIMITS)
+    remote = start_worker(write_odd(tmp_path, f"if odd: os.write(2, {TRACE.encode()!r}); os.abort()"), LIMITS)
     with pytest.raises(Crashed) as crash:
         call(remote, (13,))
     assert str(crash.value).partition("; its stderr ends with: ")[2].splitlines() == [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.isolate.protocol.remote import worker
+from conformance.isolate.protocol.remote import start_worker
 from conformance.isolate.protocol.session import SHARED_FROM
 from conformance.model import Result
 
@@ -216,7 +216,7 @@ def test_a_working_directory_that_hides_modules(tmp_path: Path, monkeypatch: pyt
     for name in ("conformance/__init__.py", "numpy.py", "json.py"):
         (tmp_path / name).write_text("raise SystemExit('this is not what was meant')")
     monkeypatch.chdir(tmp_path)
-    worker("reference", LIMITS).close()
+    start_worker("reference", LIMITS).close()
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.adapter import load_adapter
-from conformance.isolate.protocol.remote import program, worker
+from conformance.isolate.protocol.remote import start_program, start_worker
 from conformance.load.cases import load_suite
 from conformance.model import Adapter
 from conformance.plan.rows import Row, plan_of
@@ -78,7 +78,7 @@ def adapters(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("isolated", [False, True])
 def test_two_programs_run_at_the_same_time(adapters: Path, isolated: bool) -> None:
     backend = f"{adapters}:Waits"
-    adapter = worker(backend) if isolated else load_adapter(backend)
+    adapter = start_worker(backend) if isolated else load_adapter(backend)
     (result,) = run([row("programs-run-at-the-same-time")], adapter)
     assert set(result.verdicts.values()) == {"pass"}
     assert len(row("programs-run-at-the-same-time").steps) > 2
@@ -86,7 +86,7 @@ def test_two_programs_run_at_the_same_time(adapters: Path, isolated: bool) -> No
 
 @pytest.fixture(scope="module", params=["in this process", "in a worker"])
 def reference(request: pytest.FixtureRequest) -> Adapter:
-    return worker("reference") if request.param == "in a worker" else load_adapter("reference")
+    return start_worker("reference") if request.param == "in a worker" else load_adapter("reference")
 
 
 @pytest.mark.parametrize("way", ["StaticReshape-bf16", "Reshape-1-f32-s32-runtime", "Reshape-1-f32-s64-constant"])
@@ -105,7 +105,7 @@ def test_a_rejection_beside_an_answer(reference: Adapter) -> None:
 @pytest.mark.parametrize("isolated", [False, True])
 def test_what_threads_share_is_found_and_held_against_no_text(isolated: bool) -> None:
     backend = "conformance.adapters.planted:OneBufferForAllThreads"
-    adapter = worker(backend) if isolated else load_adapter(backend)
+    adapter = start_worker(backend) if isolated else load_adapter(backend)
     shared = row(COPIED)
     (result,) = run([shared], adapter)
     assert set(result.verdicts.values()) == {"fail"}
@@ -126,26 +126,26 @@ def test_threads_that_are_not_claimed_call_nothing() -> None:
 
 
 def test_all_crash_if_one_ends_the_process(adapters: Path) -> None:
-    remote = worker(f"{adapters}:Dies")
+    remote = start_worker(f"{adapters}:Dies")
     died, after = run([row(COPIED), row("a-call-at-the-same-time-as-a-forbidden-one")], remote)
     assert {outcome.kind for outcome in died.outcomes} == {"crash"}
     assert [outcome.kind for outcome in after.outcomes] == ["crash", "rejected"]
 
 
 def test_a_worker_imports_nothing_after_the_backend(adapters: Path) -> None:
-    (result,) = run([row("programs-run-at-the-same-time")], worker(f"{adapters}:Hides"))
+    (result,) = run([row("programs-run-at-the-same-time")], start_worker(f"{adapters}:Hides"))
     assert set(result.verdicts.values()) == {"pass"}
 
 
 def test_a_src_that_is_changed_meanwhile_is_seen(adapters: Path) -> None:
-    (result,) = run([row(COPIED)], worker(f"{adapters}:Writes"))
+    (result,) = run([row(COPIED)], start_worker(f"{adapters}:Writes"))
     assert result.diagnosis == "src changed"
 
 
 @pytest.mark.parametrize("isolated", [False, True])
 def test_an_answer_that_another_thread_overwrites_is_seen(adapters: Path, isolated: bool) -> None:
     backend = f"{adapters}:Spoils"
-    (result,) = run([row(COPIED)], worker(backend) if isolated else load_adapter(backend))
+    (result,) = run([row(COPIED)], start_worker(backend) if isolated else load_adapter(backend))
     assert set(result.verdicts.values()) == {"fail"}
 
 
@@ -154,7 +154,7 @@ def test_an_answer_that_another_thread_overwrites_is_seen(adapters: Path, isolat
 )
 def test_a_program_is_sent_nothing_that_it_does_not_offer(facet: str, case: str) -> None:
     """Such as a fork, if it does not read `takes_src`."""
-    remote = program(f"{sys.executable} {MISBEHAVING}")
+    remote = start_program(f"{sys.executable} {MISBEHAVING}")
     assert remote.claims.excludes(facet)
     (asked,) = (row for row in plan_of(SUITE).rows if row.id == f"{case}[StaticReshape-f32]")
     (result,) = run([asked], remote)

@@ -197,7 +197,7 @@ def call_in_its_own_process() -> Measured:
 
 def large_through(share: bool) -> Measured:
     """A reshape of 16 MiB, both processes together, without what the backend's own copy takes."""
-    from conformance.isolate.protocol.remote import worker
+    from conformance.isolate.protocol.remote import start_worker
     from conformance.model import Declared, Graph, Node, Operand
     from conformance.plan.memory import TensorSpec, lay_out
 
@@ -209,7 +209,7 @@ def large_through(share: bool) -> Measured:
     def copy() -> None:
         target[:] = buffer.elements[:]
 
-    remote = worker("reference", share=share)
+    remote = start_worker("reference", share=share)
     try:
         bare = cpu(copy)
         whole = cpu(lambda: remote.compile(graph).run(buffer.tensor, (), False), clock=lambda: _clock_of_both(remote))

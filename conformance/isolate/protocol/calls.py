@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 from ...model import Graph, Tensor
-from .messages import Place
+from .messages import TensorPlace
 
 if TYPE_CHECKING:
     from .session import Session
@@ -66,7 +66,7 @@ class SentCall(NamedTuple):
     id: int
     """The id of the request."""
     tensors: Sequence[Tensor]
-    places: Sequence[Place]
+    places: Sequence[TensorPlace]
     room: int
     """Bytes of shared memory that the tensors take; as many behind them are for the answer."""
     may_overwrite: bool

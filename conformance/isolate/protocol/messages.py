@@ -37,7 +37,7 @@ _EXACT = 2**53
 _WHOLE = re.compile(r"-?[0-9]{1,39}")
 
 
-Place = int | Edge | None
+TensorPlace = int | Edge | None
 """The place of a tensor in shared memory; through the pipe, its end that touches a guard page, or None."""
 
 
@@ -94,8 +94,8 @@ def compile_line(request: int, program: int, graph: Graph) -> bytes:
 
 
 def run_line(
-    request: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[Place], room: int,
-    more: Mapping[str, Any],
+    request: int, program: int, may_overwrite: bool, tensors: Sequence[Tensor], places: Sequence[TensorPlace],
+    room: int, more: Mapping[str, Any],
 ) -> bytes:  # fmt: skip
     """Encode the request to run a program on tensors, each at its place.
 
@@ -108,7 +108,7 @@ def run_line(
     return encode_line({"id": request, "do": "run", **fields, **answer, **more})
 
 
-def _tensor_record(tensor: Tensor, place: Place) -> dict[str, Any]:
+def _tensor_record(tensor: Tensor, place: TensorPlace) -> dict[str, Any]:
     record = {
         "type": tensor.type, "dims": _integers(tensor.dims), "strides": _integers(tensor.strides),
         "offset": tensor.offset, "bytes": len(tensor.memory),

@@ -92,7 +92,7 @@ class PipedProcess:
         """Write a request, and read meanwhile: the process may be blocked on a full pipe. This starts the clock."""
         self.start_clock(seconds)
         if self._unread:
-            raise self.make_fault(f"it sent {quote(bytes(self._unread[:80]))} before the request {what}")
+            raise self.end_with_fault(f"it sent {quote(bytes(self._unread[:80]))} before the request {what}")
         try:
             for part in parts:
                 count = self._write(part)
@@ -106,7 +106,7 @@ class PipedProcess:
         while view:
             self._wait(what, self._writing)
             if len(self._unread) > _MAX_AHEAD_BYTES:
-                raise self.make_fault(
+                raise self.end_with_fault(
                     f"{what}: it sent {len(self._unread)} bytes before it read the call: "
                     f"{quote(bytes(self._unread[:40]))}"
                 )
@@ -126,12 +126,12 @@ class PipedProcess:
         try:
             record = messages.parse_line(text)
         except Fault as fault:
-            raise self.make_fault(f"{what}: {fault}") from None
+            raise self.end_with_fault(f"{what}: {fault}") from None
         if "cannot_start" in record:
             self.end()
             raise CannotStart(shorten(str(record["cannot_start"]), MAX_TEXT_CHARACTERS))
         if record.get("id") != expected:
-            raise self.make_fault(f"{what}: {_describe_wrong_id(record.get('id'), expected, self._id)}")
+            raise self.end_with_fault(f"{what}: {_describe_wrong_id(record.get('id'), expected, self._id)}")
         return record
 
     def read_payload(self, size: int, what: str) -> bytearray:
@@ -143,19 +143,19 @@ class PipedProcess:
                 self._wait(f"{what}, {progress}", self._reading)
             content = unread[:size]
         except MemoryError:
-            raise self.make_fault(f"{what}: a payload of {size} bytes, for which there is no memory") from None
+            raise self.end_with_fault(f"{what}: a payload of {size} bytes, for which there is no memory") from None
         del unread[:size]
         return content
 
     def expect_no_more(self, what: str) -> None:
         if self._unread:
             count = len(self._unread)
-            raise self.make_fault(
+            raise self.end_with_fault(
                 f"{what}: {count} bytes more than it announced: {quote(bytes(self._unread[:80]))}; "
                 "a second reply, or a payload longer than its header says"
             )
 
-    def make_fault(self, what: str) -> Fault:
+    def end_with_fault(self, what: str) -> Fault:
         """End the process, and return the exception for what it sent outside the protocol."""
         tail = self._stderr_tail()
         self.end()
@@ -165,7 +165,7 @@ class PipedProcess:
         start, unread = 0, self._unread
         while (end := unread.find(b"\n", start)) < 0:
             if len(unread) > messages.MAX_LINE_BYTES:
-                raise self.make_fault(
+                raise self.end_with_fault(
                     f"{what}: a line of more than {messages.MAX_LINE_BYTES} bytes: {quote(bytes(unread[:40]))}"
                 )
             start = len(unread)

@@ -197,7 +197,7 @@ class Remote:
             for now, before in zip(session.description, (self.identity, self.claims), strict=True):
                 if now != before:
                     what = f"it describes itself differently: {now}, not {before}"
-                    raise session.process.make_fault(f"started again, {what}")
+                    raise session.process.end_with_fault(f"started again, {what}")
         except (CannotStart, Fault) as error:
             self._failures += 1
             if self._failures >= _TRIES:
@@ -257,7 +257,7 @@ class RemoteProgram(CompiledGraph):
 
 
 def suite_failed(error: OSError) -> Terminated:
-    """End the command after an error of our own process, which is no error of the backend."""
+    """Return what ends the command after an error of our own process, which is no error of the backend."""
     return Terminated(USAGE, f"the suite cannot go on: {error.strerror or error}")
 
 
@@ -311,7 +311,7 @@ class ForkServer:
     ) -> Session:
         session = Session(PipedProcess(prefork.copy(), self.limits), shared)
         if session.description != description:
-            raise session.process.make_fault("a copy describes itself differently")
+            raise session.process.end_with_fault("a copy describes itself differently")
         return session
 
     def _check_example(self, session: Session, graph: Graph, tensors: Sequence[Tensor], due: Tensor) -> None:
@@ -335,7 +335,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """Without it NumPy starts threads when it is imported, and a process with threads is not copied."""
 
 
-def worker(
+def start_worker(
     backend: str, limits: ProcessLimits = DEFAULT_LIMITS, share: bool = True, opened: OpenedFiles | None = None
 ) -> Remote:
     """Start a process for a Python adapter, which notes the files that it opens if told where."""
@@ -349,7 +349,9 @@ def worker(
     return Remote([*worker, backend], limits, env, share, fork_server, opened)
 
 
-def program(command_line: str, limits: ProcessLimits = DEFAULT_LIMITS, opened: OpenedFiles | None = None) -> Remote:
+def start_program(
+    command_line: str, limits: ProcessLimits = DEFAULT_LIMITS, opened: OpenedFiles | None = None
+) -> Remote:
     """Start `cmd:PROGRAM ARGS`: any program that speaks the protocol."""
     try:
         words = shlex.split(command_line)

@@ -18,7 +18,7 @@ from ..process.memory import MAX_BYTES_AT_PAGE, Edge, MemoryReader, SharedMemory
 from ..process.usage import CALLS_APART, ProcessSample
 from . import messages
 from .calls import CompiledGraph, SentCall, UnreportedChange, WatchedMemory
-from .messages import Fault, Place, addressed_tensors, kind_of_reply, listed_objects, result_of, type_and_dims
+from .messages import Fault, TensorPlace, addressed_tensors, kind_of_reply, listed_objects, result_of, type_and_dims
 from .piped_process import Bytes, PipedProcess
 
 SHARED_FROM = 1 << 16
@@ -90,7 +90,7 @@ class Session:
         path = shared.path if shared else None
         hello = self._ask({"do": "hello", "protocol": messages.VERSION, "shared_memory": path}, "hello")
         if hello.get("protocol") != messages.VERSION:
-            raise self.process.make_fault(
+            raise self.process.end_with_fault(
                 f"hello: it speaks {quote(hello.get('protocol'))}, this suite {messages.VERSION!r}"
             )
         if path is not None and hello.get("shared_memory") is True:
@@ -174,7 +174,7 @@ class Session:
         if program.session is None:
             compiling = new_id()
             parts.append(self._compile_line(compiling, program))
-        places: Sequence[Place]
+        places: Sequence[TensorPlace]
         places, room = self._place(tensors)
         if compiling and self.takes_edge:  # at each call it would make a run 5 % slower
             places = [_edge_of(each) if at is None else at for each, at in zip(tensors, places, strict=True)]
@@ -245,11 +245,11 @@ class Session:
         except (Rejected, Unsupported, RemoteError, MemoryError):
             reply = self.process.read_reply(call.id, "run")
             if "result" in reply:
-                raise self.process.make_fault("run: a result, although the program was not compiled") from None
+                raise self.process.end_with_fault("run: a result, although the program was not compiled") from None
             try:
                 self._apply_changes(reply, call)
             except Fault as fault:
-                raise self.process.make_fault(f"run: {fault}") from None
+                raise self.process.end_with_fault(f"run: {fault}") from None
             if call.is_last:
                 self.process.expect_no_more("run")
             raise
@@ -288,9 +288,9 @@ class Session:
             if any(map(reply.__contains__, _CHANGES)):
                 self._apply_changes(reply, call)
             if self._reader and not call.room:
-                self._find_unreported_changes(self._reader, reply, call, answer)
+                self._apply_unreported_changes(self._reader, reply, call, answer)
         except Fault as fault:
-            raise self.process.make_fault(f"run: {fault}") from None
+            raise self.process.end_with_fault(f"run: {fault}") from None
         if call.is_last:
             self.process.expect_no_more("run")
         if self.shared and self._large:
@@ -332,8 +332,8 @@ class Session:
                 else:
                     raise _bad_size(size)
 
-    def _find_unreported_changes(self, reader: MemoryReader, reply: Reply, call: SentCall, answer: object) -> None:
-        """Find changes that the worker did not report: read src, shapes and the tensors of earlier calls in its memory.
+    def _apply_unreported_changes(self, reader: MemoryReader, reply: Reply, call: SentCall, answer: object) -> None:
+        """Find and apply changes that the worker did not report: read src, shapes and earlier tensors in its memory.
 
         A change that the worker reports is kept as reported, because it may concern memory that was cut off or moved.
         If the call was sent with others, any difference is an UnreportedChange: a later call may have made it.
@@ -422,7 +422,7 @@ class Session:
         try:
             return result_of(reply)
         except Fault as fault:
-            raise self.process.make_fault(f"{what}: {fault}") from None
+            raise self.process.end_with_fault(f"{what}: {fault}") from None
 
 
 def _edge_of(tensor: Tensor) -> Edge | None:
@@ -440,7 +440,7 @@ def _edge_of(tensor: Tensor) -> Edge | None:
     return "start" if tensor.offset % _ALIGNMENT == 0 else None
 
 
-def _cut_at(tensor: Tensor, place: Place) -> Tensor:
+def _cut_at(tensor: Tensor, place: TensorPlace) -> Tensor:
     """Return a tensor in the same memory, with nothing past the end that touches a page."""
     if not isinstance(place, str):
         return tensor
