@@ -29,7 +29,7 @@ from .meaning.contract import Contract, contracts
 from .model import BAD, Call, Malformed, Outcome, Rejected, Spec, Unsupported
 from .model.types import WIDTH, name_of
 from .plan.memory import TensorSpec
-from .run.call import ARRAYS, as_text, big_endian_error, error_outcome, message_text
+from .run.call import ARRAYS, as_text, big_endian_error, exception_outcome, message_text
 from .run.diagnose import ExpectedAnswer
 from .run.judge import judge
 from .runner.run_suite import run_suite
@@ -137,7 +137,7 @@ def check(
     if answer is None:
         raise WrongAnswer(format_call(*call[:3]), dict.fromkeys(documents, "the answer is None; is a return missing?"))
     if isinstance(answer, MemoryError | Rejected):
-        outcome = error_outcome(answer)
+        outcome = exception_outcome(answer)
     elif isinstance(answer, BaseException):
         outcome = Outcome("rejected", stage="run", message=message_text(as_text(answer)))
     else:

@@ -1,1 +1,1 @@
-"""One row → one result: call, judge, diagnose, contain."""
+"""One row → one result: call, judge, diagnose, confirm."""

@@ -60,7 +60,7 @@ def make_call(adapter: Adapter, step: RowStep, programs: dict[Graph, Program] | 
         return program.run(*arguments)
 
     answer, error = attempt(run)
-    return conclude_call(step, answer, error), answer
+    return call_outcome(step, answer, error), answer
 
 
 def arguments_of(step: RowStep) -> tuple[Tensor, tuple[Tensor, ...], bool]:
@@ -104,18 +104,18 @@ def what_it_did(answer: Any, error: BaseException | None) -> Any:
     return type_, dims, None if size_of(type_, dims) > _MAX_BYTES_AGAIN else elements_of(answer)
 
 
-def conclude_call(step: RowStep, answer: Any, error: BaseException | None) -> Outcome:
+def call_outcome(step: RowStep, answer: Any, error: BaseException | None) -> Outcome:
     """Return the outcome of a call that returned this answer, or raised this error."""
     outcome: Outcome | None = None
     if error is None:
         outcome, error = attempt(partial(_answer_outcome, answer, step.src))
     if outcome is None:
-        outcome = error_outcome(error)
+        outcome = exception_outcome(error)
     faults = _faults(step)
     return outcome._replace(faults=faults) if faults else outcome
 
 
-def error_outcome(error: BaseException | None) -> Outcome:
+def exception_outcome(error: BaseException | None) -> Outcome:
     match error:
         case Rejected():
             return rejection_outcome(error)

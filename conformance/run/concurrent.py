@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ..model import Adapter, Graph, Outcome, Program, Tensor
 from ..plan.steps import RowStep
-from .call import AnswerOrError, arguments_of, attempt, conclude_call
+from .call import AnswerOrError, arguments_of, attempt, call_outcome
 
 T = TypeVar("T")
 ProgramRun = tuple[Program, Tensor, tuple[Tensor, ...], bool]
@@ -39,7 +39,7 @@ def call_concurrently(adapter: Adapter, steps: Sequence[RowStep], one_program: b
         answers = run_in_threads([partial(attempt, partial(program.run, *arguments)) for program, *arguments in runs])
     for number, answer in zip(compiled, answers, strict=True):
         ended[number] = answer
-    return [(conclude_call(step, *each), each[0]) for step, each in zip(steps, ended, strict=True)]
+    return [(call_outcome(step, *each), each[0]) for step, each in zip(steps, ended, strict=True)]
 
 
 def run_in_threads(acts: Sequence[Callable[[], T]]) -> list[T]:

@@ -27,7 +27,7 @@ from ..model import (
 from ..plan.memory import are_equal, digest_of
 from ..plan.rows import Row
 from ..plan.steps import RowStep
-from .call import arguments_of, attempt, call_often, conclude_call, elements_of, make_call
+from .call import arguments_of, attempt, call_often, call_outcome, elements_of, make_call
 from .concurrent import call_concurrently
 from .confirm import AFTER_HANGS, HangCounter, confirm
 from .judge import Judgement, deciding_step, judge_step
@@ -222,7 +222,7 @@ def _call_again(
             remote = cast("RunsOften", program)
             answer, error = attempt(partial(remote.run, *arguments_of(step), often))
             made = remote.calls
-        outcome, calls = conclude_call(step, answer, error), calls + made
+        outcome, calls = call_outcome(step, answer, error), calls + made
     return outcome._replace(calls=calls), answer
 
 

@@ -20,7 +20,7 @@ from ..model import NOT_CLAIMED, OBSERVED, PASS, STRIDED, Claims, Declared, Iden
 from ..model.types import WIDTH
 from ..plan.memory import GuardedBuffer, TensorSpec, lay_out, strides_of
 from ..plan.rows import Row, row_of
-from ..run.call import conclude_call
+from ..run.call import call_outcome
 from ..run.row import conclude_row
 from ..system.text import format_call
 from .blocks import Block, CallVariant, SweepRequest, list_lengths
@@ -140,7 +140,7 @@ class BlockRun:
         row_step.source, row_step.src = calls.source, calls.buffer  # the memory that the backend was given
         if calls.shapes:
             row_step.arriving = (calls.shapes[at],)
-        outcome = conclude_call(row_step, answer, error)
+        outcome = call_outcome(row_step, answer, error)
         unclaimed = self.context.claims.find_unclaimed(row.facets)
         self._correct(way, call, row, conclude_row(row, adapter, [(0, [outcome])], unclaimed))
         if (remote := as_remote(adapter)) and remote.given_up:
