@@ -26,7 +26,7 @@ from conformance.plan.rows import Plan, Row
 from conformance.system.exit_codes import USAGE, CommandError
 from conformance.system.terminal import say
 from conformance.system.text import format_call
-from conformance.verdict.cause import explaining, reaching
+from conformance.verdict.cause import explaining, faults_of_step
 
 _MAX_NAMED = 5
 _MAX_PASSING_PER_FAILING = 8
@@ -68,7 +68,7 @@ def explain(evidence: Evidence, plan: Plan, faults: Iterable[KnownFault], path: 
     known, every = KnownFaults([fault for fault in own if not fault.rules and not fault.facets]), KnownFaults(own)
     plan = plan_of_run(plan, evidence, path)
     failed, passed = _sort_calls(evidence, plan)
-    met = {call: known.hitting(call) for call in (*failed, *passed)}
+    met = {call: known.of_legal_call(call) for call in (*failed, *passed)}
     needed = {met[call][0] for call in failed if len(met[call]) == 1}
     rows = {row.id: row for row in plan.rows}
     failing = [result for result in evidence.results if result.row in rows and result.is_failure]
@@ -94,7 +94,7 @@ def _reaching_passes(known: KnownFaults, row: Row, result: Result) -> set[KnownF
     """Return the faults that some step of a row may meet in a document in which the row passes."""
     documents = [document for document, verdict in result.verdicts.items() if verdict == PASS]
     steps = range(len(row.case.steps))
-    return {fault for document in documents for at in steps for fault in reaching(known, row, at, document)}
+    return {fault for document in documents for at in steps for fault in faults_of_step(known, row, at, document)}
 
 
 def _sort_calls(evidence: Evidence, plan: Plan) -> tuple[dict[PlainCall, str], set[PlainCall]]:

@@ -90,7 +90,7 @@ def check_model(model: Model, judge: NodeJudge, trials: Sequence[Trial], known: 
         decisions = [judge.decide(node) for node in variants]
         by_document = {name: tuple(each[name] for each in decisions) for name in decisions[0]}
         node = CheckedNode(trials, variants, by_document)
-        faults = dict.fromkeys(fault for call in _legal_calls(node) for fault in known.hitting(call))
+        faults = dict.fromkeys(fault for call in _legal_calls(node) for fault in known.of_legal_call(call))
         checked.append(node._replace(faults=tuple(faults)))
     return checked
 

@@ -26,12 +26,12 @@ class KnownFaults:
         if problems:
             raise Malformed(tuple(problems))
 
-    def hitting(self, call: PlainCall) -> tuple[KnownFault, ...]:
+    def of_legal_call(self, call: PlainCall) -> tuple[KnownFault, ...]:
         """Return the faults that a legal call may meet."""
         return tuple(fault for fault, holds in self._conditions if not fault.rules and holds(call))
 
-    def reaching(self, calls: Collection[PlainCall], meaning: Meaning) -> tuple[KnownFault, ...]:
-        """Return the faults that a step with these calls and this meaning may meet, legal or not."""
+    def of_calls(self, calls: Collection[PlainCall], meaning: Meaning) -> tuple[KnownFault, ...]:
+        """Return the faults that calls of one meaning may meet, legal or not."""
         return tuple(
             fault
             for fault, holds in self._conditions

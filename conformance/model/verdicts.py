@@ -121,7 +121,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """What a failing result does to a user, the worst first. A hang counts as the end of the process."""
 
 
-def say_severity(severity: Severity, number: int) -> str:
+def describe_severity(severity: Severity, number: int) -> str:
     """Say what some tests do, as a verb."""
     words = "gives a wrong answer" if severity == "wrong answer" else severity
     verb, _, rest = words.partition(" ")

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ..meaning.contract import ExplainedEntry
 from ..model import AUTHORITIES, BAD, BLAMES, FAIL, WAIVED, Authority, Blame, Kind, Meaning, Outcome, Result, Rule, Step
 from ..model.cases import given_keys
-from ..model.verdicts import SEVERITIES, Severity, say_severity
+from ..model.verdicts import SEVERITIES, Severity, describe_severity
 from ..plan.facets import has_unknown_src
 from ..plan.memory import volume_of
 from ..plan.rows import Row, drawn_number
@@ -85,7 +85,7 @@ class Blamed(NamedTuple):
     severity: Severity
 
 
-Broken = tuple[Blame, Premise]
+BlameAndPremise = tuple[Blame, Premise]
 
 
 class _FailingStep(NamedTuple):
@@ -162,7 +162,7 @@ class Blamer:
             return None
         return Blamed(*self._blame(failing), severity_of(failing.outcome, failing.meaning.kind))
 
-    def _blame(self, failing: _FailingStep) -> Broken:
+    def _blame(self, failing: _FailingStep) -> BlameAndPremise:
         outcome, kind = failing.outcome, failing.meaning.kind
         if "concurrent" in self._find_needed_around(failing):
             return _ruling(ALONE)  # no document speaks of programs that run at the same time
@@ -199,7 +199,7 @@ class Blamer:
         is_of_calls = row.case.rule == ALONE and (not is_of_dims or _is_of_earlier_step(failing))
         return (is_of_calls or failing.diagnosis == STALE) and not self._fails_alone(failing)
 
-    def _blame_illegal_answer(self, failing: _FailingStep) -> Broken:
+    def _blame_illegal_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame the answer to a forbidden call: one broken rule that the document has in any words is enough."""
         step = failing.step
         names, dims = failing.meaning.rules, failing.outcome.dims or ()
@@ -219,7 +219,7 @@ class Blamer:
                 return _ruling(_NODES)  # a 0 copies from a tensor that no document speaks of
         return _FORBIDDEN, broken
 
-    def _blame_answer(self, failing: _FailingStep) -> Broken:
+    def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
@@ -236,7 +236,7 @@ class Blamer:
         decides = premises and all(of_alike) and not failing.outcome.faults  # no dense call fails so
         return _weakest(premises if decides else [broken, *premises])
 
-    def _blame_no_answer(self, failing: _FailingStep) -> Broken:
+    def _blame_no_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a legal call without an answer.
 
         If the backend meets a need of the call in no call at all, that is its fault, whatever else the call needs.
@@ -378,7 +378,7 @@ class Blamer:
         return min(self._premises(names, document), key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
 
 
-def _weakest(premises: Iterable[Premise]) -> Broken:
+def _weakest(premises: Iterable[Premise]) -> BlameAndPremise:
     """Blame by the weakest of some premises; the first of equals decides."""
     decides = max(premises, key=_weakness, default=Premise(MUST_REJECT, "our ruling"))
     return _TEXT if decides.authority == "stated" else _RULING, decides
@@ -389,7 +389,7 @@ def _rules_of_index(k: int) -> tuple[str, ...]:
     return (SAME_INDEX, FRONT_ZERO) if k == 0 else (SAME_INDEX,)
 
 
-def _ruling(rule: str) -> Broken:
+def _ruling(rule: str) -> BlameAndPremise:
     return _RULING, Premise(rule, "our ruling")
 
 
@@ -414,7 +414,7 @@ def describe_blames(blamed: Iterable[Blamed]) -> str:
     """
     blamed = list(blamed)
     does, breaks = Counter(each.severity for each in blamed), Counter(each.blame for each in blamed)
-    doing = [f"{does[each]:,} {say_severity(each, does[each])}" for each in SEVERITIES if does[each]]
+    doing = [f"{does[each]:,} {describe_severity(each, does[each])}" for each in SEVERITIES if does[each]]
     breaking = [f"{each} in {breaks[each]:,}" if len(breaks) > 1 else each for each in HEAVIEST_FIRST if breaks[each]]
     return "; ".join(filter(None, (", ".join(doing) if len(doing) > 1 else "", ", ".join(breaking))))
 

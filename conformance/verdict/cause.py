@@ -79,7 +79,7 @@ def _guess(
         result = results[row.id]
         document = next((each for each, verdict in result.verdicts.items() if verdict in BAD), row.documents[0])
         is_legal = meaning_of_step(row, result.step, document).kind == "legal"
-        reached, step = reaching(known, row, result.step, document), row.case.steps[result.step]
+        reached, step = faults_of_step(known, row, result.step, document), row.case.steps[result.step]
         for fault in fitting:
             fails_alike = row.id in fits_of and _diagnosis(result) in fault.shows
             if fault in reached:
@@ -134,15 +134,17 @@ def explaining(known: KnownFaults, row: Row, result: Result) -> tuple[KnownFault
     # any call that ran at the same time may be what ended the process
     is_any = row.case.concurrent > 1 and result.ends_process
     steps = range(len(row.case.steps)) if is_any else [result.step]
-    first, *others = ([each for at in steps for each in reaching(known, row, at, document)] for document in documents)
+    first, *others = (
+        [each for at in steps for each in faults_of_step(known, row, at, document)] for document in documents
+    )
     diagnosis = _diagnosis(result)
     return tuple(fault for fault in first if diagnosis in fault.shows and all(fault in other for other in others))
 
 
-def reaching(known: KnownFaults, row: Row, at: int, document: str) -> tuple[KnownFault, ...]:
+def faults_of_step(known: KnownFaults, row: Row, at: int, document: str) -> tuple[KnownFault, ...]:
     """Return the faults that a step of a row may meet, as a document reads it."""
     meaning = meaning_of_step(row, at, document)
-    reached = known.reaching(list(_calls(row, at, document, meaning)), meaning)
+    reached = known.of_calls(list(_calls(row, at, document, meaning)), meaning)
     return tuple(fault for fault in reached if row.facets.issuperset(fault.facets))
 
 

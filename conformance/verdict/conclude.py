@@ -13,7 +13,7 @@ from ..evidence.drawn import has_called_all, name_missed_rows, plan_of_run
 from ..evidence.results import Evidence, Target
 from ..load.folders import cases_folder, digest_of, spec_folder
 from ..model import BAD, ERROR, FAIL, LIMITS, NOT_CLAIMED, NOT_RUN, WAIVED, Claims, Result, Suite, Verdict, fails
-from ..model.verdicts import Label, count_failed, say_severity
+from ..model.verdicts import Label, count_failed, describe_severity
 from ..plan.quick import QUICK
 from ..plan.rows import Plan, explain_drawn
 from ..plan.select import nearest
@@ -30,12 +30,12 @@ from .standing import (
     SimilarRows,
     Standing,
     count_tests,
+    describe_errors,
     describe_gap,
     group_rows,
     has_standing,
     in_target,
     judged_documents,
-    say_errors,
     standings_of,
 )
 
@@ -279,14 +279,14 @@ def _exit_code(
     if failed := count_failed(tests):
         number = count_noun(failed, "test") if target.filter else f"{failed:,} of {count_noun(tests.total(), 'test')}"
         if failed == tests[ERROR]:
-            return FAILS, f"{number} {say_errors(failed)}; nothing is known of the backend there"
+            return FAILS, f"{number} {describe_errors(failed)}; nothing is known of the backend there"
         number += " fails" if failed == 1 else " fail"
         for severity, some in sentences.count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
-            errors = f", {tests[ERROR]:,} {say_errors(tests[ERROR])}" if tests[ERROR] else ""
+            errors = f", {tests[ERROR]:,} {describe_errors(tests[ERROR])}" if tests[ERROR] else ""
             left = 0 if target.lf or target.shard else tests[NOT_RUN]  # of which nobody asked for all
             not_run = f"; {left:,} {'was' if left == 1 else 'were'} not run" if left else ""
-            return FAILS, f"{number}: {who} {say_severity(severity, some)}{errors}{not_run}"
+            return FAILS, f"{number}: {who} {describe_severity(severity, some)}{errors}{not_run}"
         return FAILS, number
     if deaths:
         return FAILS, deaths

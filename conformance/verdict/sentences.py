@@ -9,7 +9,7 @@ from importlib import import_module
 
 from ..evidence.results import Target
 from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite, covers
-from ..model.verdicts import SEVERITIES, WORDS, Label, Severity, say_severity
+from ..model.verdicts import SEVERITIES, WORDS, Label, Severity, describe_severity
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Row
 from ..run.row import MAX_SECONDS
@@ -17,7 +17,7 @@ from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..system.text import join_names, join_neighbours, tell_error
-from .standing import SimilarRows, Standing, count_tests, describe_gap, say_errors
+from .standing import SimilarRows, Standing, count_tests, describe_errors, describe_gap
 
 _MIN_REJECTED = 10
 """Rows that have to be rejected before they say something of all calls."""
@@ -77,9 +77,9 @@ def describe_failures(group: Iterable[Standing]) -> str:
     """
     group = list(group)
     tests = count_tests(group)
-    does = [(number, say_severity(severity, number)) for severity, number in count_severities(group).items()]
+    does = [(number, describe_severity(severity, number)) for severity, number in count_severities(group).items()]
     if errors := tests.get(ERROR, 0):
-        does.append((errors, say_errors(errors)))
+        does.append((errors, describe_errors(errors)))
     of_all = f" of {count_noun(sum(tests.values()), 'test')}"
     said = ", ".join(f"{number:,}{'' if place else of_all} {words}" for place, (number, words) in enumerate(does))
     blames = {blame: sum(standing.blames.get(blame, 0) for standing in group) for blame in BLAMES}

@@ -180,7 +180,7 @@ def _word(
     return "conforms" if whole and not unshown and not counts.get(NOT_CLAIMED) else "incomplete"
 
 
-def say_errors(number: int) -> str:
+def describe_errors(number: int) -> str:
     return f"meet{'s' if number == 1 else ''} an error of the adapter"
 
 
@@ -188,7 +188,7 @@ def describe_gap(standings: Sequence[Standing]) -> str:
     """Say what keeps standings with the same word from `conforms`."""
     tests = count_tests(standings)
     if errors := tests.get(ERROR):
-        return f"{errors:,} of {count_noun(sum(tests.values()), 'test')} {say_errors(errors)}"
+        return f"{errors:,} of {count_noun(sum(tests.values()), 'test')} {describe_errors(errors)}"
     if not_run := tests.get(NOT_RUN):
         return f"{count_noun(not_run, 'test')} not run"
     if standings[0].word == "nothing shown":

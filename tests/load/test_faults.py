@@ -44,7 +44,7 @@ def test_each_bundled_fault_is_of_a_backend_that_is_run() -> None:
     ],
 )  # fmt: skip
 def test_a_condition_reads_the_call_its_answer_and_its_type(tmp_path: Path, when: str, holds: bool) -> None:
-    assert bool(load_text(tmp_path, ENTRY.format(when=f'"{when}"')).hitting(CALL)) is holds
+    assert bool(load_text(tmp_path, ENTRY.format(when=f'"{when}"')).of_legal_call(CALL)) is holds
 
 
 @pytest.mark.parametrize(

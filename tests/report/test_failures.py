@@ -14,7 +14,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.cli.run_summary import data_of, show
 from conformance.model import BLAMES, Array, KnownFault, Outcome, Result
-from conformance.model.verdicts import SEVERITIES, say_severity
+from conformance.model.verdicts import SEVERITIES, describe_severity
 from conformance.pytest_plugin.failure_sections import write_failures
 from conformance.report import junit, markdown, report_page
 from conformance.report.failure_section import IN_FULL, FailureGroup, collect_failures
@@ -82,7 +82,7 @@ def test_a_cause_says_all_that_its_tests_do_and_break(run: FinishedRun) -> None:
     (kind,) = group_failures(run.plan, run.evidence, conclusion).kinds
     does, breaks = (part.split(", ") for part in kind.common.blame.split("; "))
     severities = Counter(each.severity for each in blamed)
-    assert does == [f"{n} {say_severity(each, n)}" for each in SEVERITIES if (n := severities[each])]
+    assert does == [f"{n} {describe_severity(each, n)}" for each in SEVERITIES if (n := severities[each])]
     blames = Counter(each.blame for each in blamed)
     assert breaks == [f"{each} in {n}" for each in BLAMES if (n := blames[each])]
     assert min(len(does), len(breaks)) > 1
