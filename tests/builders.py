@@ -32,7 +32,7 @@ from conformance.runner import planted_backends
 from conformance.verdict import planted
 from conformance.verdict.conclude import conclude_evidence
 
-from .without_planted import count_failures
+from .without_planted import run_all
 
 ROOT = Path(conformance.__file__).resolve().parents[1]
 REPORTS = ROOT / "reports"
@@ -347,7 +347,7 @@ class Command(Cli):
 
 def spare_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs count the planted backends as caught, without calling them."""
-    monkeypatch.setattr(planted_backends, "count_failures", count_failures)
+    monkeypatch.setattr(planted_backends, "run_all", run_all)
 
 
 def spare_meetings(monkeypatch: pytest.MonkeyPatch) -> None:

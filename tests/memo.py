@@ -46,7 +46,7 @@ def install() -> None:
     _free_steps_of_large_plans(plan_rows.plan_of)
     _remember(challenge, "fresh_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
     _remember(planted_backends, "_run_planted_backend", _key_of_planted)
-    _remember(sweep, "_count_failures", lambda r, name: (name, r.ways[:1], r.suite, r.digest))
+    _remember(sweep, "_sweep_planted_backend", lambda r, name: (name, r.ways[:1], r.suite, r.digest))
     _remember(mutants, "reference_mutants", lambda: ())
     from conformance.cli import check  # now that what it imports by name is in place
 

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _count_failures(request: SweepRequest, name: str) -> int:
+def _sweep_planted_backend(request: SweepRequest, name: str) -> int:
     """Sweep a planted backend in the same way over a few calls, and count its failing verdicts."""
     small_request = request._replace(
         backend=f"planted:{name}", domain=_PLANTED_DOMAIN, ways=request.ways[:1], isolation="none"
@@ -83,7 +83,7 @@ def _count_failures(request: SweepRequest, name: str) -> int:
 
 
 def _sweep(request: SweepRequest, args: argparse.Namespace, spec: Spec) -> SweepResults:
-    planted_failures = {name: _count_failures(request, name) for name in planted.SWEPT}
+    planted_failures = {name: _sweep_planted_backend(request, name) for name in planted.SWEPT}
     with quiet_backend():
         who = context_of(request).who
     header = header_of(request, spec, who)

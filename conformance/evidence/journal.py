@@ -46,7 +46,7 @@ class OtherFormat(InvalidEvidence):
 
 
 class Tampered(CommandError):
-    """A file was changed while it was written, so nothing in it can be trusted."""
+    """A file, or the adapter, was changed during the run, so that no verdict can be trusted."""
 
     exit_code = UNTRUSTED
 

@@ -26,7 +26,7 @@ _CRASH_ROWS = 2
 """Rows for a planted backend that crashes, as each crash costs two processes."""
 
 
-def count_failures(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool = False) -> dict[str, int]:
+def run_all(plan: Plan, isolation: Isolation, limits: ProcessLimits, few: bool = False) -> dict[str, int]:
     """Run each planted backend, and count its failures by its name.
 
     `few`: call a few rows only, most of them in this process, because the run cannot show conformity; all as the run
@@ -43,7 +43,7 @@ def count_failures(plan: Plan, isolation: Isolation, limits: ProcessLimits, few:
     for planted in chosen:
         where: Isolation = "none" if few and not planted.ends_process else isolation  # to start a process is slow
         counts[planted.name] = _run_planted_backend(plan, planted, by_rule, where, limits, most)
-    return count_failures(plan, isolation, limits) if few and not all(counts.values()) else counts
+    return run_all(plan, isolation, limits) if few and not all(counts.values()) else counts
 
 
 def _rows_about(plan: Plan, rules: Iterable[str], few: bool) -> Iterable[Row]:

@@ -112,7 +112,7 @@ def run_suite(
             folder = out(header) if out else None
             path = folder and folder / RESULTS
             few = bool(request.target.filter)
-            planted_failures = planted_backends.count_failures(request.plan, request.isolation, request.limits, few)
+            planted_failures = planted_backends.run_all(request.plan, request.isolation, request.limits, few)
             drawn = DrawnRun(request.plan, setup, request.drawn_rows, request.target) if request.drawn_rows else None
             header |= {"drawn": drawn.drawn.to_json()} if drawn else {}
             done = _resume(request.plan, path, header) if path and request.resume else []

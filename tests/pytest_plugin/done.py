@@ -143,7 +143,7 @@ def main() -> None:
     from conformance.plan.rows import plan_of
     from conformance.runner import planted_backends
     from tests.builders import write_suite
-    from tests.without_planted import count_failures
+    from tests.without_planted import run_all
 
     plan_of(load_suite())  # before the few: the next session frees the steps of the last plan, and writes to its memory
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
@@ -151,7 +151,7 @@ def main() -> None:
         call_command(["run", "reference", "--suite", str(few), "--drawn-rows", "0", "--out", f"{folder}/out"])
         spare_processes(planted_backends)
         for isolation in ISOLATIONS:
-            planted_backends.count_failures(plan_of(load_suite(few)), isolation, ProcessLimits())
+            planted_backends.run_all(plan_of(load_suite(few)), isolation, ProcessLimits())
     import_module("conformance.pytest_plugin.hooks")
     for name, module in sys.modules.items():
         if name == "conformance" or name.partition(".")[0] == "xdist":
@@ -165,7 +165,7 @@ def main() -> None:
         if not child:
             os.close(answers)
             if SUITE[0] not in request["words"]:  # on the bundled suite they take long; sessions on the few call them
-                planted_backends.count_failures = count_failures
+                planted_backends.run_all = run_all
             _pytest(request)
         _, status = os.waitpid(child, 0)
         os.write(answers, b"%d\n" % os.waitstatus_to_exitcode(status))

@@ -59,11 +59,11 @@ def test_a_planted_backend_that_escapes_shows_no_failure(command: Command, monke
 def test_in_processes_one_more_is_planted(tmp_path: Path) -> None:
     """Each is caught by the rule that it breaks: what it may pass, it passes."""
     plan = builders.plan_of_cases(tmp_path)
-    caught = planted_backends.count_failures(plan, "worker", ProcessLimits())
+    caught = planted_backends.run_all(plan, "worker", ProcessLimits())
     assert list(caught) == [*NAMES, "DiesRatherThanReject"]
     assert all(caught.values())
     assert planted.find_uncaught((), caught) == ()
-    caught = planted_backends.count_failures(plan, "none", ProcessLimits())
+    caught = planted_backends.run_all(plan, "none", ProcessLimits())
     rows = [row for row in plan.rows if row.type == "f32"]
     for backend, failures in zip(planted.planted_in("none"), caught.values(), strict=True):
         verdicts = sum(len(row.documents) for row in rows if row.case.rule in backend.rules)
@@ -75,7 +75,7 @@ def test_a_run_without_evidence_catches_each_with_few_rows(isolation: Isolation)
     """It reads a few cases only, so that a person who repeats a failure need not wait."""
     suite = load_suite()
     plan = plan_of_cases(suite, ["there-and-back"])
-    caught = planted_backends.count_failures(plan, isolation, ProcessLimits(), few=True)
+    caught = planted_backends.run_all(plan, isolation, ProcessLimits(), few=True)
     assert list(caught) == list(planted.names(isolation))
     assert all(caught.values())
 
@@ -86,12 +86,12 @@ def test_a_run_without_evidence_tries_more_rows_before_it_fails(tmp_path: Path) 
     begin = "  - id: patterns\n"
     more = "".join(case % letter for letter in "abcdef")
     plan = builders.plan_of_cases(tmp_path, builders.CASES.replace(begin, more + begin))
-    caught = planted_backends.count_failures(plan, "none", ProcessLimits(), few=True)
+    caught = planted_backends.run_all(plan, "none", ProcessLimits(), few=True)
     assert list(caught) == NAMES
     assert all(caught.values())
 
 
 def test_planted_backends_do_not_depend_on_the_rows_of_the_plan() -> None:
     suite = load_suite()
-    of_one = planted_backends.count_failures(plan_of_cases(suite, ["there-and-back"]), "none", ProcessLimits())
-    assert of_one == planted_backends.count_failures(plan_of(suite), "none", ProcessLimits())
+    of_one = planted_backends.run_all(plan_of_cases(suite, ["there-and-back"]), "none", ProcessLimits())
+    assert of_one == planted_backends.run_all(plan_of(suite), "none", ProcessLimits())
