@@ -62,13 +62,13 @@ def run(args: argparse.Namespace) -> int:
             return try_proof(load_spec_of(args.suite), args.prove, args.json)
         return try_mutants(load_suite(args.suite), args.mutants, args.json)
     sources = check_folder("--sources", args.sources)
-    findings = _check(args.suite, sources, args.lock)
-    findings = findings._replace(problems=[locate(problem, args.suite) for problem in sorted(findings.problems)])
+    results = _check(args.suite, sources, args.lock)
+    results = results._replace(problems=[locate(problem, args.suite) for problem in sorted(results.problems)])
     if args.json:
-        emit(_data(findings))
+        emit(_data(results))
     else:
-        _show(findings, suite_option(args.suite))
-    return 1 if findings.problems else 0
+        _show(results, suite_option(args.suite))
+    return 1 if results.problems else 0
 
 
 class _CheckResults(NamedTuple):
@@ -94,11 +94,11 @@ def _check(suite: Path | None, sources: Path | None, lock: bool) -> _CheckResult
         KnownFaults(load_faults())
     except Malformed as malformed:
         return _CheckResults(None, 0, (), None, list(malformed.problems))
-    findings = _check_cases(spec, suite, lock)
+    results = _check_cases(spec, suite, lock)
     if sources is None:
-        return findings
+        return results
     more, coverage = verify_documents(spec, sources)
-    return findings._replace(coverage=coverage, problems=findings.problems + more)
+    return results._replace(coverage=coverage, problems=results.problems + more)
 
 
 def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
@@ -107,7 +107,7 @@ def _check_cases(spec: Spec, folder: Path | None, lock: bool) -> _CheckResults:
         suite = with_cases(spec, folder)
         require([problem for name in suite.cases for problem in _reading_problems(suite, name)])
         plan = plan_of(suite)
-        own = check_cases.own_part(plan)
+        own = check_cases.part_to_check(plan)
     except Malformed as malformed:
         return _CheckResults(spec, 0, (), None, list(malformed.problems))
     problems = list(check_cases.find_problems(suite, path, plan))
@@ -134,22 +134,22 @@ def _reading_problems(suite: Suite, case: str) -> tuple[Problem, ...]:
     return ()
 
 
-def _data(findings: _CheckResults) -> dict[str, Any]:
-    coverage = findings.coverage
+def _data(results: _CheckResults) -> dict[str, Any]:
+    coverage = results.coverage
     counts = ("statements", "by_rule", "by_finding", "by_prose", "uncovered")
     return {
-        "ok": not findings.problems,
+        "ok": not results.problems,
         "problems": [
             {"path": problem.place.path, "line": problem.place.line, "what": problem.what}
-            for problem in findings.problems
+            for problem in results.problems
         ],
-        "summary": _summarise(findings.spec, findings) if findings.spec else None,
+        "summary": _summarise(results.spec, results) if results.spec else None,
         "coverage": coverage
         and {name: {count: getattr(each, count) for count in counts} for name, each in coverage.items()},
     }
 
 
-def _summarise(spec: Spec, findings: _CheckResults) -> dict[str, Any]:
+def _summarise(spec: Spec, results: _CheckResults) -> dict[str, Any]:
     rules = spec.rules.values()
     levels, kinds = Counter(rule.level for rule in rules), Counter(each.kind for each in spec.findings.values())
     return {
@@ -160,7 +160,7 @@ def _summarise(spec: Spec, findings: _CheckResults) -> dict[str, Any]:
         "contracts": sum(rule.has_contract for rule in rules),
         "implied": sum(rule.implied for rule in rules),
         "findings": {kind: kinds[kind] for kind in FINDING_KINDS},
-        "cases": findings.cases,
+        "cases": results.cases,
         "meetings": {
             each.design.name: {
                 "rows": each.rows,
@@ -170,13 +170,13 @@ def _summarise(spec: Spec, findings: _CheckResults) -> dict[str, Any]:
                     {"factors": group.group, "met": group.met, "missing": group.missing} for group in each.groups
                 ],
             }
-            for each in findings.meetings
+            for each in results.meetings
         },
     }
 
 
-def _show(findings: _CheckResults, options: str) -> None:
-    spec, problems = findings.spec, findings.problems
+def _show(results: _CheckResults, options: str) -> None:
+    spec, problems = results.spec, results.problems
     for problem in problems[:_MAX_PROBLEMS]:
         say(f"{paint('bold', str(problem.place))}: {problem.what}")
     if len(problems) > _MAX_PROBLEMS:  # a wrong rule is one for each of thousands of cases
@@ -188,9 +188,9 @@ def _show(findings: _CheckResults, options: str) -> None:
         say(paint("red", f"{count_noun(len(problems), 'problem')} in {files}: no further check was made"))
         say(f"next: correct {problems[0].place}, then `conformance check` again")
         return
-    _show_summary(spec, findings)
+    _show_summary(spec, results)
     say()
-    _show_coverage(spec, findings.coverage)
+    _show_coverage(spec, results.coverage)
     say()
     if problems:
         say(paint("red", count_noun(len(problems), "problem")))
@@ -198,7 +198,7 @@ def _show(findings: _CheckResults, options: str) -> None:
         correct = f"correct {problems[0].place}, then the same command again"
         say(f"next: {f'conformance check{options} --lock' if only_new else correct}")
         return
-    say(paint("green", "the specification is whole" + (" and true to its documents" if findings.coverage else "")))
+    say(paint("green", "the specification is whole" + (" and true to its documents" if results.coverage else "")))
     say("next: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true")
 
 

@@ -40,12 +40,12 @@ class MutantResults(NamedTuple):
 
 def try_mutants(suite: Suite, select: str, as_json: bool) -> int:
     """Try everything with `select` in its name; return 1 if the suite does not notice something."""
-    findings = _try_all(suite, select)
-    problems = list(findings.problems)
+    results = _try_all(suite, select)
+    problems = list(results.problems)
     if as_json:
-        emit(_data(findings, problems))
+        emit(_data(results, problems))
     else:
-        _show(findings, problems)
+        _show(results, problems)
     return 1 if problems else 0
 
 
@@ -69,46 +69,46 @@ def _try_all(suite: Suite, select: str) -> MutantResults:
     )
 
 
-def _data(findings: MutantResults, problems: list[str]) -> dict[str, Any]:
+def _data(results: MutantResults, problems: list[str]) -> dict[str, Any]:
     return {
         "ok": not problems,
         "problems": problems,
         "planted": [
             {**each._asdict(), "elsewhere": dict(zip(("failed", "rows"), each.elsewhere, strict=True))}
-            for each in findings.planted
+            for each in results.planted
         ],
-        "deleted": [each._asdict() for each in findings.deleted],
+        "deleted": [each._asdict() for each in results.deleted],
         "turned": [
             {name: getattr(result.mutant, name) for name in ("line", "function", "text", "change")}
             | {name: getattr(result, name) for name in ("killer", "by_reason", "proof")}
-            for result in findings.mutants
+            for result in results.mutants
         ],
     }
 
 
-def _show(findings: MutantResults, problems: list[str]) -> None:
-    if findings.planted:
+def _show(results: MutantResults, problems: list[str]) -> None:
+    if results.planted:
         about = "each with one false belief, and the cases of the rule it breaks that notice it"
         say(f"{paint('bold', 'Planted backends')}: {about}")
         header = ("backend", "breaks", "cases", "the first", "elsewhere")
-        say(table(map(_planted_row, findings.planted), header, [2, 4]))
+        say(table(map(_planted_row, results.planted), header, [2, 4]))
         say()
-    if findings.deleted:
+    if results.deleted:
         say(f"{paint('bold', 'Rules deleted')}: the cases that then expect something else")
-        say(table(map(_deleted_row, findings.deleted), ("rule", "cases", "the first"), [1]))
+        say(table(map(_deleted_row, results.deleted), ("rule", "cases", "the first"), [1]))
         say()
-    if findings.mutants:
-        say(f"{paint('bold', 'Mutants of the reference')}: {_count_mutants(findings.mutants)}")
-        for proof in dict.fromkeys(result.proof for result in findings.mutants if result.proof):
+    if results.mutants:
+        say(f"{paint('bold', 'Mutants of the reference')}: {_count_mutants(results.mutants)}")
+        for proof in dict.fromkeys(result.proof for result in results.mutants if result.proof):
             say(f"  equivalent: {proof}")
-            for mutant in (result.mutant for result in findings.mutants if result.proof == proof):
+            for mutant in (result.mutant for result in results.mutants if result.proof == proof):
                 say(f"    {mutant.line}: {cut_columns(mutant.text, 60)} · {mutant.change}")
         say()
     for problem in problems:
         say(paint("red", problem))
-    planted = count_noun(len(findings.planted), "planted backend")
-    deleted = count_noun(len(findings.deleted), "deleted rule")
-    tried = f"{planted}, {deleted} and {count_noun(len(findings.mutants), 'mutant')} of the reference"
+    planted = count_noun(len(results.planted), "planted backend")
+    deleted = count_noun(len(results.deleted), "deleted rule")
+    tried = f"{planted}, {deleted} and {count_noun(len(results.mutants), 'mutant')} of the reference"
     if problems:
         say(paint("red", f"{count_noun(len(problems), 'problem')} with {tried}"))
     else:

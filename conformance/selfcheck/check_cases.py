@@ -29,15 +29,15 @@ TO_LOCK = "add --lock to lock it"
 def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> Iterator[Problem]:
     """Find every problem with the cases of a suite; of one that only adds cases, with those."""
     plan = plan or plan_of(suite)
-    own = own_part(plan)
+    own = part_to_check(plan)
     yield from problems_with_expectations(own)
-    yield from _forbidding_nothing(own)
-    yield from _rows(plan)
-    yield from _same_call(plan)
+    yield from _find_forbidding_nothing(own)
+    yield from _find_problems_of_rows(plan)
+    yield from _find_repeated_calls(plan)
     for case in suite.cases.values():
         yield from (Problem(case.place, f"{case.id}: {what}") for what in _find_mistakes(case))
     if own is plan:
-        gaps = [*_witnesses(suite), *_findings(suite)]
+        gaps = [*_find_rules_without_witness(suite), *_find_problems_of_findings(suite)]
         replaces = cases_path != cases_folder() and suite.spec.digest == digest_of([spec_folder()])
         if replaces and gaps:
             what = f"these cases replace the bundled ones, and lack one for {len(gaps)} rules and findings"
@@ -47,7 +47,7 @@ def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> I
     yield from lock_problems(suite, cases_path)
 
 
-def own_part(plan: Plan) -> Plan:
+def part_to_check(plan: Plan) -> Plan:
     """Return the rows of the added cases if all the rest is bundled, otherwise the whole plan.
 
     The bundled cases are checked before a release, and cases beside them change nothing in them.
@@ -162,7 +162,7 @@ def reasons(step: RowStep, unknown: frozenset[str]) -> set[str]:
 # ── whole cases ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _rows(plan: Plan) -> Iterator[Problem]:
+def _find_problems_of_rows(plan: Plan) -> Iterator[Problem]:
     """Find cases that no operation can express, and cited rules that bind in no document of the case."""
     rows = group_pairs((row.case.id, row) for row in plan.rows)
     for case in plan.suite.cases.values():
@@ -180,7 +180,7 @@ def _rows(plan: Plan) -> Iterator[Problem]:
         ids[row.id] = row
 
 
-def _forbidding_nothing(plan: Plan) -> Iterator[Problem]:
+def _find_forbidding_nothing(plan: Plan) -> Iterator[Problem]:
     """Find cases that cite a rule which only forbids calls, and make none that a document forbids.
 
     A legal call may show how far a rule of an added document reaches.
@@ -199,14 +199,14 @@ def _forbidding_nothing(plan: Plan) -> Iterator[Problem]:
         yield Problem(case.place, f"{name}: {what}")
 
 
-def _same_call(plan: Plan) -> Iterator[Problem]:
+def _find_repeated_calls(plan: Plan) -> Iterator[Problem]:
     """Find cases that make a call of another case, once for each pair; only those of the part that is checked.
 
     Two calls are equal only if their tensors have equal dims, so that most rows need not be lowered.
     """
     seen: dict[object, Case] = {}
     told: set[tuple[str, str]] = set()
-    dims = {_dims_of_sources(row) for row in own_part(plan).rows}
+    dims = {_dims_of_sources(row) for row in part_to_check(plan).rows}
     for row in plan.rows:
         if _dims_of_sources(row) not in dims:
             continue
@@ -281,7 +281,7 @@ def _find_mistakes_of_bits(step: Step) -> Iterator[str]:
 # ── the suite ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _witnesses(suite: Suite) -> Iterator[Problem]:
+def _find_rules_without_witness(suite: Suite) -> Iterator[Problem]:
     whole = contracts(suite.spec)
     for rule in suite.spec.rules.values():
         if rule.has_contract and not rule.implied and not any(witnesses(rule, suite, whole)):
@@ -313,21 +313,21 @@ def _demands_of(meaning: Meaning) -> tuple[object, ...]:
     return meaning.kind, meaning.dst, meaning.kind == "legal" and bool(meaning.rules)
 
 
-def _findings(suite: Suite) -> Iterator[Problem]:
+def _find_problems_of_findings(suite: Suite) -> Iterator[Problem]:
     calls = {
         (step.src, step.shapes[0], step.special_zero[0])
         for case in suite.cases.values()
         for step in case.steps
         if len(step.shapes) == 1
     }
-    yield from _readings(suite.spec)
+    yield from _find_problems_of_readings(suite.spec)
     for finding in suite.spec.findings.values():
         if finding.example and finding.example not in calls:
             call = format_call(*finding.example)
             yield Problem(finding.place, f"finding {finding.id!r}: no case makes its call, {call}; add one")
 
 
-def _readings(spec: Spec) -> Iterator[Problem]:
+def _find_problems_of_readings(spec: Spec) -> Iterator[Problem]:
     """Find findings that choose between readings without a rule, and readings that their finding does not name."""
     for finding in spec.findings.values():
         documents = {pointer.document for pointer in finding.at}

@@ -49,7 +49,7 @@ def verify_documents(spec: model.Spec, folder: Path) -> tuple[list[model.Problem
         what = f"no folder of documents at {str(folder)!r}: name the one that holds their files"
         places = (document.place._replace(line=1) for document in spec.documents.values())
         return [model.Problem(next(places, model.Place("spec/sources.yaml", 1)), what)], {}
-    claims = _claims(spec)
+    pointers = _list_pointers(spec)
     for document in spec.documents.values():
         if spec.added and document.id not in spec.added:
             continue  # the bundled ones were verified before a release
@@ -59,17 +59,17 @@ def verify_documents(spec: model.Spec, folder: Path) -> tuple[list[model.Problem
             continue
         cut = statements(text)
         problems += _check_counts(document, text, cut)
-        mine = [claim for claim in claims if claim.pointer.document == document.id]
+        mine = [owned for owned in pointers if owned.pointer.document == document.id]
         covered[document.id], more = _cover(document, text.splitlines(), cut, mine)
         problems += more
     return problems, covered
 
 
-def _claims(spec: model.Spec) -> list[_OwnedPointer]:
-    claims = [_OwnedPointer("rule", r.id, pointer, r.place) for r in spec.rules.values() for pointer in r.stated]
-    claims += [_OwnedPointer("finding", f.id, pointer, f.place) for f in spec.findings.values() for pointer in f.at]
-    claims += [_OwnedPointer("prose", p.reason, p.pointer, p.place) for d in spec.documents.values() for p in d.prose]
-    return claims
+def _list_pointers(spec: model.Spec) -> list[_OwnedPointer]:
+    pointers = [_OwnedPointer("rule", r.id, pointer, r.place) for r in spec.rules.values() for pointer in r.stated]
+    pointers += [_OwnedPointer("finding", f.id, pointer, f.place) for f in spec.findings.values() for pointer in f.at]
+    pointers += [_OwnedPointer("prose", p.reason, p.pointer, p.place) for d in spec.documents.values() for p in d.prose]
+    return pointers
 
 
 def _text(document: model.Document, folder: Path) -> tuple[str | None, list[model.Problem]]:
@@ -124,18 +124,18 @@ def _check_counts(document: model.Document, text: str, cut: tuple[Statement, ...
 
 
 def _cover(
-    document: model.Document, lines: list[str], cut: tuple[Statement, ...], claims: Iterable[_OwnedPointer]
+    document: model.Document, lines: list[str], cut: tuple[Statement, ...], pointers: Iterable[_OwnedPointer]
 ) -> tuple[DocumentCoverage, list[model.Problem]]:
     """Find the pointers at each statement; a pointer at none, and a statement without any, is a problem."""
     problems: list[model.Problem] = []
     kinds = [set[str]() for _ in cut]
-    for claim in claims:
-        at, wrong = _locate(lines, cut, claim.pointer)
+    for owned in pointers:
+        at, wrong = _locate(lines, cut, owned.pointer)
         if at is None:
-            who = f"{claim.kind} {claim.name}" if claim.kind != "prose" else "prose"
-            problems.append(model.Problem(claim.place, f"{who}: {wrong}"))
+            who = f"{owned.kind} {owned.name}" if owned.kind != "prose" else "prose"
+            problems.append(model.Problem(owned.place, f"{who}: {wrong}"))
         else:
-            kinds[at].add(claim.kind)
+            kinds[at].add(owned.kind)
     uncovered = [statement for statement, pointing in zip(cut, kinds, strict=True) if not pointing]
     for statement in uncovered:
         words = statement.text.split()
