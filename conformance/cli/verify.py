@@ -13,7 +13,7 @@ from ..certificate.statement import LEVELS, suite_of
 from ..evidence.results import Evidence
 from ..plan.rows import Plan
 from ..report.badge import describe_run
-from ..report.verify import OtherSuite, Verified, verify_report, why_not
+from ..report.verify import OtherSuite, Verification, verify_report, why_not
 from ..runner.repeat import Repetition, repeat
 from ..runner.run_suite import describe_difference
 from ..system.exit_codes import CONFORMS, FAILS
@@ -139,7 +139,7 @@ def _list_unmet(require: Sequence[str] | None, claims: Path | None, plan: Plan, 
             yield f"--require {' --require '.join(names)}: {demanded.why}"
 
 
-def _data(report: Verified, why: str, unmet: Sequence[str], repeated: Repetition | None) -> dict[str, Any]:
+def _data(report: Verification, why: str, unmet: Sequence[str], repeated: Repetition | None) -> dict[str, Any]:
     conclusion = report.conclusion
     return {
         "files": report.files,
@@ -157,7 +157,7 @@ def _data(report: Verified, why: str, unmet: Sequence[str], repeated: Repetition
     }
 
 
-def _show(report: Verified, unmet: Sequence[str], repeated: Repetition | None) -> None:
+def _show(report: Verification, unmet: Sequence[str], repeated: Repetition | None) -> None:
     for mismatch in report.mismatches:
         say(paint("red", with_sign(False, str(mismatch))))
     if report.mismatches:

@@ -52,7 +52,7 @@ class Mismatch(NamedTuple):
         return f"{self.file}: {self.what}"
 
 
-class Verified(NamedTuple):
+class Verification(NamedTuple):
     """The files that were read, the conclusion, and the mismatches."""
 
     files: tuple[str, ...]
@@ -61,7 +61,7 @@ class Verified(NamedTuple):
     mismatches: tuple[Mismatch, ...]
 
 
-def why_not(found: Verified, plan: Plan, document: str | None = None) -> str | None:
+def why_not(found: Verification, plan: Plan, document: str | None = None) -> str | None:
     """Return why true evidence shows no conformity: of the whole target, or of every type that a document lists.
 
     None if it does. A backend that ran in the suite's own process shows nothing: it could have written its verdict
@@ -122,7 +122,7 @@ class FolderContent:
         return hashlib.sha256(self.lines).hexdigest()
 
 
-def verify_report(path: Path, plan: Plan) -> Verified:
+def verify_report(path: Path, plan: Plan) -> Verification:
     """Look at a page, a results file or a folder of both."""
     if path.is_dir():
         content = read_folder(path)
@@ -149,7 +149,7 @@ def read_folder(folder: Path) -> FolderContent | None:
     return FolderContent(found[0], read_content(found[0]), written)
 
 
-def _page_beside_results(path: Path, plan: Plan) -> Verified:
+def _page_beside_results(path: Path, plan: Plan) -> Verification:
     """Look at a published page; its evidence lies beside it."""
     if path.name == CERTIFICATE:
         raise InvalidEvidence(f"{path}: is the page of a certificate; name its folder, with --certificate")
@@ -159,7 +159,7 @@ def _page_beside_results(path: Path, plan: Plan) -> Verified:
     return verify_content(FolderContent(results, read_content(results), {PAGE: path}), plan)
 
 
-def verify_content(content: FolderContent, plan: Plan) -> Verified:
+def verify_content(content: FolderContent, plan: Plan) -> Verification:
     """Judge every row again, then write every report again and compare.
 
     What is damaged or contradicts itself is not looked at any further: nothing follows from it.
@@ -176,13 +176,13 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
         raise
     except InvalidEvidence as refused:
         place, _, what = str(refused).removeprefix(str(path)).partition(": ")
-        return Verified(files, None, None, (Mismatch(path.name + place, what),))
+        return Verification(files, None, None, (Mismatch(path.name + place, what),))
     results: dict[str, Result] = {result.row: result for result in evidence.results}
     wrong = [*find_miscounts(evidence), *find_contradictions(plan, results, evidence.header)]
     if lines.splitlines()[-1] != json.dumps(evidence.footer, separators=(",", ":")).encode():
         wrong.insert(0, "the footer is not written as the suite writes it; somebody edited it")
     if found := [Mismatch(path.name, what) for what in wrong]:
-        return Verified(files, None, evidence, tuple(found))
+        return Verification(files, None, evidence, tuple(found))
     conclusion = conclude_evidence(plan, evidence)
     brief = is_packed(path)
     packed = (read_bytes(path) if path.name == PUBLISHED else pack(lines)) if brief else b""
@@ -195,7 +195,7 @@ def verify_content(content: FolderContent, plan: Plan) -> Verified:
         found += [Mismatch(written[name].name, what) for what in differences(text, texts[name])]
     if found and evidence.header["suite"]["digest"] != plan.suite.digest:
         raise OtherSuite(path, evidence, plan)  # the suite that ran may well have written its reports so
-    return Verified(files, conclusion, evidence, tuple(found))
+    return Verification(files, conclusion, evidence, tuple(found))
 
 
 def differences(there: str, derived: str) -> Iterator[str]:

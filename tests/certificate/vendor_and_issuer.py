@@ -34,7 +34,7 @@ from conformance.evidence.results import read
 from conformance.load.cases import load_suite
 from conformance.plan.rows import Plan, plan_of
 from conformance.report import finish
-from conformance.report.verify import FolderContent, Verified, verify_content
+from conformance.report.verify import FolderContent, Verification, verify_content
 from conformance.verdict.conclude import conclude_evidence
 from tests import builders
 from tests.builders import Records, spare_planted, spoil
@@ -232,10 +232,10 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-_VERIFIED: dict[str, Verified] = {}
+_VERIFIED: dict[str, Verification] = {}
 
 
-def verify_once(content: FolderContent, plan: Plan) -> Verified:
+def verify_once(content: FolderContent, plan: Plan) -> Verification:
     """Verify a folder; of folders with the same evidence and reports, one for each suite."""
     reports = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in content.reports.values())
     key = plan.suite.digest + content.sha256 + hashlib.sha256(reports).hexdigest()
