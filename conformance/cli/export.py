@@ -6,7 +6,7 @@ import argparse
 import importlib
 
 from ..exchange import benchdnn_export, json_export, onnx_export
-from ..exchange.code.write import NAMES, write_code
+from ..exchange.code.write import NAMES, render_code
 from ..selfcheck.obligations import obligations
 from ..system.exit_codes import CONFORMS
 from ..system.files import replace_text
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export_code(args: argparse.Namespace) -> int:
-    file, text = write_code(load_spec_of(args.suite), args.lang)
+    file, text = render_code(load_spec_of(args.suite), args.lang)
     replace_text(args.out / file, text)
     if args.json:
         emit({"out": str(args.out), "file": file})

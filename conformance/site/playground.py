@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..exchange.code.write import write_code
+from ..exchange.code.write import render_code
 from ..meaning.compiled_rules import compile_rules
 from ..model import FAIL, WAIVED, Call, Document, Malformed, Outcome, Rule, Spec
 from ..model.cases import given_keys
@@ -62,7 +62,7 @@ def plain_call(row: Row) -> Call | None:
 def write_playground(path: Path, spec: Spec, site: Site, runs: Sequence[FinishedRun], pages: Sequence[str]) -> None:
     """Write the page; if a rule has no exact form in JavaScript, the page says so. `pages`: links to the reports."""
     try:
-        code, why_none = write_code(spec, "javascript")[1], ""
+        code, why_none = render_code(spec, "javascript")[1], ""
     except Malformed as form:
         code, why_none = "", str(form)
     calls: dict[str, tuple[Call, list[CallRecord]]] = {}

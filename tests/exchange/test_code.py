@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conformance.exchange.code.write import NAMES, write_code
+from conformance.exchange.code.write import NAMES, render_code
 from conformance.load.spec import load_spec
 from conformance.meaning.contract import contracts
 from conformance.meaning.domain import SMALL_DOMAIN, calls
@@ -87,7 +87,7 @@ PROGRAMS = {
 
 def answers(folder: Path, language: str, made: Sequence[Called], change: Callable[[str], str] = str) -> list[str]:
     """Return what the code of a language says of calls, a line each; `change` edits the code first."""
-    file, text = write_code(SPEC, language)
+    file, text = render_code(SPEC, language)
     (folder / file).write_text(change(text), "utf-8")
     if language == "python":
         specification = importlib.util.spec_from_file_location("reshape_meaning", folder / file)
@@ -163,7 +163,7 @@ def test_the_code_means_what_the_contracts_mean(tmp_path: Path, language: str, n
 
 def test_python_code_takes_integers_of_numpy_and_no_text_as_flag(tmp_path: Path) -> None:
     """Products of NumPy's integers wrap, and this illegal call was called legal."""
-    file, text = write_code(SPEC, "python")
+    file, text = render_code(SPEC, "python")
     (tmp_path / file).write_text(text, "utf-8")
     infer = runpy.run_path(str(tmp_path / file))["infer_shape"]
     assert infer("static-oneapi", np.array([3, 4]), np.array([0, -1]), np.bool_(True)) == (3, 4)
@@ -194,7 +194,7 @@ def test_the_command_writes_one_file(tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.skipif(not EMBED.is_dir(), reason="the examples stay in the clone")
 @pytest.mark.skipif(not Path("/usr/include/gtest/gtest.h").is_file(), reason="googletest is not installed")
 def test_a_library_embeds_the_code(tmp_path: Path) -> None:
-    (tmp_path / "reshape_meaning.hpp").write_text(write_code(SPEC, "cpp")[1], "utf-8")
+    (tmp_path / "reshape_meaning.hpp").write_text(render_code(SPEC, "cpp")[1], "utf-8")
     build = f"g++ {STRICT} -I {tmp_path} {EMBED / 'tensor_test.cpp'} -lgtest -lgtest_main -o {tmp_path / 'test'}"
     subprocess.run(build.split(), check=True, timeout=120)
     for mistake, code in ((), 0), (("ACCEPTS_EVERY_SHAPE=1",), 1):

@@ -19,7 +19,7 @@ NAMES = (*LANGUAGES, "python")
 _FOLDER = Path(__file__).parent
 
 
-def write_code(spec: Spec, name: str) -> tuple[str, str]:
+def render_code(spec: Spec, name: str) -> tuple[str, str]:
     """Return the name of the file in a language, and its text; Malformed if a rule has no exact form there."""
     language = LANGUAGES.get(name)
     groups = documents_by_contract(contracts(spec))
