@@ -39,7 +39,7 @@ _FACTOR_OF_FACET = {
 
 
 class Drawn(NamedTuple):
-    """The calls that a run draws."""
+    """The rows that a run draws."""
 
     seed: int
     calls: int

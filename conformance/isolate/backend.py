@@ -1,4 +1,4 @@
-"""Open the backend that a person named: in this process, in a worker, or as a program of any language."""
+"""Open the backend that a person named: here, in a worker, or as a program; run rows on it, in several at once too."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Contract:
 
     @cached_property
     def entries(self) -> Callable[..., tuple[ExplainedEntry, ...]]:
-        """(src, shape, special_zero) → an Entry for each entry of shape: of the first rule that fixes or frees it."""
+        """(src, shape, special_zero) → each entry of shape, explained by the first rule that fixes or frees it."""
         cases = (f"Entry({rule.rule!r}, {rule.text}, {rule.copies}) if {rule.where} else" for rule in self._gives)
         return self._evaluate(f"tuple({' '.join(cases)} Entry(None, None, None) for i, d in enumerate(shape))")
 

@@ -139,6 +139,6 @@ class Isolated(Adapter, Protocol):
         """Give the next call a process that has made no other."""
 
     def restart(self) -> None:
-        """Give the next call a process that was started from nothing."""
+        """Give the next call a process that imports the backend itself, and is no copy of one that did."""
 
     def close(self) -> None: ...

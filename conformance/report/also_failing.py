@@ -44,7 +44,7 @@ def fill_others(page: str, others: Collection[Mapping[str, bool]]) -> str:
 
 
 def clear_others(page: str) -> str:
-    """Take all these words out again, so that the rest can be compared with what the evidence gives."""
+    """Undo `fill_since` and `fill_others`, so that the rest can be compared with what the evidence gives."""
 
     def without(place: re.Match[str]) -> str:
         ours = _WORDS.fullmatch(place[2])

@@ -20,7 +20,7 @@ class HangPolicy(NamedTuple):
     max_hangs: int = 3
     """Rows of a case and operation that may hang; the next are not called. 0: no limit."""
     budget: float = 1800.0
-    """Seconds that calls may lose by timing out, in all processes of a backend together."""
+    """Seconds that calls may lose by timing out, for each of --jobs."""
 
 
 DEFAULT_HANGS = HangPolicy()
