@@ -7,6 +7,7 @@
  */
 function chooseBackends(every) {
   var picks = Array.from(document.querySelectorAll('.choices select')), cells = document.getElementById('cells');
+  var intro = document.querySelectorAll('.all-backends');
   var lists = every.filter(function (group) { return group.element.hasAttribute('data-lines'); });
   var others = every.filter(function (group) { return lists.indexOf(group) < 0; }), shown = '', now = every;
   var boxes = Array.from(document.querySelectorAll('.chosen')), known = cells ? JSON.parse(cells.textContent) : [];
@@ -71,13 +72,13 @@ function chooseBackends(every) {
   /* How many lines of each verdict a backend has, in the order in which they decide. */
   function sumUp(lines, chosen, head) {
     var row = make('tr', 'row');
-    row.appendChild(make('th', 'rowheader')).textContent = 'All ' + lines.length + ' ' + head.toLowerCase() + 's';
+    row.appendChild(make('th', 'rowheader')).textContent = 'All ' + lines.length.toLocaleString('en') + ' ' + head.toLowerCase() + 's';
     chosen.forEach(function (_, k) {
       var cell = row.appendChild(make('td', 'cell')), counts = new Map();
       lines.forEach(function (line) { counts.set(line.marks[k].textContent, (counts.get(line.marks[k].textContent) || 0) + 1); });
       ORDER.forEach(function (word) {
         var line = lines.find(function (each) { return each.marks[k].textContent.endsWith(word); });
-        if (line) cell.append(line.marks[k].cloneNode(true), ' ' + counts.get(line.marks[k].textContent) + ' ');
+        if (line) cell.append(line.marks[k].cloneNode(true), ' ' + counts.get(line.marks[k].textContent).toLocaleString('en') + ' ');
       });
     });
     return row;
@@ -111,6 +112,7 @@ function chooseBackends(every) {
       now = chosen.length ? others.concat.apply(others, boxes.map(function (box) { return build(box, chosen); })) : every;
       boxes.forEach(function (box) { box.hidden = !chosen.length; });
       lists.forEach(function (group) { hide(group.element, chosen.length > 0); });
+      intro.forEach(function (text) { hide(text, chosen.length > 0); });
       shown = key;
     }
     return now;
