@@ -79,9 +79,9 @@ def refuse_unknown(what: str, names: Iterable[str] | None, known: Collection[str
             raise Usage(describe_unknown(what, name, sorted(known)))
 
 
-def suite_option(suite: Path | None, option: str = "--suite") -> str:
+def suite_option(suite: Path | None, option: str = "--suite ") -> str:
     """Return the option with the folder of a suite, after a space, for commands that people paste; "" for ours."""
-    return "" if suite is None else f" {option} {shlex.quote(str(suite))}"
+    return "" if suite is None else f" {option}{shlex.quote(str(suite))}"
 
 
 def say_error(what: str) -> None:

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         if backend is not None:
             print_script(suite, name, backend, args.json, options)
             return 0
-        things = find_case(suite, name, options, suite_option(args.suite, "--conformance-suite"))
+        things = find_case(suite, name, options, suite_option(args.suite, "--conformance-suite="))
         if not things:
             names = [*spec.rules, *spec.findings, *spec.documents, *spec.operations, *suite.cases]
             raise Usage(explain_drawn(name) or describe_unknown("name", name, names, "conformance list rules"))

@@ -17,10 +17,15 @@ from .results import Target
 _MAX_SECONDS = 600.0
 
 
-def suite_words(header: Mapping[str, Any], option: str = "--suite") -> list[str]:
+def suite_words(header: Mapping[str, Any]) -> list[str]:
     """Return the folder of the suite that a run was given, as words of a command."""
     folder = header.get("folders", {}).get("suite")
-    return [option, folder] if folder else []
+    return ["--suite", folder] if folder else []
+
+
+def pytest_suite_words(header: Mapping[str, Any]) -> list[str]:
+    """Return the same for pytest, which looks for its configuration beside a path that follows a blank."""
+    return [f"--conformance-suite={folder}" for folder in suite_words(header)[1:]]
 
 
 def limits_of(limits: ProcessLimits, backend: str) -> dict[str, Any]:

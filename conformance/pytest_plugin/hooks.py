@@ -23,7 +23,7 @@ import pytest
 
 from ..adapter import digest_of_adapter
 from ..cli.arguments import Usage, locate
-from ..evidence.command import suite_words
+from ..evidence.command import pytest_suite_words
 from ..evidence.folder import clear
 from ..isolate.backend import close_backend, open_backend, process_notes
 from ..load.cases import load_suite
@@ -203,8 +203,8 @@ class ConformanceSession:
         return RowFailure(format_failure(shown, self.plan.suite.spec.rules, commands), format_headline(shown))
 
     def repeat_command(self, row: Row) -> str:
-        suite = "=".join(suite_words(self.setup.header, "--conformance-suite"))
-        words = ["pytest", "--adapter", self.backend, *filter(None, [suite]), *limit_words(self.request)]
+        words = ["pytest", "--adapter", self.backend, *pytest_suite_words(self.setup.header)]
+        words += limit_words(self.request)
         for document in self.target.documents:
             words += ["--document", document]
         if "large" in row.facets:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..evidence.command import again_words, row_words, run_words, suite_words
+from ..evidence.command import again_words, pytest_suite_words, row_words, run_words
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence, Target
 from ..meaning.contract import Contract, contracts
@@ -220,7 +220,7 @@ class FinishedRun:
         session = drawn if drawn_number(result.row.id) or result.result.needs_calls_before else alone
         return (
             shlex.join(run),
-            shlex.join(["pytest", "--adapter", self.backend, *suite_words(header, "--conformance-suite"), *session]),
+            shlex.join(["pytest", "--adapter", self.backend, *pytest_suite_words(header), *session]),
         )
 
     @cached_property

@@ -171,7 +171,7 @@ def test_check_locks_a_case_past_a_largest_length(dialect: Path, cli: Cli) -> No
 def test_the_commands_of_an_explained_case_name_the_folders(cli: Cli) -> None:
     said = cli("explain", "acme-rejects-seven-entries", "--suite", DIALECT).expect(0)
     assert f"conformance run BACKEND --suite {DIALECT} -k acme-rejects-seven-entries" in said.out
-    assert f"pytest --adapter BACKEND --conformance-suite {DIALECT} -k acme-rejects" in said.out
+    assert f"pytest --adapter BACKEND --conformance-suite={DIALECT} -k acme-rejects" in said.out
     cli("explain", "zero-past-the-rank", "--suite", DIALECT).expect(0, out=f" --suite {DIALECT}\n")
 
 

@@ -55,7 +55,7 @@ def test_every_report_repeats_a_row_with_the_folders_of_the_run(reporting: Comma
     for name in ("junit.xml", "report.html"):
         text = (reporting.out / name).read_text(encoding="utf-8")
         assert f"conformance run planted:any-negative-infers --suite {reporting.folder} -k" in text, name
-    in_pytest = f"pytest --adapter planted:any-negative-infers --conformance-suite {reporting.folder} -k"
+    in_pytest = f"pytest --adapter planted:any-negative-infers --conformance-suite={reporting.folder} -k"
     assert in_pytest in (reporting.out / "junit.xml").read_text(encoding="utf-8")
 
 
