@@ -284,7 +284,7 @@ def _exit_code(
         for severity, some in sentences.count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
             errors = f", {tests[ERROR]:,} {describe_errors(tests[ERROR])}" if tests[ERROR] else ""
-            left = 0 if target.lf or target.shard else tests[NOT_RUN]  # of which nobody asked for all
+            left = 0 if target.lf or target.shard else tests[NOT_RUN]  # a part leaves rows out, as it was asked to
             not_run = f"; {left:,} {'was' if left == 1 else 'were'} not run" if left else ""
             return FAILS, f"{number}: {who} {describe_severity(severity, some)}{errors}{not_run}"
         return FAILS, number

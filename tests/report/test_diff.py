@@ -386,7 +386,7 @@ def test_a_drawn_row_that_both_runs_called_is_compared(plan: Plan, tmp_path: Pat
     assert found.not_compared == 0
 
 
-def test_a_run_without_drawn_rows_lacks_their_seed_and_number_only(plan: Plan, tmp_path: Path) -> None:
+def test_a_run_without_drawn_rows_differs_by_that_alone(plan: Plan, tmp_path: Path) -> None:
     old = finish_run(plan, Right(), tmp_path, drawn=DRAWN.to_json()).evidence
     new = replace(old, header={name: value for name, value in old.header.items() if name != "drawn"})
     seen = [each[1:] for each in difference(old, new, plan).pinned]

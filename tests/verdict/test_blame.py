@@ -170,7 +170,7 @@ def test_what_a_dense_single_call_lacks_is_not_needed(name: str, ruling: str) ->
         ),
     ],
 )
-def test_an_order_that_dense_calls_keep_is_wrong_by_what_is_around(name: str, beside: Any, due: str) -> None:
+def test_what_is_around_a_call_breaks_the_order(name: str, beside: Any, due: str) -> None:
     assert rules(*moved(name), beside) == {due}
 
 
