@@ -171,7 +171,7 @@ def run_with_progress(
     """Run what is requested. `out`: the folder that says so if the backend cannot start."""
     progress = Progress("running", len(chosen_rows(request)) + request.drawn_rows)
     with report_no_start(out, request.backend), closing(progress):
-        return run_suite(request, claim, progress.at, progress.begin)
+        return run_suite(request, claim, progress.at)
 
 
 def _accept_shard(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> Conclusion:

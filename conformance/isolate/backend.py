@@ -17,6 +17,7 @@ from ..plan.rows import Row
 from ..run.call import arguments_of
 from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
+from ..system.progress import begin
 from ..system.temporary import temporary_folder
 from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, ProcessLimits
 
@@ -39,8 +40,6 @@ _MAX_LISTS_AHEAD = 100
 """Lists of rows that wait for each process; a long sequence takes as long as some hundred other drawn rows."""
 CallRows = Callable[[Iterable[list[Row]]], Generator[Result]]
 """Runs lists of rows and yields the results in their order. If it is closed, it calls no list that it has not begun."""
-BeginCallback = Callable[[str], object]
-"""Called with the id of a row before a thread calls it, and with nothing after the last row of a list."""
 
 
 def isolation_of(backend: str, requested: Isolation | None = None) -> Isolation:
@@ -126,11 +125,10 @@ def close_backend(adapter: Adapter) -> None:
 
 
 def run_rows(
-    rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS,
-    begin: BeginCallback = lambda _: None,
-) -> Iterator[Result]:  # fmt: skip
+    rows: Iterable[Row], adapter: Adapter, claims: Claims, isolation: Isolation, policy: HangPolicy = DEFAULT_HANGS
+) -> Iterator[Result]:
     """Run rows like `run`; with `row`, each in a fresh process. Rows after the backend is given up are `not run`."""
-    rest = _tell_begin(rows, begin)
+    rest = _note_begun(rows)
     remote = as_remote(adapter)
     hangs = HangCounter(policy.max_hangs) if remote else None
     if isolation == "row" and isinstance(adapter, Isolated):
@@ -146,7 +144,7 @@ def run_rows(
         yield result_without_call(row, NOT_RUN)
 
 
-def _tell_begin(rows: Iterable[Row], begin: BeginCallback) -> Iterator[Row]:
+def _note_begun(rows: Iterable[Row]) -> Iterator[Row]:
     for row in rows:
         begin(row.id)
         yield row
@@ -220,7 +218,7 @@ def run_in_parallel(
 @contextmanager
 def use_jobs(
     first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation, jobs: int,
-    policy: HangPolicy = DEFAULT_HANGS, begin: BeginCallback = lambda _: None,
+    policy: HangPolicy = DEFAULT_HANGS,
 ) -> Iterator[CallRows]:  # fmt: skip
     """Give a function that runs lists of rows, each in one of several processes; with one job in the first.
 
@@ -229,7 +227,7 @@ def use_jobs(
 
     def call_here(lists: Iterable[list[Row]]) -> Generator[Result]:
         for rows in lists:
-            yield from run_rows(rows, first, claims, isolation, policy, begin)
+            yield from run_rows(rows, first, claims, isolation, policy)
 
     if jobs == 1:
         yield call_here
@@ -248,7 +246,7 @@ def use_jobs(
                 what = f"it describes itself differently: {adapter.identity} and {first.identity}"
                 raise CannotStart(f"{first.identity.name}: started twice, {what}") from None
         try:
-            results = run_rows(rows, adapter, claims, isolation, policy, begin)
+            results = run_rows(rows, adapter, claims, isolation, policy)
             return list(takewhile(lambda _: not is_over.is_set(), results))
         finally:
             idle.append(adapter)

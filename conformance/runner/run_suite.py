@@ -20,7 +20,6 @@ from ..evidence.folder import RESULTS, remove_reports
 from ..evidence.results import Evidence, InvalidEvidence, Tampered, Target, Writer, header_of, part_of, salvage
 from ..evidence.subject import NO_SUBJECT, Subject, read_subject
 from ..isolate.backend import (
-    BeginCallback,
     Isolation,
     as_remote,
     note_opened_files,
@@ -92,9 +91,8 @@ class RunRequest:
 
 
 def run_suite(
-    request: RunRequest, out: Callable[[Mapping[str, Any]], Path] | None, tick: ProgressCallback = lambda *_: None,
-    begin: BeginCallback = lambda _: None,
-) -> Evidence:  # fmt: skip
+    request: RunRequest, out: Callable[[Mapping[str, Any]], Path] | None, tick: ProgressCallback = lambda *_: None
+) -> Evidence:
     """Run what is requested, write its results, and return what was written.
 
     `out` is called with the header before any row runs. It returns the folder, which it has locked, and cleared unless
@@ -120,7 +118,7 @@ def run_suite(
                 remove_reports(folder)
             writer = Writer(path, header)
             began = time.perf_counter()
-            in_order = _run_in_order(request, adapter, setup, done, drawn, notes.append, begin)
+            in_order = _run_in_order(request, adapter, setup, done, drawn, notes.append)
             uncalled: Counter[str] = Counter()
             ran = failed = written = 0
             for row, result in in_order:
@@ -247,7 +245,6 @@ def _run_in_order(
     done: list[Result],
     drawn: DrawnRun | None,
     tell: Callable[[str], object],
-    begin: BeginCallback,
 ) -> Generator[tuple[Row, Result | None]]:
     """Yield a result for each row, in the order of a run: done before, called now, or not called.
 
@@ -273,7 +270,7 @@ def _run_in_order(
                 yield row, waived.get(row.id) or result_without_call(row, NOT_RUN)
 
     with (
-        use_jobs(adapter, another, claims, request.isolation, request.jobs, request.hangs, begin) as call,
+        use_jobs(adapter, another, claims, request.isolation, request.jobs, request.hangs) as call,
         closing(FreshCalls(adapter, another, claims, request.isolation, tell)) as fresh,
     ):
         yield from run_part(0, first_slow)

@@ -25,6 +25,15 @@ MIN_RATE = 0.05
 """If fewer are done in a second, as when a call hangs, the time left is not known."""
 POLL_SECONDS = 0.5
 """The thread that writes while nothing ends looks so often."""
+_going_on: dict[int, str] = {}
+"""What each thread does, by its id. It is begun in this order."""
+
+
+def begin(name: str) -> None:
+    """Note what this thread does from now on, for the line of progress; nothing without a name."""
+    _going_on.pop(threading.get_ident(), None)
+    if name:
+        _going_on[threading.get_ident()] = name
 
 
 class Progress:
@@ -39,8 +48,7 @@ class Progress:
         self._on_terminal = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
         self._done = 0
         self._failed: int | None = None
-        self._going_on: dict[int, str] = {}
-        """What each thread does. It is begun in this order."""
+        _going_on.clear()  # what an earlier run left
         began = time.monotonic()
         self._samples = deque([(began, 0)])
         """Times, with the number done, for the rate. The first second goes: a run that is resumed leaps in it."""
@@ -48,13 +56,6 @@ class Progress:
         self._lock, self._closed = threading.Lock(), threading.Event()
         if math.isfinite(LINE_SECONDS):
             threading.Thread(target=self._write_while_nothing_ends, daemon=True).start()
-
-    def begin(self, name: str) -> None:
-        """Note what this thread does from now on; nothing without a name."""
-        with self._lock:
-            self._going_on.pop(threading.get_ident(), None)
-            if name:
-                self._going_on[threading.get_ident()] = name
 
     def at(self, done: int, failed: int | None = None) -> None:
         """Show the number done, at most ten times a second on a terminal."""
@@ -106,7 +107,7 @@ class Progress:
         if rate >= MIN_RATE:
             left = _as_time((self._total - self._done) / rate)
             said += [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {left} left"]
-        return ", ".join([*said, *list(self._going_on.values())[:1]])
+        return ", ".join([*said, *list(_going_on.values())[:1]])
 
 
 def track(label: str, things: Iterable[Value], total: int) -> Iterator[Value]:

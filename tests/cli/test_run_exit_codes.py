@@ -12,7 +12,7 @@ import pytest
 
 from conformance.evidence.results import read
 from conformance.runner import planted_backends
-from conformance.system.progress import Progress
+from conformance.system.progress import Progress, begin
 from conformance.verdict.conclude import conclude_evidence
 
 from ..builders import DOCUMENTS, Command, mini, spare_planted, table_of
@@ -212,7 +212,7 @@ def test_progress_on_a_terminal_is_one_line(monkeypatch: pytest.MonkeyPatch) -> 
     screen = Screen()
     progress = Progress("running", 200, screen)
     time.sleep(0.01)
-    progress.begin("some-row")
+    begin("some-row")
     progress.at(100, 3)
     assert re.fullmatch(
         r"\r\x1b\[Krunning 100 of 200, 3 failed, [0-9,.]+/s, about [0-9]+ s left, some-row", screen.getvalue()
@@ -225,9 +225,9 @@ def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0.1)
     stream = io.StringIO()
     progress = Progress("running", 10, stream)
-    progress.begin("earlier-row")
-    progress.begin("some-row")
-    other = Thread(target=progress.begin, args=("later-row",))
+    begin("earlier-row")
+    begin("some-row")
+    other = Thread(target=begin, args=("later-row",))
     other.start()
     other.join()
     end = time.monotonic() + 20

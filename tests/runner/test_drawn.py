@@ -82,8 +82,9 @@ class PassingRun(NamedTuple):
 @pytest.fixture(scope="module")
 def passing(tmp_path_factory: pytest.TempPathFactory) -> PassingRun:
     folder, ticks, begun = tmp_path_factory.mktemp("passing"), list[int](), list[str]()
-    request = RunRequest("reference", PLAN, Target(), drawn_rows=60)
-    evidence = run_suite(request, lambda name: folder, lambda ran, failed: ticks.append(ran), begun.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("conformance.isolate.backend.begin", begun.append)
+        evidence = run_plan(folder, tick=lambda ran, failed: ticks.append(ran))
     return PassingRun(folder / RESULTS, evidence, ticks, begun)
 
 
