@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
 from typing import Any
 
 from ..hunt.hunt import hunt
@@ -12,7 +11,6 @@ from ..model import Spec
 from ..report.wording import visible
 from ..run.quiet_backend import quiet_backend
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE
-from ..system.progress import Progress
 from ..system.terminal import count_noun, lines, paint, say
 from .arguments import emit, load_spec_of
 from .parser import Parser, positive, whole
@@ -39,12 +37,8 @@ def run(args: argparse.Namespace) -> int:
     check_names(spec, args.operation, args.type)
     limits = read_limits(args)
     isolation = isolation_of(args.backend, args.isolation)
-    progress = Progress("hunting", args.examples)
-    with closing(progress), quiet_backend() as notes, use_backend(args.backend, isolation, limits) as adapter:
-        result = hunt(
-            adapter, spec, args.examples, args.seed, operations=args.operation or (), types=args.type or (),
-            tick=progress.at,
-        )  # fmt: skip
+    with quiet_backend() as notes, use_backend(args.backend, isolation, limits) as adapter:
+        result = hunt(adapter, spec, args.examples, args.seed, operations=args.operation or (), types=args.type or ())
         name = f"{adapter.identity.name} {adapter.identity.version}"
     if args.json:
         emit({"backend": name, "seed": args.seed, **_data(result)})

@@ -5,7 +5,7 @@ Cases are drawn from a seed, and calls are made and judged as they are for the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from ..meaning.contract import contracts
 from ..model import RIGHT, Adapter, Case, Isolated, Result, Spec
 from ..plan.rows import Row, rows_of
 from ..run.row import run
+from ..system.progress import track
 from .shrink import shrink
 from .write_case import rule_against
 from .write_drawn import write_as_drawn
@@ -50,12 +51,9 @@ class HuntResult(NamedTuple):
 
 def hunt(
     adapter: Adapter, spec: Spec, examples: int, seed: int = 0, *, operations: Sequence[str] = (),
-    types: Sequence[str] = (), tick: Callable[[int], object] = lambda _: None,
+    types: Sequence[str] = (),
 ) -> HuntResult:  # fmt: skip
-    """Try `examples` cases of some operations and types, or of all, until one fails; a seed tries the same ones.
-
-    `tick` is called with the number of cases that went right.
-    """
+    """Try `examples` cases of some operations and types, or of all, until one fails; a seed tries the same ones."""
     factors, compiled = Factors(spec), contracts(spec)
     claims, of_types, right = resolve_claims(adapter, spec.operations), [*(types or spec.types)], 0
 
@@ -76,8 +74,7 @@ def hunt(
             return None
         return other if like.rule in (other.rule, *_OF_SEVERAL) else None
 
-    for example in range(examples):
-        tick(example)
+    for example in track("hunting", range(examples), examples):
         case = draw_case(SeededDraws(f"hunt {seed} {example}"), of_types, factors)
         if found := find(case):
             if find(case) is None:

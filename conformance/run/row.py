@@ -197,6 +197,11 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
         yield outcome, answer
 
 
+def lacks_calls(row: Row, result: Result) -> bool:
+    """Ask whether the time of a row was over before all its calls were made."""
+    return 1 < result.outcome.calls < row.case.times
+
+
 class RunsOften(Protocol):
     """A program in another process, which one request can run many times; `often` is the number and the seconds."""
 

@@ -17,7 +17,7 @@ from ..model import RIGHT, Adapter, Claims, Suite
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 from ..plan.steps import SHARED_FROM_ELEMENTS
-from ..run.row import call_parts, conclude_row, run_row
+from ..run.row import call_parts, conclude_row, lacks_calls, run_row
 from .check_cases import reason_holds, witnesses
 from .mutate_source import Mutant, mutants
 
@@ -102,11 +102,9 @@ class PlantedResult(NamedTuple):
     def wrong(self) -> str | None:
         """The problem with the suite or with the backend."""
         failed, rows = self.elsewhere
-        if self.breaks not in self.killers and self.without_time:
-            return (
-                f"is not noticed, but {self.without_time} had no time for all its calls; repeat it on an idle machine"
-            )
         if self.breaks not in self.killers:
+            if late := self.without_time:
+                return f"is not noticed, but {late} had no time for all its calls; repeat it on an idle machine"
             seen = f"only by cases of {', '.join(self.killers)}" if self.killers else "by no case at all"
             return f"is noticed by no case of {self.breaks}, the rule that it breaks, {seen}; write that case"
         if 2 * failed > rows and "R" not in self.classes:
@@ -146,7 +144,7 @@ def try_backend(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) ->
                 if not RIGHT.issuperset(result.verdicts.values()):
                     killers[backend.breaks] = {row.case.id: None}
                     break
-                if 1 < result.outcome.calls < row.case.times:
+                if lacks_calls(row, result):
                     without_time = row.id
     belief = inspect.getdoc(backend) or ""
     by_rule = {rule: tuple(cases) for rule, cases in killers.items()}

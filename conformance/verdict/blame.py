@@ -112,8 +112,8 @@ class _FailingStep(NamedTuple):
     @property
     def entries(self) -> tuple[tuple[int, ...], tuple[ExplainedEntry, ...]]:
         """src of the last node, and what the entries of its shape mean."""
-        *_, ((src, *_), entries) = nodes_of(self.step, self.row.contracts[self.document])
-        return src, entries
+        *_, (call, entries) = nodes_of(self.step, self.row.contracts[self.document])
+        return call.src, entries
 
     @property
     def answers_illegal_call(self) -> bool:

@@ -14,13 +14,12 @@ from typing import NamedTuple
 from ..meaning.chains import fill_unknown
 from ..meaning.compiled_rules import condition
 from ..meaning.contract import Contract, ExplainedEntry
-from ..model import FAIL, PASS, Result, Rule, Step
+from ..model import FAIL, PASS, Call, Result, Rule, Step
 from ..model.cases import CASE_KEYS, STEP_KEYS
 from ..plan.facets import RUNTIME_SHAPE, has_unknown_src
 from ..plan.memory import volume_of
 from ..plan.rows import Row
 
-Call = tuple[tuple[int, ...], tuple[int, ...], bool]
 TYPES = ("type", "shape-type")
 """Families of facets that a document may leave to the backend: "supported type" names none. A backend that answers
 calls of a type supports it, and the document then speaks of all calls of that type."""
@@ -108,10 +107,10 @@ class Needs:
         offered, of_entries = [], []
         nodes = [*nodes_of(step, row.contracts[document])]  # any may be rejected; only the dst of the last is seen
         for call, entries in nodes[-1:] if only_telling else nodes:
-            offered += [(at, need) for at, need, is_about in self._of_calls if is_about(*call)]
-            of_entries += [Need(SAME_RANK)] * (len(call[0]) != len(entries))
+            offered += [(at, need) for at, need, is_about in self._of_calls if is_about(*call[:3])]
+            of_entries += [Need(SAME_RANK)] * (len(call.src) != len(entries))
             for k, entry in enumerate(entries):
-                if entry.rule and not (only_telling and entry.length == 0 and call[0][k : k + 1] == (0,)):
+                if entry.rule and not (only_telling and entry.length == 0 and call.src[k : k + 1] == (0,)):
                     of_entries.append(Need(entry.rule))
         for facet in row.facets:
             offered += self._offers_for(facet)
@@ -190,9 +189,8 @@ def nodes_of(step: Step, contract: Contract) -> Iterator[tuple[Call, tuple[Expla
     """Yield the call of each node of a step, with src as far as it is known, and what the entries of its shape mean."""
     src = step.src
     for shape, special_zero in zip(step.shapes, step.special_zero, strict=True):
-        call = src, shape, special_zero
-        yield call, contract.entries(*call)
-        if not step.shared_src and (dst := contract.meaning(*call).dst) is not None:
+        yield Call(src, shape, special_zero), contract.entries(src, shape, special_zero)
+        if not step.shared_src and (dst := contract.meaning(src, shape, special_zero).dst) is not None:
             src = fill_unknown(dst, volume_of(src))
 
 

@@ -12,7 +12,7 @@ from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Re
 from ..model.verdicts import SEVERITIES, WORDS, Label, Severity, describe_severity
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Row
-from ..run.row import MAX_SECONDS
+from ..run.row import MAX_SECONDS, lacks_calls
 from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
@@ -28,7 +28,7 @@ _FEWER_CALLS = re.compile(r"(.+): ([\d,]+) of ([\d,]+) calls had time in ")
 
 def note_fewer_calls(row: Row, result: Result) -> Iterator[str]:
     """Note how many calls of a row that passed had time, if it would have had more."""
-    if 1 < result.outcome.calls < row.case.times and PASS in result.verdicts.values():
+    if lacks_calls(row, result) and PASS in result.verdicts.values():
         yield f"{row.id}: {result.outcome.calls:,} of {row.case.times:,} calls had time in {MAX_SECONDS} s"
 
 
