@@ -86,6 +86,8 @@ class Blamed(NamedTuple):
 
 
 BlameAndPremise = tuple[Blame, Premise]
+_Way = tuple[str | None, frozenset[str]]
+"""A way of failing: the diagnosis, and the rules that the call breaks if it is illegal."""
 
 
 class _FailingStep(NamedTuple):
@@ -139,7 +141,7 @@ class Blamer:
         self._right_layouts = {step.layout for step in right if len(step.shapes) == 1}
         """The layouts of src in single calls of one node that go right."""
         failing = [each for each in single if each[1].is_failure and not each[1].went_right_alone]
-        self._failing_alone: dict[object, set[tuple[Set[str], str, str]]] = {}
+        self._failing_alone: dict[_Way, set[tuple[Set[str], str, str]]] = {}
         """By way of failing, what is around single calls that fail so, with their operation and type."""
         for row, result in failing:
             around = _AROUND & _conditions_of(row, result.step, result)
@@ -290,7 +292,10 @@ class Blamer:
         return any("chain" in failing.conditions or "chain" not in each for each, *_ in self._find_alike(failing))
 
     def _find_alike(self, failing: _FailingStep) -> Set[tuple[Set[str], str, str]]:
-        return self._failing_alone.get(_way_of_failing(failing.row, failing.result), frozenset())
+        """Find the single calls that fail so: whoever takes an illegal call takes those that break more rules."""
+        diagnosis, rules = _way_of_failing(failing.row, failing.result)
+        alike = (of for (name, fewer), of in self._failing_alone.items() if name == diagnosis and fewer <= rules)
+        return frozenset[tuple[Set[str], str, str]]().union(*alike)
 
     def _find_needed_around(self, failing: _FailingStep) -> Set[str]:
         """Find what is around a call and needed to fail: no more than is around a single call that fails so."""
@@ -450,9 +455,9 @@ def _failing(row: Row, result: Result, document: str) -> _FailingStep:
     return _FailingStep(row, at, document, result, outcome, meaning, diagnosis, _conditions_of(row, at, result))
 
 
-def _way_of_failing(row: Row, result: Result) -> tuple[object, ...]:
+def _way_of_failing(row: Row, result: Result) -> _Way:
     meaning = row.steps[result.step].meanings[0].meaning
-    return result.diagnosis, meaning.rules if meaning.kind == "illegal" else ()
+    return result.diagnosis, frozenset(meaning.rules if meaning.kind == "illegal" else ())
 
 
 def _type_at(row: Row, at: int) -> str:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from conformance.model import BLAMES, FAIL, PASS, Outcome, OutcomeKind, Result
+from conformance.draw.rows import RowDrawer
+from conformance.model import BLAMES, FAIL, PASS, Claims, Outcome, OutcomeKind, Result
 from conformance.plan.rows import Row
 from conformance.run.row import run
 from conformance.selfcheck.mutants import planted_backends
@@ -302,6 +303,18 @@ def test_what_a_single_call_does_too_takes_no_earlier_call(alone: OutcomeKind, c
         result = Result(single.id, dict.fromkeys(single.documents, PASS), (REJECTED,))
     wrong = failed(later, Outcome("tensor", "f32", (2, 3)), answers)._replace(step=1)
     assert rules(later, wrong, (single, result)) == {rule}
+
+
+@pytest.mark.parametrize("name", ["minus-two-on-one-element[StaticReshape-f32]", None])
+def test_an_illegal_call_that_is_taken_alone_needs_no_other_threads(name: str | None) -> None:
+    """A backend that does not look for -2 takes it in a call that breaks another rule, too."""
+    spec = bundled_plan().suite.spec
+    row = RowDrawer(spec, Claims(tuple(spec.operations))).row(0, 5941)
+    assert row is not None
+    assert {*row.meanings(0)[0].meaning.rules} == {"lower-bound", "rank-zero"}
+    answer, case = (Outcome("tensor", "bf16", (1,)), "answered an illegal call"), f"{SMALLER}    concurrent: 4\n"
+    beside = [(single := row_of(name), failed(single, *answer))] if name else []
+    assert rules(row, failed(row, *answer, case=case), *beside) == {"lower-bound" if name else "each-call-alone"}
 
 
 def test_a_rejection_in_a_run_of_few_rows_is_about_its_call() -> None:
