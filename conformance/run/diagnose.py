@@ -10,10 +10,10 @@ import numpy as np
 
 from ..model import Declared, DifferingElements, Elements, Meaning, Outcome
 from ..model.types import WIDTH, dtype_of
+from ..plan.contents import Words
 from ..plan.memory import GUARD, MARK, TensorSpec, are_equal, lay_out, view_of, volume_of
 
-Bits = np.ndarray[Any, np.dtype[Any]]
-Conversion = Callable[[Bits], Bits]
+Conversion = Callable[[Words], Words]
 """What patterns become on the way to another type and back."""
 
 
@@ -133,7 +133,7 @@ def diagnose_elements(expected: ExpectedAnswer, dims: tuple[int, ...], got: Elem
     return Diagnosis(name, f"{name}: {where}: want {due[0]}, got {came[0]}", differing)
 
 
-def _first_places(want: Bits, got: Bits, most: int) -> Bits:
+def _first_places(want: Words, got: Words, most: int) -> Words:
     """Return the indexes of the first elements that differ. Those of all would take more memory than the elements."""
     first = np.zeros(0, np.intp)
     for at in range(0, want.size, _ELEMENTS_AT_ONCE):
@@ -144,7 +144,7 @@ def _first_places(want: Bits, got: Bits, most: int) -> Bits:
     return first[:most]
 
 
-def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
+def _are_equal_values(type_: str, want: Words, got: Words) -> bool:
     """Ask whether the elements differ only in the sign of zeros and in the bits of NaNs."""
     if type_ not in _FLOAT:
         return False
@@ -158,7 +158,7 @@ def _are_equal_values(type_: str, want: Bits, got: Bits) -> bool:
     return True
 
 
-def _are_flushed(type_: str, want: Bits, got: Bits) -> bool:
+def _are_flushed(type_: str, want: Words, got: Words) -> bool:
     """Ask whether all subnormal numbers became 0, and nothing else changed."""
     if type_ not in _FLOAT:
         return False
@@ -174,7 +174,7 @@ def _are_flushed(type_: str, want: Bits, got: Bits) -> bool:
 # ── elements in the wrong places ──────────────────────────────────────────────────────────────────
 
 
-def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Bits, got: Bits) -> str | None:
+def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Words, got: Words) -> str | None:
     source = expected.source
     if _are_equal_values(source.type, want, got) or _are_flushed(source.type, want, got):
         return None
@@ -208,7 +208,7 @@ def _find_move(expected: ExpectedAnswer, dims: tuple[int, ...], want: Bits, got:
     return None
 
 
-def _find_wrong_read(source: TensorSpec, want: Bits, got: Bits) -> str | None:
+def _find_wrong_read(source: TensorSpec, want: Words, got: Words) -> str | None:
     """Name the way in which memory was read at other places than those of src."""
     if source.layout != "dense" and _as_if_dense(source, got):
         return "offset ignored" if source.layout == "offset" else "strides ignored"
@@ -218,7 +218,7 @@ def _find_wrong_read(source: TensorSpec, want: Bits, got: Bits) -> str | None:
     return None
 
 
-def _is_in_columns(src: tuple[int, ...], dst: tuple[int, ...], want: Bits, got: Bits) -> bool:
+def _is_in_columns(src: tuple[int, ...], dst: tuple[int, ...], want: Words, got: Words) -> bool:
     """Ask whether the elements of src were taken, or put into dst, or both, in column-major order."""
     if not want.size or got[0] != want[0] or got[-1] != want[-1]:  # both stay in any of these orders
         return False
@@ -228,7 +228,7 @@ def _is_in_columns(src: tuple[int, ...], dst: tuple[int, ...], want: Bits, got: 
     return any(np.array_equal(got, order) for order in orders)
 
 
-def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
+def _as_if_dense(source: TensorSpec, got: Words) -> bool:
     """Ask whether the answer is the memory of src, read as if src had no strides or no offset."""
     buffer = lay_out(source)  # the memory as it was; rare, so made again
     starts = {buffer.tensor.offset, GUARD}  # the first element, and the lowest one
@@ -236,7 +236,7 @@ def _as_if_dense(source: TensorSpec, got: Bits) -> bool:
     return any(row == got.tobytes() for row in rows)
 
 
-def _as_if_without_offset(source: TensorSpec, got: Bits) -> bool:
+def _as_if_without_offset(source: TensorSpec, got: Words) -> bool:
     """Ask whether the answer is the memory of src, read from its first byte at the strides of src."""
     buffer = lay_out(source)
     tensor = buffer.tensor
@@ -245,7 +245,7 @@ def _as_if_without_offset(source: TensorSpec, got: Bits) -> bool:
     return np.array_equal(view_of(buffer.before, got.dtype, tensor.dims, tensor.strides).reshape(-1), got)
 
 
-def _is_dense_dst(dst: Declared, want: Bits, got: Bits) -> bool:
+def _is_dense_dst(dst: Declared, want: Words, got: Words) -> bool:
     """Ask whether the answer is a dense dst, read at the strides that were declared for it."""
     dims, width = tuple(length for length in dst.dims or () if length is not None), want.itemsize
     if dst.strides is None or len(dims) != len(dst.strides) or volume_of(dims) != want.size:
@@ -263,7 +263,7 @@ def _is_dense_dst(dst: Declared, want: Bits, got: Bits) -> bool:
 # ── elements changed on the way ───────────────────────────────────────────────────────────────────
 
 
-def name_changes(type_: str, want: Bits, got: Bits) -> str:
+def name_changes(type_: str, want: Words, got: Words) -> str:
     """Name the ways in which single elements changed, or say that elements are wrong."""
     if type_ not in _FLOAT:
         return "wrong elements"
@@ -291,7 +291,7 @@ def name_changes(type_: str, want: Bits, got: Bits) -> str:
     return ", ".join(sorted(ways, key=_WAYS.index))
 
 
-def _is_block_lost(type_: str, want: Bits, got: Bits) -> bool:
+def _is_block_lost(type_: str, want: Words, got: Words) -> bool:
     """Ask whether elements in a row are 0 although others like them were kept, so that no treatment explains it."""
     kind, first = _FLOAT[type_], _first_places(want, got, 1)[0]
     end = want.size - _first_places(want[::-1], got[::-1], 1)[0]
@@ -302,7 +302,7 @@ def _is_block_lost(type_: str, want: Bits, got: Bits) -> bool:
     return not got[first:end].any() and bool(np.isin(lost[is_special], kept).any())
 
 
-def _are_converted(type_: str, want: Bits, got: Bits, convert: Conversion) -> bool:
+def _are_converted(type_: str, want: Words, got: Words, convert: Conversion) -> bool:
     """Ask whether a conversion explains every element. It may give a NaN other bits.
 
     Elements that became 0 may be lost, and a few that became infinite, too.
@@ -314,7 +314,7 @@ def _are_converted(type_: str, want: Bits, got: Bits, convert: Conversion) -> bo
     return bool(tells and np.all((convert(want) == got) | (is_nan & ((got & size) > infinity))))
 
 
-def _are_rounded(type_: str, want: Bits, got: Bits, convert: Conversion) -> bool:
+def _are_rounded(type_: str, want: Words, got: Words, convert: Conversion) -> bool:
     """Ask whether a conversion to another type and back explains all numbers, or all that differ.
 
     A 0 or an infinity alone shows nothing: it may be an element that was lost.
@@ -364,13 +364,13 @@ def _nan_way(want: int, got: int, sign: int, infinity: int, quiet: int) -> str:
     return "NaN payload lost"
 
 
-def _cut_to_bf16(bits: Bits) -> Bits:
+def _cut_to_bf16(bits: Words) -> Words:
     """Return patterns of f32 without the second half of each, as a library does that copies the first one."""
-    cut: Bits = bits & np.array(0xFFFF0000, bits.dtype)
+    cut: Words = bits & np.array(0xFFFF0000, bits.dtype)
     return cut
 
 
-def _round_through(other: str, type_: str, bits: Bits) -> Bits:
+def _round_through(other: str, type_: str, bits: Words) -> Words:
     """Return patterns after a conversion to another type and back."""
     with np.errstate(all="ignore"):
         back = bits.view(dtype_of(type_)).astype(np.float64).astype(dtype_of(other)).astype(dtype_of(type_))
