@@ -34,7 +34,7 @@ from .judge import Judgement, deciding_step, judge_step
 
 _MAX_PROGRAMS_KEPT = 24
 """Compiled programs to keep for a row. No row that a person wrote needs as many."""
-_MAX_SOURCES_WATCHED = 24
+MAX_SOURCES_WATCHED = 24
 """Calls before a call with a src that it may not write into."""
 MAX_SECONDS = 3
 """Time for the calls of a step that is called many times."""
@@ -178,7 +178,7 @@ def _calls(row: Row, adapter: Adapter) -> Iterator[tuple[Outcome, Any]]:
             yield from call_concurrently(adapter, steps, row.case.one_program)
         return
     programs: dict[Graph, Program] = {}
-    watched = 1 if row.case.generated else _MAX_SOURCES_WATCHED
+    watched = 1 if row.case.generated else MAX_SOURCES_WATCHED
     for number, step in enumerate(row.steps):
         if row.case.generated and step.graph not in programs:
             for other in list(programs)[1:]:  # they come one after another, and may be thousands

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 from ...model import Graph, Tensor
+from ...run.row import MAX_SOURCES_WATCHED
 from .messages import TensorPlace
 
 if TYPE_CHECKING:
     from .session import Session
-
-
-_MAX_SOURCES_WATCHED = 24
-"""Calls of a program with a src that later calls may not change; a row looks at no more."""
 
 
 class CompiledGraph:
@@ -29,7 +26,7 @@ class CompiledGraph:
         self.graph, self.number = graph, number
         self.calls = 1
         """The number of calls that the latest request made."""
-        self.sources = deque[Tensor](maxlen=_MAX_SOURCES_WATCHED)
+        self.sources = deque[Tensor](maxlen=MAX_SOURCES_WATCHED)
         """The src of the latest calls, in tensors that nobody else has: the session watches each while it is here."""
 
     def __del__(self) -> None:
