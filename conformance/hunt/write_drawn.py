@@ -40,7 +40,7 @@ def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, q
         smallest = shrink(one_call[0].case, smaller.find, one_call)
         return write_as_drawn(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
     if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
-        return tell_right_alone(row) + write_as_drawn(row, result)
+        return tell_right_alone(row, not isinstance(adapter, Isolated)) + write_as_drawn(row, result)
     return write_as_drawn(*smaller.search_sequence())
 
 

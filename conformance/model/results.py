@@ -112,7 +112,7 @@ class Result(NamedTuple):
     """Whether the result is from an earlier run that was interrupted."""
     case: str | None = None
     """For a drawn row that failed, as YAML: the smallest case found that fails in the same way, or the row as drawn.
-    A first line with `#` says that a row, drawn or not, went right alone in a fresh process, or is like rows that did.
+    A first line with `#` says that a row, drawn or not, went right alone, or is like rows that did.
     """
     differing: DifferingElements | None = None
     """For an answer with the right type and dims: the elements that differ; None if none does."""
@@ -135,7 +135,7 @@ class Result(NamedTuple):
 
     @property
     def went_right_alone(self) -> bool:
-        """Ask whether a failing row went right alone in a fresh process: it depends on the calls before it."""
+        """Ask whether a failing row went right alone: it depends on the calls before it."""
         return (self.case or "").startswith("#")
 
     @property

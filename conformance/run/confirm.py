@@ -78,13 +78,16 @@ def confirm(
     return worse
 
 
-def tell_right_alone(row: Row, was_called: bool = True) -> str:
-    """Write the line that marks a failing row that went right alone in a fresh process, or is like rows that did."""
+def tell_right_alone(row: Row, in_process: bool, was_called: bool = True) -> str:
+    """Write the line that marks a failing row that went right alone, or is like rows that did.
+
+    `in_process`: it was called on another instance of the adapter, in the process of the run.
+    """
     reason = "the calls before it, which the same run makes again"
     if row.case.concurrent > 1:
         reason = "which thread comes first, or on calls before it"
     subject = "went" if was_called else "was not called again; others that fail so went"
-    return f"# {subject} right alone in a fresh process: it depends on {reason}\n"
+    return f"# {subject} right alone in a fresh {'instance' if in_process else 'process'}: it depends on {reason}\n"
 
 
 def _had_fresh_process(row: Row, outcome: Outcome, previous: Result) -> bool:

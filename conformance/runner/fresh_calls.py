@@ -1,4 +1,4 @@
-"""Another process of the backend, in which failing rows are called again, alone, and made smaller."""
+"""Another process or instance of the backend, in which failing rows are called again, alone, and made smaller."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ seconds."""
 
 
 class FreshCalls:
-    """Calls failing rows again. The process is opened for the first of them."""
+    """Calls failing rows again. The process, or instance, is opened for the first of them."""
 
     def __init__(
         self, first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation,
         tell: Callable[[str], object],
     ) -> None:  # fmt: skip
         self._open, self._claims, self._tell = open_another, claims, tell
-        is_of_use = isinstance(first, Isolated) and isolation != "row"  # a process for each row is fresh already
-        self._wrong_left = _MAX_WRONG if is_of_use else 0
+        self._in_process = not isinstance(first, Isolated)
+        self._wrong_left = 0 if isolation == "row" else _MAX_WRONG  # a process for each row is fresh already
         self._right_left = _MAX_RIGHT
         self._wrong_alone: set[object] = set()
         """Kinds of failures with a row that failed again."""
@@ -64,8 +64,8 @@ class FreshCalls:
         if result.ends_process or kind in self._wrong_alone:
             return result
         if not self._right_left:
-            alike = tell_right_alone(row, was_called=False) if kind in self._right_alone else None
-            return result._replace(case=alike)
+            alike = tell_right_alone(row, self._in_process, was_called=False)
+            return result._replace(case=alike if kind in self._right_alone else None)
         is_right = False
         with go_on(f"{row.id}: was not called again alone", self._tell):
             is_right = self._goes_right(row, result)
@@ -74,7 +74,7 @@ class FreshCalls:
             self._right_alone.add(kind)
             if not self._right_left:
                 self._tell(f"{_MAX_RIGHT} failing rows went right alone; later ones were not called again")
-            return result._replace(case=tell_right_alone(row))
+            return result._replace(case=tell_right_alone(row, self._in_process))
         self._wrong_left = max(self._wrong_left - 1, 0)
         self._wrong_alone.add(kind)
         return result
@@ -105,6 +105,8 @@ class FreshCalls:
     def _renew(self) -> None:
         if "adapter" in vars(self) and isinstance(self.adapter, Isolated):
             self.adapter.renew()
+        else:
+            vars(self).pop("adapter", None)
 
     def _call(self, row: Row) -> Result:
         (result,) = run([row], self.adapter, self._claims)

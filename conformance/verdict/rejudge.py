@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -135,10 +136,12 @@ def _misfit_of_case(row: Row, result: Result, failed: bool, isolation: str) -> s
         return None
     if not failed:
         return "has a case and fails nowhere"
-    case = result.case.removeprefix(tell_right_alone(row)).removeprefix(tell_right_alone(row, was_called=False))
+    case = result.case
+    for words in product((True, False), repeat=2):
+        case = case.removeprefix(tell_right_alone(row, *words))
     if drawn_number(row.id):
         return None if case.startswith("  - id: ") else "has a case of another form"
-    can_be = isolation == "worker" and not result.ends_process
+    can_be = isolation != "row" and not result.ends_process
     return None if can_be and not case else "has the case of a drawn row, or went right alone where none is called so"
 
 

@@ -23,10 +23,11 @@ SEVEN = (
 LIBRARY = """
 import fcntl, pathlib
 from conformance import FunctionAdapter
-seen, lock = [], open(pathlib.Path(__file__).with_suffix(".lock"), "w")
+lock = open(pathlib.Path(__file__).with_suffix(".lock"), "w")
 class Mine(FunctionAdapter):
     name, version, rejections = "mine", "1", (ValueError, OSError)
     def reshape(self, src, shape, special_zero):
+        seen = vars(self).setdefault("seen", [])
         seen.append(shape)
         return {answer}
 """
@@ -34,25 +35,27 @@ ONLY_LATER = "src.reshape(seen[0] if shape != (5,) else shape)"
 ALWAYS = "src.reshape((2, 3) if shape != (5,) else shape)"
 IF_ONE_PROCESS = "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB) or src.reshape(-1 if shape == (5,) else shape)"
 """A second process rejects all calls, as for want of memory on a device."""
-NOTE = "# went right alone in a fresh process: it depends on the calls before it"
+NOTE = "# went right alone in a fresh {}: it depends on the calls before it"
 
 
 @pytest.mark.parametrize(
-    ("answer", "alone", "rules"),
+    ("answer", "isolation", "alone", "rules"),
     [
-        (ONLY_LATER, {"turned-second"}, {"each-call-alone"}),
-        ("src.reshape(seen[0])", {"turned-into-five", "turned-second"}, {"each-call-alone"}),
-        (ALWAYS, set(), {"literal-lengths"}),
-        (IF_ONE_PROCESS, set(), {"same-volume"}),
+        (ONLY_LATER, "worker", {"turned-second"}, {"each-call-alone"}),
+        (ONLY_LATER, "none", {"turned-second"}, {"each-call-alone"}),
+        ("src.reshape(seen[0])", "worker", {"turned-into-five", "turned-second"}, {"each-call-alone"}),
+        (ALWAYS, "worker", set(), {"literal-lengths"}),
+        (ALWAYS, "none", set(), {"literal-lengths"}),
+        (IF_ONE_PROCESS, "worker", set(), {"same-volume"}),
     ],
 )
 def test_a_row_that_goes_right_alone_breaks_no_text(
-    answer: str, alone: set[str], rules: set[str], tmp_path: Path, cli: Cli
+    answer: str, isolation: str, alone: set[str], rules: set[str], tmp_path: Path, cli: Cli
 ) -> None:
     library = tmp_path / "mine.py"
     library.write_text(LIBRARY.format(answer=answer), encoding="utf-8")
     suite = write_suite(tmp_path, CASES)
-    words = ["run", f"{library}:Mine", "--suite", suite, "-k", "turned", "--type", "f32"]
+    words = ["run", f"{library}:Mine", "--suite", suite, "-k", "turned", "--type", "f32", "--isolation", isolation]
     words += ["--operation", "StaticReshape", "--out", tmp_path / "out"]
     said = cli(*words, "--json").expect(1).data
     blamed = {blame["rule"] for failure in said["failures"] for blame in failure["blames"].values()}
@@ -61,7 +64,7 @@ def test_a_row_that_goes_right_alone_breaks_no_text(
     assert {result.row.partition("[")[0] for result in results if result.went_right_alone} == alone
     assert all((failure["repeat"] is None) == bool(alone) for failure in said["failures"])
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert (NOTE in page) == bool(alone)
+    assert (NOTE.format("process" if isolation == "worker" else "instance") in page) == bool(alone)
     cli("verify", tmp_path / "out", "--suite", suite).expect(0)
 
 
