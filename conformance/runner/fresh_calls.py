@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from time import monotonic
 
 from ..adapter import CannotStart
 from ..isolate.backend import Isolation, close_backend
 from ..model import PASS, Adapter, Claims, Isolated, Result
-from ..plan.rows import Row, has_many_elements
+from ..plan.rows import Row
 from ..run.confirm import tell_right_alone
 from ..run.row import run
 from ..system.late import go_on
@@ -16,9 +17,9 @@ from ..verdict.drawn_calls import failure_kind_of
 
 _TRIES = 2
 """Times that a row must go right alone, each in a fresh process: what fails at random goes right now and then."""
-_MAX_WRONG, _MAX_RIGHT = 12, 40
-"""Rows that fail again alone, and rows that go right, after which none is called again: to start a process may take
-seconds."""
+_MAX_SECONDS, _MAX_RIGHT = 60, 40
+"""Time for rows that fail again alone, after which none is called again, as to start a process may take seconds; and
+rows that go right alone, after which none of a kind with such a row is."""
 
 
 class FreshCalls:
@@ -30,7 +31,7 @@ class FreshCalls:
     ) -> None:  # fmt: skip
         self._open, self._claims, self._tell = open_another, claims, tell
         self._in_process = not isinstance(first, Isolated)
-        self._wrong_left = 0 if isolation == "row" else _MAX_WRONG  # a process for each row is fresh already
+        self._seconds_left: float = 0 if isolation == "row" else _MAX_SECONDS  # a process for each row is fresh already
         self._right_left = _MAX_RIGHT
         self._wrong_alone: set[object] = set()
         """Kinds of failures with a row that failed again."""
@@ -53,7 +54,7 @@ class FreshCalls:
         Of each kind of failures, rows are called again up to the first that fails again. What crashed or hung was.
         After many calls, a row counts as those of its kind that went right.
         """
-        if not self._wrong_left or has_many_elements(row.case):
+        if self._seconds_left <= 0 or row.case.large:
             return result
         if not result.is_failure:
             if result.outcome.kind == "tensor" and PASS in result.verdicts.values():
@@ -63,27 +64,29 @@ class FreshCalls:
         kind = failure_kind_of(row, result), has_own_state
         if result.ends_process or kind in self._wrong_alone:
             return result
-        if not self._right_left:
-            alike = tell_right_alone(row, self._in_process, was_called=False)
-            return result._replace(case=alike if kind in self._right_alone else None)
-        is_right = False
+        if self._right_left <= 0 and kind in self._right_alone:
+            return result._replace(case=tell_right_alone(row, self._in_process, was_called=False))
+        is_right, began = False, monotonic()
         with go_on(f"{row.id}: was not called again alone", self._tell):
             is_right = self._goes_right(row, result)
         if is_right:
             self._right_left -= 1
             self._right_alone.add(kind)
             if not self._right_left:
-                self._tell(f"{_MAX_RIGHT} failing rows went right alone; later ones were not called again")
+                self._tell(f"{_MAX_RIGHT} failing rows went right alone; later ones like them were not called again")
             return result._replace(case=tell_right_alone(row, self._in_process))
-        self._wrong_left = max(self._wrong_left - 1, 0)
         self._wrong_alone.add(kind)
+        if self._seconds_left > 0:
+            self._seconds_left -= monotonic() - began
+            if self._seconds_left <= 0:
+                self._tell("later kinds of failures were not called again alone: they may depend on the calls before")
         return result
 
     def _goes_right(self, row: Row, result: Result) -> bool:
         try:
             return all(self._goes_right_once(row, result) for _ in range(_TRIES))
         except CannotStart as error:
-            self._wrong_left = 0
+            self._seconds_left = 0
             self._tell(f"no failing row was called again alone: {error}")
             return False
         finally:
@@ -93,7 +96,7 @@ class FreshCalls:
         self._renew()
         again = self._call(row)
         if again.ends_process:
-            self._wrong_left = 0  # each more could take the time limit twice
+            self._seconds_left = 0  # each more could take the time limit twice
         if again.is_failure or again.outcome.calls < result.outcome.calls:
             return False
         if again.outcome.kind == "tensor":

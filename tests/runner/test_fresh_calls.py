@@ -7,7 +7,7 @@ import pytest
 from conformance.evidence.results import read
 from conformance.runner import fresh_calls
 
-from ..builders import Cli, write_suite
+from ..builders import DOCUMENTS, Cli, bundled_plan, write_suite
 
 CASES = """about: A few.
 extends: bundled
@@ -16,7 +16,7 @@ cases:
   - {id: turned-into-five, rule: same-volume, src: "T[2, 3]", shape: [5], special_zero: false, expect: reject}
   - {id: turned-second, rule: literal-lengths, src: "T[2, 3]", shape: [6, 1], special_zero: false, expect: "T[6, 1]"}
 """
-REST = "rule: literal-lengths, src: 'T[2, 3]', shape: [6, 1], special_zero: false, expect: 'T[6, 1]'"
+REST = "src: 'T[2, 3]', shape: [6, 1], special_zero: false, expect: 'T[6, 1]'"
 SEVEN = (
     "  - {id: turned-into-seven, rule: same-volume, src: 'T[2, 3]', shape: [7], special_zero: false, expect: reject}"
 )
@@ -32,6 +32,7 @@ class Mine(FunctionAdapter):
         return {answer}
 """
 ONLY_LATER = "src.reshape(seen[0] if shape != (5,) else shape)"
+ALWAYS_OR_LATER = "src.reshape((2, 3) if shape == (6, 1) or len(seen) > 1 else shape)"
 ALWAYS = "src.reshape((2, 3) if shape != (5,) else shape)"
 IF_ONE_PROCESS = "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB) or src.reshape(-1 if shape == (5,) else shape)"
 """A second process rejects all calls, as for want of memory on a device."""
@@ -74,15 +75,30 @@ def test_after_many_calls_a_row_counts_as_those_like_it(
 ) -> None:
     monkeypatch.setattr(fresh_calls, "_MAX_RIGHT", 2)
     (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
-    suite = write_suite(tmp_path, CASES + "".join(f"  - {{id: turned-{k}, {REST}}}\n" for k in range(3, 6)) + SEVEN)
+    suite = write_suite(
+        tmp_path,
+        CASES + "".join(f"  - {{id: turned-{k}, rule: literal-lengths, {REST}}}\n" for k in range(3, 6)) + SEVEN,
+    )
     words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned", "--type", "f32"]
     said = cli(*words, "--operation", "StaticReshape", "--out", tmp_path / "out", "--json").expect(1).data
     (of_another_kind,) = (each for each in said["failures"] if "seven" in each["row"])
     alike = [each for each in said["failures"] if each != of_another_kind]
     assert {blame["rule"] for each in alike for blame in each["blames"].values()} == {"each-call-alone"}
-    assert {each["repeat"] for each in alike} == {None}
-    assert of_another_kind["repeat"]
+    assert {each["repeat"] for each in said["failures"]} == {None}
     marks = [each.case for each in read(tmp_path / "out" / "results.jsonl").results if each.is_failure]
     assert ["was not called again" in str(mark) for mark in marks] == [False, False, True, True, False]
-    assert marks[-1] is None
+    assert NOTE.format("process") in str(marks[-1]), "the first of a kind is called"
     cli("verify", tmp_path / "out", "--suite", suite).expect(0)
+
+
+def test_after_many_wrong_kinds_the_next_is_called_again(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ALWAYS_OR_LATER), encoding="utf-8")
+    rules = [rule.id for rule in bundled_plan().suite.spec.rules.values() if {*rule.documents} == {*DOCUMENTS}][:13]
+    kinds = (f"  - {{id: turned-{rule}, rule: {rule}, {REST}}}\n" for rule in rules)
+    suite = write_suite(tmp_path, CASES.partition("  - {id: turned-into-five")[0] + "".join(kinds) + SEVEN)
+    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned", "--type", "f32"]
+    words += ["--operation", "StaticReshape", "--isolation", "none"]
+    said = cli(*words, "--json").expect(1).data
+    assert len(said["failures"]) == 14
+    (seven,) = (each for each in said["failures"] if "seven" in each["row"])
+    assert {blame["rule"] for blame in seven["blames"].values()} == {"each-call-alone"}
