@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
+from time import monotonic
 
 from ..model import Adapter, Case, Claims, Isolated, Result
 from ..plan.rows import Row, is_expressible, row_of
@@ -13,6 +15,8 @@ from .write_case import case_text, rule_against
 
 MAX_CALLS = 30_000
 """Calls for one case; then the smallest found so far is written."""
+_QUICK_SECONDS = 2
+"""Time for one case of --quick."""
 MAX_PROCESSES = 60
 """Processes for one case; each takes up to a second."""
 
@@ -30,18 +34,17 @@ def can_be_smaller(result: Result) -> bool:
 def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False) -> str:
     """Return the smallest case found that fails in the same way, with steps if one call goes right.
 
-    If `quick`, that is one call of the drawn case, or else all: on a slow backend more tries would take minutes.
+    If `quick`, after a few seconds the smallest so far, and a sequence as drawn: a slow backend would take minutes.
     """
     smaller = _SmallerCase(row, result, adapter, claims)
     one_call = smaller.find_in_fresh_process(replace(row.case, steps=row.case.steps[result.step :][:1]))
-    if quick:
-        return write_as_drawn(*(one_call or (row, result)))
     if one_call:
-        smallest = shrink(one_call[0].case, smaller.find, one_call)
+        end = monotonic() + (_QUICK_SECONDS if quick else inf)
+        smallest = shrink(one_call[0].case, lambda case: smaller.find(case) if monotonic() < end else None, one_call)
         return write_as_drawn(*(smaller.find_in_fresh_process(smallest[0].case) or one_call))
     if len(row.case.steps) == 1 or smaller.find_in_fresh_process(row.case) is None:
         return tell_right_alone(row, not isinstance(adapter, Isolated)) + write_as_drawn(row, result)
-    return write_as_drawn(*smaller.search_sequence())
+    return write_as_drawn(*((row, result) if quick else smaller.search_sequence()))
 
 
 class _SmallerCase:
