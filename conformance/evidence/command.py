@@ -59,7 +59,8 @@ def again_words(header: Mapping[str, Any]) -> list[str]:
     target, words = Target.from_json(header["target"]), run_words(header)
     parts = {
         "--operation": target.operations, "--type": target.types, "--document": target.documents,
-        "--last-failed": (target.lf,), "--shard": (target.shard,),
+        "--require": target.require, "--last-failed": (target.lf,), "--shard": (target.shard,),
+        "--waivers": dict.fromkeys(waiver["place"].rpartition(":")[0] for waiver in header.get("waivers", ())),
     }  # fmt: skip
     words += [word for option, values in parts.items() for value in values if value for word in (option, value)]
     words += ["--large"] * target.large
