@@ -124,9 +124,9 @@ def suite_of(predicate: Record) -> str:
 # ── reading and writing ───────────────────────────────────────────────────────────────────────────
 
 
-def read_record(path: Path, form: Any) -> RecordFile:
+def read_record(path: Path, form: Any, hint: str = "") -> RecordFile:
     """Read a record; InvalidEvidence if it has another form, or a key occurs twice in it."""
-    with refuse_unreadable(path):
+    with refuse_unreadable(path, hint):
         content = read_bytes(path, _MAX_BYTES)
     try:
         record = decode(content.decode(), twice=False)

@@ -722,6 +722,12 @@ def test_a_folder_in_place_of_a_file_is_one_line(lab: Lab, cli: Cli, name: str) 
     cli(*verify(lab)).expect(1, lines=1)
 
 
+@pytest.mark.parametrize("words", [("audit", "numpy"), ("verify", "--certificate")])
+def test_a_folder_without_a_certificate_says_which_to_name(cli: Cli, words: tuple[str, ...], tmp_path: Path) -> None:
+    said = "statement.json: cannot be read: No such file or directory; name a folder that `conformance certify` wrote"
+    cli(words[0], tmp_path, words[1]).expect(1, err=said)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
