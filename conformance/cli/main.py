@@ -18,7 +18,7 @@ from ..isolate.process.own_command import (
     run_in_child,
 )
 from ..system.exit_codes import INCOMPLETE, USAGE, CommandError
-from ..system.text import describe_unknown
+from ..system.text import describe_unknown, find_near
 from .arguments import Usage, emit, locate, say_error
 from .commands import COMMANDS, load_command, parser_of, top_parser
 
@@ -51,9 +51,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = parser_of(command)
     args, rest = parser.parse_known_intermixed_args(words[1:])
     if rest:
-        what = "option" if rest[0].startswith("-") else "argument"
-        names = parser.options if what == "option" else ()
-        raise Usage(describe_unknown(what, rest[0].partition("=")[0], names, f"conformance {command} --help"))
+        name, what = rest[0].partition("=")[0], "option" if rest[0].startswith("-") else "argument"
+        names = find_near(name, parser.options, cutoff=0.76) if what == "option" else ()  # all begin with --
+        raise Usage(describe_unknown(what, name, names, f"conformance {command} --help"))
     args.command = command
     return args
 
