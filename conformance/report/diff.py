@@ -256,7 +256,8 @@ def _flat(value: Any, name: str) -> dict[str, str]:
             for each in value or ()
         }
     if isinstance(value, list | tuple):
-        return {name: ", ".join(map(str, value)) or "none"}
+        every = name in ("target · operations", "target · documents", "target · types")
+        return {name: ", ".join(map(str, value)) or ("all" if every else "none")}
     return {} if value is None else {name: str(value)}
 
 

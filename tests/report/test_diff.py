@@ -393,6 +393,12 @@ def test_a_run_without_drawn_rows_differs_by_that_alone(plan: Plan, tmp_path: Pa
     assert seen == [("drawn · seed", str(DRAWN.seed), "nothing"), ("drawn · calls", str(DRAWN.calls), "nothing")]
 
 
+def test_a_run_of_all_is_not_said_to_be_of_none(plan: Plan, tmp_path: Path) -> None:
+    target = {"target": Target(types=("f32",), require=("chain",)).to_json()}
+    seen = [each[1:] for each in compare_with_right(plan, tmp_path, Right(), **target).pinned]
+    assert seen == [("target · types", "all", "f32"), ("target · require", "none", "chain")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOT_BOTH)
 def test_a_drawn_row_of_one_run_is_neither_better_nor_worse(plan: Plan, tmp_path: Path, name: str) -> None:
