@@ -219,7 +219,7 @@ def _show_summary(spec: Spec, result: _CheckResults) -> None:
         full = sum(not group.missing for group in each.groups)
         what = f"on {each.design.name} calls: {full:,} of {len(each.groups):,} threes and pairs of factors are complete"
         rows.append(("combinations", each.rows, f"{what}, {each.met:,} values met"))
-    say(table([(paint("bold", name), str(number), rest) for name, number, rest in rows], right=[1]))
+    say(table([(paint("bold", name), f"{number:,}", rest) for name, number, rest in rows], right=[1]))
 
 
 def _show_coverage(spec: Spec, coverage: Coverage | None) -> None:
@@ -239,4 +239,4 @@ def _format_coverage(each: DocumentCoverage | None) -> tuple[str, ...]:
         return "", "", "", "", paint("red", "no text")
     counts = (each.statements, each.by_rule, each.by_finding, each.by_prose)
     share = 100 * (each.statements - each.uncovered) // each.statements if each.statements else 0
-    return *map(str, counts), paint("green" if not each.uncovered and share else "red", f"{share} %")
+    return *(f"{count:,}" for count in counts), paint("green" if not each.uncovered and share else "red", f"{share} %")

@@ -18,6 +18,7 @@ from ..plan.steps import RowStep
 from ..run.row import Part, call_parts, conclude_row
 from ..system.files import leaves_its_folder, replace_text
 from ..system.groups import group_pairs
+from ..system.progress import track
 from ..system.text import format_call, format_dims, quote
 
 _RESPONSE = "reject-illegal-calls"
@@ -64,7 +65,7 @@ def part_to_check(plan: Plan) -> Plan:
 def problems_with_expectations(plan: Plan) -> Iterator[Problem]:
     """Compare each expectation with each document; one problem for each case and document."""
     reported = set()
-    for row in plan.rows:
+    for row in track("comparing what is expected", plan.rows, len(plan.rows)):
         rule = plan.suite.spec.rules[row.case.rule]
         for number, (step, row_step) in enumerate(zip(row.case.steps, row.steps, strict=True), 1):
             for judged in row_step.meanings:
@@ -116,7 +117,7 @@ def reference_problems(plan: Plan, reference: Adapter) -> Iterator[Problem]:
     Documents that are added to the bundled ones change nothing there.
     """
     added = plan.suite.spec.added
-    for row in plan.rows:
+    for row in track("calling the reference", plan.rows, len(plan.rows)):
         if "large" in row.facets or not reference.claims.offers(row.operation):
             continue  # the reference knows the bundled operations only
         if added and plan.suite.whole and row.case.id not in plan.suite.added:

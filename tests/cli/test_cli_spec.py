@@ -40,13 +40,19 @@ def test_check_reports_documents_that_are_not_there(cli: Cli, tmp_path: Path) ->
     cli("check", "--sources", tmp_path).expect(1, out=["sources.yaml:", "5 problems"])
 
 
+def test_check_shows_how_far_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
+    said = cli("check", "--suite", write_suite(tmp_path)).expect(1).err
+    assert "conformance: comparing what is expected 1 of " in said
+    assert "conformance: calling the reference 1 of " in said
+
+
 @pytest.mark.slow
 def test_check_says_that_all_is_whole_and_what_to_type_next(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     found = check._check(None, None, lock=False)
     monkeypatch.setattr(check, "_check", lambda *_: found)  # it takes some seconds, and the text and JSON are of one
     out = cli("check").expect(0, lines=0).out
-    assert all(name in out for name in DOCUMENTS)
-    assert "not verified" in out
+    assert all(name in out for name in (*DOCUMENTS, "not verified", f"{found.cases:,}"))
     assert "the specification is whole" in out
     assert out.splitlines()[-1].startswith("next: conformance ")
     data = answer(cli, "check")
