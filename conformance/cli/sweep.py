@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from collections.abc import Iterable
 from contextlib import closing
@@ -22,9 +23,9 @@ from ..sweep.tally import EMPTY, KINDS, Tally, add
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.progress import Progress
-from ..system.terminal import count_noun, lines, paint, say, table
+from ..system.terminal import count_noun, lines, paint, say, table, verbatim
 from ..verdict import planted
-from .arguments import Usage, emit, load_spec_of, refuse_unknown
+from .arguments import Usage, emit, load_spec_of, refuse_unknown, suite_option
 from .parser import Parser, whole
 from .request import check_names
 from .shared_options import add_backend, add_calls, add_isolation, add_jobs, add_limits, read_limits
@@ -70,6 +71,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(results, code, why)
         say(f"results: {folder / FILE}")
+        failures = results.total.failures
+        most_calls = max(failures, key=lambda group: failures[group].calls, default=("", ""))
+        words = ["explain", most_calls[0]] if code == FAILS else ["run", args.backend]
+        if code in (CONFORMS, FAILS):
+            say(verbatim(f"next: conformance {shlex.join(words)}{suite_option(args.suite)}"))
     return code
 
 

@@ -20,7 +20,9 @@ MINE = "from conformance.adapters.reference import Reference\nclass Mine(Referen
 
 def test_the_size_is_said_and_the_failures_are_shown_with_a_case(tmp_path: Path, sweep: Sweep) -> None:
     words = "each in 1 way of calling: 248 calls", "one-infer · 8 calls", "shape: [-1, -1]", "exit 1: 8 calls failed"
-    assert sweep(tmp_path).expect(1, out=words).out.startswith("the 248 calls with src of rank 0 to 1")
+    out = sweep(tmp_path).expect(1, out=words).out
+    assert out.startswith("the 248 calls with src of rank 0 to 1")
+    assert out.endswith("next: conformance explain one-infer\n")
 
 
 @pytest.mark.slow
@@ -46,7 +48,7 @@ def test_memory_is_the_same_for_a_hundred_times_as_many_calls(tmp_path: Path) ->
 
 
 def test_the_reference_has_no_failures(tmp_path: Path, sweep: Sweep) -> None:
-    sweep(tmp_path, backend="reference").expect(0)
+    sweep(tmp_path, backend="reference").expect(0, out="next: conformance run reference\n")
     assert read(tmp_path)["failures"] == []
 
 
