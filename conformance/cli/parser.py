@@ -130,5 +130,5 @@ def seconds(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write OPTION 20")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds between 0 and 10^6; write OPTION 20")
     return value

@@ -163,7 +163,9 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         "'0' is not a whole number from 1 to 2^40 - 1; write --conformance-memory 2",
     ),
     "no name": (("--conformance-out", ""), "--conformance-out has an empty value; give it one, or drop it"),
-    "fewer than no rows": (("--drawn-rows", "-1"), "--drawn-rows -1 is below 0; write --drawn-rows 100"),
+    "too many seconds": (("--conformance-timeout", "1e7"), "'1e7' is not a number of seconds between 0 and 10^6"),
+    "fewer than no rows": (("--drawn-rows", "-1"), "--drawn-rows -1 is not a whole number from 0 to 2^40 - 1; write"),
+    "too many rows": (("--drawn-rows", str(1 << 40)), f"--drawn-rows {1 << 40} is not a whole number from 0 to 2^40"),
     "no isolation": (("--conformance-isolation", "wroker"), "unknown isolation 'wroker'; did you mean 'worker'?"),
     "no processes": (
         ("--conformance-jobs", "2", "--conformance-isolation", "none"),
