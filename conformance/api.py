@@ -78,7 +78,7 @@ def meaning(
     with _value_errors():
         lengths: tuple[Any, ...] = read_src_lengths("src", _text("src", src))
         entries: tuple[Any, ...] = read_named_lengths("shape", _text("shape", shape))
-        call = Call(lengths, entries, _flag(special_zero))
+        call = Call(lengths, entries, _flag("special_zero", special_zero))
         spec, compiled = _contracts()
         facts = {name: meaning_facts(spec, name, call, compiled[name]) for name in _documents(spec, document)}
     return {
@@ -132,7 +132,7 @@ def check(
         if isinstance(answer, ARRAYS) and (error := big_endian_error(answer.dtype)):
             raise Usage(f"the answer is {error}")
         spec, compiled = _contracts()
-        call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag(special_zero))
+        call = Call(given.shape, read_entries("shape", _text("shape", shape)), _flag("special_zero", special_zero))
         documents = _documents(spec, document)
     if answer is None:
         raise WrongAnswer(format_call(*call[:3]), dict.fromkeys(documents, "the answer is None; is a return missing?"))
@@ -233,17 +233,18 @@ def run(  # noqa: PLR0913 - each is an option of the command
         "operation": operations, "document": documents, "type": types, "drawn-rows": drawn_rows, "jobs": jobs,
         "timeout": timeout, "isolation": isolation, "waivers": waivers, "suite": suite, "out": out,
     }  # fmt: skip
-    words = ["" if select is None else f"-k{select}", "--quick" if quick else ""]
+    words = [] if select is None else [f"-k{select}"]
     for name, value in options.items():
         several = [] if value is None else [value] if _is_single(value) else value
         words += [f"--{name}={each}" for each in several]
     with _value_errors(), _ONE_RUN, ExitStack() as locks:
+        words += ["--quick"] * _flag("quick", quick)
         if is_importing():  # the run would import the file again, which would begin a run, and so on
             raise Usage(
                 "the adapter's file calls conformance.run while it is imported; call it below "
                 "`if __name__ == '__main__':`"
             )
-        args = parser_of("run").parse_args([*filter(None, words), "--", _backend_of(adapter)])
+        args = parser_of("run").parse_args([*words, "--", _backend_of(adapter)])
         request = request_of(args)
         folder = RunFolder(args.out, None, locks)
         try:
@@ -290,8 +291,8 @@ def _is_single(value: Any) -> bool:
 def _text(name: str, lengths: Any) -> str:
     if isinstance(lengths, str):
         return lengths
-    if isinstance(lengths, Mapping | Set):
-        raise Usage(f"{name} is {str(lengths)[:60]}, which has no order; write a list")
+    if isinstance(lengths, Mapping | Set | bytes | bytearray):
+        raise Usage(f"{name} is {str(lengths)[:60]}, which is no list of lengths; write a list")
     entries = [lengths] if _is_single(lengths) else list(lengths)
     for each in entries:
         read = read_entries if isinstance(each, float | np.floating) else read_named_lengths  # nan and inf are no names
@@ -300,9 +301,9 @@ def _text(name: str, lengths: Any) -> str:
     return ",".join(map(str, entries))
 
 
-def _flag(value: object) -> bool:
+def _flag(name: str, value: object) -> bool:
     if isinstance(value, str) or str(value) not in ("True", "False", "1", "0"):  # no text, which the command reads
-        raise Usage(f"special_zero {str(value)[:60]!r} is neither true nor false; write special_zero=True")
+        raise Usage(f"{name} {str(value)[:60]!r} is neither true nor false; write {name}=True")
     return str(value) in ("True", "1")
 
 
@@ -310,7 +311,10 @@ def _array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Return an array with the elements of a value, in little-endian byte order."""
     if np.ma.is_masked(value):
         raise ValueError("an array has masked elements, which say nothing of its bits; give its data")
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{value!r:.60} is no array; do its rows have different lengths?") from error
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 

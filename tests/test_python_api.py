@@ -78,10 +78,12 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
         ({"src": ("n,m",), "shape": 6}, "src holds 'n,m', and a length is one number"),
         ({"src": ("3x2",), "shape": (6,)}, "src holds '3x2', and a length is one number"),
         ({"src": (6,), "shape": ("",)}, "shape holds '', and a length is one number"),
-        ({"src": {2, 3}, "shape": 6}, "src is {2, 3}, which has no order; write a list"),
+        ({"src": {2, 3}, "shape": 6}, "src is {2, 3}, which is no list of lengths; write a list"),
+        ({"src": b"23", "shape": 6}, "src is b'23', which is no list of lengths; write a list"),
     ],
     conformance.check: [
         ({"answer": np.ma.masked_equal(X, 1), "src": X, "shape": (2, 3)}, "an array has masked elements"),
+        ({"answer": [[1, 2], [3]], "src": X, "shape": 6}, "[[1, 2], [3]] is no array; do its rows have different"),
         ({"answer": X, "src": X, "shape": ("n",)}, "'n' is not a whole number"),
         ({"answer": X, "src": X + 1j, "shape": (6,)}, "complex64, which is no element type"),
         ({"answer": ValueError, "src": X, "shape": (4,)}, "give an instance of the exception ValueError"),
@@ -97,6 +99,7 @@ BAD_ARGUMENTS: dict[Any, list[tuple[dict[str, Any], str]]] = {
     conformance.run: [
         ({"adapter": "numpy", "select": "copies", "quick": True}, "-k and --quick both choose rows"),
         ({"adapter": type("Cli", (Cli,), {"__module__": Cli.__module__})}, "is another class than"),
+        ({"adapter": "numpy", "quick": "no"}, "quick 'no' is neither true nor false; write quick=True"),
         ({"adapter": "numpy", "jobs": 0}, "'0' is not a whole number from 1"),
         ({"adapter": "numpy", "documents": {"static"}}, "unknown document 'static'; did you mean 'static-oneapi'?"),
         ({"adapter": "numpy", "waivers": "/nowhere"}, "cannot be read: No such file"),
