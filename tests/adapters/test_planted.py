@@ -4,8 +4,7 @@ import functools
 import inspect
 import re
 import sys
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -13,10 +12,13 @@ import pytest
 
 from conformance.adapter import load_adapter
 from conformance.adapters.planted.base import Planted
+from conformance.draw.rows import Drawn, RowDrawer
 from conformance.load.cases import load_suite
-from conformance.model import Adapter
+from conformance.model import Adapter, Claims
 from conformance.plan.memory import volume_of
+from conformance.plan.quick import QUICK, quick_rows
 from conformance.plan.rows import Row, plan_of
+from conformance.plan.select import select_rows
 from conformance.run import row as row_module
 from conformance.run.call import arguments_of
 from conformance.run.concurrent import run_in_threads
@@ -51,26 +53,29 @@ def by_size() -> tuple[Row, ...]:
 
 
 @functools.cache
-def written_and_drawn() -> tuple[Row, ...]:
-    """Rows of few elements first, the first rows of every case before further ones, and of drawn rows the longest."""
-    seen: Counter[str] = Counter()
-    costs: dict[Row, float] = {}
-    for row in rows():
-        seen[row.case.id] += 1
-        long = 1000 if row.case.times > 1 or row.case.pause_ms else 1
-        costs[row] = seen[row.case.id] ** 3 * count_elements(row) * long
-    for row in drawn_rows(load_suite()):
-        costs[row] = 400 * count_elements(row) / len(row.case.steps) ** 2
-    return tuple(sorted(costs, key=costs.__getitem__))
+def quick() -> tuple[Row, ...]:
+    suite, number = load_suite(), len(quick_rows().drawn)
+    drawn = RowDrawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, number, QUICK))
+    return (*select_rows(plan_of(suite), QUICK).rows, *drawn)
+
+
+@functools.cache
+def written() -> tuple[Row, ...]:
+    return tuple(sorted(rows(), key=lambda row: (row.case.times > 1 or bool(row.case.pause_ms), count_elements(row))))
+
+
+@functools.cache
+def drawn() -> tuple[Row, ...]:
+    return tuple(drawn_rows(load_suite()))
 
 
 def count_elements(row: Row) -> int:
     return sum(10_000 + volume_of(step.src) for step in row.case.steps)
 
 
-@functools.cache
-def of_rule(rule: str) -> list[Row]:
-    return [row for row in written_and_drawn() if row.case.rule == rule]
+def of_rule(rule: str) -> Iterator[Row]:
+    """The rows of `--quick` first, then those of few elements; the drawn rows last, which take seconds to draw."""
+    return (row for rows in (quick, written, drawn) for row in rows() if row.case.rule == rule)
 
 
 @pytest.mark.slow
