@@ -349,7 +349,7 @@ ATTACKS: dict[str, Attack] = {
     "the reader has neither challenge nor keys": Attack(
         lambda lab: Trust(), "give the issuer's --challenge FILE", "_check_challenge"),
     "nobody signed the challenge": Attack(
-        in_order(remove(f"{CHALLENGE}.sig"), Lab.write_pages), "is not signed", "_check_issuer"),
+        lambda lab: lab.unsign(CHALLENGE), "is not signed", "_check_issuer"),
     "the vendor signed the challenge": Attack(sign_by_vendor(CHALLENGE), "is not the signature of", "_check_issuer"),
     "the vendor is allowed everything and signs the challenge": Attack(
         in_order(Lab.allow_the_vendor_everything, sign_by_vendor(CHALLENGE)),
@@ -382,7 +382,7 @@ ATTACKS: dict[str, Attack] = {
     "the vendor has a second name and signs the audit": Attack(
         sign_by_second_name(AUDIT), "by second@example.com, with the key of the statement", "refuse_same_key"),
     "the audit is not signed": Attack(
-        in_order(remove(f"{AUDIT}.sig"), Lab.write_pages), "is not signed", "_check_audit"),
+        lambda lab: lab.unsign(AUDIT), "is not signed", "_check_audit"),
     **{f"the audit {name}": Attack(change_audit(act), "does not follow from the statement", "_check_audit")
        for name, act in AUDITS.items()},
     "the audit is of resumed rows": Attack(

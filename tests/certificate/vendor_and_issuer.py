@@ -127,6 +127,12 @@ class Lab(NamedTuple):
         """Sign a file of the folder as it is."""
         sign(as_it_is(self.folder / name), self.key(key), role)
 
+    def unsign(self, *names: str) -> None:
+        """Remove signatures, and make the pages again."""
+        for name in names:
+            (self.folder / f"{name}.sig").unlink()
+        self.write_pages()
+
     def make_statement(self) -> None:
         """Make the statement that follows from the evidence as it is now, as a forger can."""
         old = json.loads((self.folder / STATEMENT).read_text())["predicate"][EXTENSION]
