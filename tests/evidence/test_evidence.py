@@ -137,19 +137,22 @@ def test_a_line_is_read_as_json_whatever_stands_in_it(path: Path, what: str) -> 
     assert [[outcome.kind for outcome in result.outcomes] for result in results] == kinds
 
 
-@pytest.mark.parametrize("end", [b"}", b"}}", b" " + REST_OF_LINE + b" {}", b'"verdicts":{}}, {"a":1}', b"\t", b""])
-def test_a_line_that_is_nearly_json_is_refused(path: Path, end: bytes) -> None:
-    lines = lines_of(path)
-    path.write_bytes(sign_lines([*lines[:3], b'{"record":"row","row":"a",' + end + b"\n", *lines[3:]]))
-    with pytest.raises(InvalidEvidence, match=":4: is no JSON"):
-        read(path)
+SECOND_ID = REST_OF_LINE[:-1] + b',"row":"b"}'
 
 
-def test_rows_whose_second_ids_are_the_same_are_one_row(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        *(((end,), ":4: is no JSON") for end in (b"}", b"}}", b'"verdicts":{}}, {"a":1}', b"\t", b"")),
+        ((b" " + REST_OF_LINE + b" {}",), ":4: is no JSON"),
+        ((SECOND_ID, SECOND_ID), ":5: the row b occurs twice"),
+    ],
+)
+def test_lines_that_are_nearly_those_of_rows_are_refused(path: Path, ends: tuple[bytes, ...], words: str) -> None:
     lines = lines_of(path)
-    two = [b'{"record":"row","row":"' + id_ + b'",' + REST_OF_LINE[:-1] + b',"row":"b"}\n' for id_ in (b"x", b"y")]
-    path.write_bytes(sign_lines([*lines[:3], *two, *lines[3:]]))
-    with pytest.raises(InvalidEvidence, match=":5: the row b occurs twice"):
+    more = [b'{"record":"row","row":"%d",%s\n' % each for each in enumerate(ends)]
+    path.write_bytes(sign_lines([*lines[:3], *more, *lines[3:]]))
+    with pytest.raises(InvalidEvidence, match=words):
         read(path)
 
 
