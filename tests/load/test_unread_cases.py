@@ -81,26 +81,23 @@ def test_a_bundled_file_with_an_id_twice_is_read_whole(tmp_path: Path, monkeypat
         load_cases(tmp_path, SPEC)
 
 
-def test_a_problem_in_a_changed_file_is_reported(tmp_path: Path) -> None:
-    shutil.copy(cases_folder() / "chain.yaml", tmp_path)
-    spoil(Path(shutil.copy(cases_folder() / "zero.yaml", tmp_path)), "rule: zero-literal", "rule: zero-litteral", 1)
-    with pytest.raises(Malformed, match="unknown rule 'zero-litteral'"):
-        load_cases(tmp_path, SPEC)
-
-
-def test_a_copy_of_a_file_beside_it_is_reported(tmp_path: Path) -> None:
-    for name in ("a.yaml", "b.yaml"):
-        shutil.copy(cases_folder() / "chain.yaml", tmp_path / name)
-    with pytest.raises(Malformed, match=r"b\.yaml:[0-9]+: the id 'there-and-back' is taken by .*a\.yaml:"):
-        load_cases(tmp_path, SPEC)
-
-
-def test_a_folder_with_a_name_like_a_ci_command_is_rejected(tmp_path: Path) -> None:
-    folder = tmp_path / "::error::"
-    folder.mkdir()
-    shutil.copy(cases_folder() / "chain.yaml", folder)
-    with pytest.raises(Malformed, match="could be taken for output"):
-        load_cases(folder, SPEC)
+@pytest.mark.parametrize(
+    ("name", "rule", "said"),
+    [
+        ("mine/b.yaml", "zero-litteral", "unknown rule 'zero-litteral'"),
+        ("mine/b.yaml", "zero-literal", r"b\.yaml:[0-9]+: the id '.*' is taken by .*a\.yaml:"),
+        ("::error::/b.yaml", "zero-literal", "could be taken for output"),
+    ],
+    ids=["a changed file", "a copy beside a file", "a folder with a name like a command of CI"],
+)
+def test_a_problem_with_copies_of_a_file_is_reported(tmp_path: Path, name: str, rule: str, said: str) -> None:
+    copy = tmp_path / name
+    copy.parent.mkdir()
+    for path in (copy.with_name("a.yaml"), copy):
+        shutil.copy(cases_folder() / "zero.yaml", path)
+    spoil(copy, "rule: zero-literal", f"rule: {rule}", 1)
+    with pytest.raises(Malformed, match=said):
+        load_cases(copy.parent, SPEC)
 
 
 def test_another_file_in_spec_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
