@@ -180,31 +180,24 @@ def test_every_proof_is_of_an_existing_mutant() -> None:
     assert len(list(find_outdated_proofs(list(reference_mutants())[:1]))) >= len(EQUIVALENTS) - 1
 
 
-def test_a_mutant_is_known_by_the_row_that_notices_it() -> None:
-    found = KillerSearch(rows()).find_killer(find_mutant("no length is None · != became =="))
-    assert found.killer
-    assert not found.by_reason
-    assert found.wrong is None
-
-
-def test_a_mutant_with_another_reason_is_noticed_by_it() -> None:
-    few = [row for row in rows() if row.case.rule == "one-infer"]
-    found = KillerSearch(few).find_killer(find_mutant("'one-infer' became 'one-infer~'"))
-    assert found.killer
-    assert found.by_reason
-
-
-def test_a_mutant_without_row_and_proof_is_a_problem() -> None:
-    few = [row for row in rows() if row.case.rule == "zero-copies"]
-    assert "no row notices it" in (
-        KillerSearch(few).find_killer(find_mutant("free > 1: · the body dropped")).wrong or ""
-    )
-
-
-def test_a_proof_of_a_mutant_that_is_noticed_is_a_problem() -> None:
-    mutant = find_mutant("free > 1: · the body dropped")
-    found = KillerSearch(rows(), {mutant.name: "nobody would write two"}).find_killer(mutant)
-    assert "take it off the list" in (found.wrong or "")
+@pytest.mark.parametrize(
+    ("words", "rule", "is_proved", "by_reason", "wrong"),
+    [
+        ("no length is None · != became ==", None, False, False, None),
+        ("'one-infer' became 'one-infer~'", "one-infer", False, True, None),
+        ("free > 1: · the body dropped", "zero-copies", False, False, "no row notices it"),
+        ("free > 1: · the body dropped", None, True, False, "take it off the list"),
+    ],
+    ids=["by a row", "by its reason", "by nothing, without a proof", "although there is a proof"],
+)
+def test_how_a_mutant_is_noticed(
+    words: str, rule: str | None, is_proved: bool, by_reason: bool, wrong: str | None
+) -> None:
+    mutant, asked = find_mutant(words), [row for row in rows() if rule in (None, row.case.rule)]
+    found = KillerSearch(asked, {mutant.name: "nobody would write two"} if is_proved else EQUIVALENTS)
+    found_by = found.find_killer(mutant)
+    assert (bool(found_by.killer), found_by.by_reason) == (wrong != "no row notices it", by_reason)
+    assert found_by.wrong is None if wrong is None else wrong in (found_by.wrong or "")
 
 
 def test_a_mutant_that_cannot_be_imported_is_noticed() -> None:
