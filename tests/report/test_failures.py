@@ -136,23 +136,15 @@ def test_a_page_shows_the_beginning_of_a_long_case(tmp_path: Path) -> None:
     assert (entry.text or "").endswith("# it\n# and 976 more lines; --verbose shows them")
 
 
-def test_a_drawn_row_comes_after_a_case_that_is_as_hard_to_read(run: FinishedRun) -> None:
+def test_a_drawn_row_and_a_long_shape_come_after_a_case_with_a_short_one(run: FinishedRun) -> None:
     """A case has a name, and `explain` knows it."""
     (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
-    drawn = row._replace(id=f"drawn-0-1[{row.id.partition('[')[2]}")
-    conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, drawn.id), run.conclusion.blames[row.id]))
-    ((_, order),) = group_by_kind([(drawn, result), (row, result)], conclusion)
-    assert [each.id for each, _ in order] == [row.id, drawn.id]
-
-
-def test_a_long_shape_comes_after_a_short_one(run: FinishedRun) -> None:
-    (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
     (step,) = row.case.steps
-    steps = (replace(step, src=(1,), shapes=((1,) * 65,)),)
-    long = row._replace(id="long[it]", case=replace(row.case, steps=steps))
-    conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, long.id), run.conclusion.blames[row.id]))
-    ((_, order),) = group_by_kind([(long, result), (row, result)], conclusion)
-    assert [each.id for each, _ in order] == [row.id, long.id]
+    long = replace(row.case, steps=(replace(step, src=(1,), shapes=((1,) * 65,)),))
+    for after in (row._replace(id=f"drawn-0-1[{row.id.partition('[')[2]}"), row._replace(id="long[it]", case=long)):
+        conclusion = replace(run.conclusion, blames=dict.fromkeys((row.id, after.id), run.conclusion.blames[row.id]))
+        ((_, order),) = group_by_kind([(after, result), (row, result)], conclusion)
+        assert [each.id for each, _ in order] == [row.id, after.id]
 
 
 def test_no_two_kinds_of_failures_read_the_same(run: FinishedRun) -> None:
