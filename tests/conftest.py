@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads 
 from conformance.model import Spec  # noqa: E402
 from conformance.plan.rows import Plan  # noqa: E402
 
-from .builders import Cli, Command, build_site, plan_as_bundled  # noqa: E402
+from .builders import Cli, Command, build_site, bundled_plan, plan_as_bundled  # noqa: E402
 from .builders import spec as builders_spec  # noqa: E402
 
 _MISSING = re.compile(r"(?:No module named|[Cc]ould not import) '(\w+)|(libdnnl)")
@@ -105,6 +105,16 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 def small_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of each kind, published."""
     return build_site(tmp_path_factory.mktemp("small-site"))
+
+
+@pytest.fixture(scope="session")
+def bundled_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of the bundled suite, before anything is published."""
+    from conformance.certificate.check import Trust  # most tests publish nothing
+    from conformance.site.publish import write_pages
+
+    write_pages(folder := tmp_path_factory.mktemp("bundled-site"), bundled_plan(), Trust())
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certificate.check import Trust
-from conformance.load.cases import load_suite
 from conformance.load.spec import load_spec
-from conformance.plan.rows import plan_of
 from conformance.site.documents import CASES, DIFFERENCES, INDEX
-from conformance.site.publish import write_pages
 from tests import builders
 from tests.builders import DOCUMENTS, Cli
 
@@ -66,12 +62,9 @@ def list_broken_links(folder: Path) -> list[str]:
     return broken
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    plan = plan_of(load_suite())
-    write_pages(folder, plan, Trust())
-    return folder / "spec"
+@pytest.fixture
+def site(bundled_site: Path) -> Path:
+    return bundled_site / "spec"
 
 
 def test_every_document_has_a_page_with_links(site: Path) -> None:

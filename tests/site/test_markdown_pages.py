@@ -5,12 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.certificate.check import Trust
-from conformance.load.cases import load_suite
 from conformance.load.faults import load_faults
-from conformance.plan.rows import plan_of
 from conformance.site import markdown_pages
-from conformance.site.publish import write_pages
 from tests.builders import ROOT, Cli
 from tests.site.test_documents import PageLinks
 
@@ -19,24 +15,16 @@ pytestmark = pytest.mark.skipif(not (ROOT / "docs" / "architecture.md").is_file(
 SOURCES = markdown_pages.list_sources() if (ROOT / "docs").is_dir() else []
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    plan = plan_of(load_suite())
-    write_pages(folder, plan, Trust())
-    return folder
-
-
-def test_every_markdown_file_is_a_page_that_all_pages_lead_to(site: Path) -> None:
+def test_every_markdown_file_is_a_page_that_all_pages_lead_to(bundled_site: Path) -> None:
     files = {*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("[!.]*/README.md")}
-    pages = {path.name for path in (site / "docs").glob("*.html")}
+    pages = {path.name for path in (bundled_site / "docs").glob("*.html")}
     assert len(files) == len(pages) > 15
     for page in pages:
-        assert pages <= set(PageLinks(site / "docs" / page).links)
+        assert pages <= set(PageLinks(bundled_site / "docs" / page).links)
 
 
-def test_the_menu_says_who_starts_where(site: Path) -> None:
-    menu = (site / "docs" / "ci.html").read_text(encoding="utf-8").split("<main", 1)[0]
+def test_the_menu_says_who_starts_where(bundled_site: Path) -> None:
+    menu = (bundled_site / "docs" / "ci.html").read_text(encoding="utf-8").split("<main", 1)[0]
     groups = re.split(r"<p>You (.*?)</p>", menu)
     own = dict(zip(groups[1::2], groups[2::2], strict=True))
     assert 'href="ci.html" aria-current=page' in own["run it in CI"]
@@ -45,11 +33,11 @@ def test_the_menu_says_who_starts_where(site: Path) -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_link_of_a_text_is_a_link_of_its_page(site: Path, source: str) -> None:
+def test_a_link_of_a_text_is_a_link_of_its_page(bundled_site: Path, source: str) -> None:
     """Only a link to a report that this site lacks becomes its text."""
     text = re.sub(r"(?ms)^```.*?^```|`[^`\n]+`", "`code`", (ROOT / source).read_text(encoding="utf-8"))
     written = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not re.search(r"reports/|\.html|\.png", link)]
-    page = PageLinks(site / "docs" / markdown_pages.page_of(source))
+    page = PageLinks(bundled_site / "docs" / markdown_pages.page_of(source))
     menu = page.links.index(markdown_pages.page_of(SOURCES[-1])) + 1
     shown = page.links[menu:]
     assert len([link for link in shown if link != "#source"]) >= len(written)
@@ -59,9 +47,9 @@ def test_a_link_of_a_text_is_a_link_of_its_page(site: Path, source: str) -> None
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_every_table_and_block_of_code_is_one_on_the_page(site: Path, source: str) -> None:
+def test_every_table_and_block_of_code_is_one_on_the_page(bundled_site: Path, source: str) -> None:
     text = (ROOT / source).read_text(encoding="utf-8")
-    html = (site / "docs" / markdown_pages.page_of(source)).read_text(encoding="utf-8")
+    html = (bundled_site / "docs" / markdown_pages.page_of(source)).read_text(encoding="utf-8")
     fenced = re.findall(r"(?ms)^```\w*\n.*?^```$", text)
     for block in fenced:
         text = text.replace(block, "")
@@ -70,11 +58,11 @@ def test_every_table_and_block_of_code_is_one_on_the_page(site: Path, source: st
     assert not re.search(r"(?m)^\s*(<p>)?(\| |```|- )", re.sub(r"(?s)<pre>.*?</pre>", "", html))
 
 
-def test_a_fault_leads_to_a_heading_of_what_we_would_report(site: Path) -> None:
+def test_a_fault_leads_to_a_heading_of_what_we_would_report(bundled_site: Path) -> None:
     links = {fault.link.partition("#") for fault in load_faults() if fault.link and not fault.link.startswith("https:")}
     assert links
     for source, _, anchor in links:
-        assert anchor in PageLinks(site / "docs" / markdown_pages.page_of(f"docs/{source}")).anchors
+        assert anchor in PageLinks(bundled_site / "docs" / markdown_pages.page_of(f"docs/{source}")).anchors
 
 
 @pytest.mark.parametrize("missing", ["markdown-it-py is not installed", "was installed without its docs"])

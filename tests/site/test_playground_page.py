@@ -8,7 +8,6 @@ from ..report.test_browser import Open, chromium, opened, pages
 
 __all__ = ["chromium", "opened", "pages"]
 pytestmark = pytest.mark.slow
-HEADS = "#answers h2, #answers h3"
 
 
 def fill(page: Any, src: str, shape: str, zero: str = "false") -> None:
