@@ -99,7 +99,8 @@ def test_json_stays_whole_beside_a_noisy_library(tmp_path: Path, words: tuple[st
     text = HEAD.replace("        return", "        import os; os.write(1, b'raw')\n        return")
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     few = ["--suite", builders.write_suite(tmp_path), "--isolation", "none", "--json"]
-    done = run_command(words[0], f"{tmp_path / 'mine.py'}:Right", *words[1:], *few, cwd=builders.ROOT)
+    command = (words[0], f"{tmp_path / 'mine.py'}:Right", *words[1:], *few)
+    done = run_command(*command, cwd=builders.ROOT, module="tests.without_planted")
     assert json.loads(done.stdout)
     assert "rawraw" in done.stderr
 

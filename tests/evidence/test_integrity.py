@@ -164,8 +164,8 @@ def test_two_runs_in_one_folder_never_mix_their_verdicts(tmp_path: Path) -> None
     suite, out = builders.write_suite(tmp_path), tmp_path / "out"
 
     def start(*words: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "conformance", "run", *words, "--suite", str(suite), "--out", str(out)]
-        command += ["--drawn-rows", "0"]
+        command = [sys.executable, "-m", "tests.without_planted", "run", *words, "--suite", str(suite)]
+        command += ["--out", str(out), "--drawn-rows", "0"]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=builders.ROOT)
 
     runs = {name: start(name) for name in ("planted:accepts-everything", "reference")}

@@ -15,6 +15,8 @@ from conformance.evidence.results import read
 from .. import builders, processes
 from .remote_backends import write_acting
 
+QUICK = "tests.without_planted"
+
 
 def run_words(folder: Path, act: str) -> list[str]:
     few = ["--suite", str(builders.write_suite(folder)), "--drawn-rows", "0"]
@@ -55,7 +57,7 @@ def test_work_that_ends_its_process(act: str) -> None:
     ],
 )
 def test_a_backend_that_ends_the_command(tmp_path: Path, act: str, code: int, how: str) -> None:
-    done = processes.run_command(*run_words(tmp_path, act))
+    done = processes.run_command(*run_words(tmp_path, act), module=QUICK)
     assert done.returncode == code
     assert re.findall("ended with (.*) before the command was done", done.stderr) == [how] * bool(how)
     assert not how or "Traceback" not in done.stderr
@@ -80,7 +82,7 @@ def run_limited(folder: Path, act: str) -> tuple[int, str]:
     """Run a backend in a worker that sets limits of the suite; return the exit code and the last line of stderr."""
     words = run_words(folder, f"import errno, resource; {act}; return super().compile(graph)")
     words[words.index("none")] = "worker"
-    done = processes.run_command(*words, module="tests.without_planted")
+    done = processes.run_command(*words, module=QUICK)
     assert "Traceback" not in done.stderr
     return done.returncode, (done.stderr.splitlines() or [""])[-1]
 
@@ -157,7 +159,7 @@ def test_a_signal_at_an_odd_moment_ends_the_command(script: str, code: int, said
 def test_a_killed_or_terminated_command_leaves_nothing(tmp_path: Path, end: signal.Signals) -> None:
     pid = tmp_path / "pid"
     act = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    words = [sys.executable, "-m", "conformance", *run_words(tmp_path, act)]
+    words = [sys.executable, "-m", QUICK, *run_words(tmp_path, act)]
     with processes.heed_signal(signal.SIGINT), processes.heed_signal(signal.SIGHUP):
         command = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     with command:
@@ -194,7 +196,7 @@ def test_children_of_a_backend_end_with_the_command(tmp_path: Path) -> None:
         "self.own = getattr(self, 'own', 0) or subprocess.Popen(['sleep', '600'], env={}, start_new_session=True); "
         f"{own}; self.forked = getattr(self, 'forked', 0) or os.fork() or ({forked}, os.setsid(), time.sleep(600))"
     )
-    done = processes.run_command(*run_words(tmp_path, act), timeout=60)
+    done = processes.run_command(*run_words(tmp_path, act), timeout=60, module=QUICK)
     assert done.returncode == 4, done.stderr
     for name in ("forked", "own"):
         pids = [int(pid) for pid in (tmp_path / name).read_text().split()]
