@@ -63,6 +63,7 @@ def test_check_says_that_all_is_whole_and_what_to_type_next(cli: Cli, monkeypatc
     assert sum(data["summary"]["rules"].values()) == len(answer(cli, "list", "rules")["rules"])
     meetings = data["summary"]["meetings"]
     assert [meetings[name]["missing"] for name in ("legal", "illegal")] == [0, 0]
+    assert [meetings[name]["met"] > least for name, least in (("legal", 190_000), ("illegal", 12_000))] == [True] * 2
     assert meetings["legal"]["rows"] + meetings["illegal"]["rows"] == len(combinations._lines())
     assert sum(data["summary"]["findings"].values()) == len(answer(cli, "list", "findings")["findings"])
 
