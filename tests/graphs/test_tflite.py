@@ -101,20 +101,14 @@ def test_what_is_no_model_is_reported(tmp_path: Path, cli: Cli) -> None:
         assert why in cli("check-graph", str(path)).expect(2).out
 
 
-@pytest.mark.parametrize("byte", [0x00, 0x7F, 0xFF])
-def test_a_model_that_is_changed_is_read_or_reported(tmp_path: Path, byte: int) -> None:
+def test_a_model_that_is_cut_or_changed_is_reported(tmp_path: Path) -> None:
     path = Path(tflite(tmp_path, [1, 12], [1, 12], [1, 12]))
     whole = path.read_bytes()
     for at in range(8, len(whole)):
-        path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
-        with contextlib.suppress(UnreadableModel):
-            read_tflite(path, lambda _: None).nodes({})
-
-
-def test_a_model_that_is_cut_is_reported(tmp_path: Path) -> None:
-    path = Path(tflite(tmp_path, [1, 12], [1, 12], [1, 12]))
-    whole = path.read_bytes()
-    for end in range(8, len(whole)):
-        path.write_bytes(whole[:end])
+        path.write_bytes(whole[:at])
         with pytest.raises(UnreadableModel, match="past the end of the file"):
             read_tflite(path, lambda _: None)
+        for byte in (b"\x00", b"\x7f", b"\xff"):
+            path.write_bytes(whole[:at] + byte + whole[at + 1 :])
+            with contextlib.suppress(UnreadableModel):
+                read_tflite(path, lambda _: None).nodes({})
