@@ -136,7 +136,7 @@ def test_a_page_shows_the_beginning_of_a_long_case(tmp_path: Path) -> None:
     assert (entry.text or "").endswith("# it\n# and 976 more lines; --verbose shows them")
 
 
-def test_a_drawn_row_and_a_long_shape_come_after_a_case_with_a_short_one(run: FinishedRun) -> None:
+def test_a_drawn_row_and_a_long_shape_come_later(run: FinishedRun) -> None:
     """A case has a name, and `explain` knows it."""
     (row, result), *_ = group_failures(run.plan, run.evidence, run.conclusion).kinds[0].members
     (step,) = row.case.steps

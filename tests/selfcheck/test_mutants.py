@@ -194,10 +194,10 @@ def test_how_a_mutant_is_noticed(
     words: str, rule: str | None, is_proved: bool, by_reason: bool, wrong: str | None
 ) -> None:
     mutant, asked = find_mutant(words), [row for row in rows() if rule in (None, row.case.rule)]
-    found = KillerSearch(asked, {mutant.name: "nobody would write two"} if is_proved else EQUIVALENTS)
-    found_by = found.find_killer(mutant)
-    assert (bool(found_by.killer), found_by.by_reason) == (wrong != "no row notices it", by_reason)
-    assert found_by.wrong is None if wrong is None else wrong in (found_by.wrong or "")
+    proofs = {mutant.name: "nobody would write two"} if is_proved else EQUIVALENTS
+    found = KillerSearch(asked, proofs).find_killer(mutant)
+    assert (bool(found.killer), found.by_reason) == (wrong != "no row notices it", by_reason)
+    assert found.wrong is None if wrong is None else wrong in (found.wrong or "")
 
 
 def test_a_mutant_that_cannot_be_imported_is_noticed() -> None:
