@@ -56,6 +56,7 @@ _SHARED_BY_MISTAKES = (
     "same elements in another order", "crash", "timeout",
 )  # fmt: skip
 """Diagnoses that two mistakes may well have."""
+_UNKNOWN = frozenset(("known", "unknown_rank"))
 _AROUND = frozenset(("layout", "dst_strides", "chain", "shape_step", "concurrent"))
 """Keys of what is around a call: documents speak of a call without them."""
 _KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
@@ -147,7 +148,8 @@ class Blamer:
             around = _AROUND & _conditions_of(row, result.step, result)
             of_call = around, row.operation, _type_at(row, result.step)
             self._failing_alone.setdefault(_way_of_failing(row, result), set()).add(of_call)
-        known = (each for each in failing if not has_unknown_src(each[0].case, each[0].given))
+        known = [(row, result) for row, result in failing if not _UNKNOWN & _conditions_of(row, result.step, result)]
+        self._only_unknown = self._failing_alone.keys() - {_way_of_failing(*each) for each in known}
         self._rejected_alone: dict[object, set[frozenset[Need]]] = {}
         for row, result in known:
             if words := _words_of_rejection(row, result.step, result.outcome):
@@ -223,6 +225,8 @@ class Blamer:
 
     def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
+        if _UNKNOWN & failing.conditions and _way_of_failing(failing.row, failing.result) in self._only_unknown:
+            return _ruling(ALONE)  # no document speaks of lengths that a graph leaves open
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning
             silent = [] if broken.authority == "our ruling" else failing.meaning.rules
@@ -491,7 +495,8 @@ def _conditions_of(row: Row, at: int, result: Result) -> Set[str]:
         return {*_KEYS.findall(last)}
     step = row.case.steps[at]
     keys = {key.name for part in (row.case, step) for key, _ in given_keys(part)}
-    return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0))
+    is_unknown = has_unknown_src(row.case, row.given)
+    return keys.union(["chain"] * (len(step.shapes) > 1), ["steps"] * (at > 0), ["known"] * is_unknown)
 
 
 def _diagnosis_in(row: Row, at: int, result: Result, meaning: Meaning) -> str | None:

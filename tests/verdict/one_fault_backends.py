@@ -193,6 +193,9 @@ def leave_minus_one(call: PlantedCall) -> Dims:
 
 WRONG_DIMS: Mapping[str, type[OneFault]] = {
     "reverses dims": give(lambda call, dst: dst[::-1]),
+    "reverses dims of an unknown src": give(
+        lambda call, dst: dst[::-1] if None in (call.program.graph.src.dims or (None,)) else dst
+    ),
     "drops dims of length 1": give(lambda call, dst: tuple(d for d in dst if d != 1) or dst),
     "puts a 1 in front": give(lambda call, dst: (1, *dst)),
     "flattens": give(lambda call, dst: (math.prod(dst),)),

@@ -123,6 +123,7 @@ EXPECTED: Mapping[str, Expected] = {
     "rejects the second rank of a program": only((DYNAMIC, OLDEST), RULING, "each-call-alone"),
     # Wrong dims: the rule of the entry that fails.
     "reverses dims": everywhere(TEXT, "literal-lengths"),
+    "reverses dims of an unknown src": everywhere(RULING, "each-call-alone"),
     **dict.fromkeys(("drops dims of length 1", "puts a 1 in front", "flattens", "answers the dims of src"), RANK),
     **dict.fromkeys(("infers 1", "inferred-before-zeros-are-copied"), everywhere(TEXT, "infer-keeps-count")),
     # If an empty src is none, the call means nothing, and no answer to it breaks the text.
