@@ -127,6 +127,8 @@ def pytest_configure(config: pytest.Config) -> None:
             setattr(config.option, settings["dest"], None)
         if getattr(config.option, settings["dest"]) == "":  # "$OUT" with no OUT set would name the working directory
             raise pytest.UsageError(f"{name} has an empty value; give it one, or drop it")
+    if any(getattr(config.option, name, None) for name in ("showfixtures", "show_fixtures_per_test", "cacheshow")):
+        return  # such a session runs no test, and rows have no fixtures
     check_configuration(config)
     check_text(config)
     suite().register(config)

@@ -186,6 +186,12 @@ def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
     Done(here, *QUIET, *options, adapter="mine.py:Keeps").expect(4, "ERROR: ", words, never="Traceback")
 
 
+@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test", "--cache-show"])
+def test_a_session_that_only_lists_gives_no_verdict(here: Path, option: str) -> None:
+    Done(here, "-q", "--conformance-out", "out", option, adapter="reference").expect(0, never="incomplete")
+    assert not (here / "out").exists()
+
+
 def test_an_added_case_with_a_wrong_expectation_is_an_error(here: Path) -> None:
     write_cases(here, "extends: bundled\n" + MORE.replace("reject", '"T[4]"'))
     Done(here, *QUIET, adapter="reference").expect(4, "minus-three: expects [4], but", never="Traceback")
