@@ -32,7 +32,7 @@ MISTYPED: dict[str, tuple[list[str], str]] = {
     "unknown-top-option": (["--verison"], "did you mean '--version'"),
     "unknown-option": (["check", "--source", "x"], "did you mean '--sources'"),
     "abbreviated-option": (["run", "reference", "--doc", "static-oneapi"], "did you mean '--document'"),
-    "option-of-another-command": (["certify", "x", "--operation", "y"], "see `conformance certify --help`"),
+    "option-of-another-command": (["certify", "x", "--type", "f32"], "'--type'; see `conformance certify --help`"),
     "extra-argument": (["check", "spec"], "unknown argument 'spec'"),
     "no-such-folder": (["check", "--suite", "/no/such/folder"], "folder:1: is not a folder; name"),
     "suite-of-nothing": (["check", "--suite", str(ROOT / "docs")], "docs:1: has neither spec/ nor cases/"),

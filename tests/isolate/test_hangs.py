@@ -97,6 +97,13 @@ def test_at_the_end_no_further_row_is_called(plan: Plan) -> None:
     assert len(called) < 50
 
 
+def test_an_interrupt_says_that_it_waits_for_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    first = LostCalls(lambda graph: False)
+    with pytest.raises(KeyboardInterrupt), use_jobs(first, lambda: first, first.claims, "none", 2):
+        raise KeyboardInterrupt
+    assert "interrupted; waiting until the calls that were begun have ended\n" in capsys.readouterr().err
+
+
 def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     """A backend that hangs on some graphs, and the file in which it counts its calls."""
     calls = tmp_path / "calls"
