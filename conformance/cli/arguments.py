@@ -52,7 +52,8 @@ def load_plan(suite: Path | None) -> Plan:
 
 def locate(problem: Problem, suite: Path | None) -> Problem:
     """Return the problem with a path that can be opened, if its file is in the folder of --suite."""
-    if suite is None or not os.path.exists(path := suite / problem.place.path):
+    is_of_suite = problem.place.path.partition("/")[0] in ("spec", "cases")  # not a file of --waivers or --claims
+    if suite is None or not is_of_suite or not os.path.exists(path := suite / problem.place.path):
         return problem
     return problem._replace(place=problem.place._replace(path=str(path)))
 

@@ -206,6 +206,13 @@ def test_the_name_of_a_suite_does_not_look_like_output(
     assert not [line for line in said.out.splitlines() if line.startswith("::")]
 
 
+def test_a_waiver_is_not_looked_for_in_the_suite(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path, write_suite(tmp_path / "my")):
+        (path / "w.yaml").write_text("waivers: 3\n", encoding="utf-8")
+    cli("run", "reference", "--suite", "my", "--waivers", "w.yaml").expect(2, err="conformance: w.yaml:1: ")
+
+
 TOO_MUCH = {
     "elements": (case(src="T[4000000000]"), "few0.yaml:5: src has 4,000,000,000 elements; write `large: true`"),
     "elements of a step": (
