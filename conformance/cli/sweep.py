@@ -164,9 +164,7 @@ def _show(results: SweepResults, code: int, why: str) -> None:
         counts = {**meanings, **total.verdicts[document]}
         rows.append((document, *(f"{counts.get(name, 0):,}" for name in heads[1:])))
     say(table(rows, heads, range(1, len(heads))))
-    seconds = results.seconds
-    rate = f", {total.calls / seconds:,.0f} a second" if seconds else ""
-    say(f"{count_noun(total.calls, 'call')} in {seconds} s{rate}")
+    say(f"{count_noun(total.calls, 'call')} in {results.seconds} s")
     for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda item: (-item[1].calls, item[0])):
         say()
         way, number = failure.example["call"], count_noun(failure.calls, "call")
