@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -20,7 +19,6 @@ from ..run.confirm import DEFAULT_HANGS, HangCounter, HangPolicy
 from ..run.row import result_without_call, run
 from ..system.progress import begin
 from ..system.temporary import temporary_folder
-from ..system.terminal import say
 from .process.launch import CAN_LIMIT_MEMORY, DEFAULT_LIMITS, DEVICE_MEMORY, ProcessLimits
 
 if TYPE_CHECKING:
@@ -269,9 +267,9 @@ def use_jobs(
     pool = ThreadPoolExecutor(jobs)
     try:
         yield call
-    except KeyboardInterrupt:
-        say(stream=sys.stderr)  # ends the line of progress
-        say("conformance: interrupted; waiting until the calls that were begun have ended", sys.stderr)
+    except KeyboardInterrupt:  # nobody waits for the calls that were begun
+        for each in filter(None, map(as_remote, adapters)):
+            each.interrupt()
         raise
     finally:
         is_over.set()

@@ -3,13 +3,13 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from adapters.reference import Reference
-from conformance.isolate.backend import Isolation, process_notes, use_backend, use_jobs
+from conformance.isolate.backend import Isolation, open_backend, process_notes, use_backend, use_jobs
 from conformance.isolate.process.launch import ProcessLimits
 from conformance.model import Graph, Program, Result, TimedOut
 from conformance.plan.rows import Plan, Row
@@ -18,6 +18,7 @@ from conformance.run.row import run
 from conformance.runner.run_suite import note_after_hangs
 
 from ..builders import Command, plan_of_cases, spare_planted
+from ..processes import wait
 from . import faulty_program
 from .remote_backends import run_remote, verdicts, write_acting
 
@@ -97,13 +98,6 @@ def test_at_the_end_no_further_row_is_called(plan: Plan) -> None:
     assert len(called) < 50
 
 
-def test_an_interrupt_says_that_it_waits_for_calls(capsys: pytest.CaptureFixture[str]) -> None:
-    first = LostCalls(lambda graph: False)
-    with pytest.raises(KeyboardInterrupt), use_jobs(first, lambda: first, first.claims, "none", 2):
-        raise KeyboardInterrupt
-    assert "interrupted; waiting until the calls that were begun have ended\n" in capsys.readouterr().err
-
-
 def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     """A backend that hangs on some graphs, and the file in which it counts its calls."""
     calls = tmp_path / "calls"
@@ -111,6 +105,25 @@ def hangs_where(tmp_path: Path, when: str) -> tuple[str, Path]:
     return write_acting(
         tmp_path, f"{act}time.sleep(1.2 if {when} else 0)"
     ), calls  # longer than any limit but the first
+
+
+def test_an_interrupt_ends_the_calls_that_were_begun(tmp_path: Path, plan: Plan) -> None:
+    calls = tmp_path / "calls"
+    backend = write_acting(tmp_path, f"os.system('echo begun >> {calls}'); time.sleep(600)")
+
+    def rows_until_interrupted() -> Iterator[list[Row]]:
+        yield from ([row] for row in two_cases(plan)[:2])
+        wait(lambda: calls.is_file() and len(calls.read_text().split()) == 2)
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with (
+        use_backend(backend, "worker") as first,
+        pytest.raises(KeyboardInterrupt),
+        use_jobs(first, lambda: open_backend(backend, "worker"), first.claims, "worker", 2) as call,
+    ):
+        next(call(rows_until_interrupted()))
+    assert time.monotonic() - began < 50, "less than the time limit of a call"
 
 
 @pytest.mark.slow

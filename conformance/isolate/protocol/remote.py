@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
+import signal
 import sys
 import time
 from collections import deque
@@ -168,6 +170,13 @@ class Remote:
             # copies of one process share its addresses and hashes, and the next process must not
             self.fork_server.renew_fresh()
         self._next_is_fresh = self.calls_alone = True
+
+    def interrupt(self) -> None:
+        """Kill the process while another thread waits for its reply, and start none any more."""
+        self.given_up = "interrupted"
+        if (session := self._session) is not None:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(session.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Ask the process to end, and kill it if it does not."""
