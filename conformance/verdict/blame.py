@@ -57,6 +57,7 @@ _SHARED_BY_MISTAKES = (
 )  # fmt: skip
 """Diagnoses that two mistakes may well have."""
 _UNKNOWN = frozenset(("known", "unknown_rank"))
+"""Keys of a graph that leaves lengths of src open."""
 _AROUND = frozenset(("layout", "dst_strides", "chain", "shape_step", "concurrent"))
 """Keys of what is around a call: documents speak of a call without them."""
 _KEYS = re.compile(r"(?:^ +|\{|, )([a-z_]+):(?: |$)", re.MULTILINE)
@@ -225,7 +226,8 @@ class Blamer:
 
     def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
-        if _UNKNOWN & failing.conditions and _way_of_failing(failing.row, failing.result) in self._only_unknown:
+        is_only_of_unknown = _way_of_failing(failing.row, failing.result) in self._only_unknown
+        if is_only_of_unknown and _UNKNOWN & failing.conditions and not failing.outcome.faults:
             return _ruling(ALONE)  # no document speaks of lengths that a graph leaves open
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning

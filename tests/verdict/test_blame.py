@@ -317,6 +317,13 @@ def test_an_illegal_call_that_is_taken_alone_needs_no_other_threads(name: str | 
     assert rules(row, failed(row, *answer, case=case), *beside) == {"lower-bound" if name else "each-call-alone"}
 
 
+@pytest.mark.parametrize("faults", [(), ("src changed",)])
+def test_lengths_that_a_graph_leaves_open_excuse_no_change_of_memory(faults: tuple[str, ...]) -> None:
+    row = row_of("a-literal-shape-with-no-length-known[StaticReshape-f32]")
+    outcome = Outcome("tensor", "f32", (1,), faults=faults)
+    assert ("each-call-alone" in rules(row, failed(row, outcome, *faults or ("wrong dims",)))) == (not faults)
+
+
 def test_a_rejection_in_a_run_of_few_rows_is_about_its_call() -> None:
     """A run that answers nothing shows no more of a type than of any other property of its calls."""
     row = row_of("swaps-two-lengths[StaticReshape-f16]")
