@@ -19,7 +19,7 @@ from ..sweep.blocks import SweepRequest, blocks_of, is_too_large, list_variants
 from ..sweep.context import BackendLost, close_backend, context_of
 from ..sweep.run_block import run_block
 from ..sweep.sweep_file import FILE, SweepResults, header_of, write
-from ..sweep.tally import EMPTY, KINDS, Tally, add
+from ..sweep.tally import EMPTY, KINDS, FailedCalls, Tally, add
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
 from ..system.progress import Progress
@@ -71,10 +71,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(results, code, why)
         say(f"results: {folder / FILE}")
-        failures = results.total.failures
-        most_calls = max(failures, key=lambda group: failures[group].calls, default=("", ""))
-        words = ["explain", most_calls[0]] if code == FAILS else ["run", args.backend]
         if code in (CONFORMS, FAILS):
+            words = ["run", args.backend]
+            if code == FAILS:
+                (rule, _), _ = _most_calls_first(results.total)[0]
+                words = ["explain", rule]
             say(verbatim(f"next: conformance {shlex.join(words)}{suite_option(args.suite)}"))
     return code
 
@@ -153,6 +154,10 @@ def _conclude(results: SweepResults, operations: Iterable[str], types: Iterable[
     return CONFORMS, "every call went as the documents say"
 
 
+def _most_calls_first(total: Tally) -> list[tuple[tuple[str, str], FailedCalls]]:
+    return sorted(total.failures.items(), key=lambda item: (-item[1].calls, item[0]))
+
+
 def _show(results: SweepResults, code: int, why: str) -> None:
     total, who = results.total, results.header["backend"]
     say(paint("bold", f"{who['name']} {who['version']}"))
@@ -165,7 +170,7 @@ def _show(results: SweepResults, code: int, why: str) -> None:
         rows.append((document, *(f"{counts.get(name, 0):,}" for name in heads[1:])))
     say(table(rows, heads, range(1, len(heads))))
     say(f"{count_noun(total.calls, 'call')} in {results.seconds} s")
-    for (rule, diagnosis), failure in sorted(total.failures.items(), key=lambda item: (-item[1].calls, item[0])):
+    for (rule, diagnosis), failure in _most_calls_first(total):
         say()
         way, number = failure.example["call"], count_noun(failure.calls, "call")
         say(f"{paint('red', diagnosis)} · {rule} · {number}; the smallest, {way}:")
