@@ -145,17 +145,20 @@ class Blamer:
         failing = [each for each in single if each[1].is_failure and not each[1].went_right_alone]
         self._failing_alone: dict[_Way, set[tuple[Set[str], str, str]]] = {}
         """By way of failing, what is around single calls that fail so, with their operation and type."""
-        for row, result in failing:
-            around = _AROUND & _conditions_of(row, result.step, result)
-            of_call = around, row.operation, _type_at(row, result.step)
-            self._failing_alone.setdefault(_way_of_failing(row, result), set()).add(of_call)
-        known = [(row, result) for row, result in failing if not _UNKNOWN & _conditions_of(row, result.step, result)]
-        self._only_unknown = self._failing_alone.keys() - {_way_of_failing(*each) for each in known}
         self._rejected_alone: dict[object, set[frozenset[Need]]] = {}
-        for row, result in known:
+        failing_if_known = set[_Way]()
+        for row, result in failing:
+            conditions, way = _conditions_of(row, result.step, result), _way_of_failing(row, result)
+            of_call = _AROUND & conditions, row.operation, _type_at(row, result.step)
+            self._failing_alone.setdefault(way, set()).add(of_call)
+            if _UNKNOWN & conditions:
+                continue
+            failing_if_known.add(way)
             if words := _words_of_rejection(row, result.step, result.outcome):
                 needs = frozenset(self.needs.of_call(row, result.step, row.documents[0]))
                 self._rejected_alone.setdefault(words, set()).add(needs)
+        self._failing_if_unknown = self._failing_alone.keys() - failing_if_known
+        """Ways in which single calls fail only if a graph leaves lengths of src open."""
         self.broken_by = group_pairs((diagnosis, rule.id) for rule in rules.values() for diagnosis in rule.diagnoses)
 
     def blame(self, row: Row, result: Result, document: str) -> Blamed | None:
@@ -226,8 +229,8 @@ class Blamer:
 
     def _blame_answer(self, failing: _FailingStep) -> BlameAndPremise:
         """Blame a wrong answer, or an outcome that changed memory: the broken rule, or a ruling that it also needs."""
-        is_only_of_unknown = _way_of_failing(failing.row, failing.result) in self._only_unknown
-        if is_only_of_unknown and _UNKNOWN & failing.conditions and not failing.outcome.faults:
+        is_of_unknown = _way_of_failing(failing.row, failing.result) in self._failing_if_unknown
+        if is_of_unknown and _UNKNOWN & failing.conditions and not failing.outcome.faults:
             return _ruling(ALONE)  # no document speaks of lengths that a graph leaves open
         broken = self._strongest(self._broken(failing), failing.document)
         if failing.meaning.kind != "legal":  # whoever reads the documents otherwise need not see a call with a meaning

@@ -27,7 +27,7 @@ FACTORS = Factors(SUITE.spec)
 
 
 def test_three_values_of_most_factors_meet() -> None:
-    """That all meet which can is part of `conformance check`."""
+    """`conformance check` shows that all meet which can."""
     assert [len(design.threes) for design in FACTORS.designs] == [17, 8], "on legal calls, and on illegal ones"
 
 
