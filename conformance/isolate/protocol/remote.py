@@ -174,7 +174,7 @@ class Remote:
     def interrupt(self) -> None:
         """Kill the process while another thread waits for its reply, and start none any more."""
         self.given_up = "interrupted"
-        if (session := self._session) is not None:
+        if (session := self._session) is not None and not session.process.ended:
             with contextlib.suppress(ProcessLookupError):  # it has just ended
                 os.kill(session.process.pid, signal.SIGKILL)
 
