@@ -72,7 +72,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help=text)
     text = "dims of an input, or a named length; 1..8 tries each: x=1..8,3,320 or batch=1..8"
     parser.many("--input", "NAME=DIMS", text)
-    parser.add_argument("--trace", action="store_true", help="run an ONNX model once, for shapes that it computes")
+    parser.add_argument("--trace", action="store_true", help="run an ONNX model, for shapes that it computes")
     parser.once("--document", "ID", "only in that document")
     parser.add_argument("--faults", action="store_true", help="name known faults of all backends, not only of --run")
     parser.once("--out", "PAGE", "write a page with a picture of each reshape", type=output_file)

@@ -44,7 +44,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--rank", type=whole, required=True, metavar="R", help="src has up to R dimensions, shape up to one more entry"
     )
-    text = "the largest dimension of src and the largest entry of shape"
+    text = "the largest length of src and the largest entry of shape"
     parser.add_argument("--max-dim", type=whole, required=True, metavar="D", help=text)
     parser.many("--layout", "LAYOUT", "how src lies in memory (dense)")
     add_jobs(parser)

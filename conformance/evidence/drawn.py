@@ -56,7 +56,7 @@ def describe_drawn(evidence: Evidence, spec: Spec) -> str | None:
     words += f", {waived:,} waived" if waived else ""
     if drawn["failures"]:
         held = sum(drawn_number(result.row) is not None for result in evidence.results)
-        rest = "; the first of each kind counts" if drawn["failures"] + waived > held else ""
+        rest = "; the first of each kind is a test" if drawn["failures"] + waived > held else ""
         return f"{words}, {drawn['failures']:,} failed{rest}"
     met = ""
     if drawn["calls"] and _has_called_what_it_planned(evidence) and not waived and not evidence.target.shard:

@@ -44,7 +44,7 @@ def name_missing_calls(notes: Iterable[str], results: Mapping[str, Result]) -> d
     for document, some in found.items():
         calls, due = min(some, key=lambda each: each[0] / each[1])
         others = f", and some of {count_noun(len(some) - 1, 'other test')}" if len(some) > 1 else ""
-        names[document] = f"{due - calls:,} of {due:,} equal calls (time was short){others}"
+        names[document] = f"{due - calls:,} of the {due:,} equal calls of a test ({MAX_SECONDS} s were over){others}"
     return names
 
 
