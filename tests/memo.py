@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from conformance.cli import sweep
-from conformance.draw import challenge
+from conformance.draw import nonce
 from conformance.isolate.process.launch import import_code
 from conformance.isolate.protocol.opened import OpenedFiles
 from conformance.load import cases as load_cases
@@ -44,7 +44,7 @@ def install() -> None:
     _remember(load_schema, "bundled_problems", _key_of_bundled)
     _remember(plan_rows, "plan_of", _identify, lambda plan, suite: replace(plan, suite=suite))
     _free_steps_of_large_plans(plan_rows.plan_of)
-    _remember(challenge, "fresh_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
+    _remember(nonce, "fresh_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
     _remember(planted_backends, "_run_planted_backend", _key_of_planted)
     _remember(sweep, "_sweep_planted_backend", lambda r, name: (name, r.ways[:1], r.suite, r.digest))
     _remember(mutants, "reference_mutants", lambda: ())

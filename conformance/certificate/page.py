@@ -157,13 +157,14 @@ def _draw_badge(statement: RecordFile, level: str, run: FinishedRun) -> str:
     if scope:
         types = ", ".join(dict.fromkeys(type_ for types in scope.values() for type_ in types))
         parts[0] += f"{':' if shown else ' to'} {name_first(tuple(scope), MAX_DOCUMENTS_NAMED)} for {types}"
-    limits = ["with limits"] * bool(own["notClaimed"] or len({*scope.values()}) > 1 or len(scope) < len(run.documents))
+    documents = len(run.verdict_by_document)
+    limits = ["with limits"] * bool(own["notClaimed"] or len({*scope.values()}) > 1 or len(scope) < documents)
     if not shown:
         visible = name_result(predicate, run.label)[0].partition(":")[0]
     elif predicate["warnedTests"]:
         visible = f"waived, {level}"
-    elif len(scope) < len(run.documents):
-        visible = f"{len(scope)} of {len(run.documents)} texts, {level}"
+    elif len(scope) < documents:
+        visible = f"{len(scope)} of {documents} texts, {level}"
     else:
         visible = f"{'limited' if limits else 'conforms'}, {level}"
     parts += [*limits, describe_run(level, own["started"], own["version"], suite_of(predicate))]

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..draw.challenge import NONCE
+from ..draw.nonce import NONCE
 from ..evidence.journal import refuse_unreadable
 from ..evidence.results import Evidence, InvalidEvidence
 from ..evidence.subject import digest_of_subject

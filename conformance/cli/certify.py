@@ -16,7 +16,7 @@ from ..certificate import statement as records
 from ..certificate.check import refuse_uncommitted, why_not_now
 from ..certificate.page import BADGE, PAGE, render_pages, verify_command
 from ..certificate.signature import TESTER, sign, signature_of, try_key
-from ..draw.challenge import challenge
+from ..draw.nonce import plan_under_nonce
 from ..evidence.command import suite_words
 from ..evidence.folder import RESULTS, clear
 from ..evidence.results import Evidence, InvalidEvidence
@@ -26,7 +26,7 @@ from ..report.badge import describe_run
 from ..run.confirm import HangPolicy
 from ..runner.run_suite import RunRequest
 from ..system.files import lock_folder, replace_bytes, replace_text
-from ..system.late import go_on
+from ..system.go_on import go_on
 from ..system.terminal import say, verbatim
 from ..verdict.conclude import Conclusion
 from ..verdict.sentences import describe_missing_cases
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         commitment = _read_commitment(asked, args.backend, out) if asked else None  # before anything runs
         if asked and (why := why_not_now(asked, datetime.now(timezone.utc))):
             raise InvalidEvidence(why)
-        plan = challenge(load_plan(args.suite), asked.record["nonce"] if asked else None)
+        plan = plan_under_nonce(load_plan(args.suite), asked.record["nonce"] if asked else None)
         if plan.suite.lost:
             raise Usage(describe_missing_cases(plan.suite))
         every_row = HangPolicy(max_hangs=0)  # a certificate is of all rows, also where others of their case hang

@@ -48,27 +48,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _data(runs: Sequence[FinishedRun], out: Path) -> dict[str, Any]:
-    cases = list(runs[0].cases)
+    cases = list(runs[0].rows_by_case)
     return {
         "out": str(out),
         "backends": [
             {
                 "name": name,
                 "exit_code": run.conclusion.exit_code,
-                "documents": {d: w for d, (w, _) in run.documents.items()},
+                "documents": {d: w for d, (w, _) in run.verdict_by_document.items()},
                 "drawn_rows_that_fail": run.evidence.footer.get("drawn", {}).get("failures", 0),
             }
             for name, run in zip(name_runs(runs), runs, strict=True)
         ],
         "cases": len(cases),
-        "disagreements": [case for case in cases if differs([run.cases[case] for run in runs])],
-        "one_fails": [case for case in cases if one_fails([run.cases[case] for run in runs])],
+        "disagreements": [case for case in cases if differs([run.rows_by_case[case] for run in runs])],
+        "one_fails": [case for case in cases if one_fails([run.rows_by_case[case] for run in runs])],
     }
 
 
 def _show(runs: Sequence[FinishedRun], data: dict[str, Any]) -> None:
     documents = runs[0].plan.suite.spec.documents
-    rows = [(d, *(f"{MARKS[run.documents[d][0]]} {run.documents[d][0]}" for run in runs)) for d in documents]
+    rows = [
+        (d, *(f"{MARKS[run.verdict_by_document[d][0]]} {run.verdict_by_document[d][0]}" for run in runs))
+        for d in documents
+    ]
     say(table(rows, ("document", *name_runs(runs))))
     say()
     for key, what in (("disagreements", "differ between backends"), ("one_fails", "fail in one backend only")):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from ..draw.challenge import challenge
+from ..draw.nonce import plan_under_nonce
 from ..evidence.folder import RESULTS, clear, name_of, results_path
 from ..evidence.results import Evidence, InvalidEvidence, part_of, read
 from ..isolate.backend import Isolation
@@ -27,7 +27,7 @@ from ..runner.shards import find_shard_gap
 from ..system import exit_codes
 from ..system.exit_codes import CONFORMS, INCOMPLETE, UNTRUSTED
 from ..system.files import lock_folder
-from ..system.late import describe_failure, go_on
+from ..system.go_on import describe_failure, go_on
 from ..system.progress import Progress
 from ..system.text import name_first
 from ..verdict.conclude import Conclusion, conclude_evidence
@@ -105,7 +105,7 @@ def request_of(args: argparse.Namespace) -> RunRequest:
     if suite.lost:
         raise Usage(describe_missing_cases(suite))
     try:
-        plan = select_rows(_plan_of_few_cases(args, suite) or challenge(plan_of(suite), args.nonce), args.select)
+        plan = select_rows(_plan_of_few_cases(args, suite) or plan_under_nonce(plan_of(suite), args.nonce), args.select)
     except BadExpression as bad:
         raise Usage(f"-k: {bad}") from None
     return _read_request(args, plan)

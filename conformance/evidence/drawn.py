@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..draw.challenge import challenge
+from ..draw.nonce import plan_under_nonce
 from ..model import Spec
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import SEED, Plan, drawn_number
@@ -19,7 +19,7 @@ def plan_of_run(plan: Plan, evidence: Evidence, path: Path | str = "the evidence
 
     InvalidEvidence if this suite draws other ones.
     """
-    plan = challenge(plan, evidence.header.get("nonce"))
+    plan = plan_under_nonce(plan, evidence.header.get("nonce"))
     try:
         plan = select_rows(plan, evidence.target.select)
     except BadExpression as bad:

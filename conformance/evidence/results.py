@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..adapter import digest_of_adapter
-from ..draw.challenge import NONCE
+from ..draw.nonce import NONCE
 from ..isolate.process.usage import ProcessEnd
 from ..model import VERDICTS, Claims, Identity, Result, Suite
 from ..model.results import RESULT_FORM

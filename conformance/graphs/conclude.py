@@ -10,11 +10,11 @@ from ..meaning.faults import KnownFaults
 from ..meaning.partial import describe, describe_folded
 from ..model import KnownFault, PlainCall
 from ..system.groups import group_pairs
-from .decide import Kind, NodeDecision, NodeJudge
+from .decide import NodeDecision, NodeJudge, NodeKind
 from .lengths import bind_length
 from .nodes import Binding, Dims, Model, ReshapeNode, known_dims
 
-KINDS: tuple[Kind, ...] = ("illegal", "not decided", "conditional", "unspecified", "legal")
+KINDS: tuple[NodeKind, ...] = ("illegal", "not decided", "conditional", "unspecified", "legal")
 """The worst first."""
 MAX_NAMED = 4
 """Combinations of several lengths to name."""
@@ -41,7 +41,7 @@ class CheckedNode(NamedTuple):
         return self.variants[0]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> NodeKind:
         """The worst kind in any document for any length."""
         found = {decision.kind for decisions in self.decisions.values() for decision in decisions}
         return next(kind for kind in KINDS if kind in found)

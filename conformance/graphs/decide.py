@@ -10,13 +10,13 @@ from ..meaning.partial import UNKNOWN_TYPE, Branch, PartialCall, answer_of, deci
 from ..model import CallForm, Operation, Spec
 from .nodes import Dims, ReshapeNode, known_dims, without_names
 
-Kind = Literal["legal", "illegal", "unspecified", "conditional", "not decided"]
+NodeKind = Literal["legal", "illegal", "unspecified", "conditional", "not decided"]
 
 
 class NodeDecision(NamedTuple):
     """The meaning of a node in a document, for one binding of the inputs."""
 
-    kind: Kind
+    kind: NodeKind
     rules: tuple[str, ...] = ()
     """Illegal: the broken rules. Unspecified: the silent rules."""
     missing: tuple[str, ...] = ()

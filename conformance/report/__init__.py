@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..evidence.folder import REPORTS
 from ..system.files import replace_text
-from ..system.late import go_on
+from ..system.go_on import go_on
 
 if TYPE_CHECKING:
     from ..evidence.results import Evidence

@@ -27,12 +27,12 @@ def summarize(run: FinishedRun) -> tuple[Label, str]:
     """Return the label, and each verdict with the documents that have it."""
     if run.conclusion.exit_code in VOIDS_VERDICTS:
         return "nothing shown", "no verdict holds"
-    by_word = group_pairs((word, document) for document, (word, _) in run.documents.items())
+    by_word = group_pairs((word, document) for document, (word, _) in run.verdict_by_document.items())
     claimed = {word: by_word[word] for word in WORDS if word in by_word and word != "not claimed"}
     if not claimed:
         return "not claimed", "no document claimed"
-    parts = [_part(word, documents, len(run.documents)) for word, documents in claimed.items()]
-    if next(iter(claimed)) != "conforms" and (counts := run.failure_counts):
+    parts = [_part(word, documents, len(run.verdict_by_document)) for word, documents in claimed.items()]
+    if next(iter(claimed)) != "conforms" and (counts := run.failures_in_words):
         parts[0] += f" ({counts})"
     parts[-1] += run.scope_phrase
     if waived := run.conclusion.counts.get(WAIVED):

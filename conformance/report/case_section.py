@@ -60,14 +60,14 @@ def collect_other_failures(
 
 
 def _group_by_rule(run: FinishedRun) -> dict[str, tuple[tuple[RowResult, ...], ...]]:
-    by_rule = group_pairs((rows[0].row.case.rule, rows) for rows in run.cases.values())
+    by_rule = group_pairs((rows[0].row.case.rule, rows) for rows in run.rows_by_case.values())
     return {rule: by_rule[rule] for rule in run.plan.suite.spec.rules if rule in by_rule}
 
 
 def list_filters(run: FinishedRun, brief: bool) -> Mapping[str, Iterable[str]]:
     """List the values of each filter; `brief`: only for what failed."""
     spec = run.plan.suite.spec
-    rules = [rule for rule, rows in run.rules.items() if any(not brief or result.failing for result in rows)]
+    rules = [rule for rule, rows in run.rows_by_rule.items() if any(not brief or result.failing for result in rows)]
     verdicts: Mapping[str, Iterable[str]] = {} if brief else {"verdict": VERDICTS}
     return {
         **verdicts,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from ..draw.challenge import challenge, is_fresh
+from ..draw.nonce import is_fresh, plan_under_nonce
 from ..evidence.drawn import plan_of_run
 from ..evidence.results import Evidence
 from ..model import BAD, ERROR, FAIL, NOT_CLAIMED, NOT_RUN, OBSERVED, RIGHT, WAIVED, Claims, Result, Word
@@ -212,7 +212,7 @@ def _find_unasked(evidence: Evidence, plan: Plan, own: Plan) -> Mapping[str, int
     called = {result.row for result in evidence.results if {*result.verdicts.values()} != {NOT_RUN} or result.detail}
     return {
         row.id: len(row.documents)
-        for number, row in enumerate(challenge(plan, evidence.header.get("nonce")).rows)
+        for number, row in enumerate(plan_under_nonce(plan, evidence.header.get("nonce")).rows)
         if row.id not in called
         and (
             not target.has_in_shard(number)
@@ -276,7 +276,7 @@ def _conclude_on_common(old: Evidence, new: Evidence, plan: Plan, left_out: Set[
     select = old.target.select or new.target.select
 
     def conclude_on(evidence: Evidence) -> Conclusion:
-        whole = challenge(plan, evidence.header.get("nonce"))
+        whole = plan_under_nonce(plan, evidence.header.get("nonce"))
         rows = tuple(row for row in whole.rows if row.id not in left_out)
         results = tuple(result for result in evidence.results if result.row not in left_out)
         asked = evidence.with_target(operations=[], documents=[], types=[], select=select)

@@ -62,11 +62,11 @@ class FinishedRun:
         return tuple(pair_rows(self.plan.rows, {result.row: result for result in self.evidence.results}))
 
     @cached_property
-    def cases(self) -> Mapping[str, tuple[RowResult, ...]]:
+    def rows_by_case(self) -> Mapping[str, tuple[RowResult, ...]]:
         return group_pairs((result.row.case.id, result) for result in self.rows)
 
     @cached_property
-    def rules(self) -> Mapping[str, tuple[RowResult, ...]]:
+    def rows_by_rule(self) -> Mapping[str, tuple[RowResult, ...]]:
         """The rows of each rule of the specification, in its order; none if no case cites it."""
         by_rule = group_pairs((result.row.case.rule, result) for result in self.rows)
         return {rule: by_rule.get(rule, ()) for rule in self.plan.suite.spec.rules}
@@ -76,7 +76,7 @@ class FinishedRun:
         """The verdicts of the tests of each rule, by document."""
         return {
             rule: group_pairs(test for row in rows for test in self.tests_of(row).items())
-            for rule, rows in self.rules.items()
+            for rule, rows in self.rows_by_rule.items()
         }
 
     def tests_of(self, result: RowResult) -> Mapping[str, Verdict]:
@@ -163,7 +163,7 @@ class FinishedRun:
         return self.conclusion.standings
 
     @cached_property
-    def documents(self) -> Mapping[str, tuple[str, str]]:
+    def verdict_by_document(self) -> Mapping[str, tuple[str, str]]:
         """Each document → the word for it, and its sentence."""
         words = group_pairs((standing.document, standing.word) for standing in self.standings)
         sentences = dict(zip(words, self.conclusion.sentences, strict=True))
@@ -187,7 +187,7 @@ class FinishedRun:
         return count_failed(self.conclusion.counts)
 
     @property
-    def failure_counts(self) -> str:
+    def failures_in_words(self) -> str:
         return describe_failures(self.standings)
 
     def blames_of(self, rows: Iterable[RowResult]) -> dict[str, Blamed]:

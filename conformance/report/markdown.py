@@ -69,7 +69,7 @@ def _render_head(run: FinishedRun) -> Iterator[str]:
         yield from (f"| {' | '.join(row)} |" for row in said.rows)
         yield ""
     yield from (f"- {inert(limit)}" for limit in said.limits)
-    yield from (f"- {inert(why)}" for word, why in run.documents.values() if word in (NOT_RUN, NOT_CLAIMED))
+    yield from (f"- {inert(why)}" for word, why in run.verdict_by_document.values() if word in (NOT_RUN, NOT_CLAIMED))
     yield ""
 
 

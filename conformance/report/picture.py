@@ -12,11 +12,11 @@ from ..plan.memory import volume_of
 from ..system.text import format_dims
 
 Dims = tuple[int | None, ...]
-Kind = Literal["length", "copied", "inferred", "literal", "illegal", "differs", "words"]
+BoxKind = Literal["length", "copied", "inferred", "literal", "illegal", "differs", "words"]
 MAX_BOXES = 9
 """If a line has more, the first ones and the last are drawn."""
 _HIGH, _GAP, _STEP, _LEFT = 22, 6, 56, 66
-_WORDS: Mapping[Kind, str] = {
+_WORDS: Mapping[BoxKind, str] = {
     "copied": "copied",
     "inferred": "inferred",
     "literal": "literal",
@@ -30,7 +30,7 @@ class Box(NamedTuple):
     """A length or an entry, its kind, and the index of the box above that it is copied from."""
 
     text: str
-    kind: Kind
+    kind: BoxKind
     source: int | None = None
 
 
@@ -42,7 +42,7 @@ class PlacedBox(NamedTuple):
     """A box with its place; `above` is the middle of the box that it is copied from."""
 
     text: str
-    kind: Kind
+    kind: BoxKind
     word: str
     x: int
     width: int
@@ -116,7 +116,7 @@ def _read_shape(
     boxes: list[Box] = []
     lengths: list[int | None] = []
     for k, (entry, given) in enumerate(zip(shape, contract.entries(src, shape, zero), strict=True)):
-        kind: Kind = "illegal"
+        kind: BoxKind = "illegal"
         source = length = None
         if given.source is not None:
             kind, source = "copied", given.source if given.source < len(dims) else None

@@ -10,7 +10,8 @@ from ..model.verdicts import SEVERITIES, Label, count_failed
 from ..system.exit_codes import CONFORMS, VOIDS_CERTIFICATES
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
-from ..verdict.sentences import count_severities, describe_failures, label_of, name_limits
+from ..verdict.label import count_severities, label_of, name_limits
+from ..verdict.sentences import describe_failures
 from ..verdict.standing import count_tests
 from .finished_run import FinishedRun
 
@@ -74,7 +75,7 @@ def describe_documents(run: FinishedRun) -> tuple[DocumentState, ...]:
     by_document = group_pairs((standing.document, standing) for standing in run.standings)
     code = run.conclusion.exit_code
     states = []
-    for name, (_, sentence) in run.documents.items():
+    for name, (_, sentence) in run.verdict_by_document.items():
         document, standings = run.plan.suite.spec.documents[name], by_document.get(name, ())
         label = label_of(standings, run.claims, code if code in VOIDS_CERTIFICATES else CONFORMS)
         if not standings and not run.claims.offers(document.operation):

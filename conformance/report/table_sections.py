@@ -50,7 +50,7 @@ def collect_rules(run: FinishedRun) -> Iterator[RuleRow]:
             for document in run.plan.suite.spec.documents
             if fails(tests.get(document, ()))
         )
-        cases = describe_cases(run.rules[rule_id]) if run.rules[rule_id] else ""
+        cases = describe_cases(run.rows_by_rule[rule_id]) if run.rows_by_rule[rule_id] else ""
         yield RuleRow(
             rule, failing, cases, count_verdicts(chain.from_iterable(tests.values())), broken.get(rule_id, ())
         )

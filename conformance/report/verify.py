@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import report
-from ..draw.challenge import is_fresh
+from ..draw.nonce import is_fresh
 from ..evidence.drawn import plan_of_run
 from ..evidence.folder import CERTIFICATE, PAGE, PUBLISHED, REPORTS, RESULTS, find_published_results, find_results
 from ..evidence.results import (

@@ -11,7 +11,7 @@ from ..evidence.results import DrawnCounts, Target
 from ..isolate.backend import CallRows
 from ..model import Result
 from ..plan.rows import SEED, Plan, Row, find_drawn, name_in
-from ..system.late import go_on
+from ..system.go_on import go_on
 from ..verdict.drawn_calls import failure_kind_of
 from .fresh_calls import FreshCalls
 

@@ -12,7 +12,7 @@ from ..model import PASS, Adapter, Claims, Isolated, Result
 from ..plan.rows import Row
 from ..run.confirm import tell_right_alone
 from ..run.row import run
-from ..system.late import go_on
+from ..system.go_on import go_on
 from ..verdict.drawn_calls import failure_kind_of
 
 _TRIES = 2

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from ..adapter import resolve_claims
-from ..draw.challenge import with_every_row
+from ..draw.nonce import with_every_row
 from ..evidence.results import Target, Writer, header_of
 from ..isolate.backend import Isolation, run_rows, use_backend
 from ..isolate.process.launch import ProcessLimits

@@ -296,8 +296,8 @@ def _order_line(line: CaseLine) -> tuple[Any, ...]:
 
 
 def _collect_cases(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLine]:
-    for case_id, rows in next(iter(runs.values())).cases.items():
-        case, cells = rows[0].row.case, [run.cases[case_id] for run in runs.values()]
+    for case_id, rows in next(iter(runs.values())).rows_by_case.items():
+        case, cells = rows[0].row.case, [run.rows_by_case[case_id] for run in runs.values()]
         yield _make_line(case, _list_kinds(differs(cells), one_fails(cells)), case.rule, (), runs, cells)
 
 
@@ -307,12 +307,12 @@ def _collect_observed_calls(runs: Mapping[str, FinishedRun]) -> Iterator[CaseLin
     keys = dict.fromkeys(key for each in observations for key in each)
     for rules, case_id in sorted(keys, key=lambda key: order[key[0][0]] if key[0] else -1):
         cells = [
-            [result for result, _ in each[rules, case_id]] if (rules, case_id) in each else run.cases[case_id]
+            [result for result, _ in each[rules, case_id]] if (rules, case_id) in each else run.rows_by_case[case_id]
             for run, each in zip(runs.values(), observations, strict=True)
         ]
         apart = len({_summarize_case(run, cell).answers for run, cell in zip(runs.values(), cells, strict=True)}) > 1
-        kinds = _list_kinds(apart, one_fails([run.cases[case_id] for run in runs.values()]))
-        case = first.cases[case_id][0].row.case
+        kinds = _list_kinds(apart, one_fails([run.rows_by_case[case_id] for run in runs.values()]))
+        case = first.rows_by_case[case_id][0].row.case
         yield _make_line(case, kinds, rules[0] if rules else "", rules, runs, cells)
 
 

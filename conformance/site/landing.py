@@ -119,7 +119,7 @@ def _lines(runs: Iterable[tuple[FinishedRun, str, str | None]], changes: Mapping
 
 def _describe_worst(run: FinishedRun) -> Mapping[str, tuple[int, ...]]:
     """Name what fails in each document, and say how many other kinds do; see `_name_worst`."""
-    found: dict[str, Counter[tuple[int, CommonFailure]]] = {document: Counter() for document in run.documents}
+    found: dict[str, Counter[tuple[int, CommonFailure]]] = {document: Counter() for document in run.verdict_by_document}
     for kind, cases in run.failures.items():
         for result in (result for rows in cases.values() for result in rows):
             for document, blamed in run.conclusion.blames.get(result.row.id, {}).items():

@@ -66,7 +66,7 @@ def write_playground(path: Path, spec: Spec, site: Site, runs: Sequence[Finished
     except Malformed as form:
         code, why_none = "", str(form)
     calls: dict[str, tuple[Call, list[CallRecord]]] = {}
-    for case, rows in runs[0].cases.items() if runs else ():
+    for case, rows in runs[0].rows_by_case.items() if runs else ():
         if call := plain_call(rows[0].row):
             calls[case] = call, [*_done(runs, case, call, spec.documents)]
     distinct = [*dict.fromkeys(each for _, done in calls.values() for each in done)]
@@ -118,7 +118,7 @@ def _clause(rule: Rule, document: str) -> dict[str, Any]:
 def _done(runs: Sequence[FinishedRun], case: str, call: Call, documents: Iterable[str]) -> Iterator[CallRecord]:
     tests: dict[str, list[list[Outcome | None]]] = {document: [[] for _ in runs] for document in documents}
     for number, run in enumerate(runs):
-        for result in run.cases[case]:
+        for result in run.rows_by_case[case]:
             for document, verdict in run.tests_of(result).items():
                 if verdict not in (NOT_RUN, ERROR):
                     tests[document][number].append(result.outcome if verdict in (FAIL, WAIVED) else None)

@@ -244,7 +244,7 @@ def find_failing_cases(run: FinishedRun) -> Mapping[str, bool]:
     """Return the cases in which a run has a verdict about the backend, and whether the backend fails them."""
     return {
         case: any(each.failing for each in rows)
-        for case, rows in run.cases.items()
+        for case, rows in run.rows_by_case.items()
         if any({*each.verdicts.values()} - {NOT_RUN, NOT_CLAIMED} for each in rows)
     }
 

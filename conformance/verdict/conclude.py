@@ -24,8 +24,9 @@ from ..system.text import join_names, suggest
 from . import planted, sentences, waive
 from .blame import Blamed, Blamer
 from .cause import Cause, find_causes
+from .label import count_severities, label_of
 from .standing import (
-    FAILED,
+    FAILED_OR_WAIVED,
     Blames,
     SimilarRows,
     Standing,
@@ -68,7 +69,7 @@ class Conclusion:
     @property
     def label(self) -> Label:
         """The name of the whole result: the worst that failed, if anything did."""
-        return sentences.label_of(self.standings, self.claims, self.exit_code)
+        return label_of(self.standings, self.claims, self.exit_code)
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -188,7 +189,7 @@ def conclude(
             if document in within:
                 standing.append(group)
         # nobody asked for such rows and they count nowhere, but a failure in them is said
-        if not within and not FAILED.isdisjoint(group.verdicts[document] for document in about):
+        if not within and not FAILED_OR_WAIVED.isdisjoint(group.verdicts[document] for document in about):
             called = [each for each in group.rows if results[each.id].outcome.kind != "none"]
             unclaimed += [group._replace(rows=called)] if called else []
         if not row.has_listed_type:
@@ -281,7 +282,7 @@ def _exit_code(
         if failed == tests[ERROR]:
             return FAILS, f"{number} {describe_errors(failed)}; nothing is known of the backend there"
         number += " fails" if failed == 1 else " fail"
-        for severity, some in sentences.count_severities(standings).items():  # the worst is enough
+        for severity, some in count_severities(standings).items():  # the worst is enough
             who = "it" if failed == 1 else "all of them" if some == failed else f"{some:,} of them"
             errors = f", {tests[ERROR]:,} {describe_errors(tests[ERROR])}" if tests[ERROR] else ""
             left = 0 if target.lf or target.shard else tests[NOT_RUN]  # a part leaves rows out, as it was asked to

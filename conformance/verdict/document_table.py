@@ -12,7 +12,7 @@ from ..system.groups import group_pairs
 from ..system.terminal import paint, table, wrap
 from ..system.text import join_names
 from .conclude import Conclusion
-from .sentences import count_severities
+from .label import count_severities
 from .standing import Standing, count_tests, describe_gap
 
 _CELLS: Mapping[str, str] = {"conforms": "yes", "does not conform": "no"}

@@ -1,4 +1,4 @@
-"""The sentences of a conclusion: one a document, with the verdict and its limits; and the label that sums it up."""
+"""The sentences of a conclusion: one a document, with the verdict and its limits."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from importlib import import_module
 
 from ..evidence.results import Target
-from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite, covers
-from ..model.verdicts import SEVERITIES, WORDS, Label, Severity, describe_severity
+from ..model import BAD, BLAMES, ERROR, NOT_RUN, PASS, RIGHT, WAIVED, Claims, Result, Suite
+from ..model.verdicts import WORDS, describe_severity
 from ..plan.quick import QUICK, quick_rows
 from ..plan.rows import Row
 from ..run.row import MAX_SECONDS, lacks_calls
-from ..system.exit_codes import CONFORMS, FAILS, OVERDUE
 from ..system.groups import group_pairs
 from ..system.terminal import count_noun
 from ..system.text import join_names, join_neighbours, tell_error
+from .label import count_severities, name_limits
 from .standing import SimilarRows, Standing, count_tests, describe_errors, describe_gap
 
 _MIN_REJECTED = 10
@@ -87,33 +87,6 @@ def describe_failures(group: Iterable[Standing]) -> str:
     return "; ".join(filter(None, (said, ", ".join(breaks))))
 
 
-def count_severities(standings: Collection[Standing]) -> dict[Severity, int]:
-    """Count the tests of some standings that fail by what they do to a user, the worst first."""
-    numbers = {each: sum(standing.severities.get(each, 0) for standing in standings) for each in SEVERITIES}
-    return {severity: number for severity, number in numbers.items() if number}
-
-
-def label_of(standings: Collection[Standing], claims: Claims, exit_code: int = CONFORMS) -> Label:
-    """Name the result of some standings by the worst that failed; `exit_code`: that of the run, if it is about all."""
-    words = {standing.word for standing in standings}
-    if "does not conform" in words:
-        return next(iter(count_severities(standings)))
-    if count_tests(standings).get(ERROR):
-        return "adapter errs"
-    if exit_code == FAILS:
-        return "fails outside its claims"
-    if exit_code == OVERDUE and words != {"not claimed"}:
-        return "waiver overdue"
-    if "nothing shown" in words:
-        return "nothing shown"
-    if "incomplete" in words or ("conforms" in words and exit_code != CONFORMS):
-        return "incomplete"
-    if "conforms" in words:
-        limited = name_limits(standings, claims) or claims.answers_special_zero or count_tests(standings).get(WAIVED)
-        return "conforms, limited" if limited else "conforms"
-    return "not claimed" if words else "not run"
-
-
 def describe_failures_in_unclaimed_types(groups: Iterable[SimilarRows]) -> str:
     """Say how many rows fail although their type is not claimed: they crash, hang or damage memory. Empty if none."""
     failing: Counter[str] = Counter()
@@ -179,15 +152,6 @@ def note_resumed(results: Collection[Result]) -> Iterator[str]:
     """Note that rows were called before the run began, if some were."""
     if resumed := sum(result.resumed for result in results):
         yield f"{resumed:,} of {len(results):,} rows are from an earlier run that was interrupted"
-
-
-def name_limits(group: Iterable[Standing], claims: Claims) -> list[str]:
-    """Name the element types of some standings that are not claimed, then the other facets, as the claims name them."""
-    group = list(group)
-    types = dict.fromkeys(f"type:{standing.type}" for standing in group if not claims.offers_type(standing.type))
-    facets = {facet for standing in group for facet in standing.not_claimed}
-    named = [name for name in claims.not_claimed if any(covers(name, facet) for facet in facets)]
-    return [*types, *(name for name in named if name.partition(":")[0] != "type")]
 
 
 def describe_limits(

@@ -14,7 +14,7 @@ from ..plan.rows import Plan, Row
 from ..system.terminal import count_noun
 from .blame import Blamed
 
-FAILED = BAD | {WAIVED}
+FAILED_OR_WAIVED = BAD | {WAIVED}
 """Verdicts that always count: a row that fails is a test even if the backend does not claim its facets."""
 
 
@@ -28,7 +28,7 @@ class Standing:
     word: Word
     counts: Mapping[Verdict, int]
     """Verdicts of the required rows; all of them are tests."""
-    optional: Mapping[Verdict, int]
+    unclaimed_counts: Mapping[Verdict, int]
     """Verdicts of rows in facets that are not claimed; none if the type itself is not."""
     blames: Mapping[Blame, int]
     """Tests that fail, by what they break; errors of the adapter are not among them."""
@@ -46,7 +46,7 @@ class Standing:
     @property
     def not_counted(self) -> Mapping[Verdict, int]:
         """Verdicts of the rows that are no tests: those in facets that are not claimed, and that do not fail."""
-        return {verdict: number for verdict, number in self.optional.items() if verdict not in FAILED}
+        return {verdict: number for verdict, number in self.unclaimed_counts.items() if verdict not in FAILED_OR_WAIVED}
 
 
 def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
@@ -57,7 +57,7 @@ def count_tests(standings: Iterable[Standing]) -> Mapping[Verdict, int]:
     counts: Counter[Verdict] = Counter()
     for standing in standings:
         counts.update(standing.counts)
-        counts.update({verdict: number for verdict, number in standing.optional.items() if verdict in FAILED})
+        counts.update({each: n for each, n in standing.unclaimed_counts.items() if each in FAILED_OR_WAIVED})
     return count_verdicts(counts)
 
 
@@ -114,7 +114,7 @@ def tests_of(row: Row, verdicts: Mapping[str, Verdict], target: Target, claims: 
     """Return the tests that a row is, by document: those that `count_tests` counts."""
     required = is_required(row, claims)
     judged = ((document, verdicts[document]) for document in judged_documents(row, target, claims))
-    return {document: verdict for document, verdict in judged if required or verdict in FAILED}
+    return {document: verdict for document, verdict in judged if required or verdict in FAILED_OR_WAIVED}
 
 
 Blames = Mapping[str, Mapping[str, Blamed]]
@@ -142,7 +142,7 @@ def _standing(
 ) -> Standing:
     rules = plan.suite.spec.rules
     counts: Counter[Verdict] = Counter()
-    optional: Counter[Verdict] = Counter()
+    unclaimed_counts: Counter[Verdict] = Counter()
     shown: dict[str, bool] = {}
     not_claimed: dict[str, None] = {}
     for rows in group:
@@ -153,13 +153,13 @@ def _standing(
             if document in rule.documents and rule.level not in ("silent", "capacity"):
                 shown[rule.id] = shown.get(rule.id, False) or verdict == PASS
         else:
-            optional[verdict] += number
+            unclaimed_counts[verdict] += number
             not_claimed.update(dict.fromkeys(sorted(claims.find_unclaimed(row.facets))))
     unshown = tuple(rule for rule, passed in shown.items() if not passed)
-    word = _word(counts, optional, unshown, plan.select is None)
+    word = _word(counts, unclaimed_counts, unshown, plan.select is None)
     blames, severities = Counter(each.blame for each in blamed), Counter(each.severity for each in blamed)
     return Standing(
-        document, plan.suite.spec.documents[document].operation, type_, word, dict(counts), dict(optional),
+        document, plan.suite.spec.documents[document].operation, type_, word, dict(counts), dict(unclaimed_counts),
         {blame: blames[blame] for blame in BLAMES if blames[blame]},
         {severity: severities[severity] for severity in SEVERITIES if severities[severity]},
         unshown, tuple(not_claimed),
@@ -167,9 +167,9 @@ def _standing(
 
 
 def _word(
-    counts: Mapping[Verdict, int], optional: Mapping[Verdict, int], unshown: tuple[str, ...], whole: bool
+    counts: Mapping[Verdict, int], unclaimed_counts: Mapping[Verdict, int], unshown: tuple[str, ...], whole: bool
 ) -> Word:
-    if counts.get(FAIL) or optional.get(FAIL):
+    if counts.get(FAIL) or unclaimed_counts.get(FAIL):
         return "does not conform"
     if not counts:
         return "not claimed"

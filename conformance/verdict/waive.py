@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..adapter import bundled_backends
-from ..draw.challenge import with_every_row
+from ..draw.nonce import with_every_row
 from ..load.schema import read_file, without_secrets
 from ..load.strict_yaml import YamlMap, require
 from ..model import FAIL, NOT_RUN, WAIVED, Identity, Place, Problem, Result, Verdict

@@ -233,8 +233,8 @@ def few_calls() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         spare_planted(patch)
         patch.setattr("conformance.cli.request.count_drawn_rows", lambda: 5)
-        patch.setattr("conformance.draw.challenge.CALLS_PER_RULE", 1)
-        patch.setattr("conformance.draw.challenge.MAX_DRAWS", 2000)
+        patch.setattr("conformance.draw.nonce.CALLS_PER_RULE", 1)
+        patch.setattr("conformance.draw.nonce.MAX_DRAWS", 2000)
         yield patch
 
 

@@ -217,7 +217,7 @@ def test_rows_that_were_not_chosen_are_counted_and_not_listed(plan: Plan, tmp_pa
 def test_a_document_that_was_not_asked_for_is_not_run(plan: Plan, tmp_path: Path) -> None:
     target = replace(Target(), documents=("static-oneapi",)).to_json()
     run = finish_run(plan, AnswersZero(), tmp_path, target=target)
-    words = {document: word for document, (word, _) in run.documents.items()}
+    words = {document: word for document, (word, _) in run.verdict_by_document.items()}
     assert words.pop("static-oneapi") != "not run"
     assert set(words.values()) == {"not run"}
 

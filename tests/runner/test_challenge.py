@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.reference import Decided, Reference
-from conformance.draw.challenge import challenge, is_fresh
+from conformance.draw.nonce import is_fresh, plan_under_nonce
 from conformance.draw.rows import Drawn, RowDrawer
 from conformance.evidence.folder import RESULTS
 from conformance.evidence.results import Evidence, InvalidEvidence, Target
@@ -67,7 +67,7 @@ class RecordsCalls(Reference):
 
 def draw_few(patch: pytest.MonkeyPatch) -> None:
     """Let a nonce draw what it draws at first: how much in all is the matter of other tests."""
-    patch.setattr("conformance.draw.challenge.MAX_DRAWS", 2000)
+    patch.setattr("conformance.draw.nonce.MAX_DRAWS", 2000)
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +97,7 @@ def run_under(plan: Plan, backend: str, folder: Path) -> Evidence:
 def test_a_backend_that_knows_the_suite_by_heart_fails(by_heart: str, tmp_path: Path) -> None:
     before = run_under(PLAN, by_heart, tmp_path)
     assert conclude_evidence(PLAN, before).exit_code == 0
-    plan = challenge(PLAN, NONCE)
+    plan = plan_under_nonce(PLAN, NONCE)
     after = run_under(plan, by_heart, tmp_path)
     assert conclude_evidence(PLAN, after).exit_code == 1
     failed = [result.row for result in after.results if result.is_failure]
@@ -111,7 +111,7 @@ def evidence_under_nonce(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("nonce")
     with pytest.MonkeyPatch.context() as patch:
         draw_few(patch)
-        run_under(challenge(PLAN, NONCE), "reference", folder)
+        run_under(plan_under_nonce(PLAN, NONCE), "reference", folder)
     return (folder / RESULTS).read_bytes()
 
 

@@ -72,10 +72,10 @@ def test_of_single_calls_those_that_end_a_process_come_first(runs: Runs, plan: P
 def test_backends_that_do_the_same_do_not_disagree(runs: Runs, plan: Plan, tmp_path: Path) -> None:
     right, wrong = runs
     both = [right, finish_run(plan, Right(), tmp_path / "again")]
-    assert not any(differs([run.cases[case] for run in both]) for case in plan.suite.cases)
-    assert not any(one_fails([run.cases[case] for run in both]) for case in plan.suite.cases)
+    assert not any(differs([run.rows_by_case[case] for run in both]) for case in plan.suite.cases)
+    assert not any(one_fails([run.rows_by_case[case] for run in both]) for case in plan.suite.cases)
     assert name_runs(both) == ["right 1 (1)", "right 1 (2)"]
-    assert not one_fails([wrong.cases["turns"], wrong.cases["turns"]]), "two fail"
+    assert not one_fails([wrong.rows_by_case["turns"], wrong.rows_by_case["turns"]]), "two fail"
 
 
 def test_what_most_did_is_told_last_and_by_number(runs: Runs) -> None:
@@ -111,8 +111,8 @@ def words(markup: str) -> str:
 def test_what_was_not_run_or_not_claimed_is_no_disagreement(runs: Runs, plan: Plan, tmp_path: Path) -> None:
     right, wrong = runs
     part = finish_run(plan, Right(), tmp_path / "part", lambda results: [quiet(each) for each in results])
-    assert not any(differs([right.cases[case], part.cases[case]]) for case in plan.suite.cases)
-    assert differs([right.cases["turns"], wrong.cases["turns"], part.cases["turns"]])
+    assert not any(differs([right.rows_by_case[case], part.rows_by_case[case]]) for case in plan.suite.cases)
+    assert differs([right.rows_by_case["turns"], wrong.rows_by_case["turns"], part.rows_by_case["turns"]])
     assert "○ not claimed" in words(lines(render([right, part]), "cases")["turns"])
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from conformance.draw.challenge import challenge, fresh_cases, is_fresh
+from conformance.draw.nonce import fresh_cases, is_fresh, plan_under_nonce
 from conformance.load.cases import load_suite
 from conformance.meaning.contract import contracts
 from conformance.model import Case
@@ -31,13 +31,15 @@ def call_of(case: Case) -> object:
 
 @pytest.mark.slow
 def test_suite_and_nonce_decide_the_plan(plan: Plan) -> None:
-    again = challenge(plan_of(load_suite()), NONCE)
-    assert [(row.id, row.case) for row in challenge(plan, NONCE).rows] == [(row.id, row.case) for row in again.rows]
+    again = plan_under_nonce(plan_of(load_suite()), NONCE)
+    assert [(row.id, row.case) for row in plan_under_nonce(plan, NONCE).rows] == [
+        (row.id, row.case) for row in again.rows
+    ]
 
 
 @pytest.mark.slow
 def test_the_first_calls_of_a_nonce(plan: Plan) -> None:
-    assert [call_of(case) for case in fresh_cases_of(challenge(plan, NONCE))[:3]] == [
+    assert [call_of(case) for case in fresh_cases_of(plan_under_nonce(plan, NONCE))[:3]] == [
         ((5, 2, 1, 1), (1, 1, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2), True),
         ((3, 3, 7, 3), (3, 3, 1, 0, 1, 1, -1, 1, 7, 1), True),
         ((1, 1, 1, 577), (1, 1, 577, 1, 1, 1, 1, 1), False),
@@ -49,7 +51,7 @@ def test_a_nonce_changes_only_where_elements_start(plan: Plan) -> None:
     chosen = {row.id for row in plan.rows[::7]}
     sources = [
         {row.id: row.steps[0].source for row in each.rows if row.id in chosen}
-        for each in (plan, challenge(plan, NONCE), challenge(plan, OTHER_NONCE))
+        for each in (plan, plan_under_nonce(plan, NONCE), plan_under_nonce(plan, OTHER_NONCE))
     ]
     assert sources[0].keys() == sources[1].keys() == sources[2].keys()
     for name, source in sources[0].items():
@@ -67,7 +69,7 @@ def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
         for shape, zero in zip(step.shapes, step.special_zero, strict=True)
     }
     drawing = unwrap(fresh_cases)(plan.suite, contracts(plan.suite.spec), OTHER_NONCE)
-    both = fresh_cases_of(challenge(plan, NONCE)), islice(drawing, 100)
+    both = fresh_cases_of(plan_under_nonce(plan, NONCE)), islice(drawing, 100)
     drawn = [{call_of(case) for case in fresh} for fresh in both]
     assert all(len(calls) >= 100 for calls in drawn)
     assert not written & (drawn[0] | drawn[1])
@@ -76,7 +78,7 @@ def test_a_nonce_draws_a_hundred_new_calls(plan: Plan) -> None:
 
 def test_the_drawn_calls_are_spread_over_the_rules(plan: Plan) -> None:
     rules: Counter[str] = Counter()
-    for row in challenge(plan, NONCE).rows:
+    for row in plan_under_nonce(plan, NONCE).rows:
         if is_fresh(row.id) and row.type == "f32":
             (step,) = row.steps
             for judged in step.meanings:
@@ -91,7 +93,7 @@ def test_the_drawn_calls_are_spread_over_the_rules(plan: Plan) -> None:
 
 
 def test_a_plan_has_one_nonce(plan: Plan) -> None:
-    assert challenge(plan, None) is plan
-    assert challenge(challenge(plan, NONCE), NONCE) is challenge(plan, NONCE)
+    assert plan_under_nonce(plan, None) is plan
+    assert plan_under_nonce(plan_under_nonce(plan, NONCE), NONCE) is plan_under_nonce(plan, NONCE)
     with pytest.raises(ValueError, match="one nonce"):
-        challenge(challenge(plan, NONCE), OTHER_NONCE)
+        plan_under_nonce(plan_under_nonce(plan, NONCE), OTHER_NONCE)

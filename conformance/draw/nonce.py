@@ -30,7 +30,7 @@ MAX_ELEMENTS = 4096
 
 
 @lru_cache(2)
-def challenge(plan: Plan, nonce: str | None) -> Plan:
+def plan_under_nonce(plan: Plan, nonce: str | None) -> Plan:
     """Return the plan of the same suite under a nonce; without one, the plan itself."""
     if nonce == plan.nonce:
         return plan
@@ -44,7 +44,7 @@ def challenge(plan: Plan, nonce: str | None) -> Plan:
 
 def with_every_row(plan: Plan) -> Plan:
     """Return the plan with every row, also if its -k chose some."""
-    return plan if plan.select is None else challenge(plan_of(plan.suite), plan.nonce)
+    return plan if plan.select is None else plan_under_nonce(plan_of(plan.suite), plan.nonce)
 
 
 def is_fresh(row_id: str) -> bool:
