@@ -15,7 +15,7 @@ from ..meaning.contract import contracts
 from ..meaning.domain import SMALL_DOMAIN, calls
 from ..model import RIGHT, Adapter, Claims, Suite
 from ..plan.memory import volume_of
-from ..plan.rows import Row
+from ..plan.rows import SEED, Row
 from ..plan.steps import SHARED_FROM_ELEMENTS
 from ..run.row import call_parts, conclude_row, lacks_calls, run_row
 from .check_cases import reason_holds, witnesses
@@ -119,7 +119,7 @@ def planted_backends() -> Mapping[str, Any]:
 
 def drawn_rows(suite: Suite) -> list[Row]:
     """Return the rows that a run draws for a backend that claims everything."""
-    return list(RowDrawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(0, count_drawn_rows())))
+    return list(RowDrawer(suite.spec, Claims(tuple(suite.spec.operations))).rows(Drawn(SEED, count_drawn_rows())))
 
 
 def try_backend(backend: Any, rows: Sequence[Row], drawn: Sequence[Row] = ()) -> PlantedResult:
