@@ -407,7 +407,7 @@ def finish_run(
     change: Callable[[list[Result]], list[Result]] = list,
     **header: Mapping[str, Any] | list[Any] | str,
 ) -> FinishedRun:
-    """Run an adapter and write its results and all reports; `header` replaces parts of the header."""
+    """Run an adapter and write its results; `header` replaces parts of the header."""
     pinned = header_of(
         plan.suite, adapter.identity, resolve_claims(adapter, plan.suite.spec.operations), Target(), "my adapter.py:It"
     ) | {"isolation": "worker"}
@@ -417,8 +417,14 @@ def finish_run(
     writer.close(4321.125, (), dict.fromkeys(planted.names("worker"), 3))
     evidence = read(folder / "results.jsonl")
     conclusion = conclude_evidence(plan, evidence)
-    report.write(folder, plan, evidence, conclusion)
     return FinishedRun(plan, evidence, conclusion)
+
+
+def report_run(plan: Plan, adapter: FunctionAdapter, folder: Path, *change: Any, **header: Any) -> FinishedRun:
+    """Finish a run, and write all reports too."""
+    run = finish_run(plan, adapter, folder, *change, **header)
+    report.write(folder, plan, run.evidence, run.conclusion)
+    return run
 
 
 def write_site(plan: Plan, reports: Path, folders: Iterable[Path]) -> None:

@@ -18,7 +18,7 @@ from conformance.report.diff import difference
 from conformance.site import compare_page
 from tools.picture import find_chromium
 
-from ..builders import Right, Wrong, finish_run, plan_as_bundled, rest_exhaustive
+from ..builders import Right, Wrong, finish_run, plan_as_bundled, report_run, rest_exhaustive
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = {
@@ -60,12 +60,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory, small_site: Path) -> dict[st
     """A page of each sort."""
     folder = tmp_path_factory.mktemp("pages")
     plan: Plan = plan_as_bundled(folder)
-    right, wrong = finish_run(plan, Right(), folder / "right"), finish_run(plan, Wrong(), folder / "wrong")
+    right, wrong = report_run(plan, Right(), folder / "right"), report_run(plan, Wrong(), folder / "wrong")
     (folder / "compare.html").write_text(compare_page.render([right, wrong]), encoding="utf-8")
     links = ["right/report.html", "wrong/report.html"]
     (folder / "published.html").write_text(compare_page.render([right, wrong], links), encoding="utf-8")
     (folder / "many.html").write_text(compare_page.render([right, wrong] * 12), encoding="utf-8")
-    finish_run(plan, Right(), folder / "part", one_case)
+    report_run(plan, Right(), folder / "part", one_case)
     found = difference(right.evidence, wrong.evidence, plan)
     (folder / "diff.html").write_text(diff_report.render_html(found), encoding="utf-8")
     return {

@@ -17,7 +17,7 @@ from conformance.load.cases import load_suite
 from conformance.model import Array, Identity
 from conformance.plan.rows import plan_of
 from conformance.system import terminal
-from tests.builders import Right, finish_run, plan_as_bundled
+from tests.builders import Right, plan_as_bundled, report_run
 from tests.pytest_plugin.done import HERE, Done
 
 HOSTILE = "x\n✓ the whole target conforms!\n::error::x\n::stop-commands::tok\n##[group]g\n##vso[task.complete]\n\x1b[2J"
@@ -65,7 +65,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = plan_of(load_suite(folder))
     for name, adapter in (("a", NamePoses()), ("b", NameAndTextPose())):
         with contextlib.redirect_stdout(io.StringIO()):
-            finish_run(plan, adapter, folder / name)
+            report_run(plan, adapter, folder / name)
     return folder
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from conformance.report.render import FOLDER
-from tests.builders import Right, Wrong, finish_run, plan_as_bundled
+from tests.builders import Right, Wrong, plan_as_bundled, report_run
 
 CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
 
@@ -16,7 +16,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("pages")
     plan = plan_as_bundled(folder)
     for name, adapter in (("right", Right()), ("wrong", Wrong())):
-        finish_run(plan, adapter, folder / name)
+        report_run(plan, adapter, folder / name)
     return {name: (folder / name / "report.html").read_text(encoding="utf-8") for name in ("right", "wrong")}
 
 

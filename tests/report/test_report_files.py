@@ -117,6 +117,7 @@ def test_a_waiver_is_shown_with_its_reason_and_its_rows(plan: Plan, tmp_path: Pa
 
 
 def test_every_report_is_written_beside_the_results(answers: FinishedRun, tmp_path: Path) -> None:
+    report.write(tmp_path, answers.plan, answers.evidence, answers.conclusion)
     texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in REPORTS}
     assert texts == report.render_reports(answers.plan, answers.evidence, answers.conclusion)
     assert (texts["report.html"], texts["junit.xml"]) == (report_page.render(answers), junit.render(answers))

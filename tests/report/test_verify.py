@@ -16,7 +16,7 @@ from conformance.report.verify import OtherSuite, verify_report
 from conformance.run.row import result_without_call
 from conformance.verdict.rejudge import find_contradictions
 
-from ..builders import FOUR_CASES, Records, Right, Wrong, finish_run, flatter, plan_as_bundled, rewrite
+from ..builders import FOUR_CASES, Records, Right, Wrong, finish_run, flatter, plan_as_bundled, report_run, rewrite
 from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
 
 __all__ = ["folder"]
@@ -25,7 +25,7 @@ __all__ = ["folder"]
 @pytest.mark.parametrize("adapter", [Right(), Wrong()], ids=["right", "wrong"])
 @pytest.mark.parametrize("what", [".", "report.html", "results.jsonl"])
 def test_what_was_not_touched_matches(plan: Plan, tmp_path: Path, adapter: Right, what: str) -> None:
-    finish_run(plan, adapter, tmp_path)
+    report_run(plan, adapter, tmp_path)
     found = verify_report(tmp_path / what, plan)
     assert not found.mismatches
     assert found.conclusion is not None
@@ -125,8 +125,6 @@ def test_results_that_contradict_themselves_are_found(plan: Plan, tmp_path: Path
     backend, change, words = FORGED[what]
     finish_run(plan, backend(), tmp_path)
     rewrite(tmp_path / "results.jsonl", change)
-    for name in REPORTS:
-        (tmp_path / name).unlink()
     text = find_mismatches(tmp_path, plan)
     assert all(part in text for part in words), text
 
@@ -158,7 +156,7 @@ def waived_by(
         verdicts: dict[str, Verdict] = {d: "waived" if v == "fail" else v for d, v in result.verdicts.items()}
         return result._replace(verdicts=verdicts, waiver=number)
 
-    finish_run(plan, adapter or Wrong(), folder, lambda results: [*map(waived, results)], waivers=waivers)
+    report_run(plan, adapter or Wrong(), folder, lambda results: [*map(waived, results)], waivers=waivers)
     return find_mismatches(folder, plan)
 
 

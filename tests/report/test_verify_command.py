@@ -12,7 +12,7 @@ from conformance.plan.rows import Plan
 from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify_report, why_not
 
-from ..builders import Cli, Right, finish_run
+from ..builders import Cli, Right, finish_run, report_run
 from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
 
 __all__ = ["folder"]
@@ -80,7 +80,7 @@ def test_a_true_report_of_a_backend_that_does_not_conform(verifying: Cli, folder
 
 
 def test_a_true_report_of_a_backend_that_conforms(verifying: Cli, plan: Plan, tmp_path: Path) -> None:
-    finish_run(plan, Right(), tmp_path)
+    report_run(plan, Right(), tmp_path)
     verifying("verify", tmp_path, "--conforms").expect(0)
     verifying("verify", "--conforms", tmp_path).expect(0, out="✓ the whole target conforms")
     words = "✓ the backend conforms to static-graph-v0.9 for every type that it lists"
@@ -116,7 +116,7 @@ def test_one_document_conforms_without_the_others(plan: Plan, tmp_path: Path) ->
 
 
 def test_with_a_stale_waiver_no_document_conforms(plan: Plan, tmp_path: Path) -> None:
-    finish_run(plan, Right(), tmp_path, waivers=[FOR_TURNS])
+    report_run(plan, Right(), tmp_path, waivers=[FOR_TURNS])
     found = verify_report(tmp_path, plan)
     assert found.conclusion is not None
     assert found.conclusion.exit_code == 6

@@ -9,12 +9,12 @@ from conformance.model import Array
 from conformance.plan.rows import Plan
 from conformance.report.verify import verify_report
 
-from ..builders import Right, Wrong, finish_run
+from ..builders import Right, Wrong, report_run
 
 
 @pytest.fixture
 def folder(plan: Plan, tmp_path: Path) -> Path:
-    finish_run(plan, Wrong(), tmp_path)
+    report_run(plan, Wrong(), tmp_path)
     return tmp_path
 
 
