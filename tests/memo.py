@@ -29,6 +29,7 @@ from conformance.plan import rows as plan_rows
 from conformance.plan.rows import Plan, Row
 from conformance.runner import planted_backends
 from conformance.selfcheck import mutants
+from conformance.verdict import cause
 
 MAX_VALUES = 40
 """Values that are remembered of each function; the first goes first."""
@@ -44,6 +45,7 @@ def install() -> None:
     _remember(load_schema, "bundled_problems", _key_of_bundled)
     _remember(plan_rows, "plan_of", _identify, lambda plan, suite: replace(plan, suite=suite))
     _free_steps_of_large_plans(plan_rows.plan_of)
+    _remember(cause, "load_faults", lambda: ())
     _remember(nonce, "fresh_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
     _remember(planted_backends, "_run_planted_backend", _key_of_planted)
     _remember(sweep, "_sweep_planted_backend", lambda r, name: (name, r.ways[:1], r.suite, r.digest))
