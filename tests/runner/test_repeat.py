@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.evidence.results import Evidence, InvalidEvidence
-from conformance.plan.rows import drawn_number
+from conformance.evidence.results import Evidence, InvalidEvidence, Target
+from conformance.plan.rows import Plan, drawn_number
 from conformance.run import row
 from conformance.runner.repeat import repeat
+from conformance.runner.run_suite import RunRequest, run_suite
 from conformance.verdict.rejudge import read_and_judge
 
-from ..builders import Command, mini
+from ..builders import Command, mini, plan_of_cases
 from ..verdict.test_waive import waivers
+from .test_drawn import RING
 
 OFTEN = """about: A call that is made again and again.
 cases:
@@ -43,22 +45,25 @@ def test_a_row_may_be_called_more_often_than_before(
     assert again.differences == ()
 
 
-@pytest.fixture
-def drawn(command: Command) -> Evidence:
-    """Evidence of sixty drawn rows; some fail."""
-    command.run("planted:eight-buffers-in-turn", "--drawn-rows", "60").expect(1)
-    return read_and_judge(command.out / "results.jsonl", command.plan)
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Evidence]:
+    """The few cases, and evidence of them and of sixty drawn rows; some fail."""
+    folder = tmp_path_factory.mktemp("drawn")
+    plan = plan_of_cases(folder)
+    return plan, run_suite(RunRequest(RING, plan, Target(), drawn_rows=60), lambda name: folder / "out")
 
 
 @pytest.mark.slow
-def test_drawn_rows_are_called_again_also_if_none_is_held(command: Command, drawn: Evidence) -> None:
-    again = repeat(drawn, command.plan, "planted:eight-buffers-in-turn", 10_000)
-    held = [result for result in drawn.results if drawn_number(result.row)]
-    assert again.rows == len(drawn.results) - len(held) + drawn.footer["drawn"]["calls"]
+def test_drawn_rows_are_called_again_also_if_none_is_held(drawn: tuple[Plan, Evidence]) -> None:
+    plan, evidence = drawn
+    again = repeat(evidence, plan, RING, 10_000)
+    held = [result for result in evidence.results if drawn_number(result.row)]
+    assert held
+    assert again.rows == len(evidence.results) - len(held) + evidence.footer["drawn"]["calls"]
     assert again.differences == ()
-    footer = {**drawn.footer, "drawn": {**drawn.footer["drawn"], "failures": 0}}
-    forged = replace(drawn, results=tuple(each for each in drawn.results if each not in held), footer=footer)
-    different = repeat(forged, command.plan, "planted:eight-buffers-in-turn", 10_000).differences
+    footer = {**evidence.footer, "drawn": {**evidence.footer["drawn"], "failures": 0}}
+    forged = replace(evidence, results=tuple(each for each in evidence.results if each not in held), footer=footer)
+    different = repeat(forged, plan, RING, 10_000).differences
     assert len(different) >= len(held)
     assert all("the evidence says that no drawn row fails so" in each for each in different)
 
@@ -74,11 +79,10 @@ def test_drawn_rows_that_are_waived_are_no_difference(command: Command, tmp_path
 
 
 @pytest.mark.slow
-def test_evidence_cannot_leave_out_drawn_rows(
-    command: Command, drawn: Evidence, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evidence_cannot_leave_out_drawn_rows(drawn: tuple[Plan, Evidence], monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, evidence = drawn
     monkeypatch.setattr("conformance.draw.rows.count_drawn_rows", lambda: 60)
-    footer = {**drawn.footer, "drawn": {"calls": 20, "failures": 0, "left_out": 40}}
-    forged = replace(drawn, results=tuple(each for each in drawn.results if not drawn_number(each.row)), footer=footer)
+    footer = {**evidence.footer, "drawn": {"calls": 20, "failures": 0, "left_out": 40}}
+    results = tuple(each for each in evidence.results if not drawn_number(each.row))
     with pytest.raises(InvalidEvidence, match="says that all drawn rows were called, and drawn-0-"):
-        repeat(forged, command.plan, "planted:eight-buffers-in-turn", 10_000)
+        repeat(replace(evidence, results=results, footer=footer), plan, RING, 10_000)
