@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads 
 from conformance.model import Spec  # noqa: E402
 from conformance.plan.rows import Plan  # noqa: E402
 
-from .builders import Cli, Command, build_site, bundled_plan, plan_as_bundled  # noqa: E402
+from .builders import Cli, Command, build_site, bundled_plan, plan_as_bundled, spare_planted  # noqa: E402
 from .builders import spec as builders_spec  # noqa: E402
 
 _MISSING = re.compile(r"(?:No module named|[Cc]ould not import) '(\w+)|(libdnnl)")
@@ -121,6 +121,12 @@ def bundled_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spec() -> Spec:
     """The bundled specification."""
     return builders_spec()
+
+
+@pytest.fixture(autouse=True)
+def no_planted_backends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs in this process call no planted backends. A module that tests them replaces this fixture."""
+    spare_planted(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,6 @@ from conformance.system.files import sha256_of
 from .. import miniatures
 from ..builders import Command, mini
 from ..isolate.remote_backends import verdicts
-from ..without_planted import run_all
 
 # ── what cannot be started ────────────────────────────────────────────────────────────────────────
 MISNAMED = {
@@ -207,10 +206,7 @@ def test_classes_that_a_file_imports_are_not_offered(command: Command, backend: 
 
 
 @pytest.mark.parametrize("body", ["return np.reshap(src, shape)", "return np.reshape(src, 'x')"])
-def test_an_error_of_the_adapter_says_where(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
-) -> None:
-    monkeypatch.setattr("conformance.runner.planted_backends.run_all", run_all)
+def test_an_error_of_the_adapter_says_where(command: Command, tmp_path: Path, body: str) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
         "import numpy as np\nfrom conformance.adapter import FunctionAdapter\n\n\nclass It(FunctionAdapter):\n"

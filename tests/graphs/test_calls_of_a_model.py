@@ -7,7 +7,6 @@ import pytest
 from conformance.load.cases import load_cases
 from tests.builders import ROOT, Cli, spec, write_cases
 from tests.graphs.graph_files import dump, static, tensor
-from tests.without_planted import run_all
 
 DIALECT = ROOT / "examples" / "dialect"
 RESIZES = """
@@ -39,7 +38,6 @@ def beside_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = write_cases(tmp_path / "few")
     (few / "ids.lock").write_text("".join(f"{name}\n" for name in sorted(load_cases(few, spec()))), encoding="utf-8")
     monkeypatch.setattr("conformance.load.cases.cases_folder", lambda: few)
-    monkeypatch.setattr("conformance.runner.planted_backends.run_all", run_all)
 
 
 @pytest.mark.slow

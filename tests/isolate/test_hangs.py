@@ -17,7 +17,7 @@ from conformance.run.confirm import HangCounter, HangPolicy
 from conformance.run.row import run
 from conformance.runner.run_suite import note_after_hangs
 
-from ..builders import Command, plan_of_cases, spare_planted
+from ..builders import Command, plan_of_cases
 from ..processes import wait
 from . import faulty_program
 from .remote_backends import run_remote, verdicts, write_acting
@@ -152,10 +152,7 @@ def test_a_run_notes_the_rows_it_did_not_call(command: Command, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_that_spends_its_hang_budget(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
-) -> None:
-    spare_planted(monkeypatch)
+def test_a_run_that_spends_its_hang_budget(command: Command, tmp_path: Path, jobs: int) -> None:
     backend, calls = hangs_where(tmp_path, "graph.nodes[0].shape and graph.nodes[0].shape.values != (2, 3)")
     words = ("--isolation", "worker", "--jobs", jobs, "--timeout", "0.5", "--hang-budget", "0.5")
     note = "more than --hang-budget 0.5; give a larger one to go on; the rows after that were not run"

@@ -60,6 +60,11 @@ class Leaves(Reference):
 """
 
 
+@pytest.fixture(autouse=True)
+def no_planted_backends() -> None:
+    """Runs call them here too, because sessions are compared with runs."""
+
+
 @pytest.fixture
 def backend(tmp_path: Path) -> str:
     """A file of backends outside the working directory, as the beginning of a name."""

@@ -14,7 +14,7 @@ from conformance.evidence.results import part_of, read
 from conformance.hunt import write_drawn as writing
 from conformance.run import judge
 
-from ..builders import Command, interrupt, spare_planted
+from ..builders import Command, interrupt
 
 FAILS_WHEN_DRAWN = "planted:eight-buffers-in-turn"
 """It passes the few cases."""
@@ -26,8 +26,6 @@ def fail(*_: Any, **__: Any) -> NoReturn:
 
 @pytest.fixture(autouse=True)
 def few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare the planted backends, which these tests do not look at."""
-    spare_planted(monkeypatch)
     monkeypatch.setattr("conformance.cli.request.count_drawn_rows", lambda: 60)
 
 

@@ -19,6 +19,11 @@ from ..builders import Command, mini, some_slow
 NAMES = list(planted.names())
 
 
+@pytest.fixture(autouse=True)
+def no_planted_backends() -> None:
+    """Here runs call them."""
+
+
 def test_each_planted_backend_fails_in_the_evidence_of_every_run(command: Command) -> None:
     for backend in ("reference", mini("Flushes")):
         command.run(backend)

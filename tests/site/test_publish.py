@@ -28,7 +28,6 @@ from tests.builders import (
     finish_run,
     mini,
     plan_as_bundled,
-    spare_planted,
     write_site,
 )
 from tests.site.test_documents import list_broken_links, list_reached_files
@@ -164,7 +163,6 @@ def test_all_runs_are_read_before_one_is_written(command: Command) -> None:
 
 @pytest.mark.slow
 def test_other_evidence_beside_a_certificate_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_planted(monkeypatch)
     monkeypatch.setattr("conformance.cli.request.count_drawn_rows", lambda: 1)
     command("certify", "--suite", command.folder, RIGHT, "--out", command.out).expect(0)
     other = command.out / "other.jsonl"

@@ -29,8 +29,8 @@ Patch = pytest.MonkeyPatch
 
 
 @pytest.fixture(autouse=True)
-def _planted_backends_run_each_time(monkeypatch: Patch) -> None:
-    """Without a guard they may fail less often than is remembered."""
+def no_planted_backends(monkeypatch: Patch) -> None:
+    """They run, and each time: without a guard they may fail less often than is remembered."""
     monkeypatch.setattr(planted_backends, "_run_planted_backend", unwrap(planted_backends._run_planted_backend))
 
 
