@@ -15,7 +15,7 @@ from .. import builders
 from ..builders import Command, mini, some_slow
 from ..isolate.remote_backends import write_acting
 from ..processes import run_command
-from ..pytest_plugin.done import Done
+from ..pytest_plugin.done import STATIC, Done
 
 MEDDLES = """
 import os
@@ -146,9 +146,9 @@ def test_a_backend_that_silences_its_worker_is_found(command: Command, tmp_path:
     patch, name, fault = PATCHES[what]
     imports = f"from conformance.isolate.protocol.worker import AdapterServer\nfrom tests.miniatures import {name}"
     (tmp_path / "mine.py").write_text(f"{imports}\n{patch}", encoding="utf-8")
-    command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker").expect(1, text=fault)
+    command.run(f"{tmp_path / 'mine.py'}:{name}", "--isolation", "worker", *STATIC).expect(1, text=fault)
     honest = {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
-    command.run(mini(name), "--isolation", "none")
+    command.run(mini(name), "--isolation", "none", *STATIC)
     assert honest == {result.row: result.diagnosis for result in read(command.out / "results.jsonl").results}
 
 
