@@ -1,6 +1,7 @@
 """The pages of a whole run."""
 
 import fcntl
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,13 @@ import pytest
 from conformance.cli.main import main
 from conformance.evidence.folder import PAGE, RESULTS
 from conformance.evidence.results import read
+from conformance.plan.rows import Plan
 from conformance.report import report_page
 from conformance.report.finished_run import FinishedRun
 from conformance.site import compare_page
 from conformance.verdict.conclude import conclude_evidence
 
-from ..builders import bundled_plan
+from ..builders import Wrong, bundled_plan, report_run
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +38,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
             (out / PAGE).write_text(report_page.render(run), encoding="utf-8")
             (out / "compare.html").write_text(compare_page.render([run] * 8), encoding="utf-8")
     return out
+
+
+@pytest.fixture(scope="session")
+def wrong(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of the four cases that fails, and its reports."""
+    report_run(plan, Wrong(), folder := tmp_path_factory.mktemp("wrong"))
+    return folder
+
+
+@pytest.fixture
+def folder(wrong: Path, tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return shutil.copytree(wrong, tmp_path, dirs_exist_ok=True)

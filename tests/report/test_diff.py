@@ -207,7 +207,7 @@ def test_what_neither_run_claims_is_no_test(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_a_new_claim_of_which_a_part_ran_is_not_worse(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was held against whoever claimed one type more and ran the suite in part."""
     monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
@@ -220,10 +220,10 @@ class {}(Reference):
 """
     file.write_text(backend.format("Old", ("type:bf16",)) + backend.format("New", ()))
     for name in ("Old", "New"):
-        words = ("--isolation", "none", "-k", "flattens", "--out", tmp_path / name)
-        cli("run", f"{file}:{name}", *words).expect(4)
-    said = cli("diff", tmp_path / "Old", tmp_path / "New").expect(0, err="conformance: reading 1 of 2")
-    data = cli("diff", tmp_path / "Old", tmp_path / "New", "--json", "--out", tmp_path / "diff.md").expect(0).data
+        command.run(f"{file}:{name}", "-k", "flattens", out=tmp_path / name).expect(4)
+    words = ("diff", tmp_path / "Old", tmp_path / "New", "--suite", command.folder)
+    said = command(*words).expect(0, err="conformance: reading 1 of 2")
+    data = command(*words, "--json", "--out", tmp_path / "diff.md").expect(0).data
     assert (data["worse"], (tmp_path / "diff.md").read_text().partition(": ")[0]) == (False, "# ✓ Reshape conformance")
     assert "static-oneapi bf16: not claimed → incomplete" in said.out
     assert "nothing got worse: " in said.out

@@ -17,9 +17,7 @@ from conformance.run.row import result_without_call
 from conformance.verdict.rejudge import find_contradictions
 
 from ..builders import FOUR_CASES, Records, Right, Wrong, finish_run, flatter, plan_as_bundled, report_run, rewrite
-from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
-
-__all__ = ["folder"]
+from .verified import FOR_TURNS, Infers, edit, find_mismatches
 
 
 @pytest.mark.parametrize("adapter", [Right(), Wrong()], ids=["right", "wrong"])

@@ -13,9 +13,7 @@ from conformance.report import embedded
 from conformance.report.verify import OtherSuite, verify_report, why_not
 
 from ..builders import Cli, Right, finish_run, report_run
-from .verified import FOR_TURNS, Infers, edit, find_mismatches, folder
-
-__all__ = ["folder"]
+from .verified import FOR_TURNS, Infers, edit, find_mismatches
 
 
 def test_evidence_of_another_suite_is_refused(plan: Plan, folder: Path) -> None:

@@ -3,19 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from conformance.model import Array
 from conformance.plan.rows import Plan
 from conformance.report.verify import verify_report
 
-from ..builders import Right, Wrong, report_run
-
-
-@pytest.fixture
-def folder(plan: Plan, tmp_path: Path) -> Path:
-    report_run(plan, Wrong(), tmp_path)
-    return tmp_path
+from ..builders import Right
 
 
 def edit(path: Path, change: Callable[[str], str]) -> None:
