@@ -23,7 +23,7 @@ from ..selfcheck import check_cases
 from ..selfcheck.documents import Coverage, DocumentCoverage, verify_documents
 from ..selfcheck.meetings import DesignCount, count_meetings, problems_with_meetings
 from ..selfcheck.same_rows import lock_suite
-from ..system.terminal import count_noun, paint, say, table
+from ..system.terminal import count_noun, paint, say, table, verbatim
 from .arguments import Usage, check_folder, emit, load_spec_of, locate, suite_option
 from .mutants import try_mutants
 from .parser import Parser
@@ -183,23 +183,20 @@ def _show(results: _CheckResults, options: str) -> None:
         say(f"and {len(problems) - _MAX_PROBLEMS:,} more; --json has all")
     if problems:
         say()
-    if spec is None:
-        files = count_noun(len({problem.place.path for problem in problems}), "file")
-        say(paint("red", f"{count_noun(len(problems), 'problem')} in {files}: no further check was made"))
-        say(f"next: correct {problems[0].place}, then `conformance check` again")
-        return
-    _show_summary(spec, results)
-    say()
-    _show_coverage(spec, results.coverage)
-    say()
+    if spec is not None:
+        _show_summary(spec, results)
+        say()
+        _show_coverage(spec, results.coverage, options)
+        say()
     if problems:
-        say(paint("red", count_noun(len(problems), "problem")))
+        rest = "; no further check was made" if spec is None else ""
+        say(paint("red", f"{count_noun(len(problems), 'problem')}{rest}"))
         only_new = all(problem.what.endswith(check_cases.TO_LOCK) for problem in problems)
         correct = f"correct {problems[0].place}, then the same command again"
-        say(f"next: {f'conformance check{options} --lock' if only_new else correct}")
+        say(verbatim(f"next: {f'conformance check{options} --lock' if only_new else correct}"))
         return
     say(paint("green", "the specification is whole" + (" and true to its documents" if results.coverage else "")))
-    say("next: conformance meaning --src 3,4,5 --shape 0,-1 --special-zero true")
+    say(verbatim(f"next: conformance meaning{options} --src 3,4,5 --shape 0,-1 --special-zero true"))
 
 
 def _show_summary(spec: Spec, result: _CheckResults) -> None:
@@ -222,13 +219,13 @@ def _show_summary(spec: Spec, result: _CheckResults) -> None:
     say(table([(paint("bold", name), f"{number:,}", rest) for name, number, rest in rows], right=[1]))
 
 
-def _show_coverage(spec: Spec, coverage: Coverage | None) -> None:
+def _show_coverage(spec: Spec, coverage: Coverage | None, options: str) -> None:
     header = ("document", "operation", "edition", "lines", "statements", "in rules", "in findings", "prose", "covered")
     facts = {each.id: (each.id, each.operation, each.edition, str(each.lines)) for each in spec.documents.values()}
     if coverage is None:
         say(table(facts.values(), header[:4], [3]))
         say()
-        say("coverage     not verified; give the folder with the documents: conformance check --sources DIR")
+        say(f"coverage     not verified; give the folder with the documents: conformance check{options} --sources DIR")
     else:
         rows = [(*each, *_format_coverage(coverage.get(name))) for name, each in facts.items()]
         say(table(rows, header, range(3, 9)))

@@ -149,7 +149,8 @@ def test_check_writes_the_ids_of_new_cases_only_with_lock(cli: Cli, tmp_path: Pa
     assert not lock.exists()
     cli("check", "--suite", suite, "--lock").expect(0)
     assert lock.read_text(encoding="utf-8").split() == ["added-one", "added-two"]
-    cli("check", "--suite", suite).expect(0)
+    whole = cli("check", "--suite", suite).expect(0, out=f": conformance check --suite {suite} --sources DIR").out
+    assert f"next: conformance meaning --suite {suite} --src" in whole
 
 
 def test_a_run_refuses_an_added_case_with_a_wrong_expectation(cli: Cli, tmp_path: Path) -> None:
