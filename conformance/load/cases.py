@@ -77,12 +77,12 @@ def _load(folders: Sequence[Path], spec: Spec) -> tuple[Cases, frozenset[str]]:
     for number, folder in enumerate(folders):
         paths = sorted(folder.glob("*.yaml"))
         if not paths:
-            raise Malformed((Problem(Place(str(folder), 1), "holds no *.yaml; give the folder that holds the cases"),))
+            raise Malformed((Problem(Place(str(folder)), "holds no *.yaml; give the folder that holds the cases"),))
         before = set(cases)
         for path in paths:
             if not _FILE_NAME.fullmatch(path.name):
                 what = f"the file name {path.name!r} has more than letters, digits, _, . and -; rename the file"
-                raise Malformed((Problem(Place(str(folder), 1), what),))
+                raise Malformed((Problem(Place(str(folder)), what),))
             unread = _find_unread(path, spec) if is_bundled and number == 0 else {}
             if unread and not unread.keys() & cases.keys():
                 cases |= unread

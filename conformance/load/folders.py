@@ -36,7 +36,7 @@ def find_folders(suite: Path | None) -> Folders:
     spec, cases = (folder if os.path.lexists(folder) else None for folder in (suite / "spec", suite / "cases"))
     if spec is None and cases is None:
         what = "has neither spec/ nor cases/ in it" if suite.is_dir() else "is not a folder"
-        raise Malformed((Problem(Place(str(suite), 1), f"{what}; name a folder that holds spec/, cases/ or both"),))
+        raise Malformed((Problem(Place(str(suite)), f"{what}; name a folder that holds spec/, cases/ or both"),))
     return Folders(spec or bundled.spec, cases or bundled.cases)
 
 
@@ -54,7 +54,7 @@ def content_of(path: Path) -> bytes:
         return read_bytes(path, MAX_FILE_BYTES)
     except OSError as error:
         name = f"{path.parent.name}/{path.name}"
-        raise Malformed((Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path"),)) from None
+        raise Malformed((Problem(Place(name), f"cannot be read: {error.strerror}; check the path"),)) from None
 
 
 def digest_of(folders: Iterable[Path]) -> str:

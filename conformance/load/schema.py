@@ -77,7 +77,7 @@ def check_file(path: Path, schema: str) -> tuple[Any, list[Problem]]:
 def _read(path: Path) -> tuple[Any, list[Problem]]:
     name = f"{path.parent.name}/{path.name}"
     if not is_printable(name):
-        return None, [Problem(Place(name, 1), "the name of the file or folder could be taken for output; rename it")]
+        return None, [Problem(Place(name), "the name of the file or folder could be taken for output; rename it")]
     content, problems = read(path, name)
     if content is None:
         problems = problems or [Problem(Place(name, 1), "the file says null; fill it or delete it")]
@@ -117,7 +117,7 @@ def without_secrets(problems: list[Problem], paths: Iterable[Path], called: str 
         return problems
     linked = {called or f"{path.parent.name}/{path.name}" for path in paths if leaves_its_folder(path)}
     what = "is a symbolic link to another folder and cannot be used as it is; its content is not shown"
-    hidden = {name: Problem(Place(name, 1), what) for name in linked}
+    hidden = {name: Problem(Place(name), what) for name in linked}
     return list(dict.fromkeys(hidden.get(problem.place.path, problem) for problem in problems))
 
 

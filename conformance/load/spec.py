@@ -43,7 +43,7 @@ def load_spec(folder: Path | None = None) -> Spec:
     """Load the specification in a folder; Malformed, with every problem, if anything is wrong with it."""
     folder = folder or spec_folder()
     if not folder.is_dir():
-        raise Malformed((Problem(Place(str(folder), 1), "is not a folder; give the folder that holds rules.yaml"),))
+        raise Malformed((Problem(Place(str(folder)), "is not a folder; give the folder that holds rules.yaml"),))
     folder = Path(os.path.abspath(folder))  # `.` has no name, and messages need one
     folders = layers(folder, spec_folder())
     files = [path for layer in folders for path in layer.glob("*.yaml")]
@@ -86,7 +86,7 @@ def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
     if missing and not extends and len(missing) < len(SPEC_FILES):
         what = "cannot be read: No such file, and this folder replaces the bundled one"
         hint = "to add to that, write `extends: bundled` in each file"
-        problems.append(Problem(Place(f"{folder.name}/{missing[0]}.yaml", 1), f"{what}; {hint}"))
+        problems.append(Problem(Place(f"{folder.name}/{missing[0]}.yaml"), f"{what}; {hint}"))
         return _Layer(folder.name, extends, content)
     for file in SPEC_FILES:
         if not extends or (folder / f"{file}.yaml").is_file():
@@ -95,7 +95,7 @@ def _read_layer(folder: Path, extends: bool, problems: list[Problem]) -> _Layer:
     for path in folder.glob("*.yaml") if extends else ():
         if path.stem not in SPEC_FILES:
             problems.append(
-                Problem(Place(f"{folder.name}/{path.name}", 1), describe_unknown("file", path.stem, SPEC_FILES))
+                Problem(Place(f"{folder.name}/{path.name}"), describe_unknown("file", path.stem, SPEC_FILES))
             )
     return _Layer(folder.name, extends, content)
 

@@ -67,9 +67,9 @@ def read_text(path: Path, name: str) -> tuple[str | None, list[Problem]]:
         content = read_bytes(path, MAX_FILE_BYTES)
         return content.decode("utf-8-sig"), []
     except IsADirectoryError:
-        return None, [Problem(Place(name, 1), "is a folder; name a file")]
+        return None, [Problem(Place(name), "is a folder; name a file")]
     except OSError as error:
-        return None, [Problem(Place(name, 1), f"cannot be read: {error.strerror}; check the path")]
+        return None, [Problem(Place(name), f"cannot be read: {error.strerror}; check the path")]
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return None, [Problem(Place(name, line), f"byte {error.start} is not UTF-8; save the file as UTF-8")]

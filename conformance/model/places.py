@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """The file and line of a value, for messages: `cases/zero.yaml:14`."""
+    """The file and line of a value, for messages: `cases/zero.yaml:14`. The line is 0 for all of a file or folder."""
 
     path: str
-    line: int
+    line: int = 0
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}"
+        return f"{self.path}:{self.line}" if self.line else self.path
 
 
 class Problem(NamedTuple):

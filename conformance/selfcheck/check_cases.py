@@ -43,7 +43,7 @@ def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> I
         if replaces and gaps:
             what = f"these cases replace the bundled ones, and lack one for {len(gaps)} rules and findings"
             hint = "to add to the bundled, write `extends: bundled` in each file"
-            gaps = [Problem(Place(cases_path.name, 1), f"{what}; {hint}")]
+            gaps = [Problem(Place(cases_path.name), f"{what}; {hint}")]
         yield from gaps
     yield from lock_problems(suite, cases_path)
 
@@ -353,7 +353,7 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
     name, known = f"{cases_path.name}/{LOCK}", read_lock(cases_path)
     if leaves_its_folder(cases_path / LOCK) and not set(known) <= (suite.added or suite.cases.keys()):
         what = "is a symbolic link to another folder, and not a list of cases that are there; its content is not shown"
-        yield Problem(Place(name, 1), what)
+        yield Problem(Place(name), what)
         return
     for line, case in enumerate(known, 1):
         if case not in (suite.added or suite.cases):
@@ -363,7 +363,7 @@ def lock_problems(suite: Suite, cases_path: Path) -> Iterator[Problem]:
         yield Problem(suite.cases[case].place, f"{case}: the id is not in {name}; {TO_LOCK}")
     if suite.folder is None and suite.digest not in read_lock(cases_path, SUITES_LOCK):
         what = f"lacks this suite, {suite.digest[:12]}, so that evidence of earlier ones is not judged; {TO_LOCK}"
-        yield Problem(Place(f"{cases_path.name}/{SUITES_LOCK}", 1), what)
+        yield Problem(Place(f"{cases_path.name}/{SUITES_LOCK}"), what)
 
 
 def lock(suite: Suite, cases_path: Path) -> int:

@@ -156,7 +156,7 @@ def test_a_linked_lock_or_document_stays_secret(tmp_path: Path, cli: Cli, monkey
     for document in spec().documents.values():
         (tmp_path / "sources" / document.file).symlink_to(tmp_path / "home" / "id")
     said = cli("check", "--suite", tmp_path, "--sources", tmp_path / "sources").expect(1)
-    assert f"cases/{LOCK}:1: is a symbolic link to another folder" in said.out
+    assert f"cases/{LOCK}: is a symbolic link to another folder" in said.out
     assert "is a symbolic link to another folder and not the text that is pinned" in said.out
     assert SECRET not in said.out + said.err
 

@@ -42,7 +42,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "no such run": (("--resume", "/dev/null/run"), "there is no run to resume"),
     "a folder twice": (("--resume", "/dev/null/run", "--out", "x"), "drop --out"),
     "two choices": (("-k", "a", "-k", "b"), "given twice"),
-    "a folder of claims": (("--claims", ".."), "..:1: is a folder; name a file"),
+    "a folder of claims": (("--claims", ".."), "..: is a folder; name a file"),
     "partial, and no shard": (("--partial-ok",), "give --shard I/N, without -k"),
 }  # fmt: skip
 

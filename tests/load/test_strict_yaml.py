@@ -168,9 +168,9 @@ def test_bytes_that_are_no_text_are_rejected(tmp_path: Path, content: bytes, lin
 
 def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     assert str(read(tmp_path / "none.yaml", "none.yaml")[1][0]) == (
-        "none.yaml:1: cannot be read: No such file or directory; check the path"
+        "none.yaml: cannot be read: No such file or directory; check the path"
     )
-    assert str(read(tmp_path, "x")[1][0]) == "x:1: is a folder; name a file"
+    assert str(read(tmp_path, "x")[1][0]) == "x: is a folder; name a file"
 
 
 def test_the_garbage_collector_is_left_as_it_was() -> None:

@@ -39,7 +39,7 @@ def test_node_ids_are_the_same_everywhere(here: Path) -> None:
         ([ROW, "--document", "static-2o22"], "reference", "unknown document 'static-2o22'; did you mean 'static-oneap"),
         ([ROW, "--type", "f23"], "reference", "unknown type 'f23'"),
         ([ROW, "--adapter", "numpy"], "reference", "--adapter names reference and numpy; a session"),
-        (["--conformance-suite", "nowhere"], "reference", "{here}/nowhere:1: is not a folder; "),
+        (["--conformance-suite", "nowhere"], "reference", "{here}/nowhere: is not a folder; "),
         ([FILE, "-q", "-k", "a and"], "reference", "Wrong expression passed to '-k'"),
     ],
     ids=["case", "backend", "operation", "document", "type", "two adapters", "suite", "filter"],
