@@ -1,7 +1,7 @@
 """The pytest hooks: under `pytest --adapter BACKEND` each row is an item. docs/pytest.md says what users see.
 
-`--collect-only` runs nothing and keeps its exit status of 0. The session ends with an error if a worker of xdist runs
-another backend or suite than the process that concludes.
+`--collect-only`, `--setup-only` and `--setup-plan` call no row and keep their exit status. The session ends with an
+error if a worker of xdist runs another backend or suite than the process that concludes.
 
 Items have no fixtures, and run in pytest's own protocol. Results travel on the call report, over xdist too; only the
 process that has the terminal concludes and writes files.
@@ -77,10 +77,14 @@ def register(config: pytest.Config) -> None:
         config.pluginmanager.register(FailureSections(config))
 
 
+def _calls_rows(config: pytest.Config) -> bool:
+    return not any(getattr(config.option, name, False) for name in ("collectonly", "setuponly", "setupplan"))
+
+
 def _lock_out(config: pytest.Config, locks: ExitStack) -> None:
     """Lock the folder of --conformance-out for the session, and remove what an earlier one left there."""
     option = config.option
-    if option.conformance_out is None or option.collectonly or hasattr(config, "workerinput"):
+    if option.conformance_out is None or not _calls_rows(config) or hasattr(config, "workerinput"):
         return
     out = config.invocation_params.dir / option.conformance_out
     try:
@@ -139,7 +143,7 @@ class ConformanceSession:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         gc.freeze()  # thousands of rows and items that the garbage collector would visit again and again
-        if not self.config.option.collectonly:
+        if _calls_rows(self.config):
             rows = (item.row for item in session.items if isinstance(item, CaseRow))
             self.calls.call_ahead(row for row in rows if self.setup.waive_call(row) is None)
 
@@ -229,7 +233,7 @@ class ConformanceSession:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Conclude and write; replace exit status 0 if the target was not shown to conform."""
-        if self.concludes and not self.config.option.collectonly:
+        if self.concludes and _calls_rows(self.config):
             self.calls.close()
             stay_in(self.folder, [])
             code = self.conclusion.conclude()

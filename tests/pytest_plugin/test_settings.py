@@ -186,7 +186,9 @@ def test_a_mistake_in_a_setting_is_one_line(here: Path, mistake: str) -> None:
     Done(here, *QUIET, *options, adapter="mine.py:Keeps").expect(4, "ERROR: ", words, never="Traceback")
 
 
-@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test", "--cache-show"])
+@pytest.mark.parametrize(
+    "option", ["--fixtures", "--fixtures-per-test", "--cache-show", "--setup-plan", "--setup-only", "--collect-only"]
+)
 def test_a_session_that_only_lists_gives_no_verdict(here: Path, option: str) -> None:
     Done(here, "-q", "--conformance-out", "out", option, adapter="reference").expect(0, never="incomplete")
     assert not (here / "out").exists()
