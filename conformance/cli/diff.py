@@ -12,7 +12,6 @@ from ..evidence.folder import PAGE, results_path
 from ..report import diff_report
 from ..report.diff import Difference, difference
 from ..system.files import replace_text
-from ..system.progress import track
 from ..system.terminal import say, with_sign
 from ..verdict.rejudge import read_and_judge
 from .arguments import Usage, emit, load_plan, load_spec_of, pick, suite_option
@@ -56,8 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out and args.out.suffix not in (*_FORMS, ".html"):
         raise Usage(f"--out {args.out}: the name must end in .txt, .md or .html, which says what to write")
     plan = load_plan(args.suite)
-    runs = track("reading", (args.old, args.new), 2)
-    old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in runs)
+    old, new = (read_and_judge(results_path(path), plan, any_suite=True) for path in (args.old, args.new))
     change = difference(old, new, plan)
     if not change.tests:
         raise Usage(f"{args.old} and {args.new} have no test in common; compare runs that were asked for the same")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..evidence.folder import REPORTS
 from ..system.files import replace_text
 from ..system.go_on import go_on
+from ..system.progress import track
 
 if TYPE_CHECKING:
     from ..evidence.results import Evidence
@@ -40,7 +41,7 @@ def render_reports(
 ) -> Mapping[str, str]:  # fmt: skip
     """Render reports, by the names of their files; `packed`: the results as they are published beside a page."""
     renderers, run = _renderers(packed, certified), finish(plan, evidence, conclusion)
-    return {name: renderers[name](run) for name in names}
+    return {name: renderers[name](run) for name in track("making reports", names, len(names))}
 
 
 def finish(plan: Plan, evidence: Evidence, conclusion: Conclusion) -> FinishedRun:

@@ -42,6 +42,8 @@ class Progress:
     Without a terminal, as in CI, it writes a line at least every LINE_SECONDS, also while one call hangs.
     """
 
+    shown = 0
+
     def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
         self._label, self._total = label, total
         self._stream = stream or sys.stderr
@@ -54,6 +56,7 @@ class Progress:
         """Times, with the number done, for the rate. The first second goes: a run that is resumed leaps in it."""
         self._next = 0.0 if self._on_terminal else began + LINE_SECONDS
         self._lock, self._closed = threading.Lock(), threading.Event()
+        Progress.shown += 1
         if math.isfinite(LINE_SECONDS):
             threading.Thread(target=self._write_while_nothing_ends, daemon=True).start()
 
@@ -68,6 +71,7 @@ class Progress:
 
     def close(self) -> None:
         """Clear the line, and write no more."""
+        Progress.shown -= 1
         with self._lock:
             self._closed.set()
             if self._on_terminal:
@@ -111,7 +115,10 @@ class Progress:
 
 
 def track(label: str, things: Iterable[Value], total: int) -> Iterator[Value]:
-    """Yield things, and show how many are done."""
+    """Yield things, and show how many are done, unless other progress is shown."""
+    if Progress.shown:
+        yield from things
+        return
     progress = Progress(label, total)
     try:
         for done, thing in enumerate(things):

@@ -24,6 +24,7 @@ from ..plan.rows import Plan, Row, drawn_number
 from ..plan.steps import RowStep
 from ..run.confirm import tell_right_alone
 from ..run.judge import deciding_step, judge_step
+from ..system.progress import track
 from .blame import Blamer
 from .waive import covers, forbids_call, has_expired, why_useless
 
@@ -77,7 +78,7 @@ def find_contradictions(plan: Plan, results: Mapping[str, Result], header: Mappi
             yield f"the waiver of {waiver['place']} {why}"
             return
     blamer = Blamer(plan.suite.spec.rules)
-    for row in plan.rows:
+    for row in track("judging again", plan.rows, len(plan.rows)):
         result = results.get(row.id)
         if result is not None:
             yield from _contradict_row(row, result, claims, header.get("isolation", "none"))

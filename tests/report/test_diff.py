@@ -222,7 +222,7 @@ class {}(Reference):
     for name in ("Old", "New"):
         command.run(f"{file}:{name}", "-k", "flattens", out=tmp_path / name).expect(4)
     words = ("diff", tmp_path / "Old", tmp_path / "New", "--suite", command.folder)
-    said = command(*words).expect(0, err="conformance: reading 1 of 2")
+    said = command(*words).expect(0, err="conformance: judging again 1 of ")
     data = command(*words, "--json", "--out", tmp_path / "diff.md").expect(0).data
     assert (data["worse"], (tmp_path / "diff.md").read_text().partition(": ")[0]) == (False, "# ✓ Reshape conformance")
     assert "static-oneapi bf16: not claimed → incomplete" in said.out

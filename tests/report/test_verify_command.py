@@ -77,6 +77,13 @@ def test_a_true_report_of_a_backend_that_does_not_conform(verifying: Cli, folder
         verifying("verify", folder, "--conforms", *documents).expect(code)
 
 
+def test_verify_shows_how_far_it_is(verifying: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
+    said = verifying("verify", folder).expect(0).err
+    assert "judging again 1 of " in said
+    assert "making reports 1 of 4" in said
+
+
 def test_a_true_report_of_a_backend_that_conforms(verifying: Cli, plan: Plan, tmp_path: Path) -> None:
     report_run(plan, Right(), tmp_path)
     verifying("verify", tmp_path, "--conforms").expect(0)
