@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from ..evidence.command import again_words, run_words, suite_words
 from ..evidence.folder import PAGE, results_path
+from ..evidence.results import Evidence
 from ..report import diff_report
 from ..report.diff import Difference, difference
 from ..system.files import replace_text
-from ..system.terminal import say, with_sign
+from ..system.terminal import say, verbatim
 from ..verdict.rejudge import read_and_judge
 from .arguments import Usage, emit, load_plan, load_spec_of, pick, suite_option
 from .diff_documents import diff_documents, print_document_diff
@@ -68,8 +71,19 @@ def run(args: argparse.Namespace) -> int:
     else:
         say(diff_report.format_changes(change))
         say()
-        say(with_sign(not change.worse, f"exit {int(change.worse)}: {diff_report.format_verdict(change)}"))
+        say(verbatim(f"exit {int(change.worse)}; next: {_next_command(change, new, args.new)}"))
     return 1 if change.worse else 0
+
+
+def _next_command(change: Difference, new: Evidence, path: Path) -> str:
+    """Return the command that calls the first row that got worse; if none did, the one that asks for conformity."""
+    groups = diff_report.group_changes(change, "worse")
+    if not groups:
+        return shlex.join(["conformance", "verify", *suite_words(new.header), str(path), "--conforms"])
+    row = groups[0].first.row
+    if any(each.needs_calls_before for each in new.results if each.row == row):
+        return shlex.join(again_words(new.header))
+    return shlex.join([*run_words(new.header), *["--large"] * new.target.large, "-k", row])
 
 
 def _write(change: Difference, runs: Sequence[Path], out: Path) -> None:

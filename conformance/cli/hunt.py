@@ -11,8 +11,8 @@ from ..model import Spec
 from ..report.wording import visible
 from ..run.quiet_backend import quiet_backend
 from ..system.exit_codes import CONFORMS, FAILS, INCOMPLETE
-from ..system.terminal import count_noun, lines, paint, say
-from .arguments import emit, load_spec_of
+from ..system.terminal import count_noun, lines, paint, say, verbatim
+from .arguments import emit, load_spec_of, suite_option
 from .parser import Parser, positive, whole
 from .request import check_names
 from .shared_options import add_backend, add_calls, add_isolation, add_limits, read_limits
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit({"backend": name, "seed": args.seed, **_data(result)})
     else:
-        _show(result, name, args.seed, notes, spec)
+        _show(result, name, args.seed, notes, spec, suite_option(args.suite))
     return FAILS if result.counterexample else CONFORMS if result.right else INCOMPLETE
 
 
@@ -72,14 +72,15 @@ def _data(result: Any) -> dict[str, Any]:
     return {"examples": result.examples, "right": result.right, "found": record}
 
 
-def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> None:
+def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec, options: str) -> None:
     failure = result.counterexample
     say(paint("bold", name))
     for note in notes:
         say(paint("yellow", f"note: {note}"))
     tried = f"{count_noun(result.examples, 'example')} of seed {seed}"
     if failure is None:
-        say(f"exit 0: nothing failed in {tried}" if result.right else f"exit 4: the backend claims nothing of {tried}")
+        why = f"exit 0: nothing failed in {tried}; --seed {seed + 1} tries others"
+        say(why if result.right else f"exit 4: the backend claims nothing of {tried}")
         return
     say(f"{paint('red', 'failed')} after {tried}; the smallest such call:")
     say()
@@ -93,5 +94,5 @@ def _show(result: Any, name: str, seed: int, notes: list[str], spec: Spec) -> No
     if not result.steady:
         say(paint("yellow", "the very same call went well when it was made again: it depends on the calls before it"))
     say()
-    say("exit 1: a call failed")
     say("to keep it, add it to DIR/cases/mine.yaml, below `about: …`, `extends: bundled` and `cases:`")
+    say(verbatim(f"exit 1: a call failed; next: conformance explain{options} {failure.rule}"))

@@ -299,6 +299,7 @@ def test_the_command_prints_the_case_and_its_meaning(cli: Cli) -> None:
         "  - id: answered-an-illegal-call-one-infer\n    rule: one-infer\n    src: f32[]\n    shape: [-1, -1]\n",
         "static-graph-v0.9: illegal: one-infer",
         "one-infer: At most one entry of shape is -1.",
+        "next: conformance explain one-infer\n",
     )
     cli(*words).expect(1, out=parts)
     found = cli(*words, "--json").expect(1).data["found"]
@@ -310,7 +311,7 @@ def test_the_command_without_a_failure(cli: Cli, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("conformance.system.progress.LINE_SECONDS", 0)
     said = cli("hunt", "reference", "--examples", "50", "--type", "f32")
-    said.expect(0, out="exit 0: nothing failed in 50 examples of seed 0", err="conformance: hunting 49 of 50")
+    said.expect(0, out="50 examples of seed 0; --seed 1 tries others", err="conformance: hunting 49 of 50")
     assert list(tmp_path.iterdir()) == [], "it leaves no file"
 
 

@@ -302,8 +302,10 @@ def test_the_command_ends_with_1_where_something_got_worse(command: Command) -> 
     command.run("reference", out=right).expect(0)
     command.run("planted:rejects-everything", out=wrong).expect(1)
     few = ("--suite", command.folder)
-    command("diff", right, wrong, *few).expect(1, out="✗ worse")
-    command("diff", wrong, right, *few).expect(0)
+    said = command("diff", right, wrong, *few).expect(1, out="✗ worse").out
+    command.run("planted:rejects-everything", "-k", said.partition(" -k ")[2].strip().strip("'")).expect(1)
+    said = command("diff", wrong, right, *few).expect(0, out=f"next: conformance verify --suite {command.folder} ").out
+    assert said.count("nothing got worse") == 1
     command("diff", right, right, *few, "--json").expect(0)
     command.run("reference", "-k", "stays", out=command.folder / "part").expect(4)
     command("diff", wrong, command.folder / "part", *few).expect(0, out="only one run was asked for")
