@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.adapter import CannotStart
 from conformance.isolate.backend import process_notes
 from conformance.isolate.protocol import messages
 from conformance.isolate.protocol.remote import Remote, start_worker
@@ -42,6 +43,13 @@ def test_a_process_lives_on_after_an_exception(obedient: Obedient, act: str) -> 
             call(remote, (13,))
     assert call(remote, (2, 3)).dims == (6,)
     assert remote.generation == 1
+
+
+def test_an_adapter_that_interrupts_itself_cannot_start(tmp_path: Path) -> None:
+    backend = write_backend(tmp_path, "class It:\n def __init__(self):\n  raise KeyboardInterrupt('x')", "It")
+    with pytest.raises(CannotStart) as cannot:
+        start_worker(backend, LIMITS)
+    assert str(cannot.value) == f"{backend}: cannot be started: KeyboardInterrupt('x')"
 
 
 @pytest.mark.parametrize("first", ["parent", "copy"])

@@ -343,8 +343,10 @@ def main(arguments: Sequence[str]) -> int:
     os.dup2(null, 0)
     try:
         adapter = load_adapter(arguments[0])
-    except CannotStart as cannot:
-        stdout.write(messages.encode_line({"cannot_start": shorten(str(cannot), MAX_TEXT_CHARACTERS)}))
+    except (CannotStart, KeyboardInterrupt) as cannot:  # no terminal reaches this process
+        interrupted = isinstance(cannot, KeyboardInterrupt)
+        why = f"{arguments[0]}: cannot be started: {cannot!r}" if interrupted else str(cannot)
+        stdout.write(messages.encode_line({"cannot_start": shorten(why, MAX_TEXT_CHARACTERS)}))
         stdout.flush()
         return CANNOT_START
     gc.freeze()  # the collector would else walk all loaded modules again and again
