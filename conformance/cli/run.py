@@ -159,10 +159,9 @@ def _run(request: RunRequest, folder: RunFolder, args: argparse.Namespace, accep
     except InvalidEvidence as refused:
         raise Usage(f"--resume: {refused}") from None
     except KeyboardInterrupt as error:
-        if folder.path is None:
-            raise
         how, code = how_it_ended(error)
-        raise Usage(f"{how}; {_how_to_continue(folder.path, evidence)}", code=code) from None
+        then = _how_to_continue(folder.path, evidence) if folder.path else "nothing is written; run again"
+        raise Usage(f"{how}; {then}", code=code) from None
 
 
 def run_with_progress(

@@ -178,6 +178,8 @@ def test_an_interrupted_run_says_how_to_go_on(command: Command, monkeypatch: pyt
         f"conformance: interrupted; to go on, give --resume {command.out} instead of --out; "
         f"`conformance report {command.out}` shows what was run\n"
     )
+    said = command("run", "reference", "--suite", command.folder, "-k", "infer").expect(130)
+    assert said.err == "conformance: interrupted; nothing is written; run again\n"
     monkeypatch.undo()
     assert command.run("reference", "--resume", command.out).code == 0
 
