@@ -146,7 +146,7 @@ def run_rows(
 
 def _note_begun(rows: Iterable[Row]) -> Iterator[Row]:
     for row in rows:
-        begin(row.id)
+        begin(row.case.id)
         yield row
     begin("")
 

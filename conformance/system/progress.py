@@ -25,15 +25,17 @@ MIN_RATE = 0.05
 """If fewer are done in a second, as when a call hangs, the time left is not known."""
 POLL_SECONDS = 0.5
 """The thread that writes while nothing ends looks so often."""
-_going_on: dict[int, str] = {}
-"""What each thread does, by its id. It is begun in this order."""
+SLOW_SECONDS = 1.0
+"""What goes on is named after so long: nobody can read names that change ten times a second."""
+_going_on: dict[int, tuple[float, str]] = {}
+"""What each thread does, and since when, by its id. It is begun in this order."""
 
 
 def begin(name: str) -> None:
     """Note what this thread does from now on, for the line of progress; nothing without a name."""
     _going_on.pop(threading.get_ident(), None)
     if name:
-        _going_on[threading.get_ident()] = name
+        _going_on[threading.get_ident()] = time.monotonic(), name
 
 
 class Progress:
@@ -94,15 +96,19 @@ class Progress:
 
     def _write_progress(self, now: float) -> None:
         self._next = now + (0.1 if self._on_terminal else LINE_SECONDS)
-        line = printable(self._describe(now))
+        most = width(self._stream) - 1 if self._on_terminal else sys.maxsize
+        line = cut_columns(printable(self._describe(now, most)), most)
         if self._on_terminal:
-            self._stream.write(f"\r\x1b[K{cut_columns(line, width(self._stream) - 1)}")
+            self._stream.write(f"\r\x1b[K{line}")
         else:
             self._stream.write(f"conformance: {line}\n")
         self._stream.flush()
 
-    def _describe(self, now: float) -> str:
-        """Say the number done, and the failures, the rate, the time left and what goes on, as far as they are known."""
+    def _describe(self, now: float, most: int) -> str:
+        """Say the number done, and what is known of the failures, the rate, the time left and what goes on.
+
+        The name of what goes on is whole: if all is longer than `most`, other parts are left out.
+        """
         said = [f"{self._label} {self._done:,} of {self._total:,}"]
         if self._failed is not None:
             said.append(f"{self._failed:,} failed")
@@ -111,7 +117,10 @@ class Progress:
         if rate >= MIN_RATE:
             left = _as_time((self._total - self._done) / rate)
             said += [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", f"about {left} left"]
-        return ", ".join([*said, *list(_going_on.values())[:1]])
+        said += [name for began, name in [*_going_on.values()][:1] if now - began >= SLOW_SECONDS]
+        while len(said) > 2 and len(", ".join(said)) > most:
+            del said[-2]
+        return ", ".join(said)
 
 
 def track(label: str, things: Iterable[Value], total: int) -> Iterator[Value]:

@@ -4,6 +4,7 @@ import io
 import re
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from threading import Thread
 from xml.etree import ElementTree
@@ -207,16 +208,23 @@ class Screen(io.StringIO):
         return True
 
 
-def test_progress_on_a_terminal_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+_LEFT = "3 failed, [0-9,.]+/s, about [0-9]+ s left"
+
+
+@pytest.mark.parametrize(
+    ("name", "slow", "rest"),
+    [("some-row", 0, f"{_LEFT}, some-row"), ("some-row", 60, _LEFT), ("long-name-" * 5, 0, "long-name-" * 5)],
+    ids=["slow", "fast", "slow, with a long name"],
+)
+def test_progress_on_a_terminal_is_one_line(monkeypatch: pytest.MonkeyPatch, name: str, slow: float, rest: str) -> None:
     monkeypatch.setenv("TERM", "xterm")
     screen = Screen()
+    monkeypatch.setattr("conformance.system.progress.SLOW_SECONDS", slow)
     progress = Progress("running", 200, screen)
     time.sleep(0.01)
-    begin("some-row")
+    begin(name)
     progress.at(100, 3)
-    assert re.fullmatch(
-        r"\r\x1b\[Krunning 100 of 200, 3 failed, [0-9,.]+/s, about [0-9]+ s left, some-row", screen.getvalue()
-    )
+    assert re.fullmatch(rf"\r\x1b\[Krunning 100 of 200, {rest}", screen.getvalue())
     progress.close()
     assert screen.getvalue().endswith("\r\x1b[K")
 
@@ -231,7 +239,7 @@ def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyP
     other.start()
     other.join()
     end = time.monotonic() + 20
-    while "running 0 of 10" not in stream.getvalue() and time.monotonic() < end:
+    while "some-row" not in stream.getvalue() and time.monotonic() < end:
         time.sleep(0.05)
     progress.close()
     assert "conformance: running 0 of 10, some-row\n" in stream.getvalue()
@@ -240,8 +248,9 @@ def test_a_call_that_hangs_does_not_silence_progress(monkeypatch: pytest.MonkeyP
 def test_while_hardly_anything_ends_progress_foretells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.system.progress.MIN_RATE", 1e12)
     screen = Screen()
-    Progress("running", 200, screen).at(100, failed=3)
-    assert screen.getvalue().endswith(" 100 of 200, 3 failed")
+    with closing(Progress("running", 200, screen)) as progress:
+        progress.at(100, failed=3)
+    assert " 100 of 200, 3 failed\r" in screen.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -256,8 +265,8 @@ def test_time_left_is_foretold_from_minutes(monkeypatch: pytest.MonkeyPatch, don
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     screen = Screen()
-    progress = Progress("running", 10_000 if done[0] else 18_000, screen)
-    for number in done:
-        now[0] += 1
-        progress.at(number)
-    assert screen.getvalue().endswith(left)
+    with closing(Progress("running", 10_000 if done[0] else 18_000, screen)) as progress:
+        for number in done:
+            now[0] += 1
+            progress.at(number)
+    assert screen.getvalue().endswith(f"{left}\r\x1b[K")
