@@ -89,9 +89,13 @@ def one_line(text: str) -> str:
     return text.strip()
 
 
+MAX_WHOLE = 10**9
+"""The highest number of an option: the name of a drawn row has at most nine digits."""
+
+
 def whole(text: str, least: int = 0) -> int:
-    if not text.isdecimal() or not least <= int(text) < 1 << 40:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to 2^40 - 1; write OPTION 2")
+    if not text.isdecimal() or not least <= int(text) <= MAX_WHOLE:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to 10^9; write OPTION 2")
     return int(text)
 
 

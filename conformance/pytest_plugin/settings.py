@@ -15,7 +15,7 @@ from typing import TypeVar, cast, get_args
 import pytest
 
 from ..cli.arguments import Usage
-from ..cli.parser import positive, seconds
+from ..cli.parser import MAX_WHOLE, positive, seconds
 from ..cli.request import read_claims, refuse_wrong_expectations
 from ..cli.run_summary import relative
 from ..evidence.command import limits_of
@@ -36,8 +36,8 @@ def read_request(config: pytest.Config, plan: Plan, target: Target) -> RunReques
     if len(claims) > 1:
         raise Usage("--conformance-claims is given twice; give it once")
     drawn_rows = config.option.conformance_drawn_rows or 0
-    if not 0 <= drawn_rows < 1 << 40:
-        raise Usage(f"--drawn-rows {drawn_rows} is not a whole number from 0 to 2^40 - 1; write --drawn-rows 100")
+    if not 0 <= drawn_rows <= MAX_WHOLE:
+        raise Usage(f"--drawn-rows {drawn_rows} is not a whole number from 0 to 10^9; write --drawn-rows 100")
     isolation = isolation_of(backend, _read(config, "isolation", _isolation))
     timeout, memory = _read(config, "timeout", seconds), _read(config, "memory", positive)
     return RunRequest(

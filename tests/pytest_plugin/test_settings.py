@@ -160,12 +160,12 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "no number": (("--conformance-timeout", "soon"), "--conformance-timeout: 'soon' is not a number of seconds"),
     "no memory": (
         ("--conformance-memory", "0"),
-        "'0' is not a whole number from 1 to 2^40 - 1; write --conformance-memory 2",
+        "'0' is not a whole number from 1 to 10^9; write --conformance-memory 2",
     ),
     "no name": (("--conformance-out", ""), "--conformance-out has an empty value; give it one, or drop it"),
     "too many seconds": (("--conformance-timeout", "1e7"), "'1e7' is not a number of seconds between 0 and 10^6"),
-    "fewer than no rows": (("--drawn-rows", "-1"), "--drawn-rows -1 is not a whole number from 0 to 2^40 - 1; write"),
-    "too many rows": (("--drawn-rows", str(1 << 40)), f"--drawn-rows {1 << 40} is not a whole number from 0 to 2^40"),
+    "fewer than no rows": (("--drawn-rows", "-1"), "--drawn-rows -1 is not a whole number from 0 to 10^9; write"),
+    "too many rows": (("--drawn-rows", "1000000001"), "--drawn-rows 1000000001 is not a whole number from 0 to 10^9"),
     "no isolation": (("--conformance-isolation", "wroker"), "unknown isolation 'wroker'; did you mean 'worker'?"),
     "no processes": (
         ("--conformance-jobs", "2", "--conformance-isolation", "none"),
