@@ -183,8 +183,11 @@ def _planted_class(name: str) -> Any:
 def _unknown(backend: str) -> str:
     if Path(backend).suffix == ".py" or _beside(backend):
         return f"unknown backend {backend!r}; name the file and the class: {_beside(backend) or backend}:Class"
-    unknown = describe_unknown("backend", backend, backend_names())
-    return f"{unknown}; or give package.module:Class or path/to/file.py:Class"
+    if Path(backend).is_file():
+        path = backend if os.path.dirname(backend) else f"./{backend}"
+        return f"unknown backend {backend!r}; if it is a program, write cmd:{path}"
+    unknown = describe_unknown("backend", backend, backend_names(), "conformance list backends")
+    return f"{unknown}{',' * (unknown[-1] != '?')} or give package.module:Class, path/to/file.py:Class or cmd:PROGRAM"
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -21,7 +21,8 @@ from ..isolate.remote_backends import verdicts
 MISNAMED = {
     "nmupy": "did you mean 'numpy'",
     "": "unknown backend ''",
-    "no such": "one of array-api-strict, blosc2, cupy",
+    "no such": "see `conformance list backends`, or give package.module:Class, path/to/file.py:Class or cmd:PROGRAM",
+    "LICENSE": "if it is a program, write cmd:./LICENSE",
     "no.such.module:It": "No module named 'no'",
     "tests.miniatures:Plian": "has no class 'Plian'; its classes are",
     "tests.miniatures:ALL": "'ALL' is no class",

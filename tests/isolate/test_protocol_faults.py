@@ -245,13 +245,16 @@ def test_a_program_that_changes_its_description(tmp_path: Path, monkeypatch: pyt
     assert "given up after 3 starts" in (said[3].message or "")
 
 
-def test_a_program_that_is_absent_or_cannot_be_run(tmp_path: Path) -> None:
+def test_a_program_that_is_absent_or_cannot_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CannotStart, match="no such program"):
         Remote([str(tmp_path / "nothing")])
     plain = tmp_path / "plain"
     plain.write_text("no program")
     with pytest.raises(CannotStart, match="is it executable"):
         Remote([str(plain)])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CannotStart, match=r"no such program; write \./plain"):
+        Remote(["plain"])
     with pytest.raises(CannotStart, match="is a folder; name the program in it"):
         Remote([str(tmp_path)])
 

@@ -109,7 +109,8 @@ def start(
     except OSError as error:
         os.close(our_end)
         if isinstance(error, FileNotFoundError):
-            raise CannotStart(f"{command[0]}: no such program; check the path") from None
+            what = f"write ./{command[0]}" if os.path.isfile(command[0]) else "check the path"
+            raise CannotStart(f"{command[0]}: no such program; {what}") from None
         if error.errno in SHORTAGE_ERRORS:
             raise
         why = f"cannot be run: {error.strerror}; is it executable?"
