@@ -157,7 +157,9 @@ def _explain(error: Any, content: Any, name: str) -> list[Problem]:
         case "type":
             kinds = error.validator_value
             wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
-            what = f"{quote(error.instance)} is no {wanted}; {_WRITE.get(wanted, 'correct the value')}"
+            due = error.schema.get("description") if "pattern" in error.schema else None
+            advice = f"write {due}" if due else _WRITE.get(wanted, "correct the value")
+            what = f"{quote(error.instance)} is no {wanted}; {advice}"
         case "const":
             what = f"{quote(error.instance)} is not {quote(error.validator_value)}, the only value allowed here"
         case _:

@@ -42,7 +42,7 @@ REPLACED = {  # what is no strict YAML is in test_strict_yaml.py
         "findings", "    follows:", "    follow:", 8, "unknown key 'follow'; did you mean 'follows'?"),
     "a key that is like no other": ("findings", "    follows:", "    zzzzzz:", 8, "unknown key 'zzzzzz'; write one of"),
     "a missing key": ("findings", "    follows: Nothing much.\n", "", 2, "missing key 'follows'; add it"),
-    "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "is no string"),
+    "a list where text is wanted": ("rules", "At most one entry of shape is -1.", "[1]", 3, "no string; write the"),
     "text where a list is wanted": ("rules", "[3, No more than]", "3 No more", 5, "is not [line,"),
     "text where a number is wanted": ("sources", "lines: 9", "lines: nine", 9, "no integer"),
     "a truth where a number is wanted": ("sources", "lines: 9", "lines: true", 9, "no integer"),
