@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..load.cases import LOCK, SUITES_LOCK, read_lock
-from ..load.folders import cases_folder, digest_of, spec_folder
+from ..load.folders import cases_folder, digest_of, find_folders, layers, spec_folder
 from ..meaning.contract import Contract, contracts
 from ..model import RIGHT, Adapter, Case, ExpectedResult, Meaning, Outcome, Place, Problem, Rule, Spec, Step, Suite
 from ..model.types import WIDTH
@@ -39,7 +39,8 @@ def find_problems(suite: Suite, cases_path: Path, plan: Plan | None = None) -> I
         yield from (Problem(case.place, f"{case.id}: {what}") for what in _find_mistakes(case))
     if own is plan:
         gaps = [*_find_rules_without_witness(suite), *_find_problems_of_findings(suite)]
-        replaces = cases_path != cases_folder() and suite.spec.digest == digest_of([spec_folder()])
+        own_spec = find_folders(suite.folder).spec
+        replaces = cases_path != cases_folder() and layers(own_spec, spec_folder())[0] == spec_folder()
         if replaces and gaps:
             what = f"these cases replace the bundled ones, and lack one for {len(gaps)} rules and findings"
             hint = "to add to the bundled, write `extends: bundled` in each file"

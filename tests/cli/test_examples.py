@@ -14,7 +14,7 @@ from conformance.load.cases import load_suite
 from conformance.load.schema import schema_of
 from conformance.load.spec import load_spec
 from conformance.model import Malformed
-from tests.builders import Cli, copy_bundled_spec, some_slow, spare_planted, spoil
+from tests.builders import ROOT, Cli, copy_bundled_spec, some_slow, spare_planted, spoil
 from tests.builders import problems_of as folder_problems
 
 DIALECT = Path(conformance.__file__).parents[1] / "examples" / "dialect"
@@ -240,9 +240,13 @@ def test_a_folder_without_extends_is_named_in_one_line(request: pytest.FixtureRe
     suite = request.getfixturevalue("private" if folder == "cases" else "dialect")
     for file in (suite / folder).glob("*.yaml"):
         spoil(file, "extends: bundled\n", "")
-    said = cli("check", "--suite", suite, "--lock").expect(1).text
-    assert said.count("write `extends: bundled` in each file") == 1
-    assert "1 problem" in said
+    shutil.copytree(suite, other := suite.parent / "other")
+    if folder == "cases":  # beside a specification that adds to the bundled one, too
+        shutil.copytree(ROOT / "examples" / "dialect" / "spec", other / "spec", dirs_exist_ok=True)
+    for each in (suite, other):
+        said = cli("check", "--suite", each, "--lock").expect(1).text
+        assert said.count("write `extends: bundled` in each file") == 1
+        assert "1 problem" in said
 
 
 def test_a_case_of_an_added_folder_is_named_with_the_folder(private: Path, cli: Cli) -> None:
