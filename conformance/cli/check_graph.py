@@ -103,8 +103,11 @@ def run(args: argparse.Namespace) -> int:
             say(f"exit {code}: {why}")
     written = write_cases([node for file in files for node in file.nodes], judge)
     if cases is not None:
-        replace_text(cases, written.text)
-        say(f"wrote {count_noun(written.number, 'case')} to {cases}; {_describe_left_out(written)}", stream)
+        what = f"{cases} is not written, as no call makes a case"
+        if written.number:
+            replace_text(cases, written.text)
+            what = f"wrote {count_noun(written.number, 'case')} to {cases}"
+        say(f"{what}; {_describe_left_out(written)}", stream)
     ran = "Nothing was run on a backend."
     if backend is not None:
         code, why = _run_backend(backend, args.suite, documents if args.document else (), written, code)
