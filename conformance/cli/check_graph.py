@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         if written.number:
             replace_text(cases, written.text)
             what = f"wrote {count_noun(written.number, 'case')} to {cases}"
-        say(f"{what}; {_describe_left_out(written)}", stream)
+        say(what + (f"; {_describe_left_out(written)}" if written.left_out else ""), stream)
     ran = "Nothing was run on a backend."
     if backend is not None:
         code, why = _run_backend(backend, args.suite, documents if args.document else (), written, code)
@@ -252,9 +252,8 @@ def _read_range(entry: str, text: str) -> range:
     first = int(match[1])
     last = int(match[2] or first)
     if last < first or last > MAX_NUMBER:
-        raise Usage(
-            f"--input {shorten(text)!r}: {entry.strip()} holds no length of 64 bits; write the smaller one first"
-        )
+        what = f"{entry.strip()} holds no length; write the smaller one first, and 2^63 - 1 at most"
+        raise Usage(f"--input {shorten(text)!r}: {what}")
     return range(first, min(last, first + _MAX_TRIALS) + 1)
 
 

@@ -43,7 +43,9 @@ def beside_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_each_call_is_written_once_with_what_is_expected(model: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "cases/calls.yaml"
-    cli("check-graph", model, model, "--input", "0=1..3,3,4", "--cases", str(path)).expect(1, out="wrote 3 cases")
+    cli("check-graph", model, model, "--input", "0=1..3,3,4", "--cases", str(path)).expect(
+        1, out=f"wrote 3 cases to {path}\n"
+    )
     all_cases = load_cases(path.parent, spec())
     ours = [case for name, case in all_cases.items() if name.startswith("graph-call-")]
     assert [case.steps[0].src for case in ours] == [(1, 3, 4), (2, 3, 4), (3, 3, 4)]
