@@ -185,8 +185,8 @@ def _show(results: _CheckResults, options: str) -> None:
         say()
     if spec is not None:
         _show_summary(spec, results)
-        say()
-        _show_coverage(spec, results.coverage, options)
+        if results.coverage is not None:
+            _show_coverage(spec, results.coverage)
         say()
     if problems:
         rest = "; no further check was made" if spec is None else ""
@@ -196,6 +196,8 @@ def _show(results: _CheckResults, options: str) -> None:
         say(verbatim(f"next: {f'conformance check{options} --lock' if only_new else correct}"))
         return
     say(paint("green", "the specification is whole" + (" and true to its documents" if results.coverage else "")))
+    if not results.coverage:
+        say(f"not compared with the documents; conformance check{options} --sources DIR does that")
     say(verbatim(f"next: conformance meaning{options} --src 3,4,5 --shape 0,-1 --special-zero true"))
 
 
@@ -219,16 +221,11 @@ def _show_summary(spec: Spec, result: _CheckResults) -> None:
     say(table([(paint("bold", name), f"{number:,}", rest) for name, number, rest in rows], right=[1]))
 
 
-def _show_coverage(spec: Spec, coverage: Coverage | None, options: str) -> None:
+def _show_coverage(spec: Spec, coverage: Coverage) -> None:
     header = ("document", "operation", "edition", "lines", "statements", "in rules", "in findings", "prose", "covered")
-    facts = {each.id: (each.id, each.operation, each.edition, str(each.lines)) for each in spec.documents.values()}
-    if coverage is None:
-        say(table(facts.values(), header[:4], [3]))
-        say()
-        say(f"coverage     not verified; give the folder with the documents: conformance check{options} --sources DIR")
-    else:
-        rows = [(*each, *_format_coverage(coverage.get(name))) for name, each in facts.items()]
-        say(table(rows, header, range(3, 9)))
+    facts = ((each.id, each.operation, each.edition, str(each.lines)) for each in spec.documents.values())
+    say()
+    say(table([(*each, *_format_coverage(coverage.get(each[0]))) for each in facts], header, range(3, 9)))
 
 
 def _format_coverage(each: DocumentCoverage | None) -> tuple[str, ...]:
