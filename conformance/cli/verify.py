@@ -171,10 +171,9 @@ def _show(report: Verification, unmet: Sequence[str], repeated: Repetition | Non
     print_conclusion(f"{backend['name']} {backend['version']}", report.conclusion, notes)
     rows = count_noun(len(report.evidence.results), "row")
     say(f"{OK_SIGN} {', '.join(report.files)}: {rows} judged again; every number and verdict follows from them")
-    say("  written by: unknown. Only a signature shows who wrote the evidence, and only another run whether it is true")
-    if repeated is None:
-        say("  --repeat N BACKEND calls N rows again and compares")
-    else:
+    say("  written by: unknown. Only a signature shows who wrote the evidence (--certificate checks it),")
+    say("  and only another run whether it is true (--repeat N BACKEND calls N rows again)")
+    if repeated is not None:
         for difference in repeated.differences:
             say(paint("red", with_sign(False, difference)))
         same = repeated.rows - len(repeated.differences)
