@@ -29,7 +29,7 @@ _FAILING_OF_TEN = 9
 """A guess needs so many failing rows among ten that the fault may hit."""
 _MIN_CASES = 3
 """A guess needs failing rows of so many cases: many a fault fits a case or two."""
-_REJECTED = "rejected a legal call"
+_REJECTED, _ENDS = "rejected a legal call", {"crash", "timeout"}
 
 
 class Cause(NamedTuple):
@@ -97,7 +97,8 @@ def _guess(
         explained = [row for row, fits in fits_of.items() if fault in fits and row not in causes]
         cases = {row.partition("[")[0] for row in explained}
         nearly_all_fit = 10 * number >= _FAILING_OF_TEN * (number + spared[fault])
-        telling = {*fault.shows} - {_REJECTED}  # who only rejects may do so for any other reason
+        # who only rejects may do so for any other reason; a fault that ends the process must have ended one
+        telling = {*fault.shows} & _ENDS or {*fault.shows} - {_REJECTED}
         is_shown = not telling or any(_diagnosis(results[row]) in telling for row in explained)
         unexplained = 2 * len(alike[fault] - causes.keys())
         few_left = unexplained <= min(number, others[fault])
