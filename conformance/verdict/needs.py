@@ -30,7 +30,7 @@ FLAG = "special-zero-is-boolean"
 
 _MIN_UNMET = 3
 """Fewer calls without an answer tell little of a need: a run of some rows has one call that is laid out so."""
-_ENOUGH = 30
+_ENOUGH = 20
 """Calls without an answer that show as much as an answer to a call without the need: more than -k of a case has."""
 
 
@@ -57,9 +57,13 @@ class Needs:
         self._of_facets: dict[str, list[tuple[int, Need]]] = {}
         self._met: Counter[tuple[str, Need]] = Counter()
         self._unmet: Counter[tuple[str, Need]] = Counter()
-        self._unanswered: Counter[str] = Counter()
-        self._beside: dict[tuple[str, Need | None], set[str]] = {}
-        """The rules that all calls without an answer need, by operation and a need of them; None: of any of them."""
+        self._unanswered: dict[str, list[frozenset[Need]]] = {}
+        """The needs of each call without an answer, by operation."""
+        self._in_all: dict[str, set[str]] = {}
+        """The rules that all these calls need."""
+        self._named: dict[str, list[set[Need | str]]] = {}
+        """The same calls, each with the rules of its needs that are never met; if it was asked for."""
+        self._explained: dict[tuple[str, Need, Need], bool] = {}
         self._answered: set[str] = set()
         self._copying_by_index: set[str] = set()
         for row in rows:
@@ -78,23 +82,25 @@ class Needs:
                 if Need(SAME_INDEX) in needs and _forbidden_by_other_indices(step) == {True}:
                     self._copying_by_index.add(row.operation)
                 continue
-            self._unanswered[row.operation] += 1
-            needed = {need.rule for need in needs}
-            for each in (None, *needs):
-                self._beside.setdefault((row.operation, each), needed.copy()).intersection_update(needed)
+            every = frozenset(self._find(row, result.step, document, step))
+            self._unanswered.setdefault(row.operation, []).append(every)
+            rules_of_call = {need.rule for need in every}
+            self._in_all.setdefault(row.operation, rules_of_call).intersection_update(rules_of_call)
             for need in needs:
                 if need.rule != FLAG or not any(0 in shape for shape in step.shapes):
                     self._unmet[row.operation, need] += 1  # who rejects a call with a 0 may mind the 0, not the flag
 
     def of_call(self, row: Row, at: int, document: str, step: Step | None = None) -> list[Need]:
-        """Return the needs of a legal call, without general ones that the backend meets elsewhere.
+        """Return the needs of a legal call, without general ones that the backend meets elsewhere or another explains.
 
         `step`: what is called instead of the step of the row.
         """
+        operation, needs = row.operation, self._find(row, at, document, step or row.case.steps[at])
         return [
             need
-            for need in self._find(row, at, document, step or row.case.steps[at])
-            if not need.is_general or self.is_never_met(row.operation, need)
+            for need in needs
+            if not need.is_general
+            or (self.is_never_met(operation, need) and not any(self.explains(operation, each, need) for each in needs))
         ]
 
     def _find(self, row: Row, at: int, document: str, step: Step, only_telling: bool = False) -> list[Need]:
@@ -141,13 +147,28 @@ class Needs:
 
     def explains_all(self, operation: str, need: Need) -> bool:
         """Ask whether the backend answered no call of an operation, and each had a need of this rule."""
-        is_shown = operation not in self._answered and self._unanswered[operation] >= _ENOUGH
-        return is_shown and need.rule in self._beside[operation, None]
+        is_shown = operation not in self._answered and len(self._unanswered.get(operation, ())) >= _ENOUGH
+        return is_shown and need.rule in self._in_all[operation]
 
     def explains(self, operation: str, need: Need, other: Need) -> bool:
-        """Ask whether each call without an answer that has another need has this one too, and not the reverse."""
-        beside, beside_other = (self._beside.get((operation, each), set()) for each in (need, other))
-        return need.rule in beside_other and other.rule not in beside
+        """Ask whether each call without an answer that has `other`, which is never met, has `need`; not the reverse.
+
+        All needs of one rule that are never met count as one. If the backend meets `need` elsewhere, a call with it and
+        without any need that is never met must have no answer.
+        """
+        key = operation, need, other
+        if key not in self._explained:
+            if operation not in self._named:
+                self._named[operation] = [
+                    {*needs, *(each.rule for each in needs if self.is_never_met(operation, each))}
+                    for needs in self._unanswered.get(operation, ())
+                ]
+            calls, name = self._named[operation], need.rule if self.is_never_met(operation, need) else need
+            alone = [call for call in calls if name in call and other.rule not in call]
+            if name == need:  # met elsewhere
+                alone = [] if need.is_general else [call for call in alone if not any(type(n) is str for n in call)]
+            self._explained[key] = bool(alone) and all(name in call for call in calls if other in call)
+        return self._explained[key]
 
     def is_often_unmet(self, operation: str, need: Need) -> bool:
         return self._unmet[operation, need] >= _MIN_UNMET

@@ -378,6 +378,30 @@ def test_a_need_of_more_calls_explains_one_of_some_of_them() -> None:
     others += [answered("swaps-two-lengths[StaticReshape-f32]")]
     assert rules(row, result, *others) == {"src-is-kept"}
     assert rules(row, result, *others, rejected("swaps-two-lengths[StaticReshape-f16]")) == {"types-offered"}
+    both = [
+        rejected(f"{name}[StaticReshape-{type_}]")
+        for name in (*names, "swaps-two-lengths")
+        for type_ in ("f16", "bf16")
+    ]
+    assert rules(row, result, *both, others[-1]) == {"types-offered"}, "each of two types is rejected"
+
+
+def test_what_is_rejected_in_other_types_too_explains_one_of_them() -> None:
+    """Each call in f16 that is rejected has a -1, and so has one in f32."""
+    names = ("infer-in-front", "infer-in-the-middle-of-twelve", "infer-is-the-only-entry")
+    *others, (row, result) = (rejected(f"{name}[StaticReshape-f16]") for name in names)
+    others.append(answered("swaps-two-lengths[StaticReshape-f32]"))
+    assert rules(row, result, *others) == {"types-offered"}
+    assert rules(row, result, *others, rejected("infer-in-front[StaticReshape-f32]")) == {"infer-keeps-count"}
+
+
+def test_some_twenty_calls_without_an_answer_show_that_none_is_offered() -> None:
+    runtime = [each for each in bundled_plan().rows[::20] if each.operation == "DynamicReshape-1"]
+    legal = [each for each in runtime if each.meanings(0)[0].meaning.kind == "legal" and len(each.case.steps) == 1]
+    row, *others = legal[:21]
+    beside = [(each, failed(each, REJECTED, REJECTS)) for each in others]
+    assert rules(row, failed(row, REJECTED, REJECTS), *beside) == {"types-offered"}
+    assert rules(row, failed(row, REJECTED, REJECTS), *beside[:5]) != {"types-offered"}
 
 
 def test_calls_with_zeros_tell_nothing_of_the_flag() -> None:
