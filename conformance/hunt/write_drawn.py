@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from time import monotonic
@@ -18,7 +19,7 @@ MAX_CALLS = 30_000
 _QUICK_SECONDS = 2
 """Time for one case of --quick."""
 MAX_PROCESSES = 60
-"""Processes for one case; each takes up to a second."""
+"""Processes, or instances, for one case; each takes up to a second."""
 
 
 def write_as_drawn(row: Row, result: Result) -> str:
@@ -31,12 +32,16 @@ def can_be_smaller(result: Result) -> bool:
     return not result.ends_process
 
 
-def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False) -> str:
+def write_smallest(
+    row: Row, result: Result, adapter: Adapter, claims: Claims, quick: bool = False,
+    open_another: Callable[[], Adapter] | None = None,
+) -> str:  # fmt: skip
     """Return the smallest case found that fails in the same way, with steps if one call goes right.
 
+    `open_another` makes an instance without earlier calls of a backend in this process.
     If `quick`, after a few seconds the smallest so far, and a sequence as drawn: a slow backend would take minutes.
     """
-    smaller = _SmallerCase(row, result, adapter, claims)
+    smaller = _SmallerCase(row, result, adapter, claims, open_another)
     one_call = smaller.find_in_fresh_process(replace(row.case, steps=row.case.steps[result.step :][:1]))
     if one_call:
         end = monotonic() + (_QUICK_SECONDS if quick else inf)
@@ -50,8 +55,10 @@ def write_smallest(row: Row, result: Result, adapter: Adapter, claims: Claims, q
 class _SmallerCase:
     """The search for a smaller case that fails in the same way."""
 
-    def __init__(self, row: Row, result: Result, adapter: Adapter, claims: Claims) -> None:
-        self.row, self.result, self.adapter, self.claims = row, result, adapter, claims
+    def __init__(
+        self, row: Row, result: Result, adapter: Adapter, claims: Claims, open_another: Callable[[], Adapter] | None
+    ) -> None:
+        self.row, self.result, self.adapter, self.claims, self.open_another = row, result, adapter, claims, open_another
         self.calls_left, self.processes_left = MAX_CALLS, MAX_PROCESSES
 
     def search_sequence(self) -> tuple[Row, Result]:
@@ -72,12 +79,14 @@ class _SmallerCase:
         return best
 
     def find_in_fresh_process(self, case: Case) -> tuple[Row, Result] | None:
-        """Do what `find` does, in a process without earlier calls if calls go to another process."""
+        """Do what `find` does, in a process, or an instance, without earlier calls."""
+        self.processes_left -= 1
+        if self.processes_left < 0:
+            return None
         if isinstance(self.adapter, Isolated):
-            self.processes_left -= 1
-            if self.processes_left < 0:
-                return None
             self.adapter.renew()
+        elif self.open_another:
+            self.adapter = self.open_another()
         return self.find(case)
 
     def find(self, case: Case) -> tuple[Row, Result] | None:

@@ -90,6 +90,10 @@ class DifferingElements(NamedTuple):
     """The bits of these elements in the answer, in hex."""
 
 
+STEPS_BEFORE = "the steps before it"
+"""What a step needs to fail that goes right without them. Its row is repeated alone."""
+
+
 class Result(NamedTuple):
     """One row of the evidence: what a backend did in each step, and the verdict in each document."""
 
@@ -135,7 +139,7 @@ class Result(NamedTuple):
 
     @property
     def went_right_alone(self) -> bool:
-        """Ask whether a failing row went right alone: it depends on the calls before it."""
+        """Ask whether a failing row, or the step that failed, went right alone: it depends on the calls before it."""
         return (self.case or "").startswith("#")
 
     @property
@@ -146,7 +150,7 @@ class Result(NamedTuple):
     @property
     def needs_calls_before(self) -> bool:
         """Ask whether a failing row is known to fail after other calls only."""
-        return self.went_right_alone or self.is_flaky
+        return self.is_flaky or (self.went_right_alone and STEPS_BEFORE not in (self.case or ""))
 
     def outcome_of(self, step: int) -> Outcome:
         """Return the outcome of a step. Generated steps have only that of the deciding one."""

@@ -94,5 +94,7 @@ class DrawnRun:
         with go_on(f"{row.id}: no smaller case is shown", self.notes.append):
             text = write_as_drawn(row, result)
             if can_be_smaller(result) and result.waiver is None:
-                text = write_smallest(row, result, fresh.adapter, self._setup.claims, self.drawn.is_quick)
+                text = write_smallest(
+                    row, result, fresh.adapter, self._setup.claims, self.drawn.is_quick, fresh.open_another
+                )
         return result._replace(case=text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from time import monotonic
 
@@ -29,20 +30,20 @@ class FreshCalls:
         self, first: Adapter, open_another: Callable[[], Adapter], claims: Claims, isolation: Isolation,
         tell: Callable[[str], object],
     ) -> None:  # fmt: skip
-        self._open, self._claims, self._tell = open_another, claims, tell
+        self.open_another, self._claims, self._tell = open_another, claims, tell
         self._in_process = not isinstance(first, Isolated)
         self._seconds_left: float = 0 if isolation == "row" else _MAX_SECONDS  # a process for each row is fresh already
         self._right_left = _MAX_RIGHT
         self._wrong_alone: set[object] = set()
         """Kinds of failures with a row that failed again."""
-        self._right_alone: set[object] = set()
-        """Kinds of failures with a row that went right."""
+        self._right_alone: dict[object, bool] = {}
+        """Kinds of failures with a row that went right, and whether only failing steps did so, without the others."""
         self._answered: Row | None = None
         """A row that the backend answered rightly."""
 
     @cached_property
     def adapter(self) -> Adapter:
-        return self._open()
+        return self.open_another()
 
     def close(self) -> None:
         if "adapter" in vars(self):
@@ -51,8 +52,9 @@ class FreshCalls:
     def note_right_alone(self, row: Row, result: Result) -> Result:
         """Return the result of a row of a case; if it failed and goes right alone, with a line that says so.
 
-        Of each kind of failures, rows are called again up to the first that fails again. What crashed or hung was.
-        After many calls, a row counts as those of its kind that went right.
+        If the row fails again, the step that failed is called without the others. Of each kind of failures, rows are
+        called again up to the first that fails again. What crashed or hung was. After many calls, a row counts as those
+        of its kind that went right.
         """
         if self._seconds_left <= 0 or row.case.large:
             return result
@@ -60,21 +62,27 @@ class FreshCalls:
             if result.outcome.kind == "tensor" and PASS in result.verdicts.values():
                 self._answered = row
             return result
-        has_own_state = len(row.case.steps) > 1 or row.case.times > 1
-        kind = failure_kind_of(row, result), has_own_state
+        case, at = row.case, result.step
+        states = len(case.steps[0].shapes), len(case.steps), case.times, case.concurrent, at + 1
+        kind = failure_kind_of(row, result), tuple(number > 1 for number in states)
         if result.ends_process or kind in self._wrong_alone:
             return result
         if self._right_left <= 0 and kind in self._right_alone:
-            return result._replace(case=tell_right_alone(row, self._in_process, was_called=False))
-        is_right, began = False, monotonic()
+            return result._replace(case=tell_right_alone(row, self._in_process, False, self._right_alone[kind]))
+        right, began = None, monotonic()
+        has_steps = len(case.steps) > 1 == case.concurrent and not result.outcome.faults  # of memory that others use
+        step_alone = [row._replace(case=replace(case, steps=case.steps[at : at + 1]), first=None)] if has_steps else []
         with go_on(f"{row.id}: was not called again alone", self._tell):
-            is_right = self._goes_right(row, result)
-        if is_right:
+            for each in (row, *step_alone):
+                if not right and monotonic() - began < self._seconds_left:  # a hang takes the time limit twice
+                    right = each if self._goes_right(each, result) else None
+        if right:
             self._right_left -= 1
-            self._right_alone.add(kind)
+            without_steps = right is not row and at > 0
+            self._right_alone[kind] = without_steps and self._right_alone.get(kind, True)
             if not self._right_left:
                 self._tell(f"{_MAX_RIGHT} failing rows went right alone; later ones like them were not called again")
-            return result._replace(case=tell_right_alone(row, self._in_process))
+            return result._replace(case=tell_right_alone(row, self._in_process, without_steps=without_steps))
         self._wrong_alone.add(kind)
         if self._seconds_left > 0:
             self._seconds_left -= monotonic() - began
@@ -95,8 +103,6 @@ class FreshCalls:
     def _goes_right_once(self, row: Row, result: Result) -> bool:
         self._renew()
         again = self._call(row)
-        if again.ends_process:
-            self._seconds_left = 0  # each more could take the time limit twice
         if again.is_failure or again.outcome.calls < result.outcome.calls:
             return False
         if again.outcome.kind == "tensor":

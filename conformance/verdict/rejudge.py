@@ -138,7 +138,7 @@ def _misfit_of_case(row: Row, result: Result, failed: bool, isolation: str) -> s
     if not failed:
         return "has a case and fails nowhere"
     case = result.case
-    for words in product((True, False), repeat=2):
+    for words in product((True, False), repeat=3):
         case = case.removeprefix(tell_right_alone(row, *words))
     if drawn_number(row.id):
         return None if case.startswith("  - id: ") else "has a case of another form"

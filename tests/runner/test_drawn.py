@@ -262,6 +262,24 @@ def test_a_call_that_goes_right_alone_says_what_it_may_depend_on(
     assert written.startswith(f"# went right alone in a fresh process: it depends on {on}")
 
 
+class RightOnce(Reference):
+    """Rejects each call after the first."""
+
+    def compile(self, graph: Graph) -> Program:
+        if vars(self).setdefault("compiled", 0):
+            raise Rejected("compile", "no")
+        self.compiled = 1
+        return super().compile(graph)
+
+
+def test_a_call_in_this_process_is_made_on_another_instance(many: list[Row]) -> None:
+    row, adapter = next(row for row in many if len(row.case.steps) == 1), RightOnce()
+    adapter.compiled = 1
+    (result,) = run([row], adapter, EVERYTHING)
+    written = write_smallest(row, result, adapter, EVERYTHING, open_another=RightOnce)
+    assert written.startswith("# went right alone in a fresh instance")
+
+
 def test_a_quick_run_writes_one_call_with_nothing_around_it(many: list[Row]) -> None:
     adapter = FailsAlways()
     row = next(row for row in many if row.case.concurrent > 1 and len(row.case.steps[0].shapes) > 1)

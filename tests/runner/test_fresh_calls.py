@@ -34,6 +34,10 @@ class Mine(FunctionAdapter):
 ONLY_LATER = "src.reshape(seen[0] if shape != (5,) else shape)"
 ALWAYS_OR_LATER = "src.reshape((2, 3) if shape == (6, 1) or len(seen) > 1 else shape)"
 ALWAYS = "src.reshape((2, 3) if shape != (5,) else shape)"
+DIES_ALONE = (
+    "src.reshape((2, 3) if len(seen) > 1 and shape != (5,) else"
+    " __import__('os')._exit(1) if shape == (6, 1) else shape)"
+)
 IF_ONE_PROCESS = "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB) or src.reshape(-1 if shape == (5,) else shape)"
 """A second process rejects all calls, as for want of memory on a device."""
 NOTE = "# went right alone in a fresh {}: it depends on the calls before it"
@@ -102,3 +106,51 @@ def test_after_many_wrong_kinds_the_next_is_called_again(tmp_path: Path, cli: Cl
     assert len(said["failures"]) == 14
     (seven,) = (each for each in said["failures"] if "seven" in each["row"])
     assert {blame["rule"] for blame in seven["blames"].values()} == {"each-call-alone"}
+
+
+CHAIN_AND_STEPS = """about: A few.
+extends: bundled
+cases:
+  - id: turned-in-a-chain
+    rule: literal-lengths
+    src: T[2, 3]
+    shape: [3, 2]
+    special_zero: false
+    chain: [{shape: [6, 1], special_zero: false}]
+    expect: T[6, 1]
+  - {id: turned-alone, rule: literal-lengths, src: "T[2, 3]", shape: [6, 1], special_zero: false, expect: "T[6, 1]"}
+  - id: turned-in-steps
+    rule: literal-lengths
+    steps:
+      - {src: "T[2, 3]", shape: [1, 6], special_zero: false, expect: "T[1, 6]"}
+      - {src: "T[2, 3]", shape: [6], special_zero: false, expect: "T[6]"}
+"""
+
+
+@pytest.mark.parametrize("isolation", ["worker", "none"])
+def test_neither_a_chain_nor_steps_hide_what_goes_right_alone(isolation: str, tmp_path: Path, cli: Cli) -> None:
+    """Each fails again, as it makes several calls."""
+    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
+    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", write_suite(tmp_path, CHAIN_AND_STEPS), "-k", "turned"]
+    words += ["--type", "f32", "--operation", "StaticReshape", "--isolation", isolation]
+    said = cli(*words, "--json").expect(1).data
+    blamed = {each["row"].partition("[")[0]: {b["rule"] for b in each["blames"].values()} for each in said["failures"]}
+    assert blamed.keys() == {"turned-in-a-chain", "turned-alone", "turned-in-steps"}
+    assert blamed["turned-alone"] == blamed["turned-in-steps"] == {"each-call-alone"}
+
+
+def test_the_step_that_goes_right_alone_is_repeated_with_its_row(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=ONLY_LATER), encoding="utf-8")
+    suite = write_suite(tmp_path, CHAIN_AND_STEPS)
+    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", suite, "-k", "turned-in-steps", "--type", "f32"]
+    said = cli(*words, "--operation", "StaticReshape", "--out", tmp_path / "out", "--json").expect(1).data
+    assert ["turned-in-steps" in failure["repeat"] for failure in said["failures"]] == [True]
+    cli("verify", tmp_path / "out", "--suite", suite).expect(0)
+
+
+def test_a_process_that_ends_keeps_no_later_kind_from_being_called(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "mine.py").write_text(LIBRARY.format(answer=DIES_ALONE), encoding="utf-8")
+    words = ["run", f"{tmp_path / 'mine.py'}:Mine", "--suite", write_suite(tmp_path, CASES + SEVEN), "-k", "turned"]
+    said = cli(*words, "--type", "f32", "--operation", "StaticReshape", "--json").expect(1).data
+    rules = {each["row"].partition("[")[0]: {b["rule"] for b in each["blames"].values()} for each in said["failures"]}
+    assert rules["turned-into-seven"] == {"each-call-alone"}
