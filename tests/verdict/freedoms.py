@@ -250,6 +250,8 @@ class Threaded(OneFault):
         return Threaded.pool.submit(run.answer).result()
 
 
+ComputesLate = shaped(late)
+
 RIGHT: Mapping[str, type[Any]] = {
     **one_fault_backends.FREEDOMS,
     "answers in reverse order of memory": shaped(lambda answer, run: with_gaps(answer, -1)),
@@ -261,7 +263,7 @@ RIGHT: Mapping[str, type[Any]] = {
     "answers mapped memory": shaped(in_a_file),
     "answers a view of one element": shaped(one_element),
     "answers a scalar for rank 0": shaped(lambda answer, run: answer if answer.shape else answer[()]),
-    "computes an answer when it is read": shaped(late),
+    "computes an answer when it is read": ComputesLate,
     "overwrites src where it may": shaped(over_src),
     "takes memory from a pool": shaped(
         lambda answer, run: run.program.maker.__dict__.setdefault("pool", Pool()).take(answer)

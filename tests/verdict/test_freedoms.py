@@ -39,7 +39,7 @@ def test_a_right_backend_conforms(name: str, every: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["Noisy", "Forks", "Threaded"])
+@pytest.mark.parametrize("name", ["Noisy", "Forks", "Threaded", "ComputesLate"])
 def test_a_right_backend_conforms_in_its_process(name: str) -> None:
     with use_backend(f"tests.verdict.freedoms:{name}", "worker") as adapter:
         rows = [row for row in rows_for(adapter, 5, 3 * EVERY) if len(row.case.steps) < 50]

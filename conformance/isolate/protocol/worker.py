@@ -308,13 +308,13 @@ class AdapterServer:
 
 
 def _address_of_answer(value: Tensor | Array) -> int:
-    """Return the address of an answer's elements; 0 if they do not lie one after another."""
+    """Return the address of an answer's elements; 0 if they do not lie one after another, or move at each look."""
     if isinstance(value, Tensor):
         dense = tuple(value.strides) == strides_of(dims_of_answer(value), "dense", WIDTH[value.type])
-        if not dense:
+        memory = value.memory  # may be bytes
+        if not dense or value.memory is not memory:
             return 0
-        memory = np.frombuffer(value.memory, np.uint8)  # may be bytes
-        return int(memory.__array_interface__["data"][0]) + int(value.offset)
+        return int(np.frombuffer(memory, np.uint8).__array_interface__["data"][0]) + int(value.offset)
     return int(value.__array_interface__["data"][0]) if value.flags.c_contiguous else 0
 
 
