@@ -29,6 +29,7 @@ from conformance.plan import rows as plan_rows
 from conformance.plan.rows import Plan, Row
 from conformance.runner import planted_backends
 from conformance.selfcheck import mutants
+from conformance.site import playground
 from conformance.verdict import cause
 
 MAX_VALUES = 40
@@ -47,6 +48,7 @@ def install() -> None:
     _free_steps_of_large_plans(plan_rows.plan_of)
     _remember(cause, "load_faults", lambda: ())
     _remember(nonce, "fresh_cases", lambda suite, compiled, nonce: (*_identify(suite), nonce))
+    _remember(playground, "render_code", lambda spec, language: (id(spec), language))
     _remember(planted_backends, "_run_planted_backend", _key_of_planted)
     _remember(sweep, "_sweep_planted_backend", lambda r, name: (name, r.ways[:1], r.suite, r.digest))
     _remember(mutants, "reference_mutants", lambda: ())
